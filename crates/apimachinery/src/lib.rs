@@ -1,0 +1,1 @@
+//! Kubernetes vocabulary: revisions, keys, objects, selectors, media types, options, Status as data.

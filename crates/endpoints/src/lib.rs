@@ -1,0 +1,1 @@
+//! HTTP in and out: TLS, authentication, authorization, bodies, Status to code.

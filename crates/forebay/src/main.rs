@@ -1,0 +1,2 @@
+//! The binary: configuration, wiring, commands.
+fn main() {}

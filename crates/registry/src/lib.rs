@@ -1,0 +1,1 @@
+//! The verbs: read and watch plans, guarded update, patch, admission, discovery.

@@ -1,0 +1,1 @@
+//! A bounded log ordered by revision, and its cursors.

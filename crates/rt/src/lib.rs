@@ -1,0 +1,1 @@
+//! Clock, seeded randomness, named and joined tasks, shutdown.

@@ -1,0 +1,1 @@
+//! Per resource: ingest, snapshot, lanes, watchers, initial events, bookmarks, freshness.
