@@ -1,2 +1,58 @@
-//! xtask
-fn main() {}
+//! The one door: `cargo xtask ci | gen | peers | bench`.
+//!
+//! In: a command name and its options. Out: the tools' own output, and an exit code that says whether all went well.
+//! Never: a dependency that takes longer to build than to run; logic that the product needs.
+
+#![allow(clippy::disallowed_methods, reason = "a chore that times itself; no simulation runs it")]
+
+mod arch;
+mod bench;
+mod ci;
+mod generate;
+mod peers;
+mod run;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask <command>
+
+  ci [--fast]               every check, as CI runs it; --fast leaves out what needs the Go peers
+  gen [--check]             write the schema tables from the Kubernetes Go modules; --check only compares
+  peers [--print]           build the real etcd, kube-apiserver and kubectl that tests and benches compare with;
+                            --print writes their paths as NAME=path lines and builds nothing
+  bench [scenario] [...]    measure forebay beside kube-apiserver and etcd; `bench --help` lists the options
+
+The peers are kept outside the repository: $FOREBAY_PEERS_DIR, or forebay/peers in the user's cache directory.
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match args.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("help", &[][..]),
+    };
+    let done = match command {
+        "ci" => run::flags(rest, &["--fast"]).and_then(|flags| ci::ci(flags.contains(&"--fast"))),
+        "gen" => {
+            run::flags(rest, &["--check"]).and_then(|flags| generate::generate(flags.contains(&"--check")))
+        }
+        "peers" => run::flags(rest, &["--print"]).and_then(|flags| match flags.contains(&"--print") {
+            true => peers::print(),
+            false => peers::build(),
+        }),
+        "bench" => bench::bench(rest),
+        "help" | "--help" | "-h" => {
+            print!("{HELP}");
+            Ok(())
+        }
+        other => Err(format!("no command {other:?}\n\n{HELP}")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

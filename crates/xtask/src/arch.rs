@@ -1,0 +1,311 @@
+//! The architecture, checked: which crate may use which, and what a crate's source may not name.
+//!
+//! In: `cargo metadata` and the sources. Out: every finding, each with the file and the rule.
+//! Never: a judgement that needs more than a line of text; the compiler and clippy have the rest.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::run::{self, Done};
+
+/// Longest file that is still one concept.
+const LINES_MAX: usize = 600;
+
+/// Crate -> workspace crates it may depend on outside its tests. `*`: it stands above all of them.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("apimachinery", &[]),
+    ("rt", &[]),
+    ("revlog", &[]),
+    ("schema", &["apimachinery"]),
+    ("printers", &["apimachinery", "schema"]),
+    ("backend", &["apimachinery", "revlog"]),
+    ("embedded", &["apimachinery", "backend", "revlog", "rt"]),
+    ("etcd", &["apimachinery", "backend", "revlog", "rt"]),
+    ("upstream", &["apimachinery", "backend", "client", "informer", "revlog", "rt"]),
+    ("watchcache", &["apimachinery", "backend", "revlog", "rt"]),
+    ("registry", &["apimachinery", "backend", "printers", "rt", "schema", "watchcache"]),
+    ("endpoints", &["apimachinery", "registry", "rt"]),
+    ("client", &["apimachinery", "rt"]),
+    ("informer", &["apimachinery", "client", "revlog", "rt"]),
+    ("controllers", &["apimachinery", "client", "informer", "rt"]),
+    ("forebay", &["*"]),
+    ("testing", &["*"]),
+    ("conformance", &["*"]),
+    ("sim", &["*"]),
+    ("bench", &[]),
+    ("xtask", &[]),
+];
+
+const BELOW_ENDPOINTS: &[&str] = &[
+    "apimachinery",
+    "schema",
+    "printers",
+    "rt",
+    "revlog",
+    "backend",
+    "embedded",
+    "etcd",
+    "watchcache",
+    "registry",
+];
+const ABOVE_BACKEND: &[&str] = &["watchcache", "registry", "endpoints"];
+
+/// Crates, what they may not depend on, and why.
+const NO_DEPENDENCY: &[(&[&str], &[&str], &str)] = &[
+    (
+        BELOW_ENDPOINTS,
+        &["http", "http-body", "http-body-util", "hyper", "hyper-util"],
+        "HTTP is known to endpoints and clients only",
+    ),
+    (
+        ABOVE_BACKEND,
+        &["redb", "etcd-client", "tonic"],
+        "an engine is known to its own crate and to the wiring only",
+    ),
+];
+
+/// Crates, words their code may not use, the file that may, and why.
+const NO_WORD: &[(&[&str], &[&str], &str, &str)] = &[
+    (BELOW_ENDPOINTS, &["StatusCode"], "", "HTTP statuses are chosen in endpoints only"),
+    (
+        ABOVE_BACKEND,
+        &["redb", "forebay_embedded", "forebay_etcd", "etcd_client"],
+        "",
+        "an engine is known to its own crate and to the wiring only",
+    ),
+    (
+        &["watchcache", "registry"],
+        &["std::fs", "tokio::fs", "File::open"],
+        "",
+        "no crate above backend names a file",
+    ),
+    (
+        &["backend", "watchcache", "registry"],
+        &["resource_version_match", "send_initial_events", "allow_watch_bookmarks"],
+        "registry/src/plan.rs",
+        "list and watch options become a plan once, in registry/plan.rs",
+    ),
+];
+
+/// A source file, read.
+struct Source {
+    /// Below `crates/`, with `/`.
+    path: String,
+    text: String,
+}
+
+/// Runs every check and fails with all findings.
+pub fn check() -> Done {
+    let metadata = run::metadata()?;
+    let sources = sources(&run::root().join("crates"))?;
+    let mut findings = packages(&metadata);
+    findings.extend(sources.iter().flat_map(source));
+    match findings.is_empty() {
+        true => Ok(()),
+        false => Err(format!("{} findings\n  {}", findings.len(), findings.join("\n  "))),
+    }
+}
+
+/// Findings about the crates' manifests.
+fn packages(metadata: &Value) -> Vec<String> {
+    let mut findings = Vec::new();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let name = short(text(package, "name"));
+        if package["features"].as_object().is_some_and(|features| !features.is_empty()) {
+            findings
+                .push(format!("{name}: has cargo features; a choice is a field of Config, checked at start"));
+        }
+        if !has_workspace_lints(text(package, "manifest_path")) {
+            findings.push(format!("{name}: Cargo.toml lacks `[lints] workspace = true`"));
+        }
+        let Some((_, allowed)) = ARROWS.iter().find(|(of, _)| *of == name) else {
+            findings.push(format!(
+                "{name}: not in the table of arrows (crates/xtask/src/arch.rs); a new crate needs an ADR"
+            ));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            if dependency["kind"].as_str() != Some("dev") {
+                findings.extend(arrow(
+                    name,
+                    allowed,
+                    text(dependency, "name"),
+                    dependency["path"].is_string(),
+                ));
+            }
+        }
+    }
+    findings
+}
+
+fn arrow(name: &str, allowed: &[&str], dependency: &str, in_workspace: bool) -> Option<String> {
+    if in_workspace {
+        let to = short(dependency);
+        return (!allowed.contains(&to) && !allowed.contains(&"*"))
+            .then(|| format!("{name} -> {to}: no such arrow in design"));
+    }
+    NO_DEPENDENCY
+        .iter()
+        .find(|(crates, banned, _)| crates.contains(&name) && banned.contains(&dependency))
+        .map(|(_, _, why)| format!("{name} -> {dependency}: {why}"))
+}
+
+/// Findings in one file.
+fn source(file: &Source) -> Vec<String> {
+    let Source { path, text } = file;
+    let mut findings = Vec::new();
+    let lines = text.lines().count();
+    if lines > LINES_MAX {
+        findings.push(format!("{path}: {lines} lines; more than {LINES_MAX} is more than one concept"));
+    }
+    if !text.trim_start().starts_with("//!") && !path.ends_with("build.rs") {
+        findings.push(format!("{path}: does not open with `//!`, what it owns, in, out, never"));
+    }
+    let (name, inside) = path.split_once('/').unwrap_or((path, ""));
+    if inside.starts_with("src/") && !is_test(inside) {
+        findings.extend(words(name, path, text));
+    }
+    let ignored = text.lines().position(|line| line.trim_start().starts_with("#[ignore"));
+    findings
+        .extend(ignored.map(|at| {
+            format!("{path}:{}: an ignored test proves nothing; a flaky one is a red one", at + 1)
+        }));
+    findings
+}
+
+/// Uses of banned words in code that is neither comment nor test.
+fn words(name: &str, path: &str, text: &str) -> Vec<String> {
+    let rules: Vec<_> =
+        NO_WORD.iter().filter(|(crates, _, except, _)| crates.contains(&name) && path != *except).collect();
+    let code = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).enumerate();
+    code.filter(|(_, line)| !line.trim_start().starts_with("//"))
+        .flat_map(|(at, line)| {
+            rules.iter().filter_map(move |(_, banned, _, why)| {
+                let word = banned.iter().find(|word| line.contains(**word))?;
+                Some(format!("{path}:{}: names `{word}`: {why}", at + 1))
+            })
+        })
+        .collect()
+}
+
+fn is_test(inside: &str) -> bool {
+    inside.ends_with("/tests.rs") || inside.contains("/tests/") || inside.ends_with("_tests.rs")
+}
+
+/// Every Rust file below `dir`, sorted by path.
+fn sources(dir: &Path) -> Result<Vec<Source>, String> {
+    let failed = |path: &Path, e: std::io::Error| format!("cannot read {}: {e}", path.display());
+    let mut found = Vec::new();
+    let mut open = vec![dir.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in fs::read_dir(&next).map_err(|e| failed(&next, e))? {
+            let path = entry.map_err(|e| failed(&next, e))?.path();
+            match path.is_dir() {
+                true if path.ends_with("target") => {}
+                true => open.push(path),
+                false if path.extension().is_some_and(|is| is == "rs") => {
+                    let text = fs::read_to_string(&path).map_err(|e| failed(&path, e))?;
+                    found.push(Source { path: below(dir, &path), text });
+                }
+                false => {}
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
+fn below(dir: &Path, path: &Path) -> String {
+    let relative: PathBuf = path.strip_prefix(dir).unwrap_or(path).to_owned();
+    relative.to_string_lossy().replace('\\', "/")
+}
+
+fn has_workspace_lints(manifest: &str) -> bool {
+    fs::read_to_string(manifest).is_ok_and(|toml| {
+        let mut lines = toml.lines().map(str::trim).skip_while(|line| *line != "[lints]").skip(1);
+        lines.next() == Some("workspace = true")
+    })
+}
+
+fn short(package: &str) -> &str {
+    package.strip_prefix("forebay-").unwrap_or(package)
+}
+
+fn text<'a>(of: &'a Value, field: &str) -> &'a str {
+    of[field].as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings_in(path: &str, text: &str) -> Vec<String> {
+        source(&Source { path: path.into(), text: text.into() })
+    }
+
+    #[test]
+    fn an_arrow_is_allowed_only_where_the_table_has_it() {
+        let allowed = |name: &str, to: &str, in_workspace| {
+            let (_, allowed) = ARROWS.iter().find(|(of, _)| *of == name).unwrap();
+            arrow(name, allowed, to, in_workspace).is_none()
+        };
+        assert!(allowed("backend", "forebay-revlog", true));
+        assert!(!allowed("backend", "forebay-embedded", true));
+        assert!(!allowed("revlog", "forebay-apimachinery", true));
+        assert!(allowed("forebay", "forebay-embedded", true));
+        assert!(allowed("endpoints", "hyper", false));
+        assert!(!allowed("registry", "http", false));
+        assert!(!allowed("watchcache", "redb", false));
+        assert!(allowed("embedded", "redb", false));
+    }
+
+    #[test]
+    fn features_and_unknown_crates_are_found() {
+        let metadata = serde_json::json!({"packages": [
+            {"name": "forebay-rt", "features": {"fast": []}, "dependencies": [], "manifest_path": ""},
+            {"name": "forebay-novel", "features": {}, "dependencies": [], "manifest_path": ""},
+        ]});
+        let findings = packages(&metadata).join("\n");
+        assert!(findings.contains("rt: has cargo features"), "{findings}");
+        assert!(findings.contains("novel: not in the table of arrows"), "{findings}");
+        assert!(findings.contains("rt: Cargo.toml lacks"), "{findings}");
+    }
+
+    #[test]
+    fn tests_may_use_any_crate() {
+        let metadata = serde_json::json!({"packages": [{"name": "forebay-revlog", "features": {}, "manifest_path": "",
+            "dependencies": [{"name": "forebay-embedded", "path": "/x", "kind": "dev"}]}]});
+        assert!(!packages(&metadata).join("\n").contains("no such arrow"));
+    }
+
+    #[test]
+    fn a_banned_word_is_found_in_code_but_not_in_comments_or_tests() {
+        let text = "//! Owns.\n// StatusCode is elsewhere\nuse http::StatusCode;\n#[cfg(test)]\nmod tests { use http::StatusCode; }\n";
+        assert_eq!(
+            findings_in("registry/src/verbs.rs", text),
+            ["registry/src/verbs.rs:3: names `StatusCode`: HTTP statuses are chosen in endpoints only"]
+        );
+        assert!(findings_in("endpoints/src/status.rs", text).is_empty());
+        assert!(findings_in("registry/src/verbs/tests.rs", text).is_empty());
+    }
+
+    #[test]
+    fn only_the_plan_reads_options() {
+        let text = "//! Owns.\nlet rv = options.resource_version_match;\n";
+        assert!(findings_in("registry/src/plan.rs", text).is_empty());
+        assert_eq!(findings_in("registry/src/list.rs", text).len(), 1);
+        assert_eq!(findings_in("watchcache/src/watcher.rs", text).len(), 1);
+    }
+
+    #[test]
+    fn long_headless_and_ignored_files_are_found() {
+        let long = format!("//! Owns.\n{}", "\n".repeat(LINES_MAX));
+        assert!(findings_in("rt/src/a.rs", &long)[0].contains("601 lines"));
+        assert!(findings_in("rt/src/a.rs", "fn a() {}\n")[0].contains("does not open with"));
+        assert!(
+            findings_in("rt/tests/a.rs", "//! Owns.\n    #[ignore]\n")[0].contains("a.rs:2: an ignored test")
+        );
+    }
+}

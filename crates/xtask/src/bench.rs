@@ -1,0 +1,27 @@
+//! `cargo xtask bench`: builds forebay and the bench, both optimised, and hands over.
+//!
+//! In: the bench's own arguments, passed on as they are. Out: the bench's output.
+//! Never: a measurement.
+
+use std::process::Command;
+
+use crate::peers;
+use crate::run::{self, Done};
+
+/// Runs `forebay-bench` with `args`, the release build of forebay and the peers.
+pub fn bench(args: &[String]) -> Done {
+    let only_asks = args.iter().any(|arg| ["--help", "-h"].contains(&arg.as_str()));
+    if !only_asks && !args.iter().any(|arg| arg == "--ours-only") {
+        peers::build()?;
+    }
+    run::run(&mut run::cargo(&["build", "--release", "--package", "forebay", "--package", "forebay-bench"]))?;
+    let release = run::target_dir()?.join("release");
+    run::run(
+        Command::new(release.join("forebay-bench"))
+            .arg("--forebay")
+            .arg(release.join("forebay"))
+            .arg("--peers")
+            .arg(peers::bin_dir()?)
+            .args(args),
+    )
+}
