@@ -1,1 +1,3 @@
 //! What the fields of a kind are: built-in tables and CRD schemas; pruning, defaulting, validation, merge keys, OpenAPI.
+
+pub mod builtin;
