@@ -1,1 +1,136 @@
-//! The storage contract: one trait, its types and errors, and the contract's tests.
+//! The storage contract: what the server asks of a store, whichever it is.
+//!
+//! In: [`Txn`], [`Range`], a prefix to feed from. Out: [`Outcome`], [`RangePage`], a [`Feed`] of [`Change`]s, and a
+//! barrier that proves freshness. Engines: `embedded`, later `etcd` and `upstream`. Never: names an engine.
+//!
+//! What every engine promises:
+//! - One commit counter for the whole store. A commit's revision is above every earlier one, restarts included.
+//! - **Durable, then visible, then acknowledged**: a reply means that the commit survives a crash, and a feed has it
+//!   no later than the reply.
+//! - A feed yields every change of its prefix once, in order, whole revisions at a time, or says that it cannot.
+
+mod error;
+mod feed;
+
+pub use error::{FeedError, ReadError, TxnError};
+pub use feed::{Backlog, Feed, FeedStep};
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use forebay_apimachinery::{Key, Revision};
+
+/// A boxed future, so that the contract can be a trait object.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// One key at one revision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub key: Key,
+    pub revision: Revision,
+    /// The value that was put; `None` when the key was deleted or has expired.
+    pub value: Option<Bytes>,
+}
+
+/// A key's value and the revision that put it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Versioned {
+    pub revision: Revision,
+    pub value: Bytes,
+}
+
+/// One compare-and-set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Txn {
+    pub key: Key,
+    pub expect: Expect,
+    pub op: Op,
+}
+
+/// What must hold for a [`Txn`] to commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// The key has no value.
+    Absent,
+    /// The key's value was put at this revision.
+    At(Revision),
+}
+
+/// What a [`Txn`] does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Sets the value; after `ttl` the key is deleted by the store. A put without one clears an earlier one.
+    Put { value: Bytes, ttl: Option<Duration> },
+    /// Deletes the key.
+    Delete,
+}
+
+/// What became of a [`Txn`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is durable, at this revision.
+    Committed(Revision),
+    /// The expectation did not hold; this is what is there instead. That, too, is durable.
+    Conflict(Option<Versioned>),
+}
+
+/// A page of keys below a prefix, in key order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// Keys begin with this; it ends with `/`.
+    pub prefix: Key,
+    /// Keys come after this one; `None` begins at the first.
+    pub start_after: Option<Key>,
+    /// Keys at most; at least 1.
+    pub limit: usize,
+    /// The state as of this revision; `None` is the current one.
+    pub at: Option<Revision>,
+}
+
+/// What a [`Range`] found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangePage {
+    /// The revision of the state that was read.
+    pub revision: Revision,
+    pub items: Vec<(Key, Versioned)>,
+    /// Whether keys follow the last one.
+    pub more: bool,
+}
+
+/// How large the store is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Bytes on disk.
+    pub file_bytes: u64,
+    /// Bytes on disk that hold live keys or kept history.
+    pub live_bytes: u64,
+    /// Keys with a value.
+    pub keys: u64,
+}
+
+/// A store. Shared by reference; every method may be called from any task.
+pub trait Backend: Send + Sync + 'static {
+    /// Commits or refuses `txn`. Not cancel-safe in one sense: a dropped call may still commit.
+    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>>;
+
+    /// Reads one key as of now, at quorum.
+    fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>>;
+
+    /// Reads a page.
+    fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>>;
+
+    /// A revision no older than any commit acknowledged before the call. Every feed reaches it without further
+    /// writes: it announces progress up to it.
+    fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>>;
+
+    /// The oldest revision that [`Backend::feed`] may start after and [`Backend::range`] may read at.
+    fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>>;
+
+    /// Every change below `prefix` (it ends with `/`) after `after`, then what is committed from now on.
+    fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>>;
+
+    /// How large the store is now.
+    fn size(&self) -> Size;
+}

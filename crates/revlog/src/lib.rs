@@ -1,1 +1,20 @@
-//! A bounded log ordered by revision, and its cursors.
+//! A bounded, append-only log ordered by revision: one writer, any number of cursors.
+//!
+//! In: batches of items, each at a revision. Out: to every [`Cursor`], each item exactly once and in order, or the
+//! word [`Step::Expired`]. Several items may share one revision; a revision is appended, evicted and passed by a
+//! progress mark only as a whole.
+//!
+//! - The writer never waits for a reader. A reader holds no item of the log; it holds its place, two numbers.
+//! - A slow reader loses nothing but its place: it is told `Expired` when the writer has evicted what it was to read.
+//! - [`Step::Progress`] says "everything up to here was delivered", which is what a bookmark is.
+//!
+//! Never: knows Kubernetes, keeps time (the writer's caller says what time it is).
+
+mod cursor;
+mod log;
+
+pub use cursor::{Cursor, Expired, Step};
+pub use log::{Limits, Log, Usage, Writer};
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,13 @@
-//! Clock, seeded randomness, named and joined tasks, shutdown.
+//! Everything that makes a run differ from the last one: time, randomness, tasks and their end.
+//!
+//! In: nothing. Out: [`Clock`], [`Random`], [`Tasks`]. Every other crate takes these as values, so that a test
+//! decides what time it is and which numbers are drawn. Never: knows Kubernetes, does IO.
+
+mod clock;
+mod random;
+mod tasks;
+
+pub use clock::{Clock, ManualClock};
+pub use random::Random;
+pub use tasks::{Shutdown, Tasks};
+pub use tokio::time::{Duration, Instant};

@@ -1,0 +1,73 @@
+//! The changes of one prefix: what the store still has of the past, then what is committed.
+
+use forebay_apimachinery::Revision;
+use forebay_revlog::{Cursor, Step};
+
+use crate::{Change, FeedError};
+
+/// History that is read from the store before the live log begins.
+pub trait Backlog: Send {
+    /// The next changes in order, whole revisions at a time; empty when there are no more.
+    fn page(&mut self) -> Result<Vec<Change>, FeedError>;
+}
+
+/// Every change of a prefix after a revision, in order.
+pub struct Feed {
+    backlog: Option<Box<dyn Backlog>>,
+    live: Cursor<Change>,
+    // Items pulled from the cursor; kept to reuse the allocation.
+    pulled: Vec<(u64, Change)>,
+}
+
+/// What a feed had.
+#[derive(Debug)]
+pub enum FeedStep {
+    /// Changes were added to the caller's vector.
+    Changes,
+    /// No change, but everything up to here was delivered.
+    Progress(Revision),
+    /// Nothing new.
+    Idle,
+}
+
+impl Feed {
+    /// A feed that drains `backlog`, if there is one, and goes on with `live`.
+    pub fn new(backlog: Option<Box<dyn Backlog>>, live: Cursor<Change>) -> Feed {
+        Feed { backlog, live, pulled: Vec::new() }
+    }
+
+    /// Moves what there is now into `changes`, about `max` of them and whole revisions; never waits.
+    ///
+    /// # Errors
+    /// [`FeedError`] when the feed cannot go on without a gap.
+    pub fn take(&mut self, max: usize, changes: &mut Vec<Change>) -> Result<FeedStep, FeedError> {
+        if let Some(backlog) = &mut self.backlog {
+            let page = backlog.page()?;
+            if !page.is_empty() {
+                changes.extend(page);
+                return Ok(FeedStep::Changes);
+            }
+            self.backlog = None;
+        }
+        let step = self.live.take(max, &mut self.pulled);
+        if !self.pulled.is_empty() {
+            changes.extend(self.pulled.drain(..).map(|(_, change)| change));
+            return Ok(FeedStep::Changes);
+        }
+        match step {
+            Some(Step::Progress(revision)) => Ok(FeedStep::Progress(Revision::from_log(revision))),
+            Some(Step::Expired { oldest }) => {
+                Err(FeedError::Compacted { oldest: Revision::from_log(oldest) })
+            }
+            Some(Step::Closed) => Err(FeedError::Closed),
+            Some(Step::Item(..)) | None => Ok(FeedStep::Idle),
+        }
+    }
+
+    /// Waits until [`Feed::take`] has a change or an end. Cancel-safe.
+    pub async fn ready(&mut self) {
+        if self.backlog.is_none() {
+            self.live.ready().await;
+        }
+    }
+}

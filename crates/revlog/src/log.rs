@@ -1,0 +1,229 @@
+//! The log's shared state and its one writer.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use tokio::sync::watch;
+
+use crate::cursor::{Cursor, Expired};
+
+/// What a log may hold. At a limit the oldest whole revisions are evicted; the newest revision always stays.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Items at most.
+    pub items_max: usize,
+    /// Bytes at most, as the writer counts them in [`Writer::append`].
+    pub bytes_max: usize,
+    /// Age at most, in the writer's milliseconds.
+    pub age_ms_max: u64,
+}
+
+/// What a log holds now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    pub items: usize,
+    pub bytes: usize,
+}
+
+/// The one that appends. Not `Clone`: a log has one writer. Dropping it closes the log.
+#[derive(Debug)]
+pub struct Writer<T> {
+    shared: Arc<Shared<T>>,
+    bell: watch::Sender<u64>,
+    limits: Limits,
+}
+
+/// A log as its readers see it: makes cursors. Cheap to clone.
+#[derive(Debug)]
+pub struct Log<T> {
+    shared: Arc<Shared<T>>,
+    // The sequence number of the next item; changes whenever something was appended or the log was closed.
+    bell: watch::Receiver<u64>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared<T> {
+    state: RwLock<State<T>>,
+    // Everything at or below this revision has been appended.
+    progress: AtomicU64,
+}
+
+#[derive(Debug)]
+pub(crate) struct State<T> {
+    // Oldest first; revisions never decrease.
+    pub(crate) entries: VecDeque<Entry<T>>,
+    // Sequence number of `entries[0]`.
+    pub(crate) first_seq: u64,
+    // Every item above this revision is held, or was never appended.
+    pub(crate) floor: u64,
+    bytes: usize,
+    pub(crate) closed: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Entry<T> {
+    pub(crate) revision: u64,
+    pub(crate) item: T,
+    bytes: usize,
+    at_ms: u64,
+}
+
+impl<T: Clone> Writer<T> {
+    /// An empty log whose history begins after revision `floor`: a cursor may start there or later.
+    pub fn new(floor: u64, limits: Limits) -> Writer<T> {
+        let state =
+            State { entries: VecDeque::new(), first_seq: 0, floor, bytes: 0, closed: false };
+        let shared = Arc::new(Shared { state: RwLock::new(state), progress: AtomicU64::new(floor) });
+        Writer { shared, bell: watch::Sender::new(0), limits }
+    }
+
+    /// The reading side.
+    pub fn log(&self) -> Log<T> {
+        Log { shared: self.shared.clone(), bell: self.bell.subscribe() }
+    }
+
+    /// Appends whole revisions and moves progress to the last of them.
+    ///
+    /// - `batch`: (revision, item, bytes the item costs), revisions not decreasing and above everything before.
+    /// - `now_ms`: the time that ages are counted in; may stand still, never goes back.
+    ///
+    /// # Panics
+    /// When a revision is at or below the progress already announced: an event after its bookmark.
+    pub fn append(&mut self, batch: impl IntoIterator<Item = (u64, T, usize)>, now_ms: u64) {
+        let mut last = self.progress();
+        let announced = last;
+        let mut state = self.shared.write();
+        for (revision, item, bytes) in batch {
+            assert!(revision > announced && revision >= last, "revision {revision} after {last}");
+            last = revision;
+            state.bytes += bytes;
+            state.entries.push_back(Entry { revision, item, bytes, at_ms: now_ms });
+        }
+        evict(&mut state, self.limits, now_ms);
+        let next_seq = state.first_seq + state.entries.len() as u64;
+        drop(state);
+        self.shared.progress.store(last, Ordering::Release);
+        self.bell.send_replace(next_seq);
+    }
+
+    /// Says that nothing at or below `revision` is still to come. Wakes nobody: progress is read, not awaited.
+    pub fn announce(&mut self, revision: u64) {
+        self.shared.progress.fetch_max(revision, Ordering::AcqRel);
+    }
+
+    /// The revision last announced.
+    pub fn progress(&self) -> u64 {
+        self.shared.progress.load(Ordering::Acquire)
+    }
+
+    /// Evicts what has grown too old, also when nothing is appended any more.
+    pub fn evict(&mut self, now_ms: u64) {
+        evict(&mut self.shared.write(), self.limits, now_ms);
+    }
+
+    /// Sets new limits; they take effect at once.
+    pub fn set_limits(&mut self, limits: Limits, now_ms: u64) {
+        self.limits = limits;
+        self.evict(now_ms);
+    }
+}
+
+impl<T> Drop for Writer<T> {
+    fn drop(&mut self) {
+        self.shared.write().closed = true;
+        self.bell.send_modify(|_| ());
+    }
+}
+
+impl<T: Clone> Log<T> {
+    /// A cursor that yields every item above `after`. A future `after` waits in silence until the log passes it.
+    ///
+    /// # Errors
+    /// [`Expired`] when items above `after` are gone already.
+    pub fn cursor(&self, after: u64) -> Result<Cursor<T>, Expired> {
+        let state = self.shared.read();
+        if after < state.floor {
+            return Err(Expired { oldest: state.floor });
+        }
+        let index = state.entries.partition_point(|entry| entry.revision <= after);
+        let seq = state.first_seq + index as u64;
+        drop(state);
+        Ok(Cursor::new(self.shared.clone(), self.bell.clone(), seq, after))
+    }
+
+    /// The items in `(after, upto]`, newest first: what must be undone to go back from `upto` to `after`.
+    ///
+    /// # Errors
+    /// [`Expired`] when some of them are gone.
+    pub fn undo(&self, after: u64, upto: u64) -> Result<Vec<T>, Expired> {
+        let state = self.shared.read();
+        if after < state.floor {
+            return Err(Expired { oldest: state.floor });
+        }
+        let from = state.entries.partition_point(|entry| entry.revision <= after);
+        let to = state.entries.partition_point(|entry| entry.revision <= upto);
+        Ok(state.entries.range(from..to).rev().map(|entry| entry.item.clone()).collect())
+    }
+
+    /// The lowest revision that a cursor may start after.
+    pub fn oldest(&self) -> u64 {
+        self.shared.read().floor
+    }
+
+    /// The revision up to which everything was appended.
+    pub fn progress(&self) -> u64 {
+        self.shared.progress()
+    }
+
+    /// What the log holds now.
+    pub fn usage(&self) -> Usage {
+        let state = self.shared.read();
+        Usage { items: state.entries.len(), bytes: state.bytes }
+    }
+}
+
+impl<T> Clone for Log<T> {
+    fn clone(&self) -> Log<T> {
+        Log { shared: self.shared.clone(), bell: self.bell.clone() }
+    }
+}
+
+impl<T> Shared<T> {
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, State<T>> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State<T>> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn progress(&self) -> u64 {
+        self.progress.load(Ordering::Acquire)
+    }
+}
+
+/// Drops the oldest whole revisions until the limits hold; the newest revision always stays.
+fn evict<T>(state: &mut State<T>, limits: Limits, now_ms: u64) {
+    let Some(newest) = state.entries.back().map(|entry| entry.revision) else { return };
+    while let Some(front) = state.entries.front() {
+        let over = state.entries.len() > limits.items_max
+            || state.bytes > limits.bytes_max
+            || now_ms.saturating_sub(front.at_ms) > limits.age_ms_max;
+        if !over || front.revision == newest {
+            break;
+        }
+        let revision = front.revision;
+        while state.entries.front().is_some_and(|entry| entry.revision == revision) {
+            if let Some(entry) = state.entries.pop_front() {
+                state.bytes -= entry.bytes;
+                state.first_seq += 1;
+            }
+        }
+        state.floor = revision;
+    }
+    // A burst leaves no lasting capacity behind (kubernetes#139250).
+    if state.entries.capacity() > 64 && state.entries.len() * 4 < state.entries.capacity() {
+        state.entries.shrink_to(state.entries.len() * 2);
+    }
+}

@@ -1,0 +1,87 @@
+//! Wall time (what `creationTimestamp` says) and monotonic time (what deadlines are made of).
+//!
+//! Monotonic time is tokio's, which a test pauses; wall time is ours, which a test sets.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tokio::time::{Duration, Instant};
+
+/// Where time comes from. Cheap to clone; every clone of a manual clock shows the same time.
+#[derive(Clone, Debug, Default)]
+pub struct Clock(Source);
+
+#[derive(Clone, Debug, Default)]
+enum Source {
+    #[default]
+    System,
+    // Milliseconds since the Unix epoch.
+    Manual(Arc<AtomicU64>),
+}
+
+/// The hand that moves a manual [`Clock`]'s wall time.
+#[derive(Clone, Debug)]
+pub struct ManualClock(Arc<AtomicU64>);
+
+impl Clock {
+    /// The machine's clock.
+    pub fn system() -> Clock {
+        Clock(Source::System)
+    }
+
+    /// A clock whose wall time stands still at `unix_ms` until its [`ManualClock`] moves it.
+    pub fn manual(unix_ms: u64) -> (Clock, ManualClock) {
+        let cell = Arc::new(AtomicU64::new(unix_ms));
+        (Clock(Source::Manual(cell.clone())), ManualClock(cell))
+    }
+
+    /// Wall time, milliseconds since the Unix epoch.
+    #[allow(clippy::disallowed_methods, reason = "rt is where the clock is read")]
+    pub fn unix_ms(&self) -> u64 {
+        match &self.0 {
+            Source::System => {
+                SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_millis() as u64)
+            }
+            Source::Manual(cell) => cell.load(Ordering::Acquire),
+        }
+    }
+
+    /// Monotonic time, for deadlines. Follows tokio's clock, which tests pause.
+    #[allow(clippy::disallowed_methods, reason = "rt is where the clock is read")]
+    pub fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    /// Waits until `deadline`. Cancel-safe.
+    #[allow(clippy::disallowed_methods, reason = "rt is where waiting on the clock happens")]
+    pub async fn sleep_until(&self, deadline: Instant) {
+        tokio::time::sleep_until(deadline).await;
+    }
+
+    /// Waits for `span`. Cancel-safe.
+    pub async fn sleep(&self, span: Duration) {
+        self.sleep_until(self.now() + span).await;
+    }
+}
+
+impl ManualClock {
+    /// Moves wall time forward.
+    pub fn advance_ms(&self, span_ms: u64) {
+        self.0.fetch_add(span_ms, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn manual_clock_moves_only_by_hand() {
+        let (clock, hand) = Clock::manual(1_000);
+        let copy = clock.clone();
+        assert_eq!(clock.unix_ms(), 1_000);
+        hand.advance_ms(500);
+        assert_eq!((clock.unix_ms(), copy.unix_ms()), (1_500, 1_500));
+    }
+}
