@@ -1,1 +1,20 @@
-//! Kubernetes vocabulary: revisions, keys, objects, selectors, media types, options, Status as data.
+//! The vocabulary of the Kubernetes API: what every other crate calls things.
+//!
+//! In: text and bytes from the wire. Out: values with one meaning each. Never: does IO, is async, names an HTTP code.
+
+pub mod accept;
+pub mod continue_token;
+pub mod json;
+pub mod key;
+pub mod object;
+pub mod options;
+pub mod resource;
+pub mod revision;
+pub mod selector;
+pub mod status;
+
+pub use key::Key;
+pub use object::Object;
+pub use resource::{GroupKind, GroupResource, GroupVersionKind, GroupVersionResource};
+pub use revision::Revision;
+pub use status::{Cause, CauseReason, Reason, Status};

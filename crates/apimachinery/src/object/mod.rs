@@ -1,0 +1,245 @@
+//! An object as the cache keeps it: the bytes that go on the wire, and the little that selectors ask of it.
+//!
+//! In: a stored value (the object's JSON without `metadata.resourceVersion`) and the revision that put it. Out: an
+//! [`Object`], whose bytes serve LIST, WATCH and GET alike. Never: a decoded tree.
+
+mod intern;
+mod scan;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::{Key, Revision};
+
+pub use intern::Interner;
+pub use scan::ScanError;
+
+/// How the objects of one resource are kept: made once per resource.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Length of the storage prefix, `/registry/pods/`.
+    pub prefix_len: usize,
+    pub scope: Scope,
+    pub form: Form,
+    /// Paths whose values selectors may ask for, each split at its dots.
+    pub fields: Vec<Vec<String>>,
+}
+
+/// Whether a key below the prefix is `namespace/name` or `name`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Namespaced,
+    Cluster,
+}
+
+/// How an object's bytes begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A built-in kind: struct order, and the type is left off, because a LIST's items go without it.
+    Typed,
+    /// A custom resource: all members, sorted, the type among them.
+    Whole,
+}
+
+/// One object at one revision. Immutable and shared.
+#[derive(Debug)]
+pub struct Object {
+    key: Key,
+    revision: Revision,
+    // Form::Typed: from the first member after the type to the closing brace. Form::Whole: the whole object.
+    body: Bytes,
+    // The digits of metadata.resourceVersion in `body`.
+    rv: Range<u32>,
+    // The version's text in `apiVersion`, after the group, in `body`; empty for Form::Typed.
+    version: Range<u32>,
+    // Where the namespace begins in `key`; equal to `name_at` when there is none.
+    namespace_at: u32,
+    name_at: u32,
+    // Sorted as they stand in the object.
+    labels: Box<[(Arc<str>, Arc<str>)]>,
+    // By index of Layout::fields.
+    fields: Box<[Option<Arc<str>>]>,
+}
+
+impl Object {
+    /// Reads `value`, once.
+    ///
+    /// # Errors
+    /// [`ScanError`] when it is not an object as this server stores them.
+    pub fn decode(
+        layout: &Layout,
+        key: Key,
+        revision: Revision,
+        value: &[u8],
+        interner: &mut Interner,
+    ) -> Result<Object, ScanError> {
+        let scanned = scan::scan(value, layout, interner)?;
+        let rv = revision.to_string();
+        let cut = if layout.form == Form::Typed { scanned.type_end } else { 0 };
+        let mut body = Vec::with_capacity(value.len() + scan::RV_HEAD.len() + rv.len() + 1 - cut);
+        body.extend_from_slice(&value[cut..scanned.rv_at]);
+        body.extend_from_slice(scan::RV_HEAD);
+        let rv_from = body.len() as u32;
+        body.extend_from_slice(rv.as_bytes());
+        let rv_to = body.len() as u32;
+        body.push(b'"');
+        body.extend_from_slice(&value[scanned.rv_at..]);
+        let shift = scanned.version.start > scanned.rv_at;
+        let moved = if shift { body.len() - (value.len() - cut) } else { 0 };
+        let at = |offset: usize| (offset + moved) as u32;
+        let version = match layout.form {
+            Form::Typed => 0..0,
+            Form::Whole => at(scanned.version.start)..at(scanned.version.end),
+        };
+        let (namespace_at, name_at) = split_key(layout, &key);
+        Ok(Object {
+            key,
+            revision,
+            body: Bytes::from(body),
+            rv: rv_from..rv_to,
+            version,
+            namespace_at,
+            name_at,
+            labels: scanned.labels.into_boxed_slice(),
+            fields: scanned.fields.into_boxed_slice(),
+        })
+    }
+
+    /// The storage key.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// The revision that put it: its `resourceVersion`.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// `metadata.name`.
+    pub fn name(&self) -> &str {
+        &self.key.as_str()[self.name_at as usize..]
+    }
+
+    /// `metadata.namespace`; empty for cluster scope.
+    pub fn namespace(&self) -> &str {
+        let end = (self.name_at as usize).saturating_sub(1).max(self.namespace_at as usize);
+        if self.namespace_at == self.name_at { "" } else { &self.key.as_str()[self.namespace_at as usize..end] }
+    }
+
+    /// The value of a label.
+    pub fn label(&self, name: &str) -> Option<&str> {
+        self.labels.iter().find(|(label, _)| &**label == name).map(|(_, value)| &**value)
+    }
+
+    /// The value at the `index`th path of [`Layout::fields`], as text; `None` when it is absent.
+    pub fn field(&self, index: usize) -> Option<&str> {
+        self.fields.get(index).and_then(Option::as_deref)
+    }
+
+    /// The object's bytes: the whole object, or without `{` and type for a built-in kind.
+    pub fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// The version that `apiVersion` names; empty for a built-in kind.
+    pub fn stored_version(&self) -> &str {
+        std::str::from_utf8(&self.body[self.version.start as usize..self.version.end as usize]).unwrap_or("")
+    }
+
+    /// Appends the bytes with another `resourceVersion` (a DELETED event's) or another version in `apiVersion`.
+    /// `None` keeps what is there.
+    pub fn write_body(&self, revision: Option<Revision>, version: Option<&str>, out: &mut Vec<u8>) {
+        let mut splices: [(Range<u32>, Option<String>); 2] = [
+            (self.rv.clone(), revision.filter(|new| *new != self.revision).map(|new| new.to_string())),
+            (self.version.clone(), version.filter(|_| !self.version.is_empty()).map(str::to_string)),
+        ];
+        splices.sort_by_key(|(span, _)| span.start);
+        let mut from = 0;
+        for (span, text) in splices {
+            if let Some(text) = text {
+                out.extend_from_slice(&self.body[from..span.start as usize]);
+                out.extend_from_slice(text.as_bytes());
+                from = span.end as usize;
+            }
+        }
+        out.extend_from_slice(&self.body[from..]);
+    }
+
+    /// Bytes that the object holds, its header counted in.
+    pub fn cost_bytes(&self) -> usize {
+        self.body.len() + self.key.as_str().len() + size_of::<Object>() + self.labels.len() * 32 + self.fields.len() * 16
+    }
+}
+
+fn split_key(layout: &Layout, key: &Key) -> (u32, u32) {
+    let rest = key.as_str().get(layout.prefix_len..).unwrap_or("");
+    let from = layout.prefix_len as u32;
+    match layout.scope {
+        Scope::Cluster => (from, from),
+        Scope::Namespaced => (from, from + rest.find('/').map_or(0, |slash| slash as u32 + 1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(form: Form, fields: &[&str]) -> Layout {
+        let fields = fields.iter().map(|path| path.split('.').map(String::from).collect()).collect();
+        Layout { prefix_len: "/registry/pods/".len(), scope: Scope::Namespaced, form, fields }
+    }
+
+    fn decode(layout: &Layout, value: &str) -> Result<Object, ScanError> {
+        let key = Key::new("/registry/pods/default/web");
+        Object::decode(layout, key, Revision::from_log(42), value.as_bytes(), &mut Interner::default())
+    }
+
+    const POD: &str = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"default","uid":"u","creationTimestamp":null,"labels":{"app":"a\"b","tier":"x"}},"spec":{"nodeName":"n1","hostNetwork":true,"containers":[{"name":"]}"}]},"status":{}}"#;
+
+    #[test]
+    fn a_built_in_object_loses_its_type_and_gains_its_revision() {
+        let pod = decode(&layout(Form::Typed, &["spec.nodeName", "spec.hostNetwork", "status.phase"]), POD)
+            .expect("valid");
+        assert_eq!((pod.namespace(), pod.name()), ("default", "web"));
+        assert!(pod.body().starts_with(
+            br#""metadata":{"name":"web","namespace":"default","uid":"u","resourceVersion":"42","creationTimestamp""#
+        ));
+        assert_eq!((pod.label("app"), pod.label("tier"), pod.label("x")), (Some("a\"b"), Some("x"), None));
+        assert_eq!((pod.field(0), pod.field(1), pod.field(2)), (Some("n1"), Some("true"), None));
+    }
+
+    #[test]
+    fn a_custom_resource_keeps_its_type_and_its_order() {
+        let value = r#"{"apiVersion":"g.io/v1","kind":"Foo","metadata":{"name":"web","namespace":"default","uid":"u"},"spec":{}}"#;
+        let foo = decode(&layout(Form::Whole, &[]), value).expect("valid");
+        assert_eq!(foo.stored_version(), "v1");
+        let mut out = Vec::new();
+        foo.write_body(Some(Revision::from_log(1234)), Some("v2beta1"), &mut out);
+        assert_eq!(
+            String::from_utf8(out).expect("text"),
+            r#"{"apiVersion":"g.io/v2beta1","kind":"Foo","metadata":{"name":"web","namespace":"default","resourceVersion":"1234","uid":"u"},"spec":{}}"#
+        );
+    }
+
+    #[test]
+    fn a_version_behind_the_metadata_is_found_too() {
+        // "Upper" sorts before "apiVersion", which Go's sorted order allows.
+        let value = r#"{"Upper":{"metadata":{"name":"no"}},"apiVersion":"g.io/v1","kind":"Foo","metadata":{"name":"web","uid":"u"}}"#;
+        let foo = decode(&layout(Form::Whole, &[]), value).expect("valid");
+        assert_eq!(foo.stored_version(), "v1");
+        let mut out = Vec::new();
+        foo.write_body(None, None, &mut out);
+        assert!(String::from_utf8(out).expect("text").ends_with(r#""metadata":{"name":"web","resourceVersion":"42","uid":"u"}}"#));
+    }
+
+    #[test]
+    fn garbage_is_an_error() {
+        for value in ["", "{", "[]", r#"{"kind":"Pod"}"#, r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name""#] {
+            assert!(decode(&layout(Form::Typed, &[]), value).is_err(), "{value}");
+        }
+        let twice = POD.replace(r#""uid":"u""#, r#""uid":"u","resourceVersion":"1""#);
+        assert!(decode(&layout(Form::Typed, &[]), &twice).is_err());
+    }
+}
