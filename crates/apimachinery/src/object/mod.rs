@@ -52,6 +52,8 @@ pub struct Object {
     body: Bytes,
     // The digits of metadata.resourceVersion in `body`.
     rv: Range<u32>,
+    // The metadata object in `body`, braces included.
+    metadata: Range<u32>,
     // The version's text in `apiVersion`, after the group, in `body`; empty for Form::Typed.
     version: Range<u32>,
     // Where the namespace begins in `key`; equal to `name_at` when there is none.
@@ -93,12 +95,15 @@ impl Object {
             Form::Typed => 0..0,
             Form::Whole => at(scanned.version.start)..at(scanned.version.end),
         };
+        let grown = body.len() + cut - value.len();
+        let metadata = (scanned.metadata.start - cut) as u32..(scanned.metadata.end - cut + grown) as u32;
         let (namespace_at, name_at) = split_key(layout, &key);
         Ok(Object {
             key,
             revision,
             body: Bytes::from(body),
             rv: rv_from..rv_to,
+            metadata,
             version,
             namespace_at,
             name_at,
@@ -167,6 +172,19 @@ impl Object {
         out.extend_from_slice(&self.body[from..]);
     }
 
+    /// Appends `metadata` alone, braces included, with another `resourceVersion` if one is given.
+    pub fn write_metadata(&self, revision: Option<Revision>, out: &mut Vec<u8>) {
+        let (from, to) = (self.metadata.start as usize, self.metadata.end as usize);
+        match revision.filter(|new| *new != self.revision) {
+            Some(new) => {
+                out.extend_from_slice(&self.body[from..self.rv.start as usize]);
+                out.extend_from_slice(new.to_string().as_bytes());
+                out.extend_from_slice(&self.body[self.rv.end as usize..to]);
+            }
+            None => out.extend_from_slice(&self.body[from..to]),
+        }
+    }
+
     /// Bytes that the object holds, its header counted in.
     pub fn cost_bytes(&self) -> usize {
         self.body.len() + self.key.as_str().len() + size_of::<Object>() + self.labels.len() * 32 + self.fields.len() * 16
@@ -206,6 +224,10 @@ mod tests {
         assert!(pod.body().starts_with(
             br#""metadata":{"name":"web","namespace":"default","uid":"u","resourceVersion":"42","creationTimestamp""#
         ));
+        let mut metadata = Vec::new();
+        pod.write_metadata(Some(Revision::from_log(7)), &mut metadata);
+        let metadata: serde_json::Value = serde_json::from_slice(&metadata).expect("valid");
+        assert_eq!((&metadata["resourceVersion"], &metadata["labels"]["tier"]), (&"7".into(), &"x".into()));
         assert_eq!((pod.label("app"), pod.label("tier"), pod.label("x")), (Some("a\"b"), Some("x"), None));
         assert_eq!((pod.field(0), pod.field(1), pod.field(2)), (Some("n1"), Some("true"), None));
     }

@@ -26,6 +26,8 @@ pub(super) struct Scanned {
     pub(super) type_end: usize,
     // Behind the member of metadata that `resourceVersion` follows.
     pub(super) rv_at: usize,
+    // The metadata object, braces included.
+    pub(super) metadata: Range<usize>,
     // The version's text in apiVersion.
     pub(super) version: Range<usize>,
     pub(super) labels: Vec<(Arc<str>, Arc<str>)>,
@@ -86,6 +88,7 @@ impl Scan<'_> {
     }
 
     fn metadata(&mut self, wanted: &[usize]) -> Result<(), ScanError> {
+        let from = self.text.at;
         self.text.begin(b'{')?;
         let mut member = 0;
         while let Some(name) = self.text.member(member)? {
@@ -99,6 +102,7 @@ impl Scan<'_> {
                 self.out.rv_at = self.text.at;
             }
         }
+        self.out.metadata = from..self.text.at;
         Ok(())
     }
 
