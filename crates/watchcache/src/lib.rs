@@ -1,1 +1,30 @@
-//! Per resource: ingest, snapshot, lanes, watchers, initial events, bookmarks, freshness.
+//! The watch cache of one resource: its state as an immutable snapshot, and a bounded window of its history.
+//!
+//! In: a [`Feed`](forebay_backend::Feed) of changes. Out: published [`Snapshot`]s for LIST and GET, and
+//! [`Watcher`]s, each a cursor over the window. Data flows one way:
+//!
+//! ```text
+//! backend ──► feed ──► ingest ──► Arc<Snapshot>  ──► LIST, GET, initial events
+//!                            └──► log of events  ──► watchers
+//! ```
+//!
+//! Never: knows HTTP, decodes an object into a tree, waits for a reader.
+
+mod cacher;
+mod counters;
+mod error;
+mod event;
+mod ingest;
+mod interest;
+pub mod limits;
+mod snapshot;
+mod watcher;
+
+pub use cacher::{Cacher, Resource};
+pub use counters::Counters;
+pub use error::ReadError;
+pub use event::{Event, EventKind};
+pub use interest::{FieldSource, FieldTerm, Interest, Reach};
+pub use snapshot::Snapshot;
+pub use watcher::{WatchStep, Watcher};
+

@@ -1,0 +1,246 @@
+//! The handle to one resource's watch cache: reads, waits for freshness, starts watchers.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use forebay_apimachinery::object::Layout;
+use forebay_apimachinery::{Key, Revision};
+use forebay_backend::Backend;
+use forebay_revlog::{Cursor, Log, Usage};
+use forebay_rt::{Clock, Instant, Tasks};
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::counters::Counters;
+use crate::error::ReadError;
+use crate::event::Event;
+use crate::ingest;
+use crate::interest::Interest;
+use crate::limits;
+use crate::snapshot::Snapshot;
+use crate::watcher::Watcher;
+
+/// What a cache is a cache of.
+#[derive(Clone, Debug)]
+pub struct Resource {
+    /// `pods`, `deployments.apps`: for logs.
+    pub name: String,
+    /// The storage prefix, `/registry/pods/`.
+    pub prefix: Key,
+    pub layout: Layout,
+}
+
+/// One resource's watch cache as its readers see it. Cheap to clone. The ingest task owns everything that changes.
+#[derive(Clone)]
+pub struct Cacher(Arc<Inner>);
+
+struct Inner {
+    backend: Arc<dyn Backend>,
+    clock: Clock,
+    resource: Resource,
+    published: watch::Receiver<Published>,
+    kick: Arc<Notify>,
+    counters: Arc<Counters>,
+    stop: CancellationToken,
+    // Past states kept for the next pages of paged LISTs, oldest first, at most RECENT_MAX.
+    recent: Mutex<VecDeque<Arc<Snapshot>>>,
+}
+
+/// What the ingest task publishes.
+#[derive(Clone, Debug)]
+pub(crate) enum Published {
+    Filling { since: Instant },
+    Ready { snapshot: Arc<Snapshot>, log: Log<Arc<Event>> },
+    Closed,
+}
+
+impl Cacher {
+    /// Starts the cache's ingest task; it is ready once it has reached what is current.
+    pub fn start(resource: Resource, backend: Arc<dyn Backend>, clock: Clock, tasks: &Tasks) -> Cacher {
+        let (publish, published) = watch::channel(Published::Filling { since: clock.now() });
+        let kick = Arc::new(Notify::new());
+        let counters = Arc::new(Counters::default());
+        let stop = CancellationToken::new();
+        let ingest = ingest::Ingest {
+            resource: resource.clone(),
+            backend: backend.clone(),
+            clock: clock.clone(),
+            publish,
+            kick: kick.clone(),
+            counters: counters.clone(),
+        };
+        let stopped = stop.clone();
+        tasks.spawn("watchcache ingest", async move {
+            tokio::select! { () = stopped.cancelled() => {}, () = ingest.run() => {} }
+        });
+        let recent = Mutex::new(VecDeque::new());
+        Cacher(Arc::new(Inner { backend, clock, resource, published, kick, counters, stop, recent }))
+    }
+
+    /// Ends the cache: its watchers come to their end once they have read what is there.
+    pub fn stop(&self) {
+        self.0.stop.cancel();
+    }
+
+    pub fn resource(&self) -> &Resource {
+        &self.0.resource
+    }
+
+    pub fn counters(&self) -> &Counters {
+        &self.0.counters
+    }
+
+    /// What the window holds now.
+    pub fn window(&self) -> Usage {
+        match &*self.0.published.borrow() {
+            Published::Ready { log, .. } => log.usage(),
+            _ => Usage::default(),
+        }
+    }
+
+    /// The current snapshot, however old.
+    ///
+    /// # Errors
+    /// [`ReadError::NotReady`], [`ReadError::Closed`].
+    pub fn snapshot(&self) -> Result<Arc<Snapshot>, ReadError> {
+        self.ready().map(|(snapshot, _)| snapshot)
+    }
+
+    /// Waits until the cache was filled for the first time, or is closed.
+    pub async fn wait_ready(&self) {
+        let mut published = self.0.published.clone();
+        // An error means that the ingest task is gone, which ends the wait as well.
+        let _gone = published.wait_for(|now| !matches!(now, Published::Filling { .. })).await.map(drop);
+    }
+
+    /// The published snapshot once its revision is at least `min`.
+    ///
+    /// - `min`: a revision the caller has seen, from a reply or a barrier.
+    /// - `deadline`: the wait is the only await point, and is cancel-safe.
+    ///
+    /// Cost: O(1), no copy; the snapshot pins its tree until dropped.
+    ///
+    /// # Errors
+    /// [`ReadError::TooLarge`] when `deadline` passes first; the caller may retry.
+    ///
+    /// Source: KEP-2340; apiserver v1.36.3 `cacher/watch_cache.go`.
+    pub async fn at_least(&self, min: Revision, deadline: Instant) -> Result<Arc<Snapshot>, ReadError> {
+        let current = self.snapshot()?;
+        if current.revision() >= min {
+            return Ok(current);
+        }
+        self.0.kick.notify_one();
+        let mut published = self.0.published.clone();
+        let reached = published.wait_for(|now| match now {
+            Published::Ready { snapshot, .. } => snapshot.revision() >= min,
+            Published::Filling { .. } => false,
+            Published::Closed => true,
+        });
+        tokio::select! {
+            biased;
+            end = reached => { drop(end.map_err(|_gone| ReadError::Closed)?); self.snapshot() }
+            () = self.0.clock.sleep_until(deadline) => {
+                Err(ReadError::TooLarge { asked: min, current: self.snapshot()?.revision() })
+            }
+        }
+    }
+
+    /// The published snapshot once it holds every commit acknowledged before this call: a consistent read.
+    ///
+    /// # Errors
+    /// As [`Cacher::at_least`], and [`ReadError::Store`] when the store cannot say what is current.
+    pub async fn fresh(&self, deadline: Instant) -> Result<Arc<Snapshot>, ReadError> {
+        let current = tokio::select! {
+            biased;
+            current = self.0.backend.barrier() => current?,
+            () = self.0.clock.sleep_until(deadline) => {
+                let cause = "no answer before the deadline".to_string();
+                return Err(ReadError::Store(forebay_backend::ReadError::Failed { cause }));
+            }
+        };
+        self.at_least(current, deadline).await
+    }
+
+    /// The state exactly at `revision`: a past one is made from the current one by undoing the window's events.
+    ///
+    /// Cost: O(events since then), or O(1) when it was asked for recently.
+    ///
+    /// # Errors
+    /// [`ReadError::Expired`] when the window no longer reaches back that far.
+    pub async fn exact(&self, revision: Revision, deadline: Instant) -> Result<Arc<Snapshot>, ReadError> {
+        self.at_least(revision, deadline).await?;
+        let (snapshot, log) = self.ready()?;
+        if let Some(known) = self.recent(revision) {
+            return Ok(known);
+        }
+        let events = log.undo(revision.get(), snapshot.revision().get()).map_err(|expired| {
+            ReadError::Expired { asked: revision, oldest: Revision::from_log(expired.oldest) }
+        })?;
+        let past = Arc::new(snapshot.undo(revision, &events));
+        self.remember(past.clone());
+        Ok(past)
+    }
+
+    /// Keeps `snapshot` for the next pages of the LIST that began with it.
+    pub fn remember(&self, snapshot: Arc<Snapshot>) {
+        let mut recent = self.0.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if recent.iter().any(|known| known.revision() == snapshot.revision()) {
+            return;
+        }
+        if recent.len() == limits::RECENT_MAX {
+            recent.pop_front();
+        }
+        recent.push_back(snapshot);
+    }
+
+    /// A watcher of every event in `interest` after `after`, without an initial state.
+    ///
+    /// # Errors
+    /// [`ReadError::Expired`] when the window begins later.
+    pub fn watch(&self, interest: Interest, after: Revision) -> Result<Watcher, ReadError> {
+        let (_, log) = self.ready()?;
+        let cursor = cursor(&log, after)?;
+        Ok(Watcher::new(self.clone(), interest, cursor, None))
+    }
+
+    /// A watcher that begins with the state in `snapshot`, or a later one, and goes on from there.
+    ///
+    /// # Errors
+    /// [`ReadError::NotReady`], [`ReadError::Closed`].
+    pub fn watch_list(&self, interest: Interest, snapshot: Arc<Snapshot>) -> Result<Watcher, ReadError> {
+        let (current, log) = self.ready()?;
+        // A window that has moved past the caller's snapshot still reaches back to the current one.
+        let (cursor, snapshot) = match cursor(&log, snapshot.revision()) {
+            Ok(cursor) => (cursor, snapshot),
+            Err(_) => (cursor(&log, current.revision())?, current),
+        };
+        Ok(Watcher::new(self.clone(), interest, cursor, Some(snapshot)))
+    }
+
+    /// A revision up to which every event is in the window now, as new as the store can prove by `deadline`.
+    pub(crate) async fn settle(&self, deadline: Instant) -> Result<Revision, ReadError> {
+        self.fresh(deadline).await.map(|snapshot| snapshot.revision())
+    }
+
+    fn ready(&self) -> Result<(Arc<Snapshot>, Log<Arc<Event>>), ReadError> {
+        match &*self.0.published.borrow() {
+            Published::Ready { snapshot, log } => Ok((snapshot.clone(), log.clone())),
+            Published::Filling { since } => {
+                Err(ReadError::NotReady { since: self.0.clock.now().duration_since(*since) })
+            }
+            Published::Closed => Err(ReadError::Closed),
+        }
+    }
+
+    fn recent(&self, revision: Revision) -> Option<Arc<Snapshot>> {
+        let recent = self.0.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.iter().find(|known| known.revision() == revision).cloned()
+    }
+}
+
+fn cursor(log: &Log<Arc<Event>>, after: Revision) -> Result<Cursor<Arc<Event>>, ReadError> {
+    log.cursor(after.get()).map_err(|expired| ReadError::Expired {
+        asked: after,
+        oldest: Revision::from_log(expired.oldest),
+    })
+}

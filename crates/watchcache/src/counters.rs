@@ -1,0 +1,26 @@
+//! What a cache counts; `endpoints` writes it out under kube-apiserver's metric names.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counters of one cache. They only grow.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Changes that came from the store.
+    pub events_received: AtomicU64,
+    /// Events that went to the window, and so to every watcher.
+    pub events_dispatched: AtomicU64,
+    /// Objects sent as the initial state of a watch.
+    pub init_events: AtomicU64,
+    /// Times the cache was filled from the store.
+    pub initializations: AtomicU64,
+    /// Watchers that fell out of the window.
+    pub terminated_watchers: AtomicU64,
+    /// Stored values that could not be read.
+    pub decode_errors: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn add(counter: &AtomicU64, count: usize) {
+        counter.fetch_add(count as u64, Ordering::Relaxed);
+    }
+}

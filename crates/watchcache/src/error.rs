@@ -1,0 +1,23 @@
+//! Why a read of the cache failed.
+
+use forebay_apimachinery::Revision;
+use forebay_rt::Duration;
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ReadError {
+    /// The cache is being filled, for `since` now; the same read may succeed later.
+    #[error("storage is (re)initializing")]
+    NotReady { since: Duration },
+    /// History before `oldest` is gone; list again.
+    #[error("too old resource version: {asked} ({oldest})")]
+    Expired { asked: Revision, oldest: Revision },
+    /// Not reached before the deadline; the same read may succeed later.
+    #[error("Too large resource version: {asked}, current: {current}")]
+    TooLarge { asked: Revision, current: Revision },
+    /// The store could not say what is current.
+    #[error("{0}")]
+    Store(#[from] forebay_backend::ReadError),
+    /// The resource is no longer served.
+    #[error("the watch cache is closed")]
+    Closed,
+}

@@ -1,0 +1,193 @@
+//! The one task that writes a cache: from the feed into the tree, the snapshot and the window.
+//!
+//! Owns the tree, the interner and the log's writer. Order: the event is in the window before the snapshot that shows
+//! it is published, and progress is announced with the snapshot.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use forebay_apimachinery::object::Interner;
+use forebay_apimachinery::{Key, Object, Revision};
+use forebay_backend::{Backend, Change, Feed, FeedError, FeedStep, Range};
+use forebay_revlog::{Limits, Writer};
+use forebay_rt::Clock;
+use tokio::sync::{Notify, watch};
+
+use crate::cacher::{Published, Resource};
+use crate::counters::Counters;
+use crate::event::Event;
+use crate::limits;
+use crate::snapshot::Snapshot;
+
+const LIMITS: Limits = Limits {
+    items_max: limits::EVENTS_MAX,
+    bytes_max: limits::WINDOW_BYTES_MAX,
+    age_ms_max: limits::WINDOW_MS,
+};
+
+pub(crate) struct Ingest {
+    pub(crate) resource: Resource,
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) clock: Clock,
+    pub(crate) publish: watch::Sender<Published>,
+    pub(crate) kick: Arc<Notify>,
+    pub(crate) counters: Arc<Counters>,
+}
+
+/// The cache's state while it is being followed.
+struct State {
+    snapshot: Snapshot,
+    window: Writer<Arc<Event>>,
+    interner: Interner,
+}
+
+impl Ingest {
+    /// Fills the cache and follows the feed until the store is closed or the task is dropped.
+    pub(crate) async fn run(self) {
+        let mut pause = limits::RETRY_PAUSE.0;
+        loop {
+            let Err(error) = self.fill_and_follow().await;
+            match error {
+                FeedError::Closed => break,
+                // Began while history was being dropped: begin again at once, from what there is now.
+                FeedError::Compacted { oldest } => {
+                    tracing::info!(resource = self.resource.name, %oldest, "history was compacted, reading the state again");
+                }
+                FeedError::Failed { cause } => {
+                    tracing::error!(resource = self.resource.name, cause, "the watch cache lost its feed");
+                    self.clock.sleep(pause).await;
+                    pause = (pause * 2).min(limits::RETRY_PAUSE.1);
+                }
+            }
+            self.publish.send_replace(Published::Filling { since: self.clock.now() });
+        }
+        self.publish.send_replace(Published::Closed);
+    }
+
+    async fn fill_and_follow(&self) -> Result<std::convert::Infallible, FeedError> {
+        let start = self.backend.oldest().await?;
+        let mut feed = self.backend.feed(self.resource.prefix.as_str(), start).await?;
+        let mut state = State {
+            snapshot: Snapshot::new(start),
+            window: Writer::new(start.get(), LIMITS),
+            interner: Interner::default(),
+        };
+        self.fill(&mut state, start).await?;
+        let current = self.backend.barrier().await?;
+        self.counters.initializations.fetch_add(1, Ordering::Relaxed);
+        let mut changes = Vec::new();
+        loop {
+            let step = self.drain(&mut feed, &mut state, &mut changes)?;
+            if state.snapshot.revision() >= current {
+                self.publish(&state);
+            }
+            if !matches!(step, FeedStep::Idle) {
+                continue;
+            }
+            let evict_at = self.clock.now() + limits::EVICT_PERIOD;
+            tokio::select! {
+                () = feed.ready() => {}
+                () = self.kick.notified() => {}
+                () = self.clock.sleep_until(evict_at) => state.window.evict(self.clock.unix_ms()),
+            }
+        }
+    }
+
+    /// Reads the state at `start`, page by page.
+    async fn fill(&self, state: &mut State, start: Revision) -> Result<(), FeedError> {
+        let mut start_after = None;
+        loop {
+            let prefix = self.resource.prefix.clone();
+            let range = Range { prefix, start_after, limit: limits::FILL_PAGE, at: Some(start) };
+            let page = self.backend.range(range).await?;
+            start_after = page.items.last().map(|(key, _)| key.clone());
+            for (key, versioned) in page.items {
+                if let Some(object) = self.decode(state, key, versioned.revision, &versioned.value) {
+                    state.snapshot.put(object);
+                }
+            }
+            if !page.more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes one step of the feed into the state.
+    fn drain(&self, feed: &mut Feed, state: &mut State, changes: &mut Vec<Change>) -> Result<FeedStep, FeedError> {
+        let step = feed.take(limits::INGEST_BATCH_MAX, changes)?;
+        match step {
+            FeedStep::Changes => self.apply(state, changes),
+            FeedStep::Progress(revision) => {
+                state.window.announce(revision.get());
+                state.snapshot.set_revision(revision);
+            }
+            FeedStep::Idle => {}
+        }
+        Ok(step)
+    }
+
+    fn apply(&self, state: &mut State, changes: &mut Vec<Change>) {
+        Counters::add(&self.counters.events_received, changes.len());
+        let mut events = Vec::with_capacity(changes.len());
+        let mut last = state.snapshot.revision();
+        for change in changes.drain(..) {
+            last = change.revision;
+            let current = match &change.value {
+                Some(value) => match self.decode(state, change.key.clone(), change.revision, value) {
+                    Some(object) => Some(object),
+                    // An unreadable value hides nothing: what was there before is shown as gone, and it is reported.
+                    None => {
+                        self.forget(state, &change.key, change.revision, &mut events);
+                        continue;
+                    }
+                },
+                None => None,
+            };
+            match current {
+                Some(object) => {
+                    let previous = state.snapshot.put(object.clone());
+                    events.push(event(change.revision, previous, Some(object)));
+                }
+                None => self.forget(state, &change.key, change.revision, &mut events),
+            }
+        }
+        Counters::add(&self.counters.events_dispatched, events.len());
+        state.window.append(events, self.clock.unix_ms());
+        state.window.announce(last.get());
+        state.snapshot.set_revision(last);
+    }
+
+    fn forget(&self, state: &mut State, key: &Key, revision: Revision, events: &mut Vec<(u64, Arc<Event>, usize)>) {
+        if let Some(previous) = state.snapshot.remove(key) {
+            events.push(event(revision, Some(previous), None));
+        }
+    }
+
+    fn publish(&self, state: &State) {
+        let shown = match &*self.publish.borrow() {
+            Published::Ready { snapshot, .. } => Some(snapshot.revision()),
+            _ => None,
+        };
+        if shown != Some(state.snapshot.revision()) {
+            let snapshot = Arc::new(state.snapshot.clone());
+            self.publish.send_replace(Published::Ready { snapshot, log: state.window.log() });
+        }
+    }
+
+    fn decode(&self, state: &mut State, key: Key, revision: Revision, value: &[u8]) -> Option<Arc<Object>> {
+        match Object::decode(&self.resource.layout, key.clone(), revision, value, &mut state.interner) {
+            Ok(object) => Some(Arc::new(object)),
+            Err(error) => {
+                Counters::add(&self.counters.decode_errors, 1);
+                tracing::error!(resource = self.resource.name, %key, %revision, %error, "a stored value cannot be read");
+                None
+            }
+        }
+    }
+}
+
+fn event(revision: Revision, previous: Option<Arc<Object>>, current: Option<Arc<Object>>) -> (u64, Arc<Event>, usize) {
+    let event = Event { revision, previous, current };
+    let bytes = event.cost_bytes();
+    (revision.get(), Arc::new(event), bytes)
+}

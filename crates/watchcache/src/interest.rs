@@ -1,0 +1,87 @@
+//! Which objects a LIST or a WATCH is about.
+
+use std::sync::Arc;
+
+use forebay_apimachinery::selector::LabelSelector;
+use forebay_apimachinery::{Key, Object};
+
+/// Which objects a reader wants: a reach of keys, and selectors. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Interest {
+    pub reach: Reach,
+    pub labels: Arc<LabelSelector>,
+    /// All must hold.
+    pub fields: Arc<[FieldTerm]>,
+}
+
+/// A part of a resource's keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Every key below this prefix, which ends with `/`: a resource, or one namespace of it.
+    Below(Key),
+    /// One key.
+    One(Key),
+}
+
+/// One requirement of a field selector, resolved to a place in the object's header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldTerm {
+    pub field: FieldSource,
+    pub equal: bool,
+    pub value: String,
+}
+
+/// Where a field selector's value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldSource {
+    Name,
+    Namespace,
+    /// Indexes into the layout's fields: the first that is not empty counts, else `absent`.
+    Indexed { fields: Box<[usize]>, absent: &'static str },
+}
+
+impl Interest {
+    /// Everything in `reach`.
+    pub fn all(reach: Reach) -> Interest {
+        Interest { reach, labels: Arc::new(LabelSelector::everything()), fields: Arc::from([]) }
+    }
+
+    /// Whether every object in reach matches.
+    pub fn is_unfiltered(&self) -> bool {
+        self.fields.is_empty() && self.labels.is_everything()
+    }
+
+    /// Whether `object` is in reach and matches.
+    pub fn matches(&self, object: &Object) -> bool {
+        self.reach.contains(object.key()) && self.selects(object)
+    }
+
+    /// Whether `object`, known to be in reach, matches.
+    pub fn selects(&self, object: &Object) -> bool {
+        self.fields.iter().all(|term| term.holds(object))
+            && (self.labels.is_everything() || self.labels.matches(|label| object.label(label)))
+    }
+}
+
+impl Reach {
+    pub fn contains(&self, key: &Key) -> bool {
+        match self {
+            Reach::Below(prefix) => key.as_str().starts_with(prefix.as_str()),
+            Reach::One(one) => key == one,
+        }
+    }
+}
+
+impl FieldTerm {
+    fn holds(&self, object: &Object) -> bool {
+        let value = match &self.field {
+            FieldSource::Name => object.name(),
+            FieldSource::Namespace => object.namespace(),
+            FieldSource::Indexed { fields, absent } => {
+                let values = fields.iter().filter_map(|index| object.field(*index));
+                values.into_iter().find(|value| !value.is_empty()).unwrap_or(absent)
+            }
+        };
+        (value == self.value) == self.equal
+    }
+}

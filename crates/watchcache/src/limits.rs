@@ -1,0 +1,40 @@
+//! What a watch cache may hold, and what happens there.
+
+use std::time::Duration;
+
+/// Events of one resource: 2^17 x about 200 B of headers and pointers = 26 MB, object bytes counted apart. At the
+/// limit the oldest whole revisions are forgotten; a watcher that still needed them is told Expired.
+pub const EVENTS_MAX: usize = 1 << 17;
+
+/// Bytes of replaced objects that only the window still holds, per resource. At the limit as for [`EVENTS_MAX`].
+pub const WINDOW_BYTES_MAX: usize = 64 << 20;
+
+/// How far back the window reaches while the other limits allow: as the store's own history does.
+pub const WINDOW_MS: u64 = 5 * 60 * 1000;
+
+/// Changes taken from the feed, and published as one snapshot, at a time.
+pub const INGEST_BATCH_MAX: usize = 1024;
+
+/// Objects read in one page while a cache is filled.
+pub const FILL_PAGE: usize = 2_000;
+
+/// How long a read waits for the cache to reach a revision (reference §3.1, blockTimeout).
+pub const FRESH_WAIT: Duration = Duration::from_secs(3);
+
+/// How often a quiet cache looks for events that have grown too old.
+pub const EVICT_PERIOD: Duration = Duration::from_secs(15);
+
+/// Past snapshots that were rebuilt or handed out as the first page of a paged LIST and are kept for its next pages.
+/// Each shares its tree with the current one; beyond this the oldest is forgotten and rebuilt when asked for.
+pub const RECENT_MAX: usize = 16;
+
+/// Events that a watcher pulls at a time.
+pub const WATCH_BATCH_MAX: usize = 64;
+
+/// Objects of the initial state that a watcher pulls at a time.
+pub const INITIAL_BATCH_MAX: usize = 64;
+
+/// Pause before a cache that could not be filled is filled again: doubled from the first to the second.
+pub const RETRY_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
+
+const _: () = assert!(EVENTS_MAX >= INGEST_BATCH_MAX);

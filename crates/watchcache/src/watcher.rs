@@ -1,0 +1,162 @@
+//! One WATCH: a cursor over the window, and the initial state before it if it was asked for.
+//!
+//! Owned by the connection that reads it. Holds no event: a slow one is parked by its socket and resumes from the
+//! window, or is told Expired.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use forebay_apimachinery::{Key, Object, Revision};
+use forebay_revlog::{Cursor, Step};
+use forebay_rt::Instant;
+
+use crate::cacher::Cacher;
+use crate::counters::Counters;
+use crate::event::{Event, EventKind};
+use crate::interest::Interest;
+use crate::limits;
+use crate::snapshot::Snapshot;
+
+/// What a watcher is to send next.
+#[derive(Clone, Debug)]
+pub enum WatchStep {
+    /// An event. DELETED carries the last state that matched; `revision` is the event's, which a DELETED event shows.
+    Event { kind: EventKind, object: Arc<Object>, revision: Revision },
+    /// The initial state is complete, as of this revision.
+    InitialEventsEnd(Revision),
+    /// What was to come next is no longer held.
+    Expired { asked: Revision, oldest: Revision },
+    /// The resource is no longer served, or the cache was filled anew.
+    Closed,
+}
+
+/// One WATCH.
+pub struct Watcher {
+    cacher: Cacher,
+    interest: Interest,
+    cursor: Cursor<Arc<Event>>,
+    initial: Option<Initial>,
+    // Pulled and not yet given out, at most WATCH_BATCH_MAX or INITIAL_BATCH_MAX.
+    pending: VecDeque<WatchStep>,
+    pulled: Vec<(u64, Arc<Event>)>,
+    // Every event up to here was given out or does not match.
+    reached: Revision,
+}
+
+/// What is left of the initial state.
+struct Initial {
+    snapshot: Arc<Snapshot>,
+    after: Option<Key>,
+}
+
+impl Watcher {
+    pub(crate) fn new(
+        cacher: Cacher,
+        interest: Interest,
+        cursor: Cursor<Arc<Event>>,
+        initial: Option<Arc<Snapshot>>,
+    ) -> Watcher {
+        let reached = Revision::from_log(cursor.seen());
+        let initial = initial.map(|snapshot| Initial { snapshot, after: None });
+        Watcher { cacher, interest, cursor, initial, pending: VecDeque::new(), pulled: Vec::new(), reached }
+    }
+
+    /// The next step if there is one now; never waits.
+    pub fn try_next(&mut self) -> Option<WatchStep> {
+        loop {
+            if let Some(step) = self.pending.pop_front() {
+                return Some(step);
+            }
+            let more = if self.initial.is_some() { self.pull_initial() } else { self.pull_events() };
+            match more {
+                Pulled::Some => {}
+                Pulled::Nothing => return None,
+                Pulled::End(step) => return Some(step),
+            }
+        }
+    }
+
+    /// Waits until [`Watcher::try_next`] may have something. Cancel-safe.
+    pub async fn ready(&mut self) {
+        if self.pending.is_empty() && self.initial.is_none() {
+            self.cursor.ready().await;
+        }
+    }
+
+    /// The revision of a bookmark that would be true now: everything up to it was given out. `None` while something
+    /// is still to be given out.
+    ///
+    /// Asks the store what is current, at most until `deadline`, so that the bookmark of a quiet resource moves.
+    pub async fn bookmark(&mut self, deadline: Instant) -> Option<Revision> {
+        if !self.pending.is_empty() || self.initial.is_some() {
+            return None;
+        }
+        // When the store does not answer, the bookmark says what is known.
+        let _unproved = self.cacher.settle(deadline).await;
+        match self.pull_events() {
+            Pulled::Nothing if self.pending.is_empty() => Some(self.reached),
+            Pulled::Nothing | Pulled::Some => None,
+            Pulled::End(step) => {
+                self.pending.push_back(step);
+                None
+            }
+        }
+    }
+
+    fn pull_initial(&mut self) -> Pulled {
+        let Some(initial) = &mut self.initial else { return Pulled::Nothing };
+        let objects: Vec<Arc<Object>> = initial
+            .snapshot
+            .range(&self.interest.reach, initial.after.as_ref())
+            .take(limits::INITIAL_BATCH_MAX)
+            .cloned()
+            .collect();
+        match objects.last() {
+            Some(last) => initial.after = Some(last.key().clone()),
+            None => {
+                let revision = initial.snapshot.revision();
+                self.initial = None;
+                self.pending.push_back(WatchStep::InitialEventsEnd(revision));
+                return Pulled::Some;
+            }
+        }
+        let matching = objects.into_iter().filter(|object| self.interest.selects(object));
+        self.pending.extend(matching.map(|object| {
+            let revision = object.revision();
+            WatchStep::Event { kind: EventKind::Added, object, revision }
+        }));
+        Counters::add(&self.cacher.counters().init_events, self.pending.len());
+        Pulled::Some
+    }
+
+    fn pull_events(&mut self) -> Pulled {
+        let asked = self.reached;
+        match self.cursor.take(limits::WATCH_BATCH_MAX, &mut self.pulled) {
+            None if self.pulled.is_empty() => return Pulled::Nothing,
+            None | Some(Step::Item(..)) => {}
+            Some(Step::Progress(revision)) => {
+                self.reached = self.reached.max(Revision::from_log(revision));
+                return Pulled::Nothing;
+            }
+            Some(Step::Expired { oldest }) => {
+                Counters::add(&self.cacher.counters().terminated_watchers, 1);
+                return Pulled::End(WatchStep::Expired { asked, oldest: Revision::from_log(oldest) });
+            }
+            Some(Step::Closed) => return Pulled::End(WatchStep::Closed),
+        }
+        for (_, event) in self.pulled.drain(..) {
+            if let Some((kind, object)) = event.seen_by(|object| self.interest.matches(object)) {
+                let object = object.clone();
+                self.pending.push_back(WatchStep::Event { kind, object, revision: event.revision });
+            }
+        }
+        self.reached = self.reached.max(Revision::from_log(self.cursor.seen()));
+        Pulled::Some
+    }
+}
+
+enum Pulled {
+    Some,
+    Nothing,
+    End(WatchStep),
+}
