@@ -284,6 +284,7 @@ impl Parser {
                 self.lay_out(id)?;
             }
         }
+        self.mark_omitted()?;
         let table = &mut self.table;
         table.kinds.sort_by_key(|k| (k.group, k.version, k.kind));
         table.types.shrink_to_fit();
@@ -291,6 +292,35 @@ impl Parser {
         table.members.shrink_to_fit();
         table.sorted.shrink_to_fit();
         Ok(self.table)
+    }
+
+    /// omitempty has no effect on structs, and on types that are structs in Go.
+    fn mark_omitted(&mut self) -> Result<()> {
+        let Table { fields, types, .. } = &mut self.table;
+        for field in fields {
+            let kind = types[usize::from(field.ty.0)].kind;
+            let flags = field.flags;
+            let is_struct = !matches!(
+                kind,
+                TypeKind::List
+                    | TypeKind::Map
+                    | TypeKind::String
+                    | TypeKind::Bytes
+                    | TypeKind::Any
+                    | TypeKind::Bool
+                    | TypeKind::Int32
+                    | TypeKind::Int64
+                    | TypeKind::Double
+            );
+            let time = matches!(kind, TypeKind::Time | TypeKind::MicroTime);
+            if flags.omit_zero() && is_struct && !time && !flags.pointer() {
+                return Err(format!("omitzero of {} needs to know when its struct is zero", field.name));
+            }
+            if flags.omit_zero() || (flags.omit_empty() && (flags.pointer() || !is_struct)) {
+                field.flags.0 |= FieldFlags::OMITTED;
+            }
+        }
+        Ok(())
     }
 
     fn lay_out(&mut self, id: TypeId) -> Result<()> {

@@ -125,6 +125,7 @@ impl FieldFlags {
     pub(super) const REQUIRED: u8 = 16;
     pub(super) const NULLABLE: u8 = 32;
     pub(super) const DISCRIMINATOR: u8 = 64;
+    pub(super) const OMITTED: u8 = 128;
 
     /// `json:",omitempty"`.
     pub fn omit_empty(self) -> bool {
@@ -153,6 +154,11 @@ impl FieldFlags {
     /// Marked `+unionDiscriminator`.
     pub fn union_discriminator(self) -> bool {
         self.0 & Self::DISCRIMINATOR != 0
+    }
+    /// Go leaves the member out when it has no value. Others are written as a zero: `{}`, `null`, `""`.
+    #[inline]
+    pub fn omitted_when_absent(self) -> bool {
+        self.0 & Self::OMITTED != 0
     }
 }
 

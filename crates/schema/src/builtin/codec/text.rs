@@ -1,6 +1,112 @@
-//! Strings and numbers as Go writes them.
+//! Strings and numbers as Go's encoding/json writes them.
 
-/// Quotes as Go's `%q`: printable characters stay, quotes and backslashes are escaped, others become `\u....`.
+/// Writes a JSON string, escaping what Go escapes: `<`, `>`, `&`, U+2028 and U+2029 besides what JSON asks for.
+pub(super) fn write_string(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    let bytes = text.as_bytes();
+    let mut clean = 0; // start of what is not written yet
+    let mut at = 0;
+    while let Some(offset) = bytes[at..].iter().position(|&byte| SPECIAL[usize::from(byte)]) {
+        at += offset;
+        let width = match bytes[at] {
+            0xe2 => match bytes.get(at + 1..at + 3) {
+                Some([0x80, last @ (0xa8 | 0xa9)]) => {
+                    out.extend_from_slice(&bytes[clean..at]);
+                    out.extend_from_slice(if *last == 0xa8 { b"\\u2028" } else { b"\\u2029" });
+                    3
+                }
+                _ => {
+                    at += 1;
+                    continue;
+                }
+            },
+            byte => {
+                out.extend_from_slice(&bytes[clean..at]);
+                write_escape(byte, out);
+                1
+            }
+        };
+        at += width;
+        clean = at;
+    }
+    out.extend_from_slice(&bytes[clean..]);
+    out.push(b'"');
+}
+
+fn write_escape(byte: u8, out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    match byte {
+        b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+        0x08 => out.extend_from_slice(b"\\b"),
+        0x0c => out.extend_from_slice(b"\\f"),
+        b'\n' => out.extend_from_slice(b"\\n"),
+        b'\r' => out.extend_from_slice(b"\\r"),
+        b'\t' => out.extend_from_slice(b"\\t"),
+        _ => {
+            out.extend_from_slice(b"\\u00");
+            out.push(HEX[usize::from(byte >> 4)]);
+            out.push(HEX[usize::from(byte & 15)]);
+        }
+    }
+}
+
+/// Bytes that may need an escape; 0xe2 starts U+2028 and U+2029.
+static SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        special[byte] = true;
+        byte += 1;
+    }
+    special[b'"' as usize] = true;
+    special[b'\\' as usize] = true;
+    special[b'<' as usize] = true;
+    special[b'>' as usize] = true;
+    special[b'&' as usize] = true;
+    special[0xe2] = true;
+    special
+};
+
+pub(super) fn write_int(value: i64, out: &mut Vec<u8>) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    let mut rest = value.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// Writes a float: the shortest digits that read back the same, with an exponent below 1e-6 and from 1e21 on.
+pub(super) fn write_float(value: f64, out: &mut Vec<u8>) {
+    let size = value.abs();
+    let text = if size != 0.0 && !(1e-6..1e21).contains(&size) {
+        let text = format!("{value:e}");
+        if text.contains("e-") { text } else { text.replace('e', "e+") }
+    } else {
+        format!("{value}")
+    };
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Writes a number whatever its type; integers beyond 64 bits with a sign are floats to Go.
+pub(super) fn write_number(number: &serde_json::Number, out: &mut Vec<u8>) {
+    if let Some(int) = number.as_i64() {
+        write_int(int, out);
+    } else if let Some(float) = number.as_f64() {
+        write_float(float, out);
+    }
+}
+
+/// Quotes as Go's `%q`: printable characters stay, quotes and backslashes are escaped, others become escapes.
 pub(crate) fn go_quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -15,13 +121,64 @@ pub(crate) fn go_quote(text: &str) -> String {
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
             '\u{0b}' => quoted.push_str("\\v"),
-            c if c < ' ' || c == '\u{7f}' => quoted.push_str(&format!("\\x{:02x}", c as u32)),
+            c if c < ' ' || c == '\u{7f}' => quoted.push_str(&format!("\\x{:02x}", u32::from(c))),
             c if c.is_control() || (c.is_whitespace() && c != ' ') => {
-                quoted.push_str(&format!("\\u{:04x}", c as u32));
+                quoted.push_str(&format!("\\u{:04x}", u32::from(c)));
             }
             c => quoted.push(c),
         }
     }
     quoted.push('"');
     quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(f: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        f(&mut out);
+        String::from_utf8(out).expect("only text is written")
+    }
+
+    #[test]
+    fn strings_are_escaped_as_go_escapes_them() {
+        let check = |text: &str, want: &str| {
+            assert_eq!(written(|out| write_string(text, out)), want);
+        };
+        check("", r#""""#);
+        check("plain", r#""plain""#);
+        check("a<b>&c", r#""a\u003cb\u003e\u0026c""#);
+        check("\"\\/", r#""\"\\/""#);
+        check("\n\r\t\u{8}\u{c}\u{1}\u{1f}\u{7f}", "\"\\n\\r\\t\\b\\f\\u0001\\u001f\u{7f}\"");
+        check("é\u{2028}x\u{2029}€\u{2030}", "\"é\\u2028x\\u2029€\u{2030}\"");
+    }
+
+    #[test]
+    fn numbers_are_written_as_go_writes_them() {
+        let check = |text: &str, want: &str| {
+            let number: serde_json::Number = serde_json::from_str(text).expect("a number");
+            assert_eq!(written(|out| write_number(&number, out)), want, "{text}");
+        };
+        check("0", "0");
+        check("-9223372036854775808", "-9223372036854775808");
+        check("9223372036854775807", "9223372036854775807");
+        check("18446744073709551615", "18446744073709552000");
+        check("1.0", "1");
+        check("-0.0", "-0");
+        check("0.1", "0.1");
+        check("1e20", "100000000000000000000");
+        check("1e21", "1e+21");
+        check("1.5e300", "1.5e+300");
+        check("0.000001", "0.000001");
+        check("0.0000001", "1e-7");
+        check("-1.25e-9", "-1.25e-9");
+    }
+
+    #[test]
+    fn quotes_are_those_of_percent_q() {
+        assert_eq!(go_quote("spec.foo"), r#""spec.foo""#);
+        assert_eq!(go_quote("a\"\\\n\u{1}é\u{85}"), r#""a\"\\\n\x01é\u0085""#);
+    }
 }
