@@ -1,0 +1,15 @@
+//! Media types: what a client takes and what it sent.
+//!
+//! In: `Accept` and `Content-Type` headers. Out: the form to answer in, and what a body is. Never: encodes or
+//! decodes one.
+
+mod content_type;
+mod header;
+mod negotiate;
+
+pub use content_type::{ContentType, unsupported_media_type};
+pub use header::{CLAUSES_MAX, Clause, parse_accept};
+pub use negotiate::{
+    AsKind, Choice, Media, aggregated_discovery, negotiate, negotiate_stream, not_acceptable,
+    not_acceptable_stream,
+};

@@ -1,0 +1,287 @@
+//! The form to answer in.
+//!
+//! In: an `Accept` header and the encodings that can be had at this place. Out: the first clause that can be
+//! met, or nothing, which is a 406. Never: falls back on an encoding that was not asked for.
+//!
+//! Source: apiserver v0.36.3 `endpoints/handlers/negotiation`, `endpoints/handlers/rest.go`.
+
+use super::header::{Clause, parse_accept};
+use crate::{Reason, Status};
+
+/// An encoding of objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Media {
+    Json,
+    Yaml,
+    Protobuf,
+}
+
+/// What the object is turned into on its way out, with group `meta.k8s.io` and version `v1`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AsKind {
+    /// Nothing: it stays what it is.
+    #[default]
+    Object,
+    Table,
+    PartialObjectMetadata,
+    PartialObjectMetadataList,
+}
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Choice {
+    pub media: Media,
+    pub as_kind: AsKind,
+    /// `pretty=1` stood in the clause. The query and the user agent may ask for it as well.
+    pub pretty: bool,
+    /// `stream=watch` stood in the clause.
+    pub stream: bool,
+}
+
+impl Media {
+    /// As `Content-Type` names it.
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Media::Json => "application/json",
+            Media::Yaml => "application/yaml",
+            Media::Protobuf => "application/vnd.kubernetes.protobuf",
+        }
+    }
+
+    /// Whether a watch can be written in it.
+    pub const fn can_stream(self) -> bool {
+        match self {
+            Media::Json | Media::Protobuf => true,
+            Media::Yaml => false,
+        }
+    }
+
+    fn is_taken_by(self, clause: &Clause) -> bool {
+        let (media_type, subtype) = self.content_type().split_once('/').unwrap_or_default();
+        clause.takes(media_type, subtype)
+    }
+}
+
+/// Chooses for a GET, LIST or write. `offered` is in our order of preference; it counts where a clause takes
+/// several.
+///
+/// Without a header the first one is chosen.
+pub fn negotiate(accept: Option<&str>, offered: &[Media]) -> Option<Choice> {
+    choose(accept, offered, |clause, media| choice(clause, media))
+}
+
+/// Chooses for a watch, which cannot be had in YAML: asking for that first is refused, not overlooked.
+pub fn negotiate_stream(accept: Option<&str>, offered: &[Media]) -> Option<Choice> {
+    negotiate(accept, offered).filter(|choice| choice.media.can_stream())
+}
+
+/// The encoding for discovery in one document (`APIGroupDiscoveryList`, `apidiscovery.k8s.io/v2`), if the
+/// client takes it anywhere in its header; otherwise it wants one of the old documents.
+pub fn aggregated_discovery(accept: Option<&str>, offered: &[Media]) -> Option<Media> {
+    let accept = accept.filter(|header| !header.is_empty())?;
+    let is_wanted = |clause: &Clause| {
+        clause.param("as") == Some("APIGroupDiscoveryList")
+            && clause.param("g") == Some("apidiscovery.k8s.io")
+            && clause.param("v") == Some("v2")
+            && clause.param("sv").is_none()
+    };
+    let found = choose(Some(accept), offered, |clause, media| {
+        (is_wanted(clause) && can_stream_as_asked(clause, media)).then_some(Choice {
+            media,
+            as_kind: AsKind::Object,
+            pretty: false,
+            stream: false,
+        })
+    });
+    found.map(|choice| choice.media)
+}
+
+fn choose(
+    accept: Option<&str>,
+    offered: &[Media],
+    meet: impl Fn(&Clause, Media) -> Option<Choice>,
+) -> Option<Choice> {
+    let Some(accept) = accept.filter(|header| !header.is_empty()) else {
+        let media = *offered.first()?;
+        return Some(Choice { media, as_kind: AsKind::Object, pretty: false, stream: false });
+    };
+    parse_accept(accept).iter().find_map(|clause| {
+        let mut taken = offered.iter().filter(|media| media.is_taken_by(clause));
+        taken.find_map(|&media| meet(clause, media))
+    })
+}
+
+/// What `clause` asks for in this encoding, if it can be had.
+fn choice(clause: &Clause, media: Media) -> Option<Choice> {
+    if !can_stream_as_asked(clause, media) || clause.param("sv").is_some_and(|version| version != "v1") {
+        return None;
+    }
+    Some(Choice {
+        media,
+        as_kind: as_kind(clause, media)?,
+        pretty: clause.param("pretty") == Some("1"),
+        stream: clause.param("stream").is_some(),
+    })
+}
+
+fn can_stream_as_asked(clause: &Clause, media: Media) -> bool {
+    clause.param("stream").is_none_or(|schema| schema == "watch" && media.can_stream())
+}
+
+fn as_kind(clause: &Clause, media: Media) -> Option<AsKind> {
+    match (clause.param("as"), clause.param("g"), clause.param("v")) {
+        (None, None, None) => Some(AsKind::Object),
+        (Some("Table"), Some("meta.k8s.io"), Some("v1")) if media != Media::Protobuf => Some(AsKind::Table),
+        (Some("PartialObjectMetadata"), Some("meta.k8s.io"), Some("v1")) => {
+            Some(AsKind::PartialObjectMetadata)
+        }
+        (Some("PartialObjectMetadataList"), Some("meta.k8s.io"), Some("v1")) => {
+            Some(AsKind::PartialObjectMetadataList)
+        }
+        _ => None,
+    }
+}
+
+/// What a client is told that takes nothing of what is offered.
+pub fn not_acceptable(offered: &[Media]) -> Status {
+    not_acceptable_types(offered.iter().map(|media| media.content_type().to_string()).collect())
+}
+
+/// The same for a watch.
+pub fn not_acceptable_stream(offered: &[Media]) -> Status {
+    let streams = offered.iter().filter(|media| media.can_stream());
+    not_acceptable_types(streams.map(|media| format!("{};stream=watch", media.content_type())).collect())
+}
+
+fn not_acceptable_types(types: Vec<String>) -> Status {
+    let message = format!("only the following media types are accepted: {}", types.join(", "));
+    Status::new(Reason::NotAcceptable, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Media; 3] = [Media::Json, Media::Yaml, Media::Protobuf];
+    const CUSTOM: [Media; 2] = [Media::Json, Media::Yaml];
+    const KUBECTL: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,\
+                           application/json";
+
+    fn check(accept: &str, offered: &[Media], want: Option<(Media, AsKind)>) {
+        let got = negotiate(Some(accept), offered).map(|choice| (choice.media, choice.as_kind));
+        assert_eq!(got, want, "{accept}");
+    }
+
+    #[test]
+    fn the_first_clause_that_can_be_met_is_chosen() {
+        use AsKind::*;
+        use Media::*;
+        check(KUBECTL, &ALL, Some((Json, Table)));
+        check(
+            "application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
+            &ALL,
+            Some((Json, Object)),
+        );
+        check("application/vnd.kubernetes.protobuf,application/json", &ALL, Some((Protobuf, Object)));
+        check("application/vnd.kubernetes.protobuf,application/json", &CUSTOM, Some((Json, Object)));
+        check(
+            "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+            &ALL,
+            Some((Protobuf, PartialObjectMetadataList)),
+        );
+        check(
+            "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+            &ALL,
+            Some((Json, PartialObjectMetadata)),
+        );
+        check(
+            "application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1,*/*",
+            &ALL,
+            Some((Json, Object)),
+        );
+        check("application/yaml", &ALL, Some((Yaml, Object)));
+        check("application/json;q=0.1,application/yaml", &ALL, Some((Yaml, Object)));
+        check("*/*", &ALL, Some((Json, Object)));
+        check("application/*", &[Yaml, Json], Some((Yaml, Object)));
+        check("*/*;as=Table;v=v1;g=meta.k8s.io", &[Protobuf, Yaml], Some((Yaml, Table)));
+        check("application/json;charset=utf-8;profile=x", &ALL, Some((Json, Object)));
+        check("application/json;sv=v1", &ALL, Some((Json, Object)));
+        check("text/html,application/xhtml+xml,*/*;q=0.8", &ALL, Some((Json, Object)));
+    }
+
+    #[test]
+    fn what_cannot_be_met_is_not_replaced() {
+        for accept in [
+            "text/plain",
+            "text/*",
+            "application/cbor",
+            "application/json;as=Table",
+            "application/json;v=v1",
+            "application/json;as=Pod;v=v1;g=meta.k8s.io",
+            "application/json;sv=v2",
+            "application/json;stream=other",
+            "application/yaml;stream=watch",
+            ",",
+        ] {
+            check(accept, &ALL, None);
+        }
+        check("application/vnd.kubernetes.protobuf", &CUSTOM, None);
+        assert_eq!(negotiate(None, &[]), None);
+    }
+
+    #[test]
+    fn no_header_is_the_first_offer() {
+        for accept in [None, Some("")] {
+            let got = negotiate(accept, &[Media::Yaml, Media::Json]);
+            let (as_kind, pretty, stream) = (AsKind::Object, false, false);
+            assert_eq!(got, Some(Choice { media: Media::Yaml, as_kind, pretty, stream }));
+        }
+    }
+
+    #[test]
+    fn a_watch_is_not_had_in_yaml() {
+        let media = |accept| negotiate_stream(Some(accept), &ALL).map(|choice| (choice.media, choice.stream));
+        assert_eq!(media("application/json;stream=watch"), Some((Media::Json, true)));
+        assert_eq!(media("application/vnd.kubernetes.protobuf;stream=watch"), Some((Media::Protobuf, true)));
+        assert_eq!(media("application/json"), Some((Media::Json, false)));
+        assert_eq!(media("application/yaml,application/json"), None);
+        assert_eq!(media("application/yaml;stream=watch,application/json"), Some((Media::Json, false)));
+    }
+
+    #[test]
+    fn pretty_is_asked_for_with_1() {
+        let pretty = |accept| negotiate(Some(accept), &ALL).map(|choice| choice.pretty);
+        assert_eq!(pretty("application/json;pretty=1"), Some(true));
+        assert_eq!(pretty("application/json;pretty=true"), Some(false));
+    }
+
+    #[test]
+    fn discovery_in_one_document_is_found_behind_older_forms() {
+        let v2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+        let beta = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
+        let find = |accept: &str| aggregated_discovery(Some(accept), &CUSTOM);
+        assert_eq!(find(&format!("{v2},{beta},application/json")), Some(Media::Json));
+        assert_eq!(find(&format!("application/json,{beta},{v2}")), Some(Media::Json));
+        assert_eq!(find(&format!("{beta},application/json")), None);
+        assert_eq!(
+            find("application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"),
+            None
+        );
+        assert_eq!(find("*/*"), None);
+        assert_eq!(aggregated_discovery(None, &CUSTOM), None);
+    }
+
+    #[test]
+    fn a_refusal_lists_what_there_is() {
+        assert_eq!(
+            not_acceptable(&ALL).message,
+            "only the following media types are accepted: application/json, application/yaml, \
+             application/vnd.kubernetes.protobuf"
+        );
+        assert_eq!(
+            not_acceptable_stream(&ALL).message,
+            "only the following media types are accepted: application/json;stream=watch, \
+             application/vnd.kubernetes.protobuf;stream=watch"
+        );
+    }
+}

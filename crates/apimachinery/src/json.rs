@@ -1,0 +1,18 @@
+//! JSON as kube-apiserver reads and writes it.
+//!
+//! In: bodies from clients. Out: `serde_json::Value`s with Go's number rules, the duplicate members that a
+//! strict decoder complains of, and bytes escaped as Go's `encoding/json` escapes them. Never: knows a
+//! schema.
+
+mod parse;
+mod quote;
+mod typed;
+mod write;
+
+pub use parse::{DEPTH_MAX, DUPLICATES_MAX, ParseError, Parsed, parse};
+pub use quote::{go_quote, is_print};
+pub(crate) use typed::Members;
+pub use write::{go_escape, to_go_text, write_sorted, write_string};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,284 @@
+//! The options of a DELETE.
+//!
+//! In: a query, or a body; a body wins, and then the query counts for nothing. Out: [`DeleteOptions`],
+//! checked. Never: defaults a policy.
+//!
+//! Source: apimachinery v0.36.3 `apis/meta/v1`, apiserver v0.36.3 `endpoints/handlers/delete.go`.
+
+use serde_json::Value;
+
+use super::fault::refuse;
+use super::write::dry_run_fault;
+use super::{Query, field_invalid, field_not_supported};
+use crate::Status;
+use crate::json::{Members, go_quote, to_go_text};
+
+/// What a DELETE asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeleteOptions {
+    pub grace_period_seconds: Option<i64>,
+    pub preconditions: Preconditions,
+    /// The old form of `propagation_policy`; never both.
+    pub orphan_dependents: Option<bool>,
+    pub propagation_policy: Option<PropagationPolicy>,
+    pub dry_run: bool,
+    /// Read but not checked: a kube-apiserver ignores it until its feature is turned on.
+    pub ignore_store_read_error_with_cluster_breaking_potential: Option<bool>,
+}
+
+/// What must hold of the object for the DELETE to happen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preconditions {
+    pub uid: Option<String>,
+    pub resource_version: Option<String>,
+}
+
+/// What becomes of the objects that the deleted one owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PropagationPolicy {
+    Orphan,
+    Background,
+    Foreground,
+}
+
+impl PropagationPolicy {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            PropagationPolicy::Orphan => "Orphan",
+            PropagationPolicy::Background => "Background",
+            PropagationPolicy::Foreground => "Foreground",
+        }
+    }
+}
+
+impl DeleteOptions {
+    /// The options of a DELETE without a body.
+    ///
+    /// # Errors
+    /// A bad request for a malformed number, an invalid `DeleteOptions` for a value that there is not.
+    pub fn from_query(query: &Query) -> Result<DeleteOptions, Status> {
+        let sent = |name| query.first(name).filter(|value| !value.is_empty()).map(str::to_string);
+        let options = DeleteOptions {
+            grace_period_seconds: query.integer("gracePeriodSeconds").map_err(Status::bad_request)?,
+            preconditions: Preconditions { uid: sent("uid"), resource_version: sent("resourceVersion") },
+            orphan_dependents: query.boolean("orphanDependents"),
+            propagation_policy: None,
+            dry_run: false,
+            ignore_store_read_error_with_cluster_breaking_potential: query
+                .boolean("ignoreStoreReadErrorWithClusterBreakingPotential"),
+        };
+        options.checked(query.first("propagationPolicy"), &query.texts("dryRun"))
+    }
+
+    /// The options in a body: a `DeleteOptions` of any group, or an object without a kind.
+    ///
+    /// # Errors A bad request for a body of another kind or with members of wrong types, an invalid
+    /// `DeleteOptions` for a value that there is not.
+    pub fn from_body(body: &Value) -> Result<DeleteOptions, Status> {
+        check_kind(body).map_err(Status::bad_request)?;
+        let (options, policy, dry_run) = DeleteOptions::read(body).map_err(Status::bad_request)?;
+        options.checked(policy, &dry_run)
+    }
+
+    fn read(body: &Value) -> Result<(DeleteOptions, Option<&str>, Vec<String>), String> {
+        let members = Members::of(body, "v1.DeleteOptions", "DeleteOptions.")?;
+        let preconditions = match members.object("preconditions", "Preconditions")? {
+            None => Preconditions::default(),
+            Some(preconditions) => Preconditions {
+                uid: preconditions.text("uid", "types.UID")?.map(str::to_string),
+                resource_version: preconditions.text("resourceVersion", "string")?.map(str::to_string),
+            },
+        };
+        let options = DeleteOptions {
+            grace_period_seconds: members.integer("gracePeriodSeconds")?,
+            preconditions,
+            orphan_dependents: members.boolean("orphanDependents")?,
+            propagation_policy: None,
+            dry_run: false,
+            ignore_store_read_error_with_cluster_breaking_potential: members
+                .boolean("ignoreStoreReadErrorWithClusterBreakingPotential")?,
+        };
+        let policy = members.text("propagationPolicy", "v1.DeletionPropagation")?;
+        Ok((options, policy, members.texts("dryRun")?))
+    }
+
+    /// Adds the values of which there is a fixed set.
+    fn checked(mut self, policy: Option<&str>, dry_run: &[String]) -> Result<DeleteOptions, Status> {
+        let mut causes = Vec::new();
+        if let Some(policy) = policy {
+            let shown = to_go_text(&policy.into());
+            if self.orphan_dependents.is_some() {
+                let detail = "orphanDependents and deletionPropagation cannot be both set";
+                causes.push(field_invalid("propagationPolicy", &shown, detail));
+            }
+            self.propagation_policy = match policy {
+                "Orphan" => Some(PropagationPolicy::Orphan),
+                "Background" => Some(PropagationPolicy::Background),
+                "Foreground" => Some(PropagationPolicy::Foreground),
+                _ => {
+                    let supported = ["Foreground", "Background", "Orphan", "nil"];
+                    causes.push(field_not_supported("propagationPolicy", &shown, &supported));
+                    None
+                }
+            };
+        }
+        causes.extend(dry_run_fault(dry_run));
+        refuse("DeleteOptions", causes)?;
+        self.dry_run = !dry_run.is_empty();
+        Ok(self)
+    }
+}
+
+fn check_kind(body: &Value) -> Result<(), String> {
+    let go_type = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
+                   \"json:\\\"kind,omitempty\\\"\" }";
+    let kind = Members::of(body, go_type, ".")
+        .and_then(|members| Ok((members.text("apiVersion", "string")?, members.text("kind", "string")?)));
+    match kind.map_err(|message| format!("couldn't get version/kind; json parse error: {message}"))? {
+        (_, None | Some("" | "DeleteOptions")) => Ok(()),
+        (version, Some(kind)) => {
+            let (kind, version) =
+                (go_quote(kind), go_quote(version.filter(|text| !text.is_empty()).unwrap_or("v1")));
+            Err(format!(
+                "no kind {kind} is registered for version {version} in scheme \"pkg/runtime/scheme.go:111\""
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Reason;
+
+    fn query(text: &str) -> Result<DeleteOptions, Status> {
+        DeleteOptions::from_query(&Query::parse(text))
+    }
+
+    #[test]
+    fn a_query_is_read() {
+        assert_eq!(query(""), Ok(DeleteOptions::default()));
+        assert_eq!(query("uid=&resourceVersion="), Ok(DeleteOptions::default()));
+        let got = query("gracePeriodSeconds=0&uid=a&resourceVersion=5&propagationPolicy=Orphan&dryRun=All");
+        let want = DeleteOptions {
+            grace_period_seconds: Some(0),
+            preconditions: Preconditions { uid: Some("a".into()), resource_version: Some("5".into()) },
+            propagation_policy: Some(PropagationPolicy::Orphan),
+            dry_run: true,
+            ..DeleteOptions::default()
+        };
+        assert_eq!(got, Ok(want));
+    }
+
+    #[test]
+    fn a_body_is_read() {
+        for body in [
+            json!(null),
+            json!({}),
+            json!({"kind": "DeleteOptions", "apiVersion": "apps/v1", "unknown": 1}),
+            json!({"gracePeriodSeconds": null, "preconditions": null, "dryRun": []}),
+        ] {
+            assert_eq!(DeleteOptions::from_body(&body), Ok(DeleteOptions::default()), "{body}");
+        }
+        let got = DeleteOptions::from_body(&json!({
+            "gracePeriodSeconds": 30, "preconditions": {"uid": "a", "resourceVersion": "7"},
+            "orphanDependents": false, "dryRun": ["All"],
+        }));
+        let want = DeleteOptions {
+            grace_period_seconds: Some(30),
+            preconditions: Preconditions { uid: Some("a".into()), resource_version: Some("7".into()) },
+            orphan_dependents: Some(false),
+            dry_run: true,
+            ..DeleteOptions::default()
+        };
+        assert_eq!(got, Ok(want));
+    }
+
+    #[test]
+    fn a_body_of_wrong_types_is_a_bad_request() {
+        let field = "json: cannot unmarshal";
+        for (body, want) in [
+            (
+                json!({"gracePeriodSeconds": "5"}),
+                format!("{field} string into Go struct field DeleteOptions.gracePeriodSeconds of type int64"),
+            ),
+            (
+                json!({"gracePeriodSeconds": 5.5}),
+                format!(
+                    "{field} number 5.5 into Go struct field DeleteOptions.gracePeriodSeconds of type int64"
+                ),
+            ),
+            (
+                json!({"propagationPolicy": 5}),
+                format!(
+                    "{field} number into Go struct field DeleteOptions.propagationPolicy of type v1.DeletionPropagation"
+                ),
+            ),
+            (
+                json!({"preconditions": []}),
+                format!(
+                    "{field} array into Go struct field DeleteOptions.preconditions of type v1.Preconditions"
+                ),
+            ),
+            (
+                json!({"preconditions": {"uid": 5}}),
+                format!(
+                    "{field} number into Go struct field Preconditions.preconditions.uid of type types.UID"
+                ),
+            ),
+            (
+                json!({"dryRun": "All"}),
+                format!("{field} string into Go struct field DeleteOptions.dryRun of type []string"),
+            ),
+            (
+                json!({"kind": "Pod", "apiVersion": "v1"}),
+                "no kind \"Pod\" is registered for version \"v1\" in scheme \"pkg/runtime/scheme.go:111\""
+                    .to_string(),
+            ),
+            (
+                json!({"kind": 5}),
+                format!(
+                    "couldn't get version/kind; json parse error: {field} number into Go struct field .kind of type string"
+                ),
+            ),
+        ] {
+            let status = DeleteOptions::from_body(&body).expect_err("refused");
+            assert_eq!((status.reason, status.message), (Reason::BadRequest, want));
+        }
+        let array = DeleteOptions::from_body(&json!([])).expect_err("refused").message;
+        assert!(
+            array.starts_with(
+                "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct { \
+                 APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string"
+            ),
+            "{array}"
+        );
+    }
+
+    #[test]
+    fn faults_are_told_in_upstreams_words() {
+        let supported = r#"supported values: "Foreground", "Background", "Orphan", "nil""#;
+        for (text, want) in [
+            ("gracePeriodSeconds=x", "strconv.ParseInt: parsing \"x\": invalid syntax".to_string()),
+            (
+                "propagationPolicy=",
+                format!(
+                    r#"DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "": {supported}"#
+                ),
+            ),
+            (
+                "propagationPolicy=Orphan&orphanDependents=false",
+                r#"DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be both set"#
+                    .to_string(),
+            ),
+        ] {
+            assert_eq!(query(text).expect_err("refused").message, want);
+        }
+        let body = json!({"propagationPolicy": "x", "orphanDependents": true, "dryRun": ["x", "All"]});
+        let causes = DeleteOptions::from_body(&body).expect_err("refused").causes;
+        let fields: Vec<_> = causes.iter().map(|cause| cause.field.as_str()).collect();
+        assert_eq!(fields, ["propagationPolicy", "propagationPolicy", "dryRun"]);
+    }
+}
