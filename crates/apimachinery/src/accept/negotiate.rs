@@ -67,7 +67,7 @@ impl Media {
 ///
 /// Without a header the first one is chosen.
 pub fn negotiate(accept: Option<&str>, offered: &[Media]) -> Option<Choice> {
-    choose(accept, offered, |clause, media| choice(clause, media))
+    choose(accept, offered, choice)
 }
 
 /// Chooses for a watch, which cannot be had in YAML: asking for that first is refused, not overlooked.

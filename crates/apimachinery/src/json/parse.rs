@@ -381,7 +381,7 @@ impl<'t> Parser<'t> {
             self.at += usize::from(matches!(self.byte_or_space(), b'+' | b'-'));
             self.digits("in exponent of numeric literal")?;
         }
-        Ok(Value::Number(self.to_number(start, has_point)))
+        Ok(Value::Number(self.number_from(start, has_point)))
     }
 
     /// Skips digits, at least one.
@@ -397,7 +397,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The number between `start` and here.
-    fn to_number(&mut self, start: usize, has_point: bool) -> Number {
+    fn number_from(&mut self, start: usize, has_point: bool) -> Number {
         let number = &self.text[start..self.at];
         if !has_point && let Ok(integer) = number.parse::<i64>() {
             return Number::from(integer);

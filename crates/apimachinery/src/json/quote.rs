@@ -42,7 +42,7 @@ fn push_escaped(out: &mut String, c: char, quote: char) {
 fn push_code(out: &mut String, code: u32) {
     let written = match code {
         ..0x80 => write!(out, "\\x{code:02x}"),
-        ..0x10000 => write!(out, "\\u{code:04x}"),
+        0x80..0x10000 => write!(out, "\\u{code:04x}"),
         _ => write!(out, "\\U{code:08x}"),
     };
     written.expect("a String takes every write");
