@@ -9,6 +9,7 @@ mod quote;
 mod typed;
 mod write;
 
+pub(crate) use parse::replace_invalid_utf8;
 pub use parse::{DEPTH_MAX, DUPLICATES_MAX, ParseError, Parsed, parse};
 pub use quote::{go_quote, is_print};
 pub(crate) use typed::Members;

@@ -86,7 +86,7 @@ fn parse_text(text: &str) -> Result<Parsed, ParseError> {
 }
 
 /// One U+FFFD for each byte that is not part of a character, as Go counts them.
-fn replace_invalid_utf8(body: &[u8]) -> String {
+pub(crate) fn replace_invalid_utf8(body: &[u8]) -> String {
     let mut text = String::with_capacity(body.len() + 16);
     for chunk in body.utf8_chunks() {
         text.push_str(chunk.valid());
