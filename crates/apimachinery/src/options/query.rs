@@ -5,7 +5,7 @@
 
 use std::num::IntErrorKind;
 
-use crate::json::go_quote;
+use crate::json::{go_quote, replace_invalid_utf8};
 
 /// The names and values of a query, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,10 +89,7 @@ fn unescape(text: &str) -> Option<String> {
             byte => decoded.push(byte),
         }
     }
-    Some(
-        String::from_utf8(decoded)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-    )
+    Some(String::from_utf8(decoded).unwrap_or_else(|error| replace_invalid_utf8(error.as_bytes())))
 }
 
 #[cfg(test)]
@@ -115,7 +112,7 @@ mod tests {
     #[test]
     fn pairs_that_make_no_sense_are_left_out() {
         check("a=%zz&b=%4&c=%&d=1;e=2&f=3", &[("f", "3")]);
-        check("a=%ff", &[("a", "\u{fffd}")]);
+        check("a=%ff&b=%e9%aa", &[("a", "\u{fffd}"), ("b", "\u{fffd}\u{fffd}")]);
     }
 
     #[test]
