@@ -1,0 +1,212 @@
+//! The command line: which command, and what it prints where.
+//!
+//! Stdout gets what was asked for, stderr the log and errors. The exit code is 0, 1 for what failed, 2 for what was
+//! typed wrong.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+
+use crate::config::{Host, ServeConfig};
+use crate::error::Error;
+use crate::flags::layers::Raw;
+use crate::flags::{argv, help, nearest};
+use crate::prepare::Prepared;
+use crate::version::{Format, Version};
+use crate::{completion, logging, serve};
+
+/// Runs the command of this process.
+pub fn main() -> ExitCode {
+    match run(std::env::args_os().skip(1), &mut io::stdout()) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads has had enough: head, or a pager that was quit.
+        Err(Error::Output(cause)) if cause.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", error.line());
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+const COMMANDS: [&str; 4] = ["serve", "version", "completion", "help"];
+
+fn run(mut arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Result<(), Error> {
+    let Some(command) = arguments.next() else {
+        return Err(Error::Usage(
+            "no command; \"forebay serve\" runs the server, \"forebay --help\" lists all".to_owned(),
+        ));
+    };
+    match command.to_str() {
+        Some("serve") => serve_command(arguments, out),
+        Some("version" | "--version" | "-V") => version(&texts(arguments)?, out),
+        Some("completion") => complete(&texts(arguments)?, out),
+        Some("help" | "--help" | "-h") => print_help(&texts(arguments)?, out),
+        _ => {
+            let given = command.to_string_lossy().into_owned();
+            Err(Error::Unknown { what: "command", nearest: near_command(&given), given })
+        }
+    }
+}
+
+fn near_command(given: &str) -> Option<String> {
+    // A flag first means that the command was left out.
+    if given.starts_with('-') {
+        return Some(format!("forebay serve {given}"));
+    }
+    nearest(given, COMMANDS.into_iter()).map(str::to_owned)
+}
+
+fn texts(arguments: impl Iterator<Item = OsString>) -> Result<Vec<String>, Error> {
+    arguments
+        .map(|argument| {
+            argument
+                .into_string()
+                .map_err(|raw| Error::Usage(format!("argument is not UTF-8: {}", raw.display())))
+        })
+        .collect()
+}
+
+fn serve_command(arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Result<(), Error> {
+    let typed = argv::parse(arguments)?;
+    if typed.help {
+        return Ok(out.write_all(help::serve().as_bytes())?);
+    }
+    if let Some(argument) = typed.rest.first() {
+        return Err(unexpected(argument));
+    }
+    let raw = Raw::collect(typed.flags, std::env::vars_os())?;
+    let config = ServeConfig::decide(&raw, &Host::this())?;
+    logging::init(config.verbosity);
+    log_warnings(&config.warnings);
+    let mut warnings = Vec::new();
+    let prepared = Prepared::new(config, Timestamp::now(), &mut warnings)?;
+    log_warnings(&warnings);
+    serve::run(&prepared)
+}
+
+fn log_warnings(warnings: &[String]) {
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+}
+
+fn version(arguments: &[String], out: &mut dyn Write) -> Result<(), Error> {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let format = match *arguments.as_slice() {
+        [] => Ok(Format::Text),
+        ["-h" | "--help"] => return print_help(&[], out),
+        ["-o" | "--output", format] => format.parse(),
+        ["-o" | "--output"] => return Err(Error::Usage("flag needs an argument: --output".to_owned())),
+        [argument, ..] => match argument.strip_prefix("--output=").or_else(|| argument.strip_prefix("-o")) {
+            Some(format) => format.trim_start_matches('=').parse(),
+            None => return Err(unexpected(argument)),
+        },
+    };
+    let version = Version(format.map_err(Error::Usage)?);
+    Ok(write!(out, "{version}")?)
+}
+
+fn complete(arguments: &[String], out: &mut dyn Write) -> Result<(), Error> {
+    match arguments {
+        [flag] if flag == "-h" || flag == "--help" => print_help(&[], out),
+        [shell] => completion::write(shell, out),
+        [] => Err(Error::Usage("completion needs a shell: bash, elvish, fish, powershell or zsh".to_owned())),
+        [_, more, ..] => Err(unexpected(more)),
+    }
+}
+
+fn print_help(arguments: &[String], out: &mut dyn Write) -> Result<(), Error> {
+    let serve = arguments.first().is_some_and(|command| command == "serve");
+    let text = if serve { help::serve() } else { help::COMMANDS.to_owned() };
+    Ok(out.write_all(text.as_bytes())?)
+}
+
+fn unexpected(argument: &str) -> Error {
+    Error::Usage(format!("unexpected argument: {argument}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn output(line: &str) -> String {
+        let mut out = Vec::new();
+        match run(line.split_whitespace().map(OsString::from), &mut out) {
+            Ok(()) => String::from_utf8(out).expect("UTF-8"),
+            Err(error) => {
+                assert!(out.is_empty(), "{line}");
+                format!("{}: {}", error.exit_code(), error.line())
+            }
+        }
+    }
+
+    #[test]
+    fn commands_print_what_was_asked_for() {
+        let version = output("version");
+        assert!(version.starts_with("forebay 0."), "{version}");
+        for line in ["--version", "-V"] {
+            assert_eq!(output(line), version, "{line}");
+        }
+        let json = output("version -o json");
+        for line in ["version -ojson", "version -o=json", "version --output json", "version --output=json"] {
+            assert_eq!(output(line), json, "{line}");
+        }
+        assert!(json.starts_with('{'), "{json}");
+        let help = output("--help");
+        for line in ["help", "-h", "version --help", "completion -h"] {
+            assert_eq!(output(line), help, "{line}");
+        }
+        let serve = output("serve --help");
+        for line in ["help serve", "serve -h", "serve --data-dir x --help"] {
+            assert_eq!(output(line), serve, "{line}");
+        }
+        assert!(output("completion bash").contains("_forebay"));
+    }
+
+    #[test]
+    fn what_was_typed_wrong_ends_with_2() {
+        let rows = [
+            ("", "2: no command; \"forebay serve\" runs the server, \"forebay --help\" lists all"),
+            ("sevre", "2: unknown command: sevre; did you mean serve?"),
+            ("zzzzzzz", "2: unknown command: zzzzzzz"),
+            ("--data-dir=x", "2: unknown command: --data-dir=x; did you mean forebay serve --data-dir=x?"),
+            ("version -o xml", "2: --output must be 'yaml' or 'json'"),
+            ("version -o", "2: flag needs an argument: --output"),
+            ("version now", "2: unexpected argument: now"),
+            ("completion", "2: completion needs a shell: bash, elvish, fish, powershell or zsh"),
+            ("completion csh", "2: unknown shell: csh; did you mean zsh?"),
+            ("completion zsh now", "2: unexpected argument: now"),
+            ("serve now", "2: unexpected argument: now"),
+            ("serve --data-dri=x", "2: unknown flag: --data-dri; did you mean --data-dir?"),
+        ];
+        for (line, want) in rows {
+            assert_eq!(output(line), want, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_overview_reads_well() {
+        expect![[r#"
+            A Kubernetes API server in one binary, with its store inside.
+
+            Usage:
+              forebay <command> [flags]
+
+            Commands:
+              serve        Run the API server
+              version      Print the version; -o json or -o yaml for programs
+              completion   Print a completion script: bash, elvish, fish, powershell or zsh
+
+            Two lines to begin with:
+              forebay serve &
+              kubectl --kubeconfig forebay-data/admin.kubeconfig get namespaces
+
+            "forebay serve --help" lists the flags.
+        "#]]
+        .assert_eq(&output("--help"));
+    }
+}

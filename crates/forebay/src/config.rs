@@ -1,0 +1,158 @@
+//! What was decided: the typed configuration of `forebay serve`, made from what was typed.
+//!
+//! What was typed and the facts about the machine go in; [`ServeConfig`] or the first error comes out. Reads no
+//! files: what the named files hold is [`crate::prepare`]'s.
+
+mod authorization;
+mod cidr;
+mod decide;
+mod host;
+mod reader;
+mod tls_policy;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use authorization::AuthorizationMode;
+pub use cidr::Cidr;
+pub use host::Host;
+pub use tls_policy::{TlsPolicy, TlsVersion};
+
+/// Everything that `forebay serve` was told, checked.
+#[derive(Debug, Clone)]
+pub struct ServeConfig {
+    /// Holds everything that is kept; no other place is written to, `tls.cert_dir` apart.
+    pub data_dir: PathBuf,
+    /// Begins with a slash and does not end with one: `/registry`.
+    pub etcd_prefix: String,
+    /// `None`: events are kept until they are deleted.
+    pub event_ttl: Option<Duration>,
+    pub serving: Serving,
+    pub tls: Tls,
+    pub authentication: Authentication,
+    pub authorization_mode: AuthorizationMode,
+    pub limits: Limits,
+    /// One, or one of each family; the first is the primary one.
+    pub service_cluster_ip_ranges: Vec<Cidr>,
+    /// As `-v`: 0 to 10 and beyond.
+    pub verbosity: u32,
+    /// For the log, in order.
+    pub warnings: Vec<String>,
+}
+
+/// Where and how to listen.
+#[derive(Debug, Clone)]
+pub struct Serving {
+    pub bind_address: IpAddr,
+    /// 0: a free port is taken.
+    pub secure_port: u16,
+    /// At which others reach this server; `None` when nothing better than loopback is known.
+    pub advertise_address: Option<IpAddr>,
+    pub external_hostname: Option<String>,
+    pub http2: Http2,
+    /// `None`: the server's own choice.
+    pub http2_max_streams_per_connection: Option<u32>,
+    /// How long to go on serving, not ready, before shutdown begins.
+    pub shutdown_delay: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Http2 {
+    Enabled,
+    Disabled,
+}
+
+/// Certificates and what is spoken with them.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    pub cert_dir: PathBuf,
+    /// Served instead of a made certificate.
+    pub given: Option<CertificateFiles>,
+    pub client_ca_file: Option<PathBuf>,
+    pub policy: TlsPolicy,
+    /// What a made serving certificate covers.
+    pub names: ServingNames,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CertificateFiles {
+    pub cert: PathBuf,
+    pub key: PathBuf,
+}
+
+/// The subject alternative names of the serving certificate, each once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServingNames {
+    pub dns: Vec<String>,
+    pub ips: Vec<IpAddr>,
+}
+
+/// Who is who.
+#[derive(Debug, Clone)]
+pub struct Authentication {
+    pub token_auth_file: Option<PathBuf>,
+    pub anonymous: Anonymous,
+    pub service_accounts: ServiceAccounts,
+}
+
+/// What is answered without credentials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Anonymous {
+    /// `/healthz`, `/livez`, `/readyz`, `/version`; 401 elsewhere.
+    HealthAndVersion,
+    /// 401 everywhere.
+    Nothing,
+}
+
+/// Tokens of service accounts.
+#[derive(Debug, Clone)]
+pub struct ServiceAccounts {
+    /// The first one signs; all are accepted. Never empty.
+    pub issuers: Vec<String>,
+    /// Never empty.
+    pub api_audiences: Vec<String>,
+    pub key_files: Vec<PathBuf>,
+    pub signing_key_file: Option<PathBuf>,
+    pub max_token_expiration: Option<Duration>,
+}
+
+/// How much at once, and how long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    pub request_timeout: Duration,
+    pub min_request_timeout: Duration,
+    /// `None`: no limit.
+    pub max_requests_inflight: Option<u32>,
+    /// `None`: no limit.
+    pub max_mutating_requests_inflight: Option<u32>,
+}
+
+impl ServeConfig {
+    /// Where to listen.
+    pub fn listen(&self) -> SocketAddr {
+        SocketAddr::new(self.serving.bind_address, self.serving.secure_port)
+    }
+
+    /// The URL for clients on this machine.
+    pub fn local_url(&self, port: u16) -> String {
+        format!("https://{}", SocketAddr::new(self.local_address(), port))
+    }
+
+    /// The address for clients on this machine.
+    pub fn local_address(&self) -> IpAddr {
+        match self.serving.bind_address {
+            IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
+            address => address,
+        }
+    }
+
+    /// Where the kubeconfig of the administrator is written.
+    pub fn admin_kubeconfig(&self) -> PathBuf {
+        self.data_dir.join("admin.kubeconfig")
+    }
+}
+
+#[cfg(test)]
+mod tests;

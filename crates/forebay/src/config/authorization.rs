@@ -1,0 +1,84 @@
+//! `--authorization-mode`: who may do what, once it is known who asks.
+
+/// The decision for the whole list of modes: what any of them allows is allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuthorizationMode {
+    /// Whoever is authenticated may do everything.
+    AlwaysAllow,
+    /// Nobody may do anything; only `system:masters` goes around it, as in kube-apiserver.
+    AlwaysDeny,
+    /// Until RBAC is enforced: `system:masters` may do everything, the others nothing.
+    Rbac,
+}
+
+/// Decides on the list of modes; the second part is a warning.
+///
+/// # Errors
+/// The reason, in kube-apiserver's words where it has any.
+pub fn decide(modes: &[String]) -> Result<(AuthorizationMode, Option<String>), String> {
+    if modes.is_empty() {
+        return Err("at least one authorization-mode must be passed".to_owned());
+    }
+    for (place, mode) in modes.iter().enumerate() {
+        match mode.as_str() {
+            "AlwaysAllow" | "AlwaysDeny" | "RBAC" | "Node" => {}
+            "ABAC" | "Webhook" => return Err(format!("authorization-mode {mode:?} is not served yet")),
+            _ => return Err(format!("authorization-mode {mode:?} is not a valid mode")),
+        }
+        if modes[..place].contains(mode) {
+            return Err(format!("authorization-mode [{}] has mode specified more than once", quoted(modes)));
+        }
+    }
+    let has = |name: &str| modes.iter().any(|mode| mode == name);
+    if has("AlwaysAllow") {
+        Ok((AuthorizationMode::AlwaysAllow, None))
+    } else if has("RBAC") {
+        let subject = if has("Node") { "RBAC and Node are" } else { "RBAC is" };
+        let warning = format!("{subject} not enforced yet: only members of system:masters are let in");
+        Ok((AuthorizationMode::Rbac, Some(warning)))
+    } else if has("Node") {
+        Err("authorization-mode \"Node\" is served only together with RBAC".to_owned())
+    } else {
+        Ok((AuthorizationMode::AlwaysDeny, None))
+    }
+}
+
+fn quoted(modes: &[String]) -> String {
+    modes.iter().map(|mode| format!("{mode:?}")).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_modes_allows_what_one_of_them_allows() {
+        let rows: &[(&str, &str)] = &[
+            ("AlwaysAllow", "AlwaysAllow"),
+            ("AlwaysDeny", "AlwaysDeny"),
+            ("AlwaysDeny,AlwaysAllow", "AlwaysAllow"),
+            ("RBAC", "Rbac; RBAC is not enforced yet: only members of system:masters are let in"),
+            (
+                "Node,RBAC",
+                "Rbac; RBAC and Node are not enforced yet: only members of system:masters are let in",
+            ),
+            ("AlwaysDeny,RBAC", "Rbac; RBAC is not enforced yet: only members of system:masters are let in"),
+            ("Node", "ERROR authorization-mode \"Node\" is served only together with RBAC"),
+            ("Webhook", "ERROR authorization-mode \"Webhook\" is not served yet"),
+            ("RBAC,ABAC", "ERROR authorization-mode \"ABAC\" is not served yet"),
+            ("rbac", "ERROR authorization-mode \"rbac\" is not a valid mode"),
+            ("RBAC,RBAC", "ERROR authorization-mode [\"RBAC\" \"RBAC\"] has mode specified more than once"),
+            ("", "ERROR at least one authorization-mode must be passed"),
+        ];
+        for (list, want) in rows {
+            let modes: Vec<String> =
+                list.split(',').filter(|mode| !mode.is_empty()).map(str::to_owned).collect();
+            let got = match decide(&modes) {
+                Ok((mode, None)) => format!("{mode:?}"),
+                Ok((mode, Some(warning))) => format!("{mode:?}; {warning}"),
+                Err(reason) => format!("ERROR {reason}"),
+            };
+            assert_eq!(got, *want, "{list}");
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! The decisions, flag by flag: what each value means and which values make no sense.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::reader::Reader;
+use super::{
+    Anonymous, Authentication, AuthorizationMode, CertificateFiles, Cidr, Host, Http2, Limits, ServeConfig,
+    ServiceAccounts, Serving, ServingNames, Tls, TlsPolicy, authorization,
+};
+use crate::error::Error;
+use crate::flags::layers::Raw;
+use crate::flags::{gates, values};
+
+impl ServeConfig {
+    /// Decides on what was typed.
+    ///
+    /// # Errors
+    /// The first flag that cannot be done as asked.
+    pub fn decide(raw: &Raw, host: &Host) -> Result<Self, Error> {
+        let read = Reader { raw };
+        let mut warnings = raw.warnings.clone();
+        let harmless = raw.without_effect()?;
+        warnings.extend(no_effect("flags", harmless.iter().map(|name| format!("--{name}"))));
+        warnings.extend(no_effect("feature gates", feature_gates(&read)?.into_iter()));
+
+        let data_dir = read.parsed("data-dir", |value| Ok(PathBuf::from(value)))?;
+        let service_cluster_ip_ranges = service_ranges(&read)?;
+        let serving = serving(&read, host)?;
+        let names = serving_names(&serving, &service_cluster_ip_ranges, host);
+        Ok(Self {
+            etcd_prefix: read.parsed("etcd-prefix", etcd_prefix)?,
+            event_ttl: read.parsed("event-ttl", unless_zero)?,
+            tls: tls(&read, &data_dir, names, &mut warnings)?,
+            authentication: authentication(&read, &mut warnings)?,
+            authorization_mode: authorization_mode(&read, &mut warnings)?,
+            limits: limits(&read)?,
+            verbosity: read.parsed("v", |value| values::number(value, i32::MAX as u32))?,
+            data_dir,
+            serving,
+            service_cluster_ip_ranges,
+            warnings,
+        })
+    }
+}
+
+fn no_effect(what: &str, names: impl Iterator<Item = String>) -> Option<String> {
+    let names: Vec<_> = names.collect();
+    (!names.is_empty()).then(|| format!("these {what} have no effect: {}", names.join(", ")))
+}
+
+fn feature_gates(read: &Reader) -> Result<Vec<String>, Error> {
+    let settings = read.list("feature-gates");
+    let names: Result<Vec<_>, _> =
+        settings.iter().map(|setting| gates::check(setting).map(str::to_owned)).collect();
+    names.map_err(|reason| read.refuse("feature-gates", reason))
+}
+
+fn serving(read: &Reader, host: &Host) -> Result<Serving, Error> {
+    let bind_address = read.parsed("bind-address", address)?;
+    let advertised = read.optional("advertise-address", address)?;
+    let reachable = if bind_address.is_unspecified() { host.main_address } else { Some(bind_address) };
+    Ok(Serving {
+        bind_address,
+        secure_port: read.parsed("secure-port", |value| values::number(value, u32::from(u16::MAX)))? as u16,
+        advertise_address: advertised
+            .or(reachable)
+            .filter(|address| advertised.is_some() || !address.is_loopback()),
+        external_hostname: read.optional("external-hostname", host_name)?,
+        http2: if read.parsed("disable-http2-serving", values::bool)? {
+            Http2::Disabled
+        } else {
+            Http2::Enabled
+        },
+        http2_max_streams_per_connection: read
+            .parsed("http2-max-streams-per-connection", count_unless_zero)?,
+        shutdown_delay: read.parsed("shutdown-delay-duration", values::duration)?,
+    })
+}
+
+fn tls(
+    read: &Reader,
+    data_dir: &Path,
+    names: ServingNames,
+    warnings: &mut Vec<String>,
+) -> Result<Tls, Error> {
+    let given = match (read.path("tls-cert-file"), read.path("tls-private-key-file")) {
+        (Some(cert), Some(key)) => Some(CertificateFiles { cert, key }),
+        (None, None) => None,
+        (Some(_), None) => {
+            return Err(Error::Conflict("--tls-cert-file needs --tls-private-key-file".to_owned()));
+        }
+        (None, Some(_)) => {
+            return Err(Error::Conflict("--tls-private-key-file needs --tls-cert-file".to_owned()));
+        }
+    };
+    let min_version = read.parsed("tls-min-version", |value| Ok(value.to_owned()))?;
+    let policy = TlsPolicy::decide(&min_version, &read.list("tls-cipher-suites"), warnings)
+        .map_err(|(flag, reason)| read.refuse(flag, reason))?;
+    Ok(Tls {
+        cert_dir: read.path("cert-dir").unwrap_or_else(|| data_dir.join("pki")),
+        given,
+        client_ca_file: read.path("client-ca-file"),
+        policy,
+        names,
+    })
+}
+
+fn authentication(read: &Reader, warnings: &mut Vec<String>) -> Result<Authentication, Error> {
+    let anonymous = match read.optional("anonymous-auth", values::bool)? {
+        Some(false) => Anonymous::Nothing,
+        Some(true) => {
+            warnings.push(
+                "--anonymous-auth: without credentials only health and version are answered".to_owned(),
+            );
+            Anonymous::HealthAndVersion
+        }
+        None => Anonymous::HealthAndVersion,
+    };
+    Ok(Authentication {
+        token_auth_file: read.path("token-auth-file"),
+        anonymous,
+        service_accounts: service_accounts(read)?,
+    })
+}
+
+fn service_accounts(read: &Reader) -> Result<ServiceAccounts, Error> {
+    let issuers = read.list("service-account-issuer");
+    check_issuers(&issuers).map_err(|reason| read.refuse("service-account-issuer", reason))?;
+    let mut api_audiences = read.list("api-audiences");
+    if api_audiences.is_empty() {
+        api_audiences.extend(issuers.first().cloned());
+    }
+    let files = read.list("service-account-key-file");
+    Ok(ServiceAccounts {
+        issuers,
+        api_audiences,
+        key_files: files.into_iter().filter(|file| !file.is_empty()).map(PathBuf::from).collect(),
+        signing_key_file: read.path("service-account-signing-key-file"),
+        max_token_expiration: read.parsed("service-account-max-token-expiration", token_expiration)?,
+    })
+}
+
+fn check_issuers(issuers: &[String]) -> Result<(), String> {
+    for (place, issuer) in issuers.iter().enumerate() {
+        if issuer.is_empty() {
+            return Err("contains an empty string".to_owned());
+        }
+        if issuer.contains(':') && !issuer.contains("://") {
+            return Err("contains a ':' but is not a URL".to_owned());
+        }
+        if issuers[..place].contains(issuer) {
+            return Err("contains an issuer twice".to_owned());
+        }
+    }
+    if issuers.is_empty() { Err("needs an issuer".to_owned()) } else { Ok(()) }
+}
+
+fn authorization_mode(read: &Reader, warnings: &mut Vec<String>) -> Result<AuthorizationMode, Error> {
+    let (mode, warning) = authorization::decide(&read.list("authorization-mode"))
+        .map_err(|reason| read.refuse("authorization-mode", reason))?;
+    warnings.extend(warning);
+    Ok(mode)
+}
+
+fn limits(read: &Reader) -> Result<Limits, Error> {
+    let request_timeout = read.parsed("request-timeout", |value| match values::duration(value)? {
+        Duration::ZERO => Err("must be more than 0".to_owned()),
+        timeout => Ok(timeout),
+    })?;
+    let seconds = read.parsed("min-request-timeout", |value| values::number(value, i32::MAX as u32))?;
+    Ok(Limits {
+        request_timeout,
+        min_request_timeout: Duration::from_secs(u64::from(seconds)),
+        max_requests_inflight: read.parsed("max-requests-inflight", count_unless_zero)?,
+        max_mutating_requests_inflight: read.parsed("max-mutating-requests-inflight", count_unless_zero)?,
+    })
+}
+
+/// A Service range holds at most 2^20 addresses, as in kube-apiserver.
+const SERVICE_HOST_BITS_MAX: u8 = 20;
+/// And at least 8.
+const SERVICE_HOST_BITS_MIN: u8 = 3;
+
+fn service_ranges(read: &Reader) -> Result<Vec<Cidr>, Error> {
+    read.parsed("service-cluster-ip-range", |value| {
+        let ranges =
+            value.split(',').map(|range| service_range(range.trim())).collect::<Result<Vec<_>, _>>()?;
+        match ranges.as_slice() {
+            [_] => Ok(ranges),
+            [first, second] if first.network().is_ipv4() != second.network().is_ipv4() => Ok(ranges),
+            [_, _] => Err("the two ranges must be of different IP family".to_owned()),
+            _ => Err("must not contain more than two entries".to_owned()),
+        }
+    })
+}
+
+fn service_range(text: &str) -> Result<Cidr, String> {
+    let range: Cidr = text.parse()?;
+    let bits = range.prefix() + range.host_bits();
+    if range.host_bits() > SERVICE_HOST_BITS_MAX {
+        let least = bits - SERVICE_HOST_BITS_MAX;
+        return Err(format!("too large; for {bits}-bit addresses, the mask must be >= {least}"));
+    }
+    if range.host_bits() < SERVICE_HOST_BITS_MIN {
+        return Err("the service cluster IP range must be at least 8 IP addresses".to_owned());
+    }
+    Ok(range)
+}
+
+fn serving_names(serving: &Serving, ranges: &[Cidr], host: &Host) -> ServingNames {
+    let mut names = ServingNames::default();
+    for name in ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"] {
+        names.add_dns(name);
+    }
+    names.add_dns("kubernetes.default.svc.cluster.local");
+    names.add_ip(Ipv4Addr::LOCALHOST.into());
+    names.add_ip(Ipv6Addr::LOCALHOST.into());
+    for range in ranges {
+        names.add_ip(range.first_address());
+    }
+    names.add_ip(serving.bind_address);
+    if let Some(address) = serving.advertise_address {
+        names.add_ip(address);
+    }
+    for name in [serving.external_hostname.as_deref(), host.name.as_deref()].into_iter().flatten() {
+        match name.parse() {
+            Ok(address) => names.add_ip(address),
+            Err(_) => names.add_dns(name),
+        }
+    }
+    names
+}
+
+impl ServingNames {
+    fn add_dns(&mut self, name: &str) {
+        if host_name(name).is_ok() && !self.dns.iter().any(|known| known == name) {
+            self.dns.push(name.to_owned());
+        }
+    }
+
+    fn add_ip(&mut self, address: IpAddr) {
+        if !address.is_unspecified() && !self.ips.contains(&address) {
+            self.ips.push(address);
+        }
+    }
+}
+
+fn address(value: &str) -> Result<IpAddr, String> {
+    value.parse().map_err(|_| "not an IP address".to_owned())
+}
+
+/// A DNS name in lower case, or an IP address.
+fn host_name(value: &str) -> Result<String, String> {
+    let label = |label: &str| {
+        let inner =
+            label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_');
+        inner && !label.is_empty() && label.len() <= 63 && !label.starts_with('-') && !label.ends_with('-')
+    };
+    let name = value.to_ascii_lowercase();
+    if name.parse::<IpAddr>().is_ok() || (name.len() <= 253 && name.split('.').all(label)) {
+        Ok(name)
+    } else {
+        Err("not a host name".to_owned())
+    }
+}
+
+/// One slash in front, none behind.
+fn etcd_prefix(value: &str) -> Result<String, String> {
+    let parts: Vec<_> = value.split('/').filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() || parts.iter().any(|part| matches!(*part, "." | "..")) {
+        return Err("not a path such as /registry".to_owned());
+    }
+    Ok(format!("/{}", parts.join("/")))
+}
+
+fn unless_zero(value: &str) -> Result<Option<Duration>, String> {
+    Ok(Some(values::duration(value)?).filter(|duration| !duration.is_zero()))
+}
+
+fn count_unless_zero(value: &str) -> Result<Option<u32>, String> {
+    Ok(Some(values::number(value, i32::MAX as u32)?).filter(|count| *count > 0))
+}
+
+fn token_expiration(value: &str) -> Result<Option<Duration>, String> {
+    match unless_zero(value)? {
+        Some(life) if life < Duration::from_secs(3600) || life.as_secs() > u64::from(u32::MAX) => {
+            Err("must be between 1 hour and 2^32 seconds".to_owned())
+        }
+        life => Ok(life),
+    }
+}

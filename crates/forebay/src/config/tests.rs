@@ -1,0 +1,233 @@
+//! Decisions from typed flags, through the same layers as a real start.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+
+use super::*;
+use crate::error::Error;
+use crate::flags::layers::Raw;
+use crate::flags::{argv, table};
+
+fn host() -> Host {
+    Host { name: Some("box".to_owned()), main_address: Some(IpAddr::from([192, 168, 7, 9])) }
+}
+
+fn decide(line: &str) -> Result<ServeConfig, Error> {
+    let typed = argv::parse(line.split_whitespace().map(OsString::from))?;
+    ServeConfig::decide(&Raw::collect(typed.flags, std::iter::empty())?, &host())
+}
+
+fn config(line: &str) -> ServeConfig {
+    decide(line).unwrap_or_else(|error| panic!("{line}: {}", error.line()))
+}
+
+#[test]
+fn no_flags_serve_on_loopback_and_keep_everything_below_the_data_directory() {
+    let config = config("");
+    assert_eq!(config.listen().to_string(), "127.0.0.1:6443");
+    assert_eq!(config.tls.cert_dir, PathBuf::from("./forebay-data/pki"));
+    assert_eq!(config.admin_kubeconfig(), PathBuf::from("./forebay-data/admin.kubeconfig"));
+    assert_eq!(config.etcd_prefix, "/registry");
+    assert_eq!(config.event_ttl, Some(Duration::from_secs(3600)));
+    assert_eq!(config.authorization_mode, AuthorizationMode::AlwaysAllow);
+    assert_eq!(config.authentication.anonymous, Anonymous::HealthAndVersion);
+    assert_eq!(
+        config.limits,
+        Limits {
+            request_timeout: Duration::from_secs(60),
+            min_request_timeout: Duration::from_secs(1800),
+            max_requests_inflight: Some(400),
+            max_mutating_requests_inflight: Some(200),
+        }
+    );
+    assert_eq!(
+        config.authentication.service_accounts.api_audiences,
+        ["https://kubernetes.default.svc.cluster.local"]
+    );
+    assert_eq!(config.serving.advertise_address, None);
+    assert_eq!(config.warnings, Vec::<String>::new());
+}
+
+/// A value that differs from the default, for every served flag.
+const SAMPLES: &[(&str, &str)] = &[
+    ("data-dir", "elsewhere"),
+    ("etcd-prefix", "/other/"),
+    ("event-ttl", "2h"),
+    ("bind-address", "0.0.0.0"),
+    ("secure-port", "0"),
+    ("advertise-address", "10.1.2.3"),
+    ("external-hostname", "api.example.org"),
+    ("disable-http2-serving", "true"),
+    ("http2-max-streams-per-connection", "7"),
+    ("shutdown-delay-duration", "5s"),
+    ("cert-dir", "certs"),
+    ("tls-min-version", "VersionTLS13"),
+    ("tls-cipher-suites", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"),
+    ("client-ca-file", "ca.pem"),
+    ("token-auth-file", "tokens.csv"),
+    ("anonymous-auth", "false"),
+    ("api-audiences", "a,b"),
+    ("service-account-issuer", "https://issuer"),
+    ("service-account-key-file", "sa.pub"),
+    ("service-account-signing-key-file", "sa.key"),
+    ("service-account-max-token-expiration", "24h"),
+    ("authorization-mode", "AlwaysDeny"),
+    ("request-timeout", "1m1s"),
+    ("min-request-timeout", "60"),
+    ("max-requests-inflight", "0"),
+    ("max-mutating-requests-inflight", "1"),
+    ("service-cluster-ip-range", "10.96.0.0/16,fd00::/108"),
+    ("feature-gates", "AllAlpha=true"),
+    ("v", "4"),
+];
+
+#[test]
+fn every_served_flag_changes_what_is_decided() {
+    let default = format!("{:?}", config(""));
+    for (flag, value) in SAMPLES {
+        assert_ne!(format!("{:?}", config(&format!("--{flag}={value}"))), default, "--{flag}");
+    }
+    let both = format!("{:?}", config("--tls-cert-file=a --tls-private-key-file=b"));
+    assert_ne!(both, default);
+    let sampled: BTreeSet<_> = SAMPLES.iter().map(|(flag, _)| *flag).collect();
+    // The pair is sampled above; the file is read by the layers.
+    let apart = BTreeSet::from(["tls-cert-file", "tls-private-key-file", "config"]);
+    let served: BTreeSet<_> = table::served().map(|flag| flag.name).collect();
+    assert_eq!(&sampled | &apart, served);
+}
+
+#[test]
+fn what_cannot_be_done_names_the_flag_and_the_reason() {
+    let rows = [
+        ("--secure-port=65536", 2, "invalid argument \"65536\" for --secure-port: more than 65535"),
+        ("--secure-port=x", 2, "invalid argument \"x\" for --secure-port: not a whole number"),
+        (
+            "--bind-address=localhost",
+            2,
+            "invalid argument \"localhost\" for --bind-address: not an IP address",
+        ),
+        (
+            "--external-hostname=a_b-.c",
+            2,
+            "invalid argument \"a_b-.c\" for --external-hostname: not a host name",
+        ),
+        ("--etcd-prefix=/", 2, "invalid argument \"/\" for --etcd-prefix: not a path such as /registry"),
+        ("--event-ttl=-1h", 2, "invalid argument \"-1h\" for --event-ttl: can not be negative value"),
+        (
+            "--request-timeout=60",
+            2,
+            "invalid argument \"60\" for --request-timeout: missing unit (such as s, m or h)",
+        ),
+        ("--request-timeout=0", 2, "invalid argument \"0\" for --request-timeout: must be more than 0"),
+        (
+            "--max-requests-inflight=-1",
+            2,
+            "invalid argument \"-1\" for --max-requests-inflight: can not be negative value",
+        ),
+        ("--anonymous-auth=maybe", 2, "invalid argument \"maybe\" for --anonymous-auth: not true or false"),
+        ("--v=-1", 2, "invalid argument \"-1\" for --v: can not be negative value"),
+        (
+            "--feature-gates=AllAlpha=true,Nope=true",
+            2,
+            "invalid argument \"AllAlpha=true,Nope=true\" for --feature-gates: unrecognized feature gate: Nope",
+        ),
+        (
+            "--authorization-mode=Nope",
+            2,
+            "invalid argument \"Nope\" for --authorization-mode: authorization-mode \"Nope\" is not a valid mode",
+        ),
+        (
+            "--authorization-mode=",
+            2,
+            "invalid argument \"\" for --authorization-mode: at least one authorization-mode must be passed",
+        ),
+        (
+            "--service-cluster-ip-range=10.0.0.0/8",
+            2,
+            "invalid argument \"10.0.0.0/8\" for --service-cluster-ip-range: too large; for 32-bit addresses, the mask must be >= 12",
+        ),
+        (
+            "--service-cluster-ip-range=10.0.0.0/30",
+            2,
+            "invalid argument \"10.0.0.0/30\" for --service-cluster-ip-range: the service cluster IP range must be at least 8 IP addresses",
+        ),
+        (
+            "--service-cluster-ip-range=10.0.0.0/24,10.1.0.0/24",
+            2,
+            "invalid argument \"10.0.0.0/24,10.1.0.0/24\" for --service-cluster-ip-range: the two ranges must be of different IP family",
+        ),
+        (
+            "--service-account-max-token-expiration=1m",
+            2,
+            "invalid argument \"1m\" for --service-account-max-token-expiration: must be between 1 hour and 2^32 seconds",
+        ),
+        (
+            "--service-account-issuer=a:b",
+            2,
+            "invalid argument \"a:b\" for --service-account-issuer: contains a ':' but is not a URL",
+        ),
+        (
+            "--service-account-issuer=a --service-account-issuer=a",
+            2,
+            "invalid argument \"a,a\" for --service-account-issuer: contains an issuer twice",
+        ),
+        ("--tls-cert-file=a", 1, "--tls-cert-file needs --tls-private-key-file"),
+        ("--tls-private-key-file=a", 1, "--tls-private-key-file needs --tls-cert-file"),
+        (
+            "--etcd-servers=http://127.0.0.1:2379",
+            1,
+            "--etcd-servers is not served yet: objects are kept in the embedded store under --data-dir",
+        ),
+    ];
+    for (line, code, want) in rows {
+        let error = decide(line).expect_err(line);
+        assert_eq!((error.line().as_str(), error.exit_code()), (want, code), "{line}");
+    }
+}
+
+#[test]
+fn warnings_come_once_for_each_kind() {
+    let config = config(
+        "--profiling=false --kubelet-timeout=1s --feature-gates=AllAlpha=true,AllBeta=false --authorization-mode=Node,RBAC",
+    );
+    assert_eq!(
+        config.warnings,
+        [
+            "these flags have no effect: --kubelet-timeout, --profiling",
+            "these feature gates have no effect: AllAlpha, AllBeta",
+            "RBAC and Node are not enforced yet: only members of system:masters are let in",
+        ]
+    );
+}
+
+#[test]
+fn the_certificate_covers_every_name_clients_use() {
+    let names = config("--bind-address=0.0.0.0 --external-hostname=API.example.org --service-cluster-ip-range=10.96.0.0/16,fd00::/108").tls.names;
+    assert_eq!(
+        names.dns,
+        [
+            "localhost",
+            "kubernetes",
+            "kubernetes.default",
+            "kubernetes.default.svc",
+            "kubernetes.default.svc.cluster.local",
+            "api.example.org",
+            "box",
+        ]
+    );
+    let ips: Vec<_> = names.ips.iter().map(IpAddr::to_string).collect();
+    assert_eq!(ips, ["127.0.0.1", "::1", "10.96.0.1", "fd00::1", "192.168.7.9"]);
+}
+
+#[test]
+fn clients_on_this_machine_get_an_address_they_can_reach() {
+    let rows = [
+        ("", "https://127.0.0.1:7"),
+        ("--bind-address=0.0.0.0", "https://127.0.0.1:7"),
+        ("--bind-address=::", "https://[::1]:7"),
+        ("--bind-address=10.1.2.3", "https://10.1.2.3:7"),
+    ];
+    for (line, want) in rows {
+        assert_eq!(config(line).local_url(7), want, "{line}");
+    }
+}

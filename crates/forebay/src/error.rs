@@ -1,0 +1,99 @@
+//! Why the command cannot do what was asked, in words for whoever typed it.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::PathBuf;
+
+use crate::flags::layers::Origin;
+
+/// Everything that stops the command before or while it runs.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Neither this command nor kube-apiserver has this flag.
+    #[error("unknown {what}: {given}{}", suggestion(nearest.as_deref()))]
+    Unknown { what: &'static str, given: String, nearest: Option<String> },
+    #[error("flag needs an argument: --{flag}")]
+    NeedsArgument { flag: &'static str },
+    /// Not a flag, a command or a value at this place.
+    #[error("{0}")]
+    Usage(String),
+    /// The value of a flag cannot be read.
+    #[error("invalid argument {value:?} for {}: {reason}", origin.naming(flag))]
+    Invalid { flag: &'static str, value: String, origin: Origin, reason: String },
+    /// Flags that are fine alone and not together, or not here.
+    #[error("{0}")]
+    Conflict(String),
+    /// A flag of kube-apiserver whose absence would do harm.
+    #[error("{} is not served yet: {why}", origin.naming(flag))]
+    NotServed { flag: &'static str, origin: Origin, why: &'static str },
+    /// The configuration file is not a mapping of flags.
+    #[error("configuration file {}: {reason}", path.display())]
+    ConfigFile { path: PathBuf, reason: String },
+    /// A file or directory cannot be read, made or written.
+    #[error("{doing} {}", path.display())]
+    File {
+        doing: &'static str,
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    /// The data directory cannot be used.
+    #[error("data directory {}: {reason}", path.display())]
+    DataDir { path: PathBuf, reason: String },
+    /// A file of the PKI is not what it should be; nothing was changed.
+    #[error("{}: {reason}", path.display())]
+    Pki { path: PathBuf, reason: String },
+    #[error("token file {}: line {line}: {reason}", path.display())]
+    TokenFile { path: PathBuf, line: u64, reason: String },
+    #[error("{0}")]
+    Serve(String),
+    #[error("write to standard output")]
+    Output(#[from] io::Error),
+}
+
+impl Error {
+    /// 2 for what was typed wrong, as is the custom; 1 for the rest.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Unknown { .. }
+            | Self::NeedsArgument { .. }
+            | Self::Usage(_)
+            | Self::Invalid { .. }
+            | Self::ConfigFile { .. } => 2,
+            Self::Conflict(_)
+            | Self::NotServed { .. }
+            | Self::File { .. }
+            | Self::DataDir { .. }
+            | Self::Pki { .. }
+            | Self::TokenFile { .. }
+            | Self::Serve(_)
+            | Self::Output(_) => 1,
+        }
+    }
+
+    /// The error and what caused it, on one line.
+    pub fn line(&self) -> String {
+        let mut line = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            // Writing to a String cannot fail.
+            let _ = write!(line, ": {error}");
+            cause = error.source();
+        }
+        line
+    }
+
+    /// For `map_err` on the way out of a file operation.
+    pub(crate) fn file(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |cause| Self::File { doing, path, cause }
+    }
+
+    pub(crate) fn pki(path: impl Into<PathBuf>, reason: impl Into<String>) -> Self {
+        Self::Pki { path: path.into(), reason: reason.into() }
+    }
+}
+
+fn suggestion(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |name| format!("; did you mean {name}?"))
+}

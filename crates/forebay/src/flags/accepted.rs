@@ -1,0 +1,135 @@
+//! kube-apiserver's flags that are accepted without effect, and why that is harmless.
+//!
+//! The rule: whoever gives the flag gets no less protection, and no other data, than without this server ignoring
+//! it. Some are judged by their value.
+
+use super::spec::Kind::{Bool, List, One};
+use super::spec::{Class, Flag, Kind};
+
+const fn harmless(name: &'static str, kind: Kind, why: &'static str) -> Flag {
+    Flag { name, kind, class: Class::Harmless(why) }
+}
+
+const fn judged(name: &'static str, kind: Kind, judge: fn(&str) -> Result<(), &'static str>) -> Flag {
+    Flag { name, kind, class: Class::Judged(judge) }
+}
+
+const NO_AGGREGATION: &str = "no request is handed on to another API server";
+const NO_KUBELET: &str = "no kubelet is called";
+const NO_PEERS: &str = "servers do not find or call each other";
+const NO_OUTGOING: &str = "no outgoing connection is made";
+const NO_ETCD: &str = "used only with --etcd-servers";
+const NO_NODE_PORTS: &str = "node ports are not handed out";
+const NO_ELECTION: &str = "leases are not coordinated by the server";
+const OWN_CACHE: &str = "the cache sizes itself";
+const OWN_STORE: &str = "the embedded store looks after itself";
+const OWN_LOG: &str = "logs are text on stderr, never held back";
+const OWN_METRICS: &str = "concerns metrics only";
+const NO_DEBUG: &str = "there is nothing to turn off";
+const STRICTER: &str = "what it would let in stays out";
+const NO_TRACES: &str = "concerns traces only";
+const NO_EMULATION: &str = "only one version is served";
+const LOAD: &str = "spreads load, protects nothing";
+const NO_DEFAULTS: &str = "the pods' own tolerations are kept as they are";
+const NO_PLUGIN: &str = "there is no admission plugin to turn off";
+
+pub(super) const ACCEPTED: &[Flag] = &[
+    harmless("aggregator-reject-forwarding-redirect", Bool, NO_AGGREGATION),
+    harmless("allow-metric-labels", List, OWN_METRICS),
+    harmless("allow-metric-labels-manifest", One, OWN_METRICS),
+    judged("allow-privileged", Bool, allow_privileged),
+    harmless("apiserver-count", One, NO_PEERS),
+    harmless("contention-profiling", Bool, NO_DEBUG),
+    harmless("coordinated-leadership-lease-duration", One, NO_ELECTION),
+    harmless("coordinated-leadership-renew-deadline", One, NO_ELECTION),
+    harmless("coordinated-leadership-retry-period", One, NO_ELECTION),
+    harmless("cors-allowed-origins", List, STRICTER),
+    harmless("debug-socket-path", One, NO_DEBUG),
+    harmless("default-not-ready-toleration-seconds", One, NO_DEFAULTS),
+    harmless("default-unreachable-toleration-seconds", One, NO_DEFAULTS),
+    harmless("default-watch-cache-size", One, OWN_CACHE),
+    harmless("delete-collection-workers", One, OWN_STORE),
+    harmless("disable-admission-plugins", List, NO_PLUGIN),
+    harmless("disabled-metrics", List, OWN_METRICS),
+    harmless("egress-selector-config-file", One, NO_OUTGOING),
+    harmless("emulated-version", List, NO_EMULATION),
+    harmless("emulation-forward-compatible", Bool, NO_EMULATION),
+    harmless("enable-aggregator-routing", Bool, NO_AGGREGATION),
+    harmless("enable-bootstrap-token-auth", Bool, STRICTER),
+    judged("enable-garbage-collector", Bool, enable_garbage_collector),
+    harmless("enable-logs-handler", Bool, STRICTER),
+    harmless("enable-priority-and-fairness", Bool, "--max-requests-inflight and its sibling limit requests"),
+    harmless("endpoint-reconciler-type", One, NO_PEERS),
+    harmless("etcd-cafile", One, NO_ETCD),
+    harmless("etcd-certfile", One, NO_ETCD),
+    harmless("etcd-compaction-interval", One, OWN_STORE),
+    harmless("etcd-count-metric-poll-period", One, OWN_METRICS),
+    harmless("etcd-db-metric-poll-interval", One, OWN_METRICS),
+    harmless("etcd-healthcheck-timeout", One, NO_ETCD),
+    harmless("etcd-keyfile", One, NO_ETCD),
+    harmless("etcd-readycheck-timeout", One, NO_ETCD),
+    harmless("goaway-chance", One, LOAD),
+    harmless("kubelet-certificate-authority", One, NO_KUBELET),
+    harmless("kubelet-client-certificate", One, NO_KUBELET),
+    harmless("kubelet-client-key", One, NO_KUBELET),
+    harmless("kubelet-port", One, NO_KUBELET),
+    harmless("kubelet-preferred-address-types", List, NO_KUBELET),
+    harmless("kubelet-read-only-port", One, NO_KUBELET),
+    harmless("kubelet-timeout", One, NO_KUBELET),
+    harmless("kubernetes-service-node-port", One, NO_NODE_PORTS),
+    harmless("lease-reuse-duration-seconds", One, OWN_STORE),
+    harmless("livez-grace-period", One, "the server is live as soon as it listens"),
+    harmless("log-flush-frequency", One, OWN_LOG),
+    harmless("log-text-info-buffer-size", One, OWN_LOG),
+    harmless("log-text-split-stream", Bool, OWN_LOG),
+    harmless("logging-format", One, OWN_LOG),
+    harmless("max-connection-bytes-per-sec", One, "limits exec and port-forward, which are not served"),
+    harmless("min-compatibility-version", List, NO_EMULATION),
+    harmless("peer-advertise-ip", One, NO_PEERS),
+    harmless("peer-advertise-port", One, NO_PEERS),
+    harmless("peer-ca-file", One, NO_PEERS),
+    harmless("permit-address-sharing", Bool, "a port in use is an error at start"),
+    harmless("permit-port-sharing", Bool, "a port in use is an error at start"),
+    harmless("profiling", Bool, NO_DEBUG),
+    harmless("proxy-client-cert-file", One, NO_AGGREGATION),
+    harmless("proxy-client-key-file", One, NO_AGGREGATION),
+    judged("runtime-config", List, runtime_config),
+    harmless("runtime-config-emulation-forward-compatible", Bool, NO_EMULATION),
+    harmless("service-account-extend-token-expiration", Bool, "tokens never live longer than they say"),
+    harmless("service-account-jwks-uri", One, "the keys are published at the default address"),
+    harmless("service-account-lookup", Bool, STRICTER),
+    harmless("service-node-port-range", One, NO_NODE_PORTS),
+    harmless("show-hidden-metrics-for-version", One, OWN_METRICS),
+    harmless("shutdown-send-retry-after", Bool, LOAD),
+    harmless("shutdown-watch-termination-grace-period", One, LOAD),
+    judged("storage-backend", One, storage_backend),
+    harmless("storage-initialization-timeout", One, "/readyz tells when the store is ready"),
+    harmless("storage-media-type", One, "how objects are kept does not show"),
+    harmless("tracing-config-file", One, NO_TRACES),
+    harmless("vmodule", List, OWN_LOG),
+    harmless("watch-cache", Bool, OWN_CACHE),
+    harmless("watch-cache-sizes", List, OWN_CACHE),
+];
+
+fn is_false(value: &str) -> bool {
+    super::values::bool(value) == Ok(false)
+}
+
+fn allow_privileged(value: &str) -> Result<(), &'static str> {
+    if is_false(value) { Err("privileged pods would be let in all the same") } else { Ok(()) }
+}
+
+fn enable_garbage_collector(value: &str) -> Result<(), &'static str> {
+    if is_false(value) { Err("dependents would be deleted with their owner all the same") } else { Ok(()) }
+}
+
+fn runtime_config(value: &str) -> Result<(), &'static str> {
+    match value.rsplit_once('=') {
+        Some((_, switch)) if is_false(switch) => Err("the API would be served all the same"),
+        _ => Ok(()),
+    }
+}
+
+fn storage_backend(value: &str) -> Result<(), &'static str> {
+    if matches!(value, "" | "etcd3") { Ok(()) } else { Err("the data would be kept in another store") }
+}

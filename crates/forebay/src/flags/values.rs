@@ -1,0 +1,177 @@
+//! Values as Go spells them: booleans, whole numbers and durations.
+//!
+//! Text in, a value or the reason why not out. Pure.
+
+use std::time::Duration;
+
+/// Reads a boolean with the spellings of Go's `strconv.ParseBool`.
+///
+/// # Errors
+/// The reason, to follow the name of the flag.
+pub fn bool(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        _ => Err("not true or false".to_owned()),
+    }
+}
+
+/// Reads a whole number of at most `max`.
+///
+/// # Errors
+/// The reason; a negative number is told in kube-apiserver's words.
+pub fn number(text: &str, max: u32) -> Result<u32, String> {
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    if digits.len() > 1 && digits.starts_with('-') && digits[1..].bytes().all(|b| b.is_ascii_digit()) {
+        return Err("can not be negative value".to_owned());
+    }
+    match digits.parse::<u64>() {
+        Ok(number) if number <= u64::from(max) => Ok(number as u32),
+        Ok(_) => Err(format!("more than {max}")),
+        Err(_) => Err("not a whole number".to_owned()),
+    }
+}
+
+/// Reads a duration that is not negative, with the grammar of Go's `time.ParseDuration`: "1m0s", "1.5h", "0".
+///
+/// # Errors
+/// The reason.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    if text.starts_with('-') && nanoseconds(&text[1..]).is_ok_and(|total| total > 0) {
+        return Err("can not be negative value".to_owned());
+    }
+    let total = nanoseconds(text.strip_prefix(['+', '-']).unwrap_or(text))?;
+    Ok(Duration::from_nanos(total))
+}
+
+fn nanoseconds(text: &str) -> Result<u64, String> {
+    if text == "0" {
+        return Ok(0);
+    }
+    if text.is_empty() {
+        return Err("not a duration such as 1m30s".to_owned());
+    }
+    let mut rest = text;
+    let mut total: u64 = 0;
+    while !rest.is_empty() {
+        let (part, after) = term(rest)?;
+        total = total.checked_add(part).filter(|sum| *sum <= NANOSECONDS_MAX).ok_or_else(too_long)?;
+        rest = after;
+    }
+    Ok(total)
+}
+
+/// Go's `time.Duration` is a signed 64 bit count of nanoseconds: 292 years.
+const NANOSECONDS_MAX: u64 = i64::MAX as u64;
+
+fn too_long() -> String {
+    "longer than 292 years".to_owned()
+}
+
+/// One number with its unit, from the front of `text`.
+fn term(text: &str) -> Result<(u64, &str), String> {
+    let (whole, rest) = split_digits(text);
+    let (fraction, rest) = match rest.strip_prefix('.') {
+        Some(after) => split_digits(after),
+        None => ("", rest),
+    };
+    if whole.is_empty() && fraction.is_empty() {
+        return Err("not a duration such as 1m30s".to_owned());
+    }
+    let unit_len = rest.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(rest.len());
+    let (unit, rest) = rest.split_at(unit_len);
+    let scale = match unit {
+        "ns" => 1,
+        "us" | "µs" | "μs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60 * 1_000_000_000,
+        "h" => 3600 * 1_000_000_000,
+        "" => return Err("missing unit (such as s, m or h)".to_owned()),
+        _ => return Err(format!("unknown unit {unit:?} (known are ns, us, ms, s, m, h)")),
+    };
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| too_long())? };
+    let whole = whole.checked_mul(scale).ok_or_else(too_long)?;
+    Ok((whole.checked_add(fraction_of(fraction, scale)).ok_or_else(too_long)?, rest))
+}
+
+fn split_digits(text: &str) -> (&str, &str) {
+    text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()))
+}
+
+/// `scale` times `0.digits`, rounded down; digits beyond the 18th change nothing.
+fn fraction_of(digits: &str, scale: u64) -> u64 {
+    let kept = &digits[..digits.len().min(18)];
+    let numerator: u128 = kept.bytes().fold(0, |sum, digit| sum * 10 + u128::from(digit - b'0'));
+    (numerator * u128::from(scale) / 10u128.pow(kept.len() as u32)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_as_go_reads_them() {
+        let rows: &[(&str, Result<u64, &str>)] = &[
+            ("0", Ok(0)),
+            ("1m0s", Ok(60_000_000_000)),
+            ("1h", Ok(3_600_000_000_000)),
+            ("1.5h", Ok(5_400_000_000_000)),
+            (".5s", Ok(500_000_000)),
+            ("1.s", Ok(1_000_000_000)),
+            ("+5s", Ok(5_000_000_000)),
+            ("-0s", Ok(0)),
+            ("1us", Ok(1_000)),
+            ("1µs", Ok(1_000)),
+            ("1h15m30.918s", Ok(4_530_918_000_000)),
+            ("0.3333333333333333333h", Ok(1_199_999_999_999)),
+            ("-1s", Err("can not be negative value")),
+            ("", Err("not a duration such as 1m30s")),
+            ("-", Err("not a duration such as 1m30s")),
+            (".s", Err("not a duration such as 1m30s")),
+            ("s", Err("not a duration such as 1m30s")),
+            ("60", Err("missing unit (such as s, m or h)")),
+            ("3d", Err("unknown unit \"d\" (known are ns, us, ms, s, m, h)")),
+            ("1 s", Err("unknown unit \" s\" (known are ns, us, ms, s, m, h)")),
+            ("3000000h", Err("longer than 292 years")),
+            ("99999999999999999999h", Err("longer than 292 years")),
+            ("2562047h47m16.854775808s", Err("longer than 292 years")),
+        ];
+        for (text, want) in rows {
+            let got = duration(text).map(|d| d.as_nanos() as u64);
+            assert_eq!(got, want.map_err(str::to_owned), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_whole_and_bounded() {
+        let rows: &[(&str, Result<u32, &str>)] = &[
+            ("0", Ok(0)),
+            ("+7", Ok(7)),
+            ("65535", Ok(65535)),
+            ("65536", Err("more than 65535")),
+            ("99999999999999999999", Err("not a whole number")),
+            ("-1", Err("can not be negative value")),
+            ("-", Err("not a whole number")),
+            ("", Err("not a whole number")),
+            ("4.5", Err("not a whole number")),
+            ("--1", Err("not a whole number")),
+        ];
+        for (text, want) in rows {
+            assert_eq!(number(text, 65535), want.map_err(str::to_owned), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn booleans_have_gos_spellings() {
+        for text in ["1", "t", "T", "true", "TRUE", "True"] {
+            assert_eq!(bool(text), Ok(true), "{text}");
+        }
+        for text in ["0", "f", "F", "false", "FALSE", "False"] {
+            assert_eq!(bool(text), Ok(false), "{text}");
+        }
+        for text in ["", "yes", "on", "tRUE"] {
+            assert!(bool(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The binary's parts: configuration, certificates, wiring, commands.
+//!
+//! What was typed ([`flags`]) becomes what was decided ([`config`]), then what is needed to serve ([`prepare`]), then a
+//! server ([`serve`]). No part goes back to an earlier one.
+
+pub mod auth_files;
+pub mod cli;
+mod completion;
+pub mod config;
+mod csv;
+mod data_dir;
+pub mod error;
+pub mod flags;
+pub mod kubeconfig;
+pub mod logging;
+pub mod pki;
+pub mod prepare;
+mod private_files;
+#[cfg(test)]
+mod scratch;
+pub mod serve;
+pub mod version;

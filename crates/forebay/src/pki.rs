@@ -1,0 +1,132 @@
+//! The certificates and keys that a server needs and nobody gave it: made on first start, kept, renewed in time.
+//!
+//! A directory, names and the time go in; PEM comes out. Every key is made once and stays; a certificate of the
+//! server's own making is made again when it is about to expire or does not cover a name. The authority is never
+//! replaced: whoever trusts it would be cut off. What is broken is an error that names the file, and stays as it is.
+//!
+//! Order on disk: keys are durable before certificates, so that a crash leaves at worst a key without a certificate,
+//! which the next start completes.
+
+mod authority;
+mod files;
+pub mod given;
+mod leaf;
+
+use std::fmt;
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use crate::config::ServingNames;
+use crate::error::Error;
+use crate::private_files;
+use authority::Authority;
+use files::Key;
+use leaf::{Leaf, Signer};
+
+/// A certificate, followed by its chain, and its private key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KeyPairPem {
+    pub cert: String,
+    pub key: String,
+}
+
+/// Without the key.
+impl fmt::Debug for KeyPairPem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyPairPem").field("cert", &self.cert).finish_non_exhaustive()
+    }
+}
+
+/// Everything in the directory.
+#[derive(Debug, Clone)]
+pub struct Pki {
+    /// Signs the two below, and nothing else.
+    pub ca_cert: String,
+    pub serving: KeyPairPem,
+    /// `kubernetes-admin` of `system:masters`.
+    pub admin: KeyPairPem,
+    pub service_account_key: ServiceAccountKey,
+}
+
+/// A private key in PEM.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServiceAccountKey(pub String);
+
+/// Without the key.
+impl fmt::Debug for ServiceAccountKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ServiceAccountKey")
+    }
+}
+
+/// Loads the directory's files and makes what is missing, expiring or no longer enough.
+///
+/// - `names`: what the serving certificate has to cover.
+/// - `warnings`: gets what somebody should look after.
+///
+/// # Errors
+/// [`Error::Pki`] for a file that is broken or does not fit another; [`Error::File`].
+pub fn ensure(
+    dir: &Path,
+    names: &ServingNames,
+    now: Timestamp,
+    warnings: &mut Vec<String>,
+) -> Result<Pki, Error> {
+    private_files::create_dir(dir)?;
+    let ca_path = dir.join("ca.crt");
+    let ca_cert = private_files::read_if_there(&ca_path)?;
+    if ca_cert.is_some() && !dir.join("ca.key").exists() {
+        return Err(Error::pki(
+            dir.join("ca.key"),
+            "missing, though ca.crt is there; restore it, or remove the directory to begin with a new authority",
+        ));
+    }
+    let keys = Keys::ensure(dir)?;
+    let (authority, ca_is_new) = match ca_cert {
+        Some(cert) => (Authority::load(&ca_path, cert, keys.ca.pair, now, warnings)?, false),
+        None => (Authority::make(&ca_path, keys.ca.pair, now)?, true),
+    };
+    let signer = Signer { dir, authority: &authority, now };
+    // Both are looked at before either is touched, so that an error leaves the directory as it was.
+    let serving = signer.find(&Leaf::Serving(names), &keys.serving)?;
+    let admin = signer.find(&Leaf::Admin, &keys.admin)?;
+    let any_is_new = ca_is_new || !serving.is_good() || !admin.is_good();
+    let serving = signer.settle(&Leaf::Serving(names), &keys.serving, serving)?;
+    let admin = signer.settle(&Leaf::Admin, &keys.admin, admin)?;
+    if any_is_new {
+        private_files::sync_dir(dir)?;
+    }
+    Ok(Pki {
+        ca_cert: authority.cert,
+        serving: KeyPairPem { cert: serving, key: keys.serving.pem },
+        admin: KeyPairPem { cert: admin, key: keys.admin.pem },
+        service_account_key: ServiceAccountKey(keys.service_account.pem),
+    })
+}
+
+struct Keys {
+    ca: Key,
+    serving: Key,
+    admin: Key,
+    service_account: Key,
+}
+
+impl Keys {
+    /// Loads all keys and makes the missing ones, durably.
+    fn ensure(dir: &Path) -> Result<Self, Error> {
+        let keys = Self {
+            ca: Key::ensure(dir, "ca.key")?,
+            serving: Key::ensure(dir, "apiserver.key")?,
+            admin: Key::ensure(dir, "admin.key")?,
+            service_account: Key::ensure(dir, "sa.key")?,
+        };
+        if [&keys.ca, &keys.serving, &keys.admin, &keys.service_account].iter().any(|key| key.is_new) {
+            private_files::sync_dir(dir)?;
+        }
+        Ok(keys)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! Certificates that somebody gave: `--tls-cert-file` with its key, and the authorities of `--client-ca-file`.
+//!
+//! They are checked as far as serving needs it, and never written.
+
+use std::net::IpAddr;
+
+use jiff::Timestamp;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
+use std::path::Path;
+
+use super::{KeyPairPem, files, leaf};
+use crate::config::{CertificateFiles, ServingNames};
+use crate::error::Error;
+use crate::private_files;
+
+/// A given serving certificate, and what clients need to know to trust it.
+#[derive(Debug, Clone)]
+pub struct GivenServing {
+    pub pair: KeyPairPem,
+    /// The certificate to trust, in PEM: the authority where it is known, else the certificate itself.
+    pub authority: String,
+    names: ServingNames,
+}
+
+impl GivenServing {
+    /// Reads the pair.
+    ///
+    /// - `client_ca`: authorities, one of which may have signed it too.
+    ///
+    /// # Errors
+    /// A file cannot be read, or the key is not that of the certificate.
+    pub fn read(
+        files: &CertificateFiles,
+        client_ca: Option<&str>,
+        now: Timestamp,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self, Error> {
+        let pair =
+            KeyPairPem { cert: private_files::read(&files.cert)?, key: private_files::read(&files.key)? };
+        let chain = files::certificates(&files.cert, &pair.cert)?;
+        check_key(files, &chain, &pair.key)?;
+        let cert = files::parsed(&files.cert, &chain[0])?;
+        let (begins, expires) = files::validity(&cert);
+        if now < begins || now >= expires {
+            let file = files.cert.display();
+            warnings.push(format!("certificate {file} is valid from {begins} to {expires} only"));
+        }
+        let names = leaf::names_of(&cert);
+        let authority = authority(&files.cert, &chain, client_ca)?;
+        Ok(Self { pair, authority, names })
+    }
+
+    /// The name under which a client that connects to `address` has to check the certificate; `None`: the address.
+    pub fn tls_server_name(&self, address: IpAddr) -> Option<String> {
+        if self.names.ips.contains(&address) {
+            return None;
+        }
+        let dns = self.names.dns.iter().find(|name| !name.starts_with('*')).cloned();
+        dns.or_else(|| self.names.ips.first().map(IpAddr::to_string))
+    }
+}
+
+/// With the code that will serve it, so that what passes here serves.
+fn check_key(files: &CertificateFiles, chain: &[CertificateDer<'static>], key: &str) -> Result<(), Error> {
+    let wrong = |reason: String| Error::pki(&files.key, reason);
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
+        .map_err(|cause| wrong(format!("not a private key in PEM: {cause}")))?;
+    match CertifiedKey::from_der(chain.to_vec(), key, &ring::default_provider()) {
+        Ok(_) => Ok(()),
+        Err(rustls::Error::InconsistentKeys(_)) => {
+            Err(wrong(format!("is not the private key of the certificate in {}", files.cert.display())))
+        }
+        Err(cause) => Err(wrong(format!("cannot be used: {cause}"))),
+    }
+}
+
+fn authority(path: &Path, chain: &[CertificateDer<'_>], client_ca: Option<&str>) -> Result<String, Error> {
+    let leaf = files::parsed(path, &chain[0])?;
+    if let Some(last) = chain.get(1..).and_then(<[_]>::last)
+        && files::parsed(path, last)?.is_ca()
+    {
+        return Ok(pem(last));
+    }
+    for authority in CertificateDer::pem_slice_iter(client_ca.unwrap_or_default().as_bytes()).flatten() {
+        if leaf::is_signed_by(&leaf, path, &authority)? {
+            return Ok(pem(&authority));
+        }
+    }
+    // kubectl trusts a certificate that is among the authorities itself.
+    Ok(pem(&chain[0]))
+}
+
+fn pem(der: &CertificateDer<'_>) -> String {
+    use base64::Engine as _;
+    let text = base64::engine::general_purpose::STANDARD.encode(der);
+    let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
+    let mut rest = text.as_str();
+    while !rest.is_empty() {
+        let (line, after) = rest.split_at(rest.len().min(64));
+        pem.push_str(line);
+        pem.push('\n');
+        rest = after;
+    }
+    pem.push_str("-----END CERTIFICATE-----\n");
+    pem
+}
+
+/// Reads a file of authorities, at least one.
+///
+/// # Errors
+/// The file cannot be read, or holds something else.
+pub fn read_authorities(path: &Path) -> Result<String, Error> {
+    let pem = private_files::read(path)?;
+    files::certificates(path, &pem)?;
+    Ok(pem)
+}
+
+/// Reads a file of keys for service account tokens: private or public ones, or certificates.
+///
+/// # Errors
+/// The file cannot be read, or holds none.
+pub fn read_token_keys(path: &Path) -> Result<String, Error> {
+    let pem = private_files::read(path)?;
+    let headings = ["PUBLIC KEY-----", "PRIVATE KEY-----", "BEGIN CERTIFICATE-----"];
+    let has_key = pem.lines().any(|line| {
+        line.starts_with("-----BEGIN ") && headings.iter().any(|heading| line.trim_end().ends_with(heading))
+    });
+    if has_key { Ok(pem) } else { Err(Error::pki(path, "holds no key in PEM")) }
+}
+
+/// Reads the private key that signs service account tokens.
+///
+/// # Errors
+/// The file cannot be read, or is not such a key.
+pub fn read_signing_key(path: &Path) -> Result<String, Error> {
+    let pem = private_files::read(path)?;
+    let key = PrivateKeyDer::from_pem_slice(pem.as_bytes())
+        .map_err(|cause| Error::pki(path, format!("not a private key in PEM: {cause}")))?;
+    ring::sign::any_supported_type(&key)
+        .map_err(|cause| Error::pki(path, format!("cannot sign tokens: {cause}")))?;
+    Ok(pem)
+}

@@ -1,0 +1,216 @@
+//! The two certificates that the authority signs: the server's and the administrator's.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use jiff::{SignedDuration, Timestamp};
+use rcgen::{
+    CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyUsagePurpose, SanType,
+    SerialNumber,
+};
+use rustls::pki_types::CertificateDer;
+use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::GeneralName;
+
+use super::authority::{Authority, COMMON_NAME};
+use super::files::{self, Key};
+use crate::config::ServingNames;
+use crate::error::Error;
+use crate::private_files::{self, Readers};
+
+/// Two years: longer than a server runs, shorter than the 825 days that Apple's clients take.
+const LIFE: SignedDuration = SignedDuration::from_hours(730 * 24);
+const RENEW_BEFORE: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// Clients whose clock is behind see a certificate that is valid already.
+const BACKDATE: SignedDuration = SignedDuration::from_hours(1);
+
+/// Which certificate.
+pub enum Leaf<'a> {
+    Serving(&'a ServingNames),
+    Admin,
+}
+
+/// A certificate of the directory, looked at and not yet touched.
+pub enum Found {
+    /// It serves as it is.
+    Good { cert: String },
+    /// It is missing, or has to be renewed.
+    Renew { reason: String },
+}
+
+impl Found {
+    pub fn is_good(&self) -> bool {
+        matches!(self, Self::Good { .. })
+    }
+}
+
+/// Finds and renews the certificates of a directory at one time.
+pub struct Signer<'a> {
+    pub dir: &'a Path,
+    pub authority: &'a Authority,
+    pub now: Timestamp,
+}
+
+impl Signer<'_> {
+    /// Looks at the certificate that is there.
+    pub fn find(&self, leaf: &Leaf<'_>, key: &Key) -> Result<Found, Error> {
+        let path = self.dir.join(leaf.file());
+        let renew = |reason: &str| Ok(Found::Renew { reason: reason.to_owned() });
+        let Some(cert) = private_files::read_if_there(&path)? else {
+            return renew("there was none");
+        };
+        if key.is_new {
+            return renew("its key is new");
+        }
+        Ok(match self.reason_to_renew(leaf, &path, &cert, key)? {
+            None => Found::Good { cert },
+            Some(reason) => Found::Renew { reason },
+        })
+    }
+
+    /// The certificate: the one that was found, or a new one in its place.
+    pub fn settle(&self, leaf: &Leaf<'_>, key: &Key, found: Found) -> Result<String, Error> {
+        let reason = match found {
+            Found::Good { cert } => return Ok(cert),
+            Found::Renew { reason } => reason,
+        };
+        let path = self.dir.join(leaf.file());
+        let failed = |cause| Error::pki(&path, format!("no certificate could be made: {cause}"));
+        let mut params = leaf.params().map_err(failed)?;
+        params.serial_number = Some(serial_number(&path)?);
+        set_validity(&mut params, self.now, (self.now + LIFE).min(self.authority.expires));
+        let cert = params.signed_by(&key.pair, &self.authority.issuer).map_err(failed)?.pem();
+        private_files::write(&path, cert.as_bytes(), Readers::All)?;
+        tracing::info!(file = %path.display(), reason, "made a certificate");
+        Ok(cert)
+    }
+
+    fn reason_to_renew(
+        &self,
+        leaf: &Leaf<'_>,
+        path: &Path,
+        cert: &str,
+        key: &Key,
+    ) -> Result<Option<String>, Error> {
+        let der = files::certificates(path, cert)?.swap_remove(0);
+        let cert = files::parsed(path, &der)?;
+        files::check_match(path, &cert, &key.pair, leaf.key_file())?;
+        if !is_signed_by(&cert, path, &self.authority.der)? {
+            return match cert.issuer().iter_common_name().next().and_then(|name| name.as_str().ok()) {
+                Some(COMMON_NAME) => Ok(Some("another authority had signed it".to_owned())),
+                _ => Err(Error::pki(
+                    path,
+                    "was not signed by ca.crt; a certificate of your own is given with --tls-cert-file",
+                )),
+            };
+        }
+        let (begins, expires) = files::validity(&cert);
+        if self.now < begins || expires.duration_since(self.now) < RENEW_BEFORE {
+            return Ok(Some(format!("it was valid from {begins} to {expires}")));
+        }
+        Ok(leaf.uncovered(&cert).map(|name| format!("it did not cover {name}")))
+    }
+}
+
+impl Leaf<'_> {
+    fn file(&self) -> &'static str {
+        match self {
+            Self::Serving(_) => "apiserver.crt",
+            Self::Admin => "admin.crt",
+        }
+    }
+
+    fn key_file(&self) -> &'static str {
+        match self {
+            Self::Serving(_) => "apiserver.key",
+            Self::Admin => "admin.key",
+        }
+    }
+
+    /// A name that is asked for and not in the certificate.
+    fn uncovered(&self, cert: &X509Certificate<'_>) -> Option<String> {
+        let Self::Serving(names) = self else { return None };
+        let covered = names_of(cert);
+        let dns = names.dns.iter().find(|name| !covered.dns.contains(*name)).cloned();
+        dns.or_else(|| names.ips.iter().find(|ip| !covered.ips.contains(*ip)).map(IpAddr::to_string))
+    }
+
+    /// What the certificate says, number and time apart.
+    fn params(&self) -> Result<CertificateParams, rcgen::Error> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = DistinguishedName::new();
+        match self {
+            Self::Serving(names) => {
+                params.distinguished_name.push(DnType::CommonName, "kube-apiserver");
+                params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+                params.subject_alt_names = subject_alt_names(names)?;
+            }
+            Self::Admin => {
+                params.distinguished_name.push(DnType::OrganizationName, "system:masters");
+                params.distinguished_name.push(DnType::CommonName, "kubernetes-admin");
+                params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+            }
+        }
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.use_authority_key_identifier_extension = true;
+        Ok(params)
+    }
+}
+
+fn subject_alt_names(names: &ServingNames) -> Result<Vec<SanType>, rcgen::Error> {
+    let dns = names.dns.iter().map(|name| Ok(SanType::DnsName(name.as_str().try_into()?)));
+    let ips = names.ips.iter().map(|ip| Ok(SanType::IpAddress(*ip)));
+    dns.chain(ips).collect()
+}
+
+/// The names that a certificate covers.
+pub fn names_of(cert: &X509Certificate<'_>) -> ServingNames {
+    let mut names = ServingNames::default();
+    let extension = cert.subject_alternative_name().ok().flatten();
+    for name in extension.iter().flat_map(|extension| &extension.value.general_names) {
+        match name {
+            GeneralName::DNSName(dns) => names.dns.push((*dns).to_owned()),
+            GeneralName::IPAddress(bytes) => names.ips.extend(ip(bytes)),
+            _ => {}
+        }
+    }
+    names
+}
+
+fn ip(bytes: &[u8]) -> Option<IpAddr> {
+    let v4 = <[u8; 4]>::try_from(bytes).ok().map(IpAddr::from);
+    v4.or_else(|| <[u8; 16]>::try_from(bytes).ok().map(IpAddr::from))
+}
+
+/// The authority's key made the certificate's signature.
+pub fn is_signed_by(
+    cert: &X509Certificate<'_>,
+    path: &Path,
+    authority: &CertificateDer<'_>,
+) -> Result<bool, Error> {
+    let authority = files::parsed(path, authority)?;
+    let named = cert.issuer().as_raw() == authority.subject().as_raw();
+    Ok(named && cert.verify_signature(Some(authority.public_key())).is_ok())
+}
+
+/// Sets the time of validity; returns its end.
+pub fn set_validity(params: &mut CertificateParams, now: Timestamp, expires: Timestamp) -> Timestamp {
+    let epoch = rcgen::date_time_ymd(1970, 1, 1);
+    let since_epoch =
+        |time: Timestamp| std::time::Duration::from_secs(time.as_second().try_into().unwrap_or(0));
+    params.not_before = epoch + since_epoch(now - BACKDATE);
+    params.not_after = epoch + since_epoch(expires);
+    expires
+}
+
+/// 16 random bytes, positive: a renewed certificate has the key of the old one and must have another number.
+pub fn serial_number(path: &Path) -> Result<SerialNumber, Error> {
+    let mut bytes = [0; 16];
+    rustls::crypto::ring::default_provider()
+        .secure_random
+        .fill(&mut bytes)
+        .map_err(|_| Error::pki(path, "the system gives no random numbers"))?;
+    bytes[0] = bytes[0] & 0x7f | 0x40;
+    Ok(SerialNumber::from_slice(&bytes))
+}

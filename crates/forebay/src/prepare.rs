@@ -1,0 +1,279 @@
+//! From the configuration to what serving needs: the files it names are read, the data directory and its
+//! certificates are made.
+//!
+//! What is given is read first, so that a slip in a name leaves no new directory behind.
+
+use jiff::Timestamp;
+
+use crate::auth_files::{self, TokenUser};
+use crate::config::ServeConfig;
+use crate::data_dir;
+use crate::error::Error;
+use crate::kubeconfig::Kubeconfig;
+use crate::pki::given::{self, GivenServing};
+use crate::pki::{self, KeyPairPem};
+
+/// All that is needed to serve, apart from the store.
+#[derive(Debug)]
+pub struct Prepared {
+    pub config: ServeConfig,
+    /// What is shown to clients.
+    pub serving: KeyPairPem,
+    /// The authorities of client certificates, PEM: the given ones and the one that signed `admin`.
+    pub client_ca: String,
+    pub token_users: Vec<TokenUser>,
+    pub token_keys: TokenKeys,
+    admin: KeyPairPem,
+    /// What clients trust, and the name they check when it is not the address.
+    authority: String,
+    tls_server_name: Option<String>,
+}
+
+/// Keys of service account tokens, PEM.
+pub struct TokenKeys {
+    pub signing: String,
+    /// Private or public, several to a text; the signing key is among them unless both were given.
+    pub verifying: Vec<String>,
+}
+
+/// Without the keys.
+impl std::fmt::Debug for TokenKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TokenKeys").finish_non_exhaustive()
+    }
+}
+
+impl Prepared {
+    /// Reads, checks and makes everything that the configuration names.
+    ///
+    /// - `warnings`: gets what somebody should look after.
+    ///
+    /// # Errors
+    /// The first file or directory that is not as it should be.
+    pub fn new(config: ServeConfig, now: Timestamp, warnings: &mut Vec<String>) -> Result<Self, Error> {
+        let given = Given::read(&config, now, warnings)?;
+        warnings.extend(data_dir::prepare(&config.data_dir)?);
+        let pki = pki::ensure(&config.tls.cert_dir, &config.tls.names, now, warnings)?;
+
+        let tls_server_name =
+            given.serving.as_ref().and_then(|serving| serving.tls_server_name(config.local_address()));
+        let (serving, authority) = match given.serving {
+            Some(given) => (given.pair, given.authority),
+            None => (pki.serving, pki.ca_cert.clone()),
+        };
+        Ok(Self {
+            serving,
+            client_ca: joined(given.client_ca.as_deref(), &pki.ca_cert),
+            token_users: given.token_users,
+            token_keys: token_keys(given.signing_key, given.token_keys, pki.service_account_key.0),
+            admin: pki.admin,
+            authority,
+            tls_server_name,
+            config,
+        })
+    }
+
+    /// Writes the administrator's kubeconfig for the port that is listened on.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    pub fn write_admin_kubeconfig(&self, port: u16) -> Result<(), Error> {
+        let server = self.config.local_url(port);
+        let kubeconfig = Kubeconfig {
+            server: &server,
+            authority: &self.authority,
+            tls_server_name: self.tls_server_name.as_deref(),
+            client: &self.admin,
+        };
+        kubeconfig.write(&self.config.admin_kubeconfig())
+    }
+}
+
+/// The content of the files that the configuration names.
+struct Given {
+    serving: Option<GivenServing>,
+    client_ca: Option<String>,
+    token_users: Vec<TokenUser>,
+    signing_key: Option<String>,
+    token_keys: Vec<String>,
+}
+
+impl Given {
+    fn read(config: &ServeConfig, now: Timestamp, warnings: &mut Vec<String>) -> Result<Self, Error> {
+        let client_ca = config.tls.client_ca_file.as_deref().map(given::read_authorities).transpose()?;
+        let serving = match &config.tls.given {
+            Some(files) => Some(GivenServing::read(files, client_ca.as_deref(), now, warnings)?),
+            None => None,
+        };
+        let accounts = &config.authentication.service_accounts;
+        Ok(Self {
+            serving,
+            client_ca,
+            token_users: match &config.authentication.token_auth_file {
+                Some(path) => auth_files::read(path, warnings)?,
+                None => Vec::new(),
+            },
+            signing_key: accounts.signing_key_file.as_deref().map(given::read_signing_key).transpose()?,
+            token_keys: accounts
+                .key_files
+                .iter()
+                .map(|path| given::read_token_keys(path))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+fn joined(given: Option<&str>, made: &str) -> String {
+    match given {
+        Some(given) if given.ends_with('\n') => format!("{given}{made}"),
+        Some(given) => format!("{given}\n{made}"),
+        None => made.to_owned(),
+    }
+}
+
+/// Tokens that are signed here are always accepted here, unless other keys were given for just that.
+fn token_keys(given_signing: Option<String>, mut verifying: Vec<String>, made: String) -> TokenKeys {
+    let signing_was_given = given_signing.is_some();
+    let signing = given_signing.unwrap_or(made);
+    if verifying.is_empty() || !signing_was_given {
+        verifying.push(signing.clone());
+    }
+    TokenKeys { signing, verifying }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::Host;
+    use crate::flags::argv;
+    use crate::flags::layers::Raw;
+    use crate::private_files;
+    use crate::scratch::Scratch;
+
+    fn prepare(dir: &Path, more: &[String]) -> Result<(Prepared, Vec<String>), Error> {
+        let data_dir = format!("--data-dir={}", dir.join("data").display());
+        let arguments = [data_dir].into_iter().chain(more.iter().cloned()).map(OsString::from);
+        let raw = Raw::collect(argv::parse(arguments)?.flags, std::iter::empty())?;
+        let mut warnings = Vec::new();
+        let config = ServeConfig::decide(&raw, &Host::default())?;
+        let now = Timestamp::from_second(1_800_000_000).expect("a time");
+        Ok((Prepared::new(config, now, &mut warnings)?, warnings))
+    }
+
+    fn kubeconfig(dir: &Path) -> serde_json::Value {
+        let text = fs::read_to_string(dir.join("data/admin.kubeconfig")).expect("written");
+        serde_saphyr::from_str(&text).expect("YAML")
+    }
+
+    #[test]
+    fn an_empty_directory_gets_everything_below_the_data_directory() {
+        let scratch = Scratch::new();
+        let (prepared, warnings) = prepare(scratch.path(), &[]).expect("prepared");
+        prepared.write_admin_kubeconfig(4711).expect("written");
+        assert_eq!(warnings, Vec::<String>::new());
+        assert_eq!(kubeconfig(scratch.path())["clusters"][0]["cluster"]["server"], "https://127.0.0.1:4711");
+        let mut names: Vec<_> = fs::read_dir(scratch.path().join("data/pki"))
+            .expect("listed")
+            .map(|entry| entry.expect("entry").file_name().into_string().expect("UTF-8"))
+            .collect();
+        names.sort();
+        assert_eq!(
+            names,
+            ["admin.crt", "admin.key", "apiserver.crt", "apiserver.key", "ca.crt", "ca.key", "sa.key"]
+        );
+        assert_eq!(fs::read_dir(scratch.path()).expect("listed").count(), 1);
+        assert_eq!(prepared.token_keys.verifying, std::slice::from_ref(&prepared.token_keys.signing));
+    }
+
+    #[test]
+    fn a_missing_file_is_named_and_leaves_no_directory_behind() {
+        for flag in [
+            "token-auth-file",
+            "client-ca-file",
+            "service-account-key-file",
+            "service-account-signing-key-file",
+        ] {
+            let scratch = Scratch::new();
+            let missing = scratch.path().join("missing");
+            let error =
+                prepare(scratch.path(), &[format!("--{flag}={}", missing.display())]).expect_err(flag);
+            assert!(error.line().starts_with(&format!("read {}: ", missing.display())), "{}", error.line());
+            assert_eq!(fs::read_dir(scratch.path()).expect("listed").count(), 0, "{flag}");
+        }
+    }
+
+    #[test]
+    fn given_files_take_the_place_of_made_ones() {
+        let scratch = Scratch::new();
+        let other =
+            prepare(&scratch.path().join("other"), &["--external-hostname=api.example.org".to_owned()]);
+        let (other, _) = other.expect("prepared");
+        let file = |name: &str| scratch.path().join("other/data/pki").join(name).display().to_string();
+        fs::write(scratch.path().join("tokens"), "t,u,1,\"g,h\"\n").expect("written");
+        let flags = [
+            format!("--tls-cert-file={}", file("apiserver.crt")),
+            format!("--tls-private-key-file={}", file("apiserver.key")),
+            format!("--client-ca-file={}", file("ca.crt")),
+            format!("--token-auth-file={}", scratch.path().join("tokens").display()),
+            format!("--service-account-key-file={}", file("sa.key")),
+            "--bind-address=127.0.0.9".to_owned(),
+        ];
+        let (prepared, _) = prepare(scratch.path(), &flags).expect("prepared");
+        prepared.write_admin_kubeconfig(1).expect("written");
+        assert_eq!(prepared.serving, other.serving);
+        assert_eq!(prepared.token_users.len(), 1);
+        assert!(
+            prepared.client_ca.starts_with(&other.client_ca)
+                && prepared.client_ca.len() > other.client_ca.len()
+        );
+        assert_eq!(
+            prepared.token_keys.verifying,
+            [other.token_keys.signing.clone(), prepared.token_keys.signing.clone()]
+        );
+        let cluster = &kubeconfig(scratch.path())["clusters"][0]["cluster"];
+        assert_eq!(cluster["server"], "https://127.0.0.9:1");
+        // The given certificate does not cover that address; the authority that signed it is known.
+        assert_eq!(cluster["tls-server-name"], "localhost");
+        use base64::Engine as _;
+        let authority = base64::engine::general_purpose::STANDARD.encode(&other.client_ca);
+        assert_eq!(cluster["certificate-authority-data"].as_str().map(str::len), Some(authority.len()));
+    }
+
+    #[test]
+    fn files_of_the_wrong_kind_are_named() {
+        let scratch = Scratch::new();
+        let (_, _) = prepare(&scratch.path().join("other"), &[]).expect("prepared");
+        let file = |name: &str| scratch.path().join("other/data/pki").join(name).display().to_string();
+        let rows = [
+            (vec![("client-ca-file", "ca.key")], "ca.key: holds no certificate in PEM"),
+            (vec![("service-account-signing-key-file", "ca.crt")], "ca.crt: not a private key in PEM"),
+            (
+                vec![("tls-cert-file", "apiserver.crt"), ("tls-private-key-file", "admin.key")],
+                "admin.key: is not the private key of the certificate in",
+            ),
+            (
+                vec![("tls-cert-file", "apiserver.key"), ("tls-private-key-file", "apiserver.key")],
+                "apiserver.key: holds no certificate in PEM",
+            ),
+        ];
+        for (flags, want) in rows {
+            let flags: Vec<_> = flags.iter().map(|(flag, name)| format!("--{flag}={}", file(name))).collect();
+            let error = prepare(scratch.path(), &flags).expect_err(want);
+            assert!(error.line().contains(want), "{}", error.line());
+            assert_eq!(error.exit_code(), 1);
+        }
+    }
+
+    #[test]
+    fn the_certificate_directory_may_be_elsewhere() {
+        let scratch = Scratch::new();
+        let certs = scratch.path().join("certs");
+        prepare(scratch.path(), &[format!("--cert-dir={}", certs.display())]).expect("prepared");
+        assert!(private_files::read_if_there(&certs.join("ca.crt")).expect("read").is_some());
+        assert!(!scratch.path().join("data/pki").exists());
+    }
+}
