@@ -1,0 +1,187 @@
+//! A light HTTPS client: one connection a client, HTTP/1.1 kept alive or HTTP/2, with a client certificate.
+//!
+//! In: a [`Target`] and requests. Out: status and body. The same code and the same bodies go to every server.
+//! Never: a retry, a pool or a redirect; what fails is counted by the caller.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::{http1, http2};
+use hyper::{Method, Request, Response, body::Incoming, header};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsConnector;
+
+use crate::Error;
+
+/// Where a server listens and how to be let in. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub address: SocketAddr,
+    pub tls: Arc<ClientConfig>,
+}
+
+/// HTTP version of a connection; chosen by ALPN, and an error when the server wants another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    Http1,
+    Http2,
+}
+
+/// One connection; a request at a time.
+#[derive(Debug)]
+pub struct Client {
+    sender: Sender,
+    host: String,
+    driver: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+enum Sender {
+    Http1(http1::SendRequest<Full<Bytes>>),
+    Http2(http2::SendRequest<Full<Bytes>>),
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub body: Bytes,
+}
+
+impl Target {
+    /// A port on the loopback interface.
+    pub fn local(port: u16, tls: Arc<ClientConfig>) -> Target {
+        Target { address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), tls }
+    }
+}
+
+impl Client {
+    /// Connects and finishes the handshakes.
+    pub async fn connect(target: &Target, protocol: Protocol) -> Result<Client, Error> {
+        let mut tls = ClientConfig::clone(&target.tls);
+        tls.alpn_protocols = vec![protocol.alpn().to_vec()];
+        let tcp = TcpStream::connect(target.address).await.map_err(lost)?;
+        tcp.set_nodelay(true).map_err(lost)?;
+        let name = ServerName::IpAddress(target.address.ip().into());
+        let stream = TlsConnector::from(Arc::new(tls)).connect(name, tcp).await.map_err(lost)?;
+        let io = TokioIo::new(stream);
+        let (sender, driver) = match protocol {
+            Protocol::Http1 => {
+                let (sender, connection) = http1::handshake(io).await.map_err(lost)?;
+                (Sender::Http1(sender), drive(connection))
+            }
+            Protocol::Http2 => {
+                let (sender, connection) = http2::handshake(TokioExecutor::new(), io).await.map_err(lost)?;
+                (Sender::Http2(sender), drive(connection))
+            }
+        };
+        Ok(Client { sender, host: target.address.to_string(), driver })
+    }
+
+    /// GETs `path` as JSON.
+    pub async fn get(&mut self, path: &str) -> Result<Answer, Error> {
+        self.send(Method::GET, path, "application/json", Bytes::new()).await
+    }
+
+    /// POSTs the JSON `body` to `path`.
+    pub async fn post(&mut self, path: &str, body: Bytes) -> Result<Answer, Error> {
+        self.send(Method::POST, path, "application/json", body).await
+    }
+
+    /// Sends one request and reads the whole answer.
+    pub async fn send(
+        &mut self,
+        method: Method,
+        path: &str,
+        accept: &str,
+        body: Bytes,
+    ) -> Result<Answer, Error> {
+        let response = self.start(method, path, accept, body).await?;
+        let status = response.status().as_u16();
+        let body = response.into_body().collect().await.map_err(lost)?.to_bytes();
+        Ok(Answer { status, body })
+    }
+
+    /// Sends one request and returns with the head of the answer; the body is the caller's to read.
+    pub async fn start(
+        &mut self,
+        method: Method,
+        path: &str,
+        accept: &str,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Error> {
+        let request = Request::builder().method(method).header(header::ACCEPT, accept);
+        let request = match body.is_empty() {
+            true => request,
+            false => request.header(header::CONTENT_TYPE, "application/json"),
+        };
+        match &mut self.sender {
+            Sender::Http1(sender) => {
+                let request =
+                    request.uri(path).header(header::HOST, &self.host).body(Full::new(body)).map_err(lost)?;
+                sender.ready().await.map_err(lost)?;
+                sender.send_request(request).await.map_err(lost)
+            }
+            Sender::Http2(sender) => {
+                let uri = format!("https://{}{path}", self.host);
+                let request = request.uri(uri).body(Full::new(body)).map_err(lost)?;
+                sender.ready().await.map_err(lost)?;
+                sender.send_request(request).await.map_err(lost)
+            }
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+impl Answer {
+    /// The answer if its status is one of `wanted`.
+    pub fn expect(self, what: &str, wanted: &[u16]) -> Result<Answer, Error> {
+        match wanted.contains(&self.status) {
+            true => Ok(self),
+            false => Err(Error::Answer { what: what.to_owned(), answer: self.shown() }),
+        }
+    }
+
+    /// Status and the start of the body, for a message.
+    pub fn shown(&self) -> String {
+        let text = String::from_utf8_lossy(&self.body[..self.body.len().min(500)]);
+        format!("{} {}", self.status, text.trim())
+    }
+}
+
+impl Protocol {
+    fn alpn(self) -> &'static [u8] {
+        match self {
+            Protocol::Http1 => b"http/1.1",
+            Protocol::Http2 => b"h2",
+        }
+    }
+}
+
+/// A connection's other half, until [`Client`] is dropped; how it ended is seen by the next request.
+fn drive<E>(connection: impl Future<Output = Result<(), E>> + Send + 'static) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        let _ = connection.await;
+    })
+}
+
+fn lost(why: impl std::error::Error) -> Error {
+    let mut text = why.to_string();
+    let mut source = why.source();
+    while let Some(cause) = source {
+        text += &format!(": {cause}");
+        source = cause.source();
+    }
+    Error::Connection(text)
+}

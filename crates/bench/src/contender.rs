@@ -1,0 +1,78 @@
+//! Who is measured: forebay, or kube-apiserver on etcd.
+//!
+//! In: where the programs are. Out: a ready [`Server`] on a directory, new or used before.
+//! Never: a difference between the two beyond what they need to start.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::Error;
+use crate::forebay::Forebay;
+use crate::kubernetes::Kubernetes;
+use crate::server::Server;
+
+#[derive(Debug)]
+pub enum Contender {
+    Forebay(Forebay),
+    Kubernetes(Kubernetes),
+}
+
+impl Contender {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Contender::Forebay(_) => "forebay",
+            Contender::Kubernetes(_) => "kube-apiserver + etcd",
+        }
+    }
+
+    /// Starts on `dir` and waits until it is ready.
+    pub async fn start(&self, dir: &Path) -> Result<Server, Error> {
+        match self {
+            Contender::Forebay(forebay) => forebay.start(dir).await,
+            Contender::Kubernetes(kubernetes) => kubernetes.start(dir).await,
+        }
+    }
+
+    /// The command lines as they are run, with `$DIR` for the directory and `$PORT`s for the ports.
+    pub fn commands(&self) -> Vec<String> {
+        match self {
+            Contender::Forebay(forebay) => forebay.commands(),
+            Contender::Kubernetes(kubernetes) => kubernetes.commands(),
+        }
+    }
+
+    /// What the programs say of their own version.
+    pub fn versions(&self) -> Vec<String> {
+        match self {
+            Contender::Forebay(forebay) => vec![version(&forebay.program, "version")],
+            Contender::Kubernetes(kubernetes) => {
+                vec![version(&kubernetes.apiserver, "--version"), version(&kubernetes.etcd, "--version")]
+            }
+        }
+    }
+}
+
+/// Returns an error unless there is a file at `path`.
+pub fn present(program: &'static str, path: &Path, how: &'static str) -> Result<(), Error> {
+    match path.is_file() {
+        true => Ok(()),
+        false => Err(Error::Missing { program, path: path.to_owned(), how }),
+    }
+}
+
+/// The first line that `program` says when asked for its version.
+fn version(program: &Path, ask: &str) -> String {
+    let said = Command::new(program).arg(ask).output();
+    let line =
+        said.ok().and_then(|said| String::from_utf8_lossy(&said.stdout).lines().next().map(str::to_owned));
+    line.unwrap_or_else(|| format!("{} (says no version)", name(program)))
+}
+
+/// A command line as it is printed: the program without its directory.
+pub fn shown(program: &Path, args: &[String]) -> String {
+    std::iter::once(name(program)).chain(args.iter().cloned()).collect::<Vec<_>>().join(" ")
+}
+
+fn name(program: &Path) -> String {
+    program.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

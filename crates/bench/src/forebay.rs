@@ -1,0 +1,94 @@
+//! Starts `forebay serve`.
+//!
+//! In: the binary and a directory. Out: a ready [`Server`]. Never: a flag beyond the directory and the port.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rustls::ClientConfig;
+
+use crate::contender::{present, shown};
+use crate::server::{Process, Server, free_ports};
+use crate::{Error, pki};
+
+#[derive(Debug)]
+pub struct Forebay {
+    pub program: PathBuf,
+}
+
+impl Forebay {
+    /// The binary at `program`.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when it is not there.
+    pub fn at(program: &Path) -> Result<Forebay, Error> {
+        present("forebay", program, "build it with `cargo build --package forebay`")?;
+        Ok(Forebay { program: program.to_owned() })
+    }
+
+    pub(crate) async fn start(&self, dir: &Path) -> Result<Server, Error> {
+        let [port] = free_ports()?;
+        let data = dir.join("data");
+        let args = args(&data.to_string_lossy(), &port.to_string());
+        let command = &mut Command::new(&self.program);
+        let mut process =
+            Process::start("forebay", command.args(args).current_dir(dir), &dir.join("forebay.log"))?;
+        let kubeconfig = data.join("admin.kubeconfig");
+        let since = process.started;
+        let (target, ready) = process.ready(since, port, || credentials(&kubeconfig)).await?;
+        Ok(Server { name: "forebay", processes: vec![process], target, ready })
+    }
+
+    pub(crate) fn commands(&self) -> Vec<String> {
+        vec![shown(&self.program, &args("$DIR/data", "$PORT"))]
+    }
+}
+
+fn args(data: &str, port: &str) -> Vec<String> {
+    ["serve", "--data-dir", data, "--secure-port", port].map(str::to_owned).to_vec()
+}
+
+/// The client's side of the kubeconfig that forebay wrote for its administrator.
+fn credentials(kubeconfig: &Path) -> Result<Arc<ClientConfig>, Error> {
+    let text = fs::read_to_string(kubeconfig).map_err(Error::file("cannot read", kubeconfig))?;
+    let part = |key: &str| {
+        data(&text, key).ok_or_else(|| Error::Pki(format!("{} has no usable {key}", kubeconfig.display())))
+    };
+    pki::client_config(
+        &part("certificate-authority-data")?,
+        &part("client-certificate-data")?,
+        &part("client-key-data")?,
+    )
+}
+
+/// The decoded value of the first `key: base64` line.
+fn data(kubeconfig: &str, key: &str) -> Option<Vec<u8>> {
+    let value = kubeconfig
+        .lines()
+        .find_map(|line| line.trim_start().trim_start_matches("- ").strip_prefix(key)?.strip_prefix(':'))?;
+    STANDARD.decode(value.trim().trim_matches('"')).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_the_decoded_value_of_its_own_line() {
+        let text = "users:\n- name: a\n  user:\n    client-key-data: aGVsbG8=\n    client-certificate-data: \"Y2VydA==\"\n";
+        assert_eq!(data(text, "client-key-data").unwrap(), b"hello");
+        assert_eq!(data(text, "client-certificate-data").unwrap(), b"cert");
+        assert_eq!(data(text, "client-key"), None);
+        assert_eq!(data("client-key-data: ???", "client-key-data"), None);
+    }
+
+    #[test]
+    fn a_missing_binary_is_named_with_the_way_to_get_it() {
+        let why = Forebay::at(Path::new("/no/such/forebay")).unwrap_err().to_string();
+        assert_eq!(why, "forebay is not at /no/such/forebay: build it with `cargo build --package forebay`");
+    }
+}

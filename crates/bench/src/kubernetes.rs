@@ -1,0 +1,103 @@
+//! Starts the rival: kube-apiserver on etcd, both at default flags.
+//!
+//! In: the binaries and a directory. Out: a ready [`Server`] of two processes.
+//! Never: a flag that is not needed to start at all. Between the two is plain HTTP, which costs them less than the TLS
+//! of a real cluster, and authorization is at its default, AlwaysAllow, which costs them less than RBAC.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+
+use crate::contender::{present, shown};
+use crate::server::{Process, Server, free_ports};
+use crate::{Error, pki};
+
+const HOW: &str = "build it with `cargo xtask peers`";
+
+#[derive(Debug)]
+pub struct Kubernetes {
+    pub etcd: PathBuf,
+    pub apiserver: PathBuf,
+}
+
+impl Kubernetes {
+    /// The binaries in `bin`, where `cargo xtask peers` puts them.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when one is not there.
+    pub fn in_dir(bin: &Path) -> Result<Kubernetes, Error> {
+        let (etcd, apiserver) = (bin.join("etcd"), bin.join("kube-apiserver"));
+        present("etcd", &etcd, HOW)?;
+        present("kube-apiserver", &apiserver, HOW)?;
+        Ok(Kubernetes { etcd, apiserver })
+    }
+
+    pub(crate) async fn start(&self, dir: &Path) -> Result<Server, Error> {
+        let certificates = dir.join("pki");
+        if !certificates.exists() {
+            fs::create_dir(&certificates).map_err(Error::file("cannot create", &certificates))?;
+            pki::write(&certificates)?;
+        }
+        let [client_port, peer_port, secure_port] = free_ports()?;
+        let place = dir.to_string_lossy();
+
+        let args = etcd_args(&place, &client_port.to_string(), &peer_port.to_string());
+        let mut etcd = Process::start(
+            "etcd",
+            Command::new(&self.etcd).args(args).current_dir(dir),
+            &dir.join("etcd.log"),
+        )?;
+        etcd.listening(client_port).await?;
+
+        let args = apiserver_args(&place, &client_port.to_string(), &secure_port.to_string());
+        let command = &mut Command::new(&self.apiserver);
+        let log = dir.join("kube-apiserver.log");
+        let mut apiserver = Process::start("kube-apiserver", command.args(args).current_dir(dir), &log)?;
+        let (target, ready) =
+            apiserver.ready(etcd.started, secure_port, || credentials(&certificates)).await?;
+        Ok(Server { name: "kube-apiserver + etcd", processes: vec![etcd, apiserver], target, ready })
+    }
+
+    pub(crate) fn commands(&self) -> Vec<String> {
+        vec![
+            shown(&self.etcd, &etcd_args("$DIR", "$PORT1", "$PORT2")),
+            shown(&self.apiserver, &apiserver_args("$DIR", "$PORT1", "$PORT3")),
+        ]
+    }
+}
+
+fn etcd_args(dir: &str, client: &str, peer: &str) -> Vec<String> {
+    vec![
+        format!("--data-dir={dir}/etcd"),
+        format!("--listen-client-urls=http://127.0.0.1:{client}"),
+        format!("--advertise-client-urls=http://127.0.0.1:{client}"),
+        format!("--listen-peer-urls=http://127.0.0.1:{peer}"),
+        format!("--initial-advertise-peer-urls=http://127.0.0.1:{peer}"),
+        format!("--initial-cluster=default=http://127.0.0.1:{peer}"),
+    ]
+}
+
+fn apiserver_args(dir: &str, etcd: &str, secure: &str) -> Vec<String> {
+    vec![
+        format!("--etcd-servers=http://127.0.0.1:{etcd}"),
+        "--bind-address=127.0.0.1".into(),
+        format!("--secure-port={secure}"),
+        format!("--tls-cert-file={dir}/pki/server.crt"),
+        format!("--tls-private-key-file={dir}/pki/server.key"),
+        format!("--client-ca-file={dir}/pki/ca.crt"),
+        "--service-account-issuer=https://kubernetes.default.svc".into(),
+        format!("--service-account-key-file={dir}/pki/sa.pub"),
+        format!("--service-account-signing-key-file={dir}/pki/sa.key"),
+    ]
+}
+
+fn credentials(certificates: &Path) -> Result<Arc<ClientConfig>, Error> {
+    let read = |name: &str| {
+        let path = certificates.join(name);
+        fs::read(&path).map_err(Error::file("cannot read", &path))
+    };
+    pki::client_config(&read("ca.crt")?, &read("client.crt")?, &read("client.key")?)
+}

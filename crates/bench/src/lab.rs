@@ -1,0 +1,82 @@
+//! What all scenarios share: how much to do, and directories that vanish afterwards.
+//!
+//! In: the options. Out: fresh directories. Never: a directory that somebody else made, removed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::Error;
+use crate::client::Protocol;
+
+/// How much a scenario does, and where.
+#[derive(Clone, Debug)]
+pub struct Lab {
+    /// Objects.
+    pub size: usize,
+    /// Concurrent clients, a connection each.
+    pub clients: usize,
+    /// Runs of each scenario; without it each scenario's own number.
+    pub runs: Option<usize>,
+    /// Spoken by the clients.
+    pub protocol: Protocol,
+    /// Time given to what a server still does once it says that it is ready, before its memory is read.
+    pub settle: Duration,
+    /// Directory that the servers' directories are made in. On the disk that is to be measured.
+    pub base: PathBuf,
+}
+
+/// A directory of our own, removed when dropped.
+#[derive(Debug)]
+pub struct FreshDir(PathBuf);
+
+impl Lab {
+    /// The runs to do, where the scenario itself would do `own`.
+    pub fn runs(&self, own: usize) -> usize {
+        self.runs.unwrap_or(own).max(1)
+    }
+
+    /// Makes an empty directory.
+    pub fn fresh_dir(&self) -> Result<FreshDir, Error> {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let serial = MADE.fetch_add(1, Ordering::Relaxed);
+        let path = self.base.join(format!("forebay-bench-{}-{serial}", std::process::id()));
+        fs::create_dir(&path).map_err(Error::file("cannot create", &path))?;
+        Ok(FreshDir(path))
+    }
+}
+
+impl FreshDir {
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Bytes of all files in it.
+    pub fn bytes(&self) -> u64 {
+        let mut open = vec![self.0.clone()];
+        let mut sum = 0;
+        while let Some(dir) = open.pop() {
+            for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+                match entry.metadata() {
+                    Ok(meta) if meta.is_dir() => open.push(entry.path()),
+                    Ok(meta) => sum += allocated(&meta),
+                    Err(_) => {}
+                }
+            }
+        }
+        sum
+    }
+}
+
+impl Drop for FreshDir {
+    fn drop(&mut self) {
+        // A leftover in the temporary directory is not worth failing a run that has its figures.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What a file takes on disk: etcd and redb make files longer than what they have written.
+fn allocated(meta: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::blocks(meta) * 512
+}

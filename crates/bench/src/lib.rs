@@ -1,0 +1,65 @@
+//! Scenarios that measure forebay and its rival, kube-apiserver on etcd, by the same client on the same machine.
+//!
+//! In: the programs to run and a size. Out: [`report::Report`]: every figure of both, and their ratio.
+//! Never: a figure from memory or from another machine; both running at once; anything left running or on disk.
+//!
+//! A new scenario is a file in `scenarios` and a line in [`scenarios::Scenario`].
+#![allow(clippy::disallowed_methods, reason = "it measures the real clock and waits for other processes")]
+
+pub mod client;
+pub mod contender;
+pub mod forebay;
+pub mod kubernetes;
+pub mod lab;
+pub mod load;
+pub mod machine;
+pub mod pki;
+pub mod pods;
+pub mod proc;
+pub mod report;
+pub mod scenarios;
+pub mod server;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Why a scenario has no figures.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A program is not where it should be; the text says how to get it.
+    #[error("{program} is not at {}: {how}", path.display())]
+    Missing { program: &'static str, path: PathBuf, how: &'static str },
+    /// A server ended by itself.
+    #[error("{name} ended ({status}); the end of its log:\n{log}")]
+    Died { name: &'static str, status: String, log: String },
+    /// A server did not become ready, or did not end, in time.
+    #[error("{name} did not {what} within {limit:?}: {last}\nthe end of its log:\n{log}")]
+    Late { name: &'static str, what: &'static str, limit: Duration, last: String, log: String },
+    /// Another process has the port that the server was to take.
+    #[error("{name} does not listen on port {port} itself; another process does")]
+    NotOurs { name: &'static str, port: u16 },
+    /// An answer that makes the figures worthless.
+    #[error("{what}: {answer}")]
+    Answer { what: String, answer: String },
+    /// The connection, below HTTP.
+    #[error("connection: {0}")]
+    Connection(String),
+    #[error("{what} {}", path.display())]
+    File {
+        what: &'static str,
+        path: PathBuf,
+        #[source]
+        cause: std::io::Error,
+    },
+    #[error("certificates: {0}")]
+    Pki(String),
+    #[error("proc: {0}")]
+    Proc(String),
+}
+
+impl Error {
+    pub(crate) fn file(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+        let path = path.to_owned();
+        move |cause| Error::File { what, path, cause }
+    }
+}

@@ -1,0 +1,95 @@
+//! Certificates and keys: what kube-apiserver is started with, and the TLS settings of a client.
+//!
+//! In: a directory to write to, or PEM text. Out: files, or a rustls [`ClientConfig`].
+//! Never: a certificate that outlives the directory it was made for.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+use std::sync::Arc;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, SanType,
+};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
+
+use crate::Error;
+
+/// Writes `ca.crt`, `server.crt` and `.key` (127.0.0.1), `client.crt` and `.key` (system:masters), `sa.key` and `.pub`.
+pub fn write(dir: &Path) -> Result<(), Error> {
+    let ca_key = key()?;
+    let mut ca = params("bench-ca", None);
+    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    save(dir, "ca.crt", &ca.self_signed(&ca_key).map_err(pki)?.pem())?;
+    let issuer = Issuer::new(ca, ca_key);
+
+    let mut server = params("kube-apiserver", None);
+    server.subject_alt_names = vec![SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST))];
+    server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    issue(dir, "server", server, &issuer)?;
+
+    let mut client = params("bench", Some("system:masters"));
+    client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    issue(dir, "client", client, &issuer)?;
+
+    let tokens = key()?;
+    save(dir, "sa.key", &tokens.serialize_pem())?;
+    save(dir, "sa.pub", &tokens.public_key_pem())
+}
+
+/// TLS settings of a client that trusts `ca` and shows `certificate`; all PEM.
+pub fn client_config(ca: &[u8], certificate: &[u8], key: &[u8]) -> Result<Arc<ClientConfig>, Error> {
+    let mut roots = RootCertStore::empty();
+    for root in chain(ca)? {
+        roots.add(root).map_err(pki)?;
+    }
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(pki)?;
+    let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(pki)?
+        .with_root_certificates(roots)
+        .with_client_auth_cert(chain(certificate)?, key)
+        .map_err(pki)?;
+    Ok(Arc::new(config))
+}
+
+fn chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
+    CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().map_err(pki)
+}
+
+fn params(name: &str, group: Option<&str>) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, name);
+    if let Some(group) = group {
+        params.distinguished_name.push(DnType::OrganizationName, group);
+    }
+    params
+}
+
+fn issue(
+    dir: &Path,
+    name: &str,
+    params: CertificateParams,
+    issuer: &Issuer<'_, KeyPair>,
+) -> Result<(), Error> {
+    let key = key()?;
+    save(dir, &format!("{name}.crt"), &params.signed_by(&key, issuer).map_err(pki)?.pem())?;
+    save(dir, &format!("{name}.key"), &key.serialize_pem())
+}
+
+fn key() -> Result<KeyPair, Error> {
+    KeyPair::generate().map_err(pki)
+}
+
+fn save(dir: &Path, name: &str, pem: &str) -> Result<(), Error> {
+    let path = dir.join(name);
+    fs::write(&path, pem).map_err(Error::file("cannot write", &path))
+}
+
+fn pki(why: impl std::fmt::Display) -> Error {
+    Error::Pki(why.to_string())
+}

@@ -1,0 +1,81 @@
+//! The scenarios: one a file, each a function of a [`Lab`] and a [`Contender`].
+//!
+//! In: who is measured, and how much. Out: [`Metrics`], a sample a run.
+//! Never: what one contender gets and the other does not.
+
+mod create;
+mod restart;
+mod start;
+
+use crate::contender::Contender;
+use crate::lab::Lab;
+use crate::report::{Metrics, Unit, add, mib};
+use crate::server::Server;
+use crate::{Error, proc};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scenario {
+    Start,
+    Create,
+    Restart,
+}
+
+impl Scenario {
+    pub const ALL: [Scenario; 3] = [Scenario::Start, Scenario::Create, Scenario::Restart];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Scenario::Start => "start",
+            Scenario::Create => "create",
+            Scenario::Restart => "restart",
+        }
+    }
+
+    /// What is measured, in a line.
+    pub fn about(self, lab: &Lab) -> String {
+        match self {
+            Scenario::Start => start::about(lab),
+            Scenario::Create => create::about(lab),
+            Scenario::Restart => restart::about(lab),
+        }
+    }
+
+    /// Measures `who`, all runs, and how much of the machine others took meanwhile.
+    pub async fn run(self, lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
+        let others = proc::Others::begin()?;
+        let mut metrics = match self {
+            Scenario::Start => start::run(lab, who).await?,
+            Scenario::Create => create::run(lab, who).await?,
+            Scenario::Restart => restart::run(lab, who).await?,
+        };
+        add(&mut metrics, "CPU taken by others", Unit::Cores, others.cores()?);
+        Ok(metrics)
+    }
+}
+
+/// Adds what is resident now: in all, and in each process where there are several.
+fn add_resident(metrics: &mut Metrics, name: &str, server: &Server) -> Result<(), Error> {
+    add_each(metrics, name, server, proc::resident)
+}
+
+/// Adds the most that was resident since the start. The sum is of each process's own peak.
+fn add_peak(metrics: &mut Metrics, name: &str, server: &Server) -> Result<(), Error> {
+    add_each(metrics, name, server, proc::resident_peak)
+}
+
+fn add_each(
+    metrics: &mut Metrics,
+    name: &str,
+    server: &Server,
+    bytes: impl Fn(u32) -> Result<u64, Error>,
+) -> Result<(), Error> {
+    let each: Vec<f64> =
+        server.processes.iter().map(|p| bytes(p.pid()).map(mib)).collect::<Result<_, _>>()?;
+    add(metrics, name, Unit::MiB, each.iter().sum());
+    if each.len() > 1 {
+        for (process, own) in server.processes.iter().zip(each) {
+            add(metrics, &format!("{name}: {}", process.name), Unit::MiB, own);
+        }
+    }
+    Ok(())
+}

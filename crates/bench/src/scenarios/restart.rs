@@ -1,0 +1,61 @@
+//! SIGTERM, then start again on a directory with pods.
+//!
+//! In: a contender. Out: times to end and to be ready, memory with the pods loaded, a sample a run.
+//! Never: a restart that lost a pod.
+
+use std::time::{Duration, Instant};
+
+use crate::Error;
+use crate::client::{Client, Protocol};
+use crate::contender::Contender;
+use crate::lab::Lab;
+use crate::load;
+use crate::report::{Metrics, Unit, add, ms};
+use crate::scenarios::add_resident;
+use crate::server::Server;
+
+const RUNS: usize = 5;
+
+pub(super) fn about(lab: &Lab) -> String {
+    format!(
+        "SIGTERM and start again with {} pods, settled after {:?}, {} runs",
+        lab.size,
+        lab.settle,
+        lab.runs(RUNS)
+    )
+}
+
+pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
+    let mut metrics = Metrics::new();
+    let dir = lab.fresh_dir()?;
+    let mut server = who.start(dir.path()).await?;
+    load::namespaces(&server).await?;
+    load::create_pods(lab, &server).await?;
+    for _ in 0..lab.runs(RUNS) {
+        let asked = Instant::now();
+        server.stop().await?;
+        add(&mut metrics, "SIGTERM to gone", Unit::Milliseconds, ms(asked.elapsed()));
+        server = who.start(dir.path()).await?;
+        add(&mut metrics, "ready", Unit::Milliseconds, ms(server.ready));
+        add(
+            &mut metrics,
+            "first pods listed",
+            Unit::Milliseconds,
+            ms(server.ready + list_one(&server).await?),
+        );
+        tokio::time::sleep(lab.settle).await;
+        add_resident(&mut metrics, "resident once settled", &server)?;
+    }
+    load::expect_pods(&server.target, lab.size).await?;
+    server.stop().await?;
+    Ok(metrics)
+}
+
+/// Lists one pod from the cache: a server that is ready but has not loaded its pods shows here.
+async fn list_one(server: &Server) -> Result<Duration, Error> {
+    let asked = Instant::now();
+    let mut client = Client::connect(&server.target, Protocol::Http1).await?;
+    let path = "/api/v1/namespaces/bench-0/pods?limit=1&resourceVersion=0&fieldSelector=metadata.name%3Dnone";
+    client.get(path).await?.expect("list pods", &[200])?;
+    Ok(asked.elapsed())
+}

@@ -1,0 +1,208 @@
+//! A running server: its processes, where to reach it, and its end.
+//!
+//! In: commands. Out: [`Server`], ready. One owner; dropping it kills what still runs.
+//! Never: a process that is not ours; a wait without a limit.
+
+use std::fs::File;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustls::ClientConfig;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::client::{Client, Protocol, Target};
+use crate::{Error, proc};
+
+/// Longest wait for readiness, and for the end after SIGTERM.
+const READY_MAX: Duration = Duration::from_secs(120);
+const STOP_MAX: Duration = Duration::from_secs(90);
+/// Between two looks at a port, a process or `/readyz`: what the figures are exact to.
+const POLL: Duration = Duration::from_millis(1);
+/// Longest wait for one answer of `/readyz`.
+const LOOK_MAX: Duration = Duration::from_secs(5);
+
+/// A server that answered 200 on `/readyz`.
+#[derive(Debug)]
+pub struct Server {
+    pub name: &'static str,
+    /// In the order they were started.
+    pub processes: Vec<Process>,
+    pub target: Target,
+    /// From the first exec to the first 200 on `/readyz`.
+    pub ready: Duration,
+}
+
+/// A child process whose output goes to a file.
+#[derive(Debug)]
+pub struct Process {
+    pub name: &'static str,
+    child: Child,
+    log: PathBuf,
+    pub started: Instant,
+}
+
+impl Server {
+    /// CPU time so far, all processes.
+    pub fn cpu(&self) -> Result<Duration, Error> {
+        self.processes.iter().map(|process| proc::cpu(process.pid())).sum()
+    }
+
+    /// Ends the processes by SIGTERM, the last one started first, each after the one before is gone.
+    pub async fn stop(mut self) -> Result<(), Error> {
+        while let Some(mut process) = self.processes.pop() {
+            process.terminate()?;
+            process.ended().await?;
+        }
+        Ok(())
+    }
+}
+
+impl Process {
+    /// Starts `command` with its output in `log`.
+    pub fn start(name: &'static str, command: &mut Command, log: &Path) -> Result<Process, Error> {
+        let file =
+            File::options().create(true).append(true).open(log).map_err(Error::file("cannot write", log))?;
+        let twin = file.try_clone().map_err(Error::file("cannot write", log))?;
+        let program = PathBuf::from(command.get_program());
+        let started = Instant::now();
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(file)
+            .stderr(twin)
+            .spawn()
+            .map_err(Error::file("cannot start", &program))?;
+        Ok(Process { name, child, log: log.to_owned(), started })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until something accepts on `port`, and makes sure that it is this process.
+    pub async fn listening(&mut self, port: u16) -> Result<(), Error> {
+        while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+            self.alive()?;
+            self.in_time("listen", READY_MAX, self.started, "its port refuses connections")?;
+            tokio::time::sleep(POLL).await;
+        }
+        match proc::listens(self.pid(), port) {
+            true => Ok(()),
+            false => Err(Error::NotOurs { name: self.name, port }),
+        }
+    }
+
+    /// Waits for the first 200 on `/readyz`, counted from `since`.
+    ///
+    /// `tls` is asked once the port accepts, and again until it has an answer: a server may write its certificates late.
+    pub async fn ready(
+        &mut self,
+        since: Instant,
+        port: u16,
+        tls: impl Fn() -> Result<Arc<ClientConfig>, Error>,
+    ) -> Result<(Target, Duration), Error> {
+        self.listening(port).await?;
+        let mut client: Option<(Client, Target)> = None;
+        loop {
+            let last = match timeout(LOOK_MAX, ready_once(&mut client, port, &tls)).await {
+                Ok(Ok(target)) => return Ok((target, since.elapsed())),
+                Ok(Err(why)) => why.to_string(),
+                Err(_) => format!("no answer within {LOOK_MAX:?}"),
+            };
+            self.alive()?;
+            self.in_time("become ready", READY_MAX, self.started, &last)?;
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    fn terminate(&mut self) -> Result<(), Error> {
+        self.alive()?;
+        let sent = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &self.pid().to_string()]).status();
+        match sent {
+            Ok(status) if status.success() => Ok(()),
+            other => Err(Error::Proc(format!("cannot send SIGTERM to {}: {other:?}", self.name))),
+        }
+    }
+
+    async fn ended(&mut self) -> Result<ExitStatus, Error> {
+        let since = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().map_err(|e| Error::Proc(e.to_string()))? {
+                return Ok(status);
+            }
+            self.in_time("end after SIGTERM", STOP_MAX, since, "still running")?;
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    fn alive(&mut self) -> Result<(), Error> {
+        match self.child.try_wait().map_err(|e| Error::Proc(e.to_string()))? {
+            None => Ok(()),
+            Some(status) => {
+                Err(Error::Died { name: self.name, status: status.to_string(), log: self.log_end() })
+            }
+        }
+    }
+
+    fn in_time(&self, what: &'static str, limit: Duration, since: Instant, last: &str) -> Result<(), Error> {
+        match since.elapsed() < limit {
+            true => Ok(()),
+            false => {
+                Err(Error::Late { name: self.name, what, limit, last: last.to_owned(), log: self.log_end() })
+            }
+        }
+    }
+
+    fn log_end(&self) -> String {
+        let text = std::fs::read(&self.log)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(15)..].join("\n")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Nothing to do when it is gone already; a scenario that failed half way must leave nothing running.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Returns ports that nobody listens on now. Another process may still take one before the server does:
+/// [`Process::listening`] finds that out.
+pub fn free_ports<const N: usize>() -> Result<[u16; N], Error> {
+    let refused = |e: std::io::Error| Error::Proc(format!("no free port: {e}"));
+    let held: Vec<TcpListener> =
+        (0..N).map(|_| TcpListener::bind(("127.0.0.1", 0)).map_err(refused)).collect::<Result<_, _>>()?;
+    let mut ports = [0; N];
+    for (port, listener) in ports.iter_mut().zip(&held) {
+        *port = listener.local_addr().map_err(refused)?.port();
+    }
+    Ok(ports)
+}
+
+/// One look at `/readyz`, on the connection of the look before where there is one.
+async fn ready_once(
+    client: &mut Option<(Client, Target)>,
+    port: u16,
+    tls: &impl Fn() -> Result<Arc<ClientConfig>, Error>,
+) -> Result<Target, Error> {
+    let (mut open, target) = match client.take() {
+        Some(open) => open,
+        None => {
+            let target = Target::local(port, tls()?);
+            (Client::connect(&target, Protocol::Http1).await?, target)
+        }
+    };
+    let answer = open.get("/readyz").await?;
+    if answer.status == 200 {
+        return Ok(target);
+    }
+    *client = Some((open, target));
+    Err(Error::Answer { what: "/readyz".into(), answer: answer.shown() })
+}
