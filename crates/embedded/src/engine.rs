@@ -1,0 +1,225 @@
+//! The engine as the contract sees it. What happens is in `writer.rs` (commits) and `shared.rs` (reads).
+
+use std::fmt;
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use forebay_apimachinery::{Key, Revision};
+use forebay_backend::{
+    Backend, Backlog, BoxFuture, Feed, FeedError, Op, Outcome, Range, RangePage, ReadError, Size, Txn,
+    TxnError, Versioned,
+};
+use forebay_rt::Clock;
+use tokio::sync::oneshot;
+
+use crate::backlog::History;
+use crate::batch::versioned;
+use crate::error::OpenError;
+use crate::limits::{HISTORY_MS, KEY_BYTES_MAX, MARK_EVERY_MS, VALUE_BYTES_MAX};
+use crate::open::{self, Disk, Opened};
+use crate::queue::{LogWish, Waiting, WaitingPut};
+use crate::row::Stored;
+use crate::shared::{self, Shared};
+
+/// How an engine is set up.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What time it is, for expiry and history.
+    pub clock: Clock,
+    /// How long history is kept, at least.
+    pub history_ms: u64,
+    /// How far apart the marks are that history is measured by; it is kept up to this much longer.
+    pub mark_every_ms: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { clock: Clock::system(), history_ms: HISTORY_MS, mark_every_ms: MARK_EVERY_MS }
+    }
+}
+
+/// The embedded store. Dropping it closes it.
+pub struct Engine {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    // Holds the directory for this process.
+    lock: Mutex<Option<File>>,
+}
+
+impl Engine {
+    /// Opens the store in `dir`, which is made if it is not there. Reads the whole file once.
+    ///
+    /// # Errors
+    /// [`OpenError`]; nothing was changed then, but for what a crash had left unfinished.
+    pub fn open(dir: &Path, options: Options) -> Result<Arc<Engine>, OpenError> {
+        open::open_dir(dir, &options).and_then(Engine::start)
+    }
+
+    /// Opens the store on `disk`, new if that is empty.
+    ///
+    /// # Errors
+    /// As for [`Engine::open`].
+    pub fn open_disk(disk: Disk, options: Options) -> Result<Arc<Engine>, OpenError> {
+        open::open_disk(disk, &options).and_then(Engine::start)
+    }
+
+    /// A new store that is gone when it is dropped.
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    pub fn open_in_memory(options: Options) -> Result<Arc<Engine>, OpenError> {
+        Engine::open_disk(Disk::in_memory(), options)
+    }
+
+    fn start(opened: Opened) -> Result<Arc<Engine>, OpenError> {
+        let Opened { writer, lock, file } = opened;
+        let shared = writer.shared.clone();
+        let thread =
+            std::thread::Builder::new().name("forebay-store".to_string()).spawn(move || writer.run());
+        let thread =
+            thread.map_err(|cause| OpenError::Failed { file, cause: format!("no thread: {cause}") })?;
+        Ok(Arc::new(Engine { shared, thread: Mutex::new(Some(thread)), lock: Mutex::new(lock) }))
+    }
+
+    /// Commits what is waiting, ends every feed, closes the file, and lets another process have the directory. Blocks
+    /// for as long as a sync or two take; may be called again.
+    pub fn close(&self) {
+        self.shared.queue.close();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // A panic of the thread was reported when it happened, and the store is read-only since.
+        let _ = thread.map(JoinHandle::join);
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Waits until everything that is due by the clock is done: keys expired, history compacted.
+    pub async fn settle(&self) {
+        let (reply, settled) = oneshot::channel();
+        if self.shared.queue.push_settle(reply).is_ok() {
+            let _ = settled.await;
+        }
+    }
+
+    /// Why the store takes no more writes, if it does not.
+    pub fn failure(&self) -> Option<String> {
+        self.shared.failure()
+    }
+
+    async fn commit(&self, txn: Txn) -> Result<Outcome, TxnError> {
+        let Txn { key, expect, op } = txn;
+        if key.as_str().len() > KEY_BYTES_MAX {
+            return Err(TxnError::Failed { cause: format!("the key is longer than {KEY_BYTES_MAX} bytes") });
+        }
+        if let Some(cause) = self.shared.failure() {
+            return Err(TxnError::ReadOnly { cause });
+        }
+        let bytes = if let Op::Put { value, .. } = &op { value.len() } else { 0 };
+        if bytes > VALUE_BYTES_MAX {
+            return Err(TxnError::TooLarge { bytes, bytes_max: VALUE_BYTES_MAX });
+        }
+        let room = self.shared.queue.room(bytes).await?;
+        let put = match op {
+            Op::Put { value, ttl } => Some(WaitingPut { stored: Stored::new(value.clone()), value, ttl }),
+            Op::Delete => None,
+        };
+        let (reply, outcome) = oneshot::channel();
+        let waiting = Waiting { key, expect, put, reply, room };
+        self.shared.queue.push_txn(waiting).map_err(|_| TxnError::Closed)?;
+        match outcome.await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                Err(self.shared.failure().map_or(TxnError::Closed, |cause| TxnError::ReadOnly { cause }))
+            }
+        }
+    }
+
+    async fn range(&self, range: Range) -> Result<RangePage, ReadError> {
+        let shared = self.shared.clone();
+        let read = tokio::task::spawn_blocking(move || read_range(&shared, &range));
+        read.await.unwrap_or_else(|error| Err(ReadError::Failed { cause: error.to_string() }))
+    }
+
+    async fn feed(&self, prefix: &str, after: Revision) -> Result<Feed, FeedError> {
+        let after = after.get();
+        let (reply, granted) = oneshot::channel();
+        let wish = LogWish { prefix: prefix.into(), reply };
+        self.shared.queue.push_wish(wish).map_err(|_| FeedError::Closed)?;
+        let granted = granted.await.map_err(|_| FeedError::Closed)?;
+        let too_many = || FeedError::Failed { cause: "too many prefixes are fed".to_string() };
+        let (log, current) = granted.ok_or_else(too_many)?;
+        if let Ok(live) = log.cursor(after) {
+            return Ok(Feed::new(None, live));
+        }
+        let compacted = |oldest: u64| FeedError::Compacted { oldest: Revision::from_log(oldest) };
+        // Taken before the history is read, so that nothing falls between the two.
+        let live = log.cursor(current).map_err(|expired| compacted(expired.oldest))?;
+        let oldest = self.shared.compacted();
+        if after < oldest {
+            return Err(compacted(oldest));
+        }
+        let history = History::new(&self.shared, prefix, (after, current))?;
+        Ok(Feed::new(history.map(|history| Box::new(history) as Box<dyn Backlog>), live))
+    }
+}
+
+fn read_range(shared: &Shared, range: &Range) -> Result<RangePage, ReadError> {
+    let walked =
+        shared.walk(range.prefix.as_str(), range.start_after.as_ref(), range.limit.max(1), range.at)?;
+    let rows = walked.rows.ok_or(ReadError::Closed)?;
+    let mut items = Vec::with_capacity(walked.items.len());
+    for (key, revision) in walked.items {
+        let value = shared::value(&rows, revision, &key)?;
+        items.push((key, versioned(revision, value)));
+    }
+    Ok(RangePage { revision: Revision::from_log(walked.revision), items, more: walked.more })
+}
+
+impl Backend for Engine {
+    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
+        Box::pin(self.commit(txn))
+    }
+
+    fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>> {
+        let found =
+            self.shared.get(key).map(|found| found.map(|(revision, value)| versioned(revision, value)));
+        Box::pin(std::future::ready(found))
+    }
+
+    fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
+        Box::pin(self.range(range))
+    }
+
+    fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
+        Box::pin(std::future::ready(Ok(Revision::from_log(self.shared.visible()))))
+    }
+
+    fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
+        Box::pin(std::future::ready(Ok(Revision::from_log(self.shared.compacted()))))
+    }
+
+    fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
+        Box::pin(self.feed(prefix, after))
+    }
+
+    fn size(&self) -> Size {
+        Size {
+            file_bytes: self.shared.guard.bytes(),
+            live_bytes: self.shared.live_bytes.load(Ordering::Relaxed),
+            keys: self.shared.view().index.live(),
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("visible", &self.shared.visible()).finish_non_exhaustive()
+    }
+}

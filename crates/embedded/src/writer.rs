@@ -1,0 +1,281 @@
+//! The writer thread: drains the queue and commits it, batch by batch; expires and compacts between and beside them.
+//!
+//! It owns the write side of everything: the database, the index, the logs, the expiry heap. The order of each batch is
+//! **durable → visible → acknowledged**, held by types: [`Durable`] is what a commit returns, [`Visible`] is made only
+//! of that, and replies are sent only for that.
+//!
+//! When a commit fails it is not known what of it is on disk, so nothing is written until the next start; whoever waits
+//! is told so, and reads and feeds go on.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use forebay_backend::{Outcome, TxnError};
+use forebay_rt::Clock;
+use tokio::sync::oneshot;
+
+use crate::batch::{Batch, Refusal, Reply, versioned};
+use crate::compaction::{Budget, Compaction, Slice};
+use crate::error::StoreError;
+use crate::expiry::Expiry;
+use crate::feeds::Feeds;
+use crate::index::Version;
+use crate::limits::{EXPIRE_KEYS_MAX, SLICE_BYTES_MAX, SLICE_ROWS_MAX, SLICE_ROWS_MIN, TICK_MS_MAX};
+use crate::queue::{LogWish, Waiting};
+use crate::row::NewChange;
+use crate::shared::{self, Shared};
+use crate::store::{Progress, Rows, Store, Work};
+use crate::witness::Witness;
+
+/// See the module's doc.
+pub(crate) struct Writer {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) store: Store,
+    pub(crate) witness: Option<Witness>,
+    pub(crate) clock: Clock,
+    pub(crate) revision: u64,
+    pub(crate) expiry: Expiry,
+    pub(crate) compaction: Compaction,
+    pub(crate) feeds: Feeds,
+    /// Time for ages: the clock's, but it never goes back.
+    pub(crate) steady_ms: u64,
+}
+
+/// A batch that survives a crash.
+struct Durable {
+    revision: u64,
+    changes: Vec<(u64, NewChange)>,
+    // A table that has the rows of `changes`.
+    rows: Rows,
+    added_bytes: u64,
+    deleted_bytes: u64,
+}
+
+/// A batch that is durable, and that every reader and every feed has.
+struct Visible;
+
+/// What is done beside the transactions of a batch.
+struct Upkeep {
+    mark: Option<(u64, u64)>,
+    slice: Option<Slice>,
+}
+
+impl Writer {
+    /// Runs until the queue is closed and drained.
+    pub(crate) fn run(mut self) {
+        let ending = Ending(self.shared.clone());
+        loop {
+            let taken = ending.0.queue.take(self.wait());
+            self.grant(taken.wishes);
+            self.work(taken.txns);
+            if !taken.settles.is_empty() {
+                self.settle(taken.settles);
+            }
+            if taken.closed {
+                return self.end();
+            }
+        }
+    }
+
+    /// How long nothing is due; `None` is for ever.
+    fn wait(&self) -> Option<Duration> {
+        if self.shared.failure().is_some() {
+            return None;
+        }
+        if self.compaction.is_behind() {
+            return Some(Duration::ZERO);
+        }
+        let due = [self.expiry.next_ms(), self.compaction.next_ms(self.revision), self.feeds.stale_ms()];
+        let next_ms = due.into_iter().flatten().min()?;
+        let wait_ms = next_ms.saturating_sub(self.clock.unix_ms()).min(TICK_MS_MAX);
+        Some(Duration::from_millis(wait_ms))
+    }
+
+    fn grant(&mut self, wishes: Vec<LogWish>) {
+        for LogWish { prefix, reply } in wishes {
+            let granted = self.feeds.log(prefix, self.revision).map(|log| (log, self.revision));
+            // Whoever no longer waits does not need it.
+            let _ = reply.send(granted);
+        }
+    }
+
+    /// Does everything that is due by now, then answers.
+    fn settle(&mut self, settles: Vec<oneshot::Sender<()>>) {
+        while self.wait() == Some(Duration::ZERO) {
+            self.work(Vec::new());
+        }
+        for settle in settles {
+            let _ = settle.send(());
+        }
+    }
+
+    /// One batch: what has expired, `txns`, a slice of compaction.
+    fn work(&mut self, txns: Vec<Waiting>) {
+        if let Some(cause) = self.shared.failure() {
+            return read_only(txns.into_iter().map(|txn| txn.reply), &cause);
+        }
+        let now_ms = self.clock.unix_ms();
+        self.steady_ms = self.steady_ms.max(now_ms);
+        self.feeds.evict(self.steady_ms);
+        let mut batch = self.decide(txns, now_ms);
+        self.refuse(std::mem::take(&mut batch.refusals));
+        let replies = std::mem::take(&mut batch.replies);
+        let upkeep = self.upkeep(batch.rows.len(), now_ms);
+        match upkeep.and_then(|upkeep| self.commit(batch, upkeep)) {
+            Ok(durable) => {
+                let visible = self.publish(durable);
+                acknowledge(replies, &visible);
+            }
+            Err(error) => {
+                let cause = error.to_string();
+                self.shared.fail(cause.clone());
+                read_only(replies.into_iter().map(|(reply, _)| reply), &cause);
+            }
+        }
+    }
+
+    /// Compares and numbers.
+    fn decide(&mut self, txns: Vec<Waiting>, now_ms: u64) -> Batch {
+        let view = self.shared.view();
+        self.expiry.sift(&view.index);
+        let mut batch = Batch::new(self.revision);
+        batch.expire(self.expiry.take_due(now_ms, EXPIRE_KEYS_MAX, &view.index));
+        for txn in txns {
+            batch.decide(txn, &view.index, now_ms);
+        }
+        batch
+    }
+
+    /// Answers what depends on nothing of this batch.
+    fn refuse(&self, refusals: Vec<Refusal>) {
+        if refusals.is_empty() {
+            return;
+        }
+        let Some(rows) = self.shared.view().rows.clone() else { return };
+        for Refusal { key, revision, reply } in refusals {
+            let there = revision
+                .map(|revision| shared::value(&rows, revision, &key).map(|value| versioned(revision, value)));
+            let answer = there.transpose().map(Outcome::Conflict);
+            let _ = reply.send(answer.map_err(|error| TxnError::Failed { cause: error.to_string() }));
+        }
+    }
+
+    /// Says how far history is given up, and plans what to delete of it.
+    fn upkeep(&mut self, rows: usize, now_ms: u64) -> Result<Upkeep, StoreError> {
+        let mark = self.compaction.mark(self.revision, now_ms);
+        self.shared.set_compacted(self.compaction.give_up(now_ms));
+        if !self.compaction.is_behind() {
+            return Ok(Upkeep { mark, slice: None });
+        }
+        let rows = if rows == 0 { SLICE_ROWS_MAX } else { (2 * rows).max(SLICE_ROWS_MIN) };
+        let budget = Budget { rows, bytes: SLICE_BYTES_MAX };
+        let view = self.shared.view();
+        let table = view.rows.as_ref().expect("the view has rows while the writer runs");
+        let slice = self.compaction.slice(table, &view.index, budget)?;
+        Ok(Upkeep { mark, slice: Some(slice) })
+    }
+
+    /// Makes `batch` and `upkeep` durable: one transaction, one sync.
+    fn commit(&mut self, batch: Batch, upkeep: Upkeep) -> Result<Option<Durable>, StoreError> {
+        let Upkeep { mark, slice } = upkeep;
+        if batch.rows.is_empty() && mark.is_none() && slice.is_none() {
+            return Ok(None);
+        }
+        let dead = slice.as_ref().map_or(&[][..], |slice| &slice.dead);
+        self.forget(dead);
+        let compacted = self.compaction.compacted();
+        let swept = slice.as_ref().map(|slice| slice.swept);
+        let progress = swept.map(|swept| Progress { revision: batch.revision, compacted, swept });
+        let marks_below = swept.map(|_| compacted + 1);
+        let work = Work { rows: &batch.rows, dead, progress, mark, marks_below };
+        let (added_bytes, deleted_bytes) = self.store.commit(&work)?;
+        if let Some(cause) = self.shared.guard.failure() {
+            return Err(StoreError::Disk(cause));
+        }
+        if let Some(slice) = &slice {
+            self.compaction.done(slice);
+        }
+        let Batch { revision, changes, .. } = batch;
+        Ok(Some(Durable { revision, changes, rows: self.store.rows()?, added_bytes, deleted_bytes }))
+    }
+
+    /// Takes what will be deleted out of the index first, so that nobody looks for it in a table without it.
+    fn forget(&self, dead: &[(u64, forebay_apimachinery::Key)]) {
+        if dead.is_empty() {
+            return;
+        }
+        let mut view = self.shared.view_mut();
+        for (revision, key) in dead {
+            view.index.forget(key.as_str(), *revision);
+        }
+    }
+
+    /// Shows a durable batch to every reader and every feed.
+    fn publish(&mut self, durable: Option<Durable>) -> Visible {
+        let Some(Durable { revision, changes, rows, added_bytes, deleted_bytes }) = durable else {
+            return Visible;
+        };
+        let before = {
+            let mut view = self.shared.view_mut();
+            for (revision, change) in &changes {
+                view.index.learn(change.key.clone(), Version::new(*revision, change.put.is_some()));
+            }
+            view.rows.replace(Arc::new(rows))
+        };
+        drop(before);
+        let live_bytes = &self.shared.live_bytes;
+        live_bytes.store(live_bytes.load(Ordering::Relaxed) + added_bytes - deleted_bytes, Ordering::Relaxed);
+        for (revision, change) in &changes {
+            if let Some(at_ms) = change.put.as_ref().and_then(|put| put.expires_ms) {
+                self.expiry.add(at_ms, *revision, change.key.clone());
+            }
+        }
+        self.feeds.publish(&changes, revision, self.steady_ms);
+        self.shared.set_visible(revision);
+        self.revision = revision;
+        if let Some(Err(error)) = self.witness.as_ref().map(|witness| witness.write(revision)) {
+            self.shared.fail(format!("cannot write the witness: {error}"));
+        }
+        Visible
+    }
+
+    /// Closes everything in order; feeds and reads end here.
+    fn end(self) {
+        let Writer { shared, store, witness, feeds, revision, .. } = self;
+        drop(feeds);
+        drop(shared.view_mut().rows.take());
+        drop(store);
+        let whole = shared.failure().is_none() && shared.guard.failure().is_none();
+        if let Some(witness) = witness.filter(|_| whole) {
+            // A witness that is older than the store is harmless.
+            let _ = witness.write(revision).and_then(|()| witness.sync());
+        }
+    }
+}
+
+/// Sends the replies of a batch, for which it takes proof that it is visible.
+fn acknowledge(replies: Vec<(Reply, Outcome)>, _: &Visible) {
+    for (reply, outcome) in replies {
+        // Whoever no longer waits has chosen not to know.
+        let _ = reply.send(Ok(outcome));
+    }
+}
+
+fn read_only(replies: impl Iterator<Item = Reply>, cause: &str) {
+    for reply in replies {
+        let _ = reply.send(Err(TxnError::ReadOnly { cause: cause.to_string() }));
+    }
+}
+
+/// However the thread ends, nobody waits for it any more.
+struct Ending(Arc<Shared>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail("the writer thread found a broken invariant and stopped".to_string());
+        }
+        self.0.queue.abandon();
+    }
+}

@@ -1,0 +1,90 @@
+//! What the tests of this crate share: short ways to say things, and a directory that cleans up.
+#![allow(dead_code, reason = "each test binary uses some of it")]
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use forebay_apimachinery::{Key, Revision};
+use forebay_backend::{Expect, Feed, FeedStep, Op, Outcome, Txn};
+use forebay_embedded::Options;
+use forebay_rt::Clock;
+
+pub const HISTORY_MS: u64 = 60_000;
+pub const MARK_EVERY_MS: u64 = 1_000;
+
+pub fn options(clock: &Clock) -> Options {
+    Options { clock: clock.clone(), history_ms: HISTORY_MS, mark_every_ms: MARK_EVERY_MS }
+}
+
+pub fn key(text: &str) -> Key {
+    Key::new(text)
+}
+
+pub fn at(revision: u64) -> Expect {
+    Expect::At(Revision::from_log(revision))
+}
+
+pub fn put(name: &str, expect: Expect, value: &str) -> Txn {
+    let value = Bytes::copy_from_slice(value.as_bytes());
+    Txn { key: key(name), expect, op: Op::Put { value, ttl: None } }
+}
+
+pub fn put_ttl(name: &str, expect: Expect, value: &str, ttl_ms: u64) -> Txn {
+    let value = Bytes::copy_from_slice(value.as_bytes());
+    Txn { key: key(name), expect, op: Op::Put { value, ttl: Some(Duration::from_millis(ttl_ms)) } }
+}
+
+pub fn del(name: &str, expect: Expect) -> Txn {
+    Txn { key: key(name), expect, op: Op::Delete }
+}
+
+pub fn show(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Committed(revision) => format!("committed {revision}"),
+        Outcome::Conflict(None) => "conflict -".to_string(),
+        Outcome::Conflict(Some(there)) => {
+            format!("conflict {}@{}", String::from_utf8_lossy(&there.value), there.revision)
+        }
+    }
+}
+
+/// Everything a feed has now, as text.
+pub fn drain(feed: &mut Feed) -> String {
+    let mut out = Vec::new();
+    loop {
+        let mut changes = Vec::new();
+        match feed.take(3, &mut changes).expect("kept") {
+            FeedStep::Changes => out.extend(changes.iter().map(|change| {
+                let value = change.value.as_ref().map_or("-".into(), |value| String::from_utf8_lossy(value));
+                format!("{}={value}@{}", change.key, change.revision)
+            })),
+            FeedStep::Progress(revision) => out.push(format!("progress {revision}")),
+            FeedStep::Idle => return out.join(" "),
+        }
+    }
+}
+
+/// A directory of this test alone, removed when dropped.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    pub fn new(name: &str) -> Scratch {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("forebay-{name}-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("the temporary directory is writable");
+        Scratch(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
