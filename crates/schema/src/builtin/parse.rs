@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use super::resources;
 use super::table::{
     Field, FieldAttrs, FieldFlags, FieldIndex, Kind, ListType, MapType, NO_PACKAGE, Package, Table, Type,
-    TypeId, TypeKind,
+    TypeId, TypeKind, prefix,
 };
 
 /// The table's text is malformed.
@@ -291,6 +291,7 @@ impl Parser {
         table.fields.shrink_to_fit();
         table.members.shrink_to_fit();
         table.sorted.shrink_to_fit();
+        table.prefixes.shrink_to_fit();
         Ok(self.table)
     }
 
@@ -333,6 +334,7 @@ impl Parser {
         if let Some(pair) = sorted.windows(2).find(|pair| name(pair[0]) == name(pair[1])) {
             return Err(format!("{} has two members named {}", self.table.ty(id).name, name(pair[0])));
         }
+        let prefixes: Vec<u64> = sorted.iter().map(|&position| prefix(name(position))).collect();
         let has_type_meta = self.table.fields(id).first().is_some_and(|first| {
             let ty = self.table.ty(first.ty);
             first.name.is_empty() && ty.name == "TypeMeta"
@@ -340,6 +342,7 @@ impl Parser {
         let start = index16(self.table.members.len())?;
         self.table.members.extend_from_slice(&members);
         self.table.sorted.extend_from_slice(&sorted);
+        self.table.prefixes.extend_from_slice(&prefixes);
         let ty = self.type_mut(id);
         ty.members = (start, u16::from(len));
         ty.has_type_meta = has_type_meta;

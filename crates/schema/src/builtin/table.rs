@@ -15,6 +15,7 @@ pub struct Table {
     pub(super) fields: Vec<Field>, // by struct, in Go order
     pub(super) members: Vec<FieldIndex>, // by struct: JSON members in Go order, inline structs spliced in
     pub(super) sorted: Vec<u8>,    // by struct: positions in its members, ordered by JSON name
+    pub(super) prefixes: Vec<u64>, // beside `sorted`: the first eight bytes of the name
     pub(super) attrs: Vec<FieldAttrs>, // [0] is the empty one
     pub(super) kinds: Vec<Kind>,   // ordered by group, version, kind
     pub(super) resources: Vec<Resource>, // ordered by group, version, plural
@@ -310,11 +311,36 @@ impl Table {
         &self.members[usize::from(start)..][..usize::from(len)]
     }
 
-    /// Positions in [`Table::member_indexes`], ordered by JSON name.
+    /// Returns the position of a member among [`Table::member_indexes`].
+    ///
+    /// - `near`: where the last search of this struct ended, 0 at first. Keys that come in byte order are found
+    ///   in one pass over the struct.
+    ///
+    /// Cost: compares eight bytes at a time in one array; reads a name only where those are equal.
     #[inline]
-    pub(super) fn sorted(&self, id: TypeId) -> &[u8] {
+    pub(super) fn seek(&self, id: TypeId, near: &mut usize, key: &str) -> Option<usize> {
         let (start, len) = self.ty(id).members;
-        &self.sorted[usize::from(start)..][..usize::from(len)]
+        let range = usize::from(start)..usize::from(start) + usize::from(len);
+        let (members, sorted) = (&self.members[range.clone()], &self.sorted[range.clone()]);
+        let prefixes = &self.prefixes[range];
+        let wanted = prefix(key);
+        let mut at = *near;
+        while at > 0 && prefixes[at - 1] >= wanted {
+            at -= 1;
+        }
+        while at < prefixes.len() && prefixes[at] < wanted {
+            at += 1;
+        }
+        *near = at;
+        while at < prefixes.len() && prefixes[at] == wanted {
+            let position = usize::from(sorted[at]);
+            if self.field_at(members[position]).name == key {
+                *near = at + 1;
+                return Some(position);
+            }
+            at += 1;
+        }
+        None
     }
 
     #[inline]
@@ -324,11 +350,8 @@ impl Table {
 
     /// Returns a struct's member by JSON name.
     pub fn member(&self, id: TypeId, name: &str) -> Option<&Field> {
-        let members = self.member_indexes(id);
-        let sorted = self.sorted(id);
-        let field = |&position: &u8| self.field_at(members[usize::from(position)]);
-        let found = sorted.binary_search_by(|position| field(position).name.cmp(name)).ok()?;
-        Some(field(&sorted[found]))
+        let position = self.seek(id, &mut 0, name)?;
+        Some(self.field_at(self.member_indexes(id)[position]))
     }
 
     /// What few fields have; empty for most.
@@ -383,4 +406,16 @@ impl Table {
             _ => "string".into(),
         }
     }
+}
+
+/// The first eight bytes as a number that orders as the text does, as far as it goes.
+#[inline]
+pub(super) fn prefix(name: &str) -> u64 {
+    let bytes = name.as_bytes();
+    if let Some(first) = bytes.first_chunk::<8>() {
+        return u64::from_be_bytes(*first);
+    }
+    let mut padded = [0; 8];
+    padded[..bytes.len()].copy_from_slice(bytes);
+    u64::from_be_bytes(padded)
 }

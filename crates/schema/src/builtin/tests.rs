@@ -14,7 +14,7 @@ fn committed_files_parse_and_stay_small() {
     let resident = table.types.capacity() * size_of::<Type>()
         + table.fields.capacity() * size_of::<Field>()
         + table.members.capacity() * 2
-        + table.sorted.capacity()
+        + table.sorted.capacity() * 9
         + table.attrs.capacity() * size_of::<FieldAttrs>()
         + table.kinds.capacity() * size_of::<Kind>()
         + table.names.capacity() * (size_of::<(u8, &str)>() + 3)
@@ -76,6 +76,24 @@ fn members_splice_inline_structs_in_go_order() {
     assert!(!table.has_type_meta(volume));
     let names: Vec<_> = table.members(pod()).map(|field| field.name).collect();
     assert_eq!(names, ["kind", "apiVersion", "metadata", "spec", "status"]);
+}
+
+#[test]
+fn every_member_is_found_by_name_whatever_the_order() {
+    let table = table();
+    for (id, ty) in table.types().filter(|(_, ty)| ty.kind == TypeKind::Struct) {
+        let mut names: Vec<_> = table.members(id).map(|field| field.name).collect();
+        for _ in 0..2 {
+            let mut near = 0;
+            for name in &names {
+                let found = table.seek(id, &mut near, name).map(|at| table.member_indexes(id)[at]);
+                assert_eq!(found.map(|index| table.field_at(index).name), Some(*name), "{}", ty.name);
+                assert_eq!(table.seek(id, &mut near, &format!("{name}x")), None, "{}", ty.name);
+            }
+            names.sort_unstable();
+        }
+        assert!(table.member(id, "").is_none());
+    }
 }
 
 #[test]

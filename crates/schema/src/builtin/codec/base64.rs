@@ -24,6 +24,20 @@ pub(super) fn canonical(text: &str) -> Result<Cow<'_, str>, usize> {
     Ok(if rewrite { Cow::Owned(rewritten(bytes)) } else { Cow::Borrowed(text) })
 }
 
+/// Writes bytes with padding.
+pub(super) fn encoded(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or_default());
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for letter in 0..4 {
+            let value = (bits >> (18 - 6 * letter) & 63) as usize;
+            out.push(if letter <= chunk.len() { char::from(ALPHABET[value]) } else { '=' });
+        }
+    }
+    out
+}
+
 enum Quantum {
     Clean,
     /// With line breaks, or with unused bits that are not zero.
@@ -109,7 +123,17 @@ fn rewritten(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cow, canonical};
+    use super::{Cow, canonical, encoded};
+
+    #[test]
+    fn bytes_are_padded() {
+        let check = |bytes: &[u8], want: &str| assert_eq!(encoded(bytes), want);
+        check(b"", "");
+        check(b"a", "YQ==");
+        check(b"ab", "YWI=");
+        check(b"abc", "YWJj");
+        check(&[0, 255, 254, 253], "AP/+/Q==");
+    }
 
     #[test]
     fn base64_is_read_as_go_reads_it() {

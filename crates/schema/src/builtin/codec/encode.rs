@@ -241,21 +241,12 @@ impl<'v, 'o> Writer<'v, 'o> {
     /// Puts the values of a struct's members on the stack in Go order; returns where they start. Keys that the
     /// struct does not have are passed over.
     fn find(&mut self, ty: TypeId, map: &'v Map<String, Value>) -> usize {
-        let (members, sorted) = (self.table.member_indexes(ty), self.table.sorted(ty));
         let base = self.found.len();
-        self.found.resize(base + members.len(), None);
-        let mut next = 0;
+        self.found.resize(base + self.table.member_indexes(ty).len(), None);
+        let mut near = 0;
         for (key, value) in map {
-            let name_at = |at: usize| self.table.field_at(members[usize::from(sorted[at])]).name;
-            if next > 0 && name_at(next - 1) >= key.as_str() {
-                next = 0;
-            }
-            while next < sorted.len() && name_at(next) < key.as_str() {
-                next += 1;
-            }
-            if next < sorted.len() && name_at(next) == key {
-                self.found[base + usize::from(sorted[next])] = Some(value);
-                next += 1;
+            if let Some(position) = self.table.seek(ty, &mut near, key) {
+                self.found[base + position] = Some(value);
             }
         }
         base

@@ -6,6 +6,8 @@
 //! Members are visited in the order of the value's map, not of the document, so of several mistakes another
 //! one may be named first than kube-apiserver would.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::super::table::{Table, TypeId, TypeKind};
@@ -29,20 +31,23 @@ use super::{DEPTH_MAX, DecodeError, FieldProblem, PROBLEMS_MAX};
 /// [`DecodeError`] for the first value that Go could not decode.
 pub fn normalize(ty: TypeId, value: &mut Value) -> Result<Vec<FieldProblem>, DecodeError> {
     let table = super::super::table();
-    let mut walk = Walk { table, keep_empty: table.stored_as_json(ty), problems: Vec::new() };
+    let mut walk = Walk { table, keep_empty: table.stored_as_json(ty), problems: Vec::new(), saved: None };
     if value.is_null() {
         *value = table.zero(ty, false);
         return Ok(Vec::new());
     }
     let root = Path { parent: None, step: Step::Root };
     walk.value(ty, value, &root, 0)?;
-    Ok(walk.problems)
+    walk.saved.map_or(Ok(walk.problems), Err)
 }
 
 struct Walk<'t> {
     table: &'t Table,
     keep_empty: bool,
     problems: Vec<FieldProblem>,
+    /// Go goes on after a value of the wrong type and reports the first one, unless a type that decodes itself
+    /// (a quantity, a time) fails later: that ends decoding. So an `Err` in this file is the latter.
+    saved: Option<DecodeError>,
 }
 
 /// Whether a struct's member stays.
@@ -94,21 +99,42 @@ impl Walk<'_> {
             (TypeKind::Int64, Value::Number(n)) => n.is_i64(),
             (TypeKind::Double, Value::Number(_)) => true,
             (TypeKind::Bytes, Value::String(text)) => {
-                replace(text, base64::canonical(text).map_err(DecodeError::Base64)?.into_owned());
-                return Ok(self.unless_empty(text.is_empty()));
+                match base64::canonical(text) {
+                    Ok(Cow::Borrowed(_)) => {}
+                    Ok(Cow::Owned(canonical)) => *text = canonical,
+                    Err(offset) => self.save(DecodeError::Base64(offset)),
+                }
+                true
+            }
+            (TypeKind::Bytes, Value::Array(_)) => {
+                self.byte_list(value, at);
+                true
             }
             (TypeKind::Any | TypeKind::RawExtension | TypeKind::FieldsV1 | TypeKind::Json, _) => true,
             (TypeKind::Quantity, _) => return quantity(value),
             (TypeKind::IntOrString, Value::String(_)) => true,
-            (TypeKind::IntOrString, Value::Number(n)) => n.as_i64().is_some_and(|n| i32::try_from(n).is_ok()),
+            (TypeKind::IntOrString, Value::Number(n))
+                if n.as_i64().is_some_and(|n| i32::try_from(n).is_ok()) =>
+            {
+                true
+            }
             (TypeKind::Time, Value::String(text)) => return time(text, canonical_time),
             (TypeKind::MicroTime, Value::String(text)) => return time(text, canonical_micro_time),
             (TypeKind::SchemaOrBool | TypeKind::SchemaOrArray | TypeKind::SchemaOrStrings, _) => {
                 return self.schema_or(ty, value, at, depth);
             }
+            // These decode themselves, by way of the plain type.
+            (TypeKind::Time | TypeKind::MicroTime, _) => {
+                return Err(self.mismatch_as("string".into(), value, at));
+            }
+            (TypeKind::IntOrString, _) => return Err(self.mismatch_as("int32".into(), value, at)),
             _ => false,
         };
-        if fits { Ok(Fate::Keep) } else { Err(self.mismatch(ty, value, at)) }
+        if !fits {
+            let error = self.mismatch(ty, value, at);
+            self.save(error);
+        }
+        Ok(Fate::Keep)
     }
 
     fn object(
@@ -119,39 +145,31 @@ impl Walk<'_> {
         depth: usize,
     ) -> Result<Fate, DecodeError> {
         let table = self.table;
-        let (members, sorted) = (table.member_indexes(ty), table.sorted(ty));
-        let name_at = |position: usize| table.field_at(members[usize::from(sorted[position])]).name;
-        let mut next = 0; // position in sorted; keys usually come in the same order
-        let mut failed = None;
-        map.retain(|key, value| {
-            if failed.is_some() {
-                return true;
-            }
-            if next > 0 && name_at(next - 1) >= key.as_str() {
-                next = 0;
-            }
-            while next < sorted.len() && name_at(next) < key.as_str() {
-                next += 1;
-            }
-            if next == sorted.len() || name_at(next) != key {
-                self.unknown(key, at);
-                return false;
-            }
-            let field = table.field_at(members[usize::from(sorted[next])]);
-            next += 1;
-            if value.is_null() {
-                return false;
-            }
-            let path = Path { parent: Some(at), step: Step::Field { owner: ty, name: field.name } };
-            match self.value(field.ty, value, &path, depth + 1) {
-                Ok(fate) => fate == Fate::Keep,
-                Err(error) => {
-                    failed = Some(error);
-                    true
+        let members = table.member_indexes(ty);
+        let mut near = 0;
+        let mut dropped = false;
+        for (key, value) in map.iter_mut() {
+            let fate = match table.seek(ty, &mut near, key) {
+                Some(position) if !value.is_null() => {
+                    let field = table.field_at(members[position]);
+                    let path = Path { parent: Some(at), step: Step::Field { owner: ty, name: field.name } };
+                    self.value(field.ty, value, &path, depth + 1)?
                 }
+                Some(_) => Fate::Drop,
+                None => {
+                    self.unknown(key, at);
+                    Fate::Drop
+                }
+            };
+            if fate == Fate::Drop {
+                *value = Value::Null;
+                dropped = true;
             }
-        });
-        failed.map_or(Ok(Fate::Keep), Err)
+        }
+        if dropped {
+            map.retain(|_, value| !value.is_null());
+        }
+        Ok(Fate::Keep)
     }
 
     fn list(
@@ -201,7 +219,26 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// A schema inside such a value is decoded by a decoder of its own, whose error ends ours.
     fn schema_or(
+        &mut self,
+        ty: TypeId,
+        value: &mut Value,
+        at: &Path<'_>,
+        depth: usize,
+    ) -> Result<Fate, DecodeError> {
+        let outer = self.saved.take();
+        let fate = self.nested(ty, value, at, depth)?;
+        match self.saved.take() {
+            Some(error) => Err(error),
+            None => {
+                self.saved = outer;
+                Ok(fate)
+            }
+        }
+    }
+
+    fn nested(
         &mut self,
         ty: TypeId,
         value: &mut Value,
@@ -211,28 +248,27 @@ impl Walk<'_> {
         let schema = self.table.elem(ty);
         let path = Path { parent: Some(at), step: Step::Nested };
         match (self.table.ty(ty).kind, value) {
-            (_, value @ Value::Object(_)) => self.value(schema, value, &path, depth + 1),
-            (TypeKind::SchemaOrBool, Value::Bool(_)) => Ok(Fate::Keep),
-            (TypeKind::SchemaOrBool, _) => Err(DecodeError::SchemaOrBool),
+            (_, value @ Value::Object(_)) => return self.value(schema, value, &path, depth + 1),
+            (TypeKind::SchemaOrBool, Value::Bool(_)) => {}
+            (TypeKind::SchemaOrBool, _) => return Err(DecodeError::SchemaOrBool),
             (TypeKind::SchemaOrArray, Value::Array(items)) if !items.is_empty() => {
                 for item in items.iter_mut() {
                     self.element(schema, false, item, &path, depth)?;
                 }
-                Ok(Fate::Keep)
             }
             (TypeKind::SchemaOrStrings, Value::Array(items)) if !items.is_empty() => {
-                for item in items.iter_mut() {
-                    match item {
-                        Value::String(_) => {}
-                        Value::Null => *item = Value::String(String::new()),
-                        other => return Err(self.mismatch_as("string".into(), other, &path)),
+                for item in items.iter_mut().filter(|item| !item.is_string()) {
+                    if !item.is_null() {
+                        let error = self.mismatch_as("string".into(), item, &path);
+                        self.save(error);
                     }
+                    *item = Value::String(String::new());
                 }
-                Ok(Fate::Keep)
             }
             // Go keeps neither a schema nor a list, and would write null.
-            _ => Ok(Fate::Drop),
+            _ => return Ok(Fate::Drop),
         }
+        Ok(Fate::Keep)
     }
 
     fn unless_empty(&self, empty: bool) -> Fate {
@@ -250,13 +286,31 @@ impl Walk<'_> {
 
     #[cold]
     fn mismatch(&self, ty: TypeId, value: &Value, at: &Path<'_>) -> DecodeError {
-        let want = match (self.table.ty(ty).kind, value) {
-            (TypeKind::Time | TypeKind::MicroTime, _) => "string".into(),
-            // These decode themselves, by way of the plain type.
-            (TypeKind::IntOrString, _) => "int32".into(),
-            _ => self.table.go_type(ty),
-        };
-        self.mismatch_as(want, value, at)
+        self.mismatch_as(self.table.go_type(ty), value, at)
+    }
+
+    fn save(&mut self, error: DecodeError) {
+        self.saved.get_or_insert(error);
+    }
+
+    /// Go also takes a list of numbers for bytes.
+    fn byte_list(&mut self, value: &mut Value, at: &Path<'_>) {
+        let Value::Array(items) = &*value else { return };
+        let mut bytes = Vec::with_capacity(items.len());
+        for item in items {
+            match item {
+                Value::Null => bytes.push(0),
+                Value::Number(n) if n.as_u64().is_some_and(|n| n < 256) => {
+                    bytes.push(n.as_u64().unwrap_or_default() as u8);
+                }
+                other => {
+                    let error = self.mismatch_as("uint8".into(), other, at);
+                    self.save(error);
+                    return;
+                }
+            }
+        }
+        *value = Value::String(base64::encoded(&bytes));
     }
 
     #[cold]
@@ -267,7 +321,7 @@ impl Walk<'_> {
             Value::Array(_) => "array".into(),
             Value::Object(_) => "object".into(),
             Value::String(_) => "string".into(),
-            Value::Number(n) if ty == "int32" || ty == "int64" => format!("number {n}"),
+            Value::Number(n) if matches!(ty.as_str(), "int32" | "int64" | "uint8") => format!("number {n}"),
             Value::Number(_) => "number".into(),
         };
         DecodeError::Type { value, place: at.place(self.table), ty }
@@ -366,12 +420,6 @@ impl Table {
     }
 }
 
-fn replace(text: &mut String, canonical: String) {
-    if *text != canonical {
-        *text = canonical;
-    }
-}
-
 fn quantity(value: &mut Value) -> Result<Fate, DecodeError> {
     let canonical = match &*value {
         Value::String(text) => {
@@ -398,13 +446,13 @@ fn quantity(value: &mut Value) -> Result<Fate, DecodeError> {
     Ok(Fate::Keep)
 }
 
-type Canonical = for<'a> fn(&'a str) -> Result<Option<std::borrow::Cow<'a, str>>, super::TimeError>;
+type Canonical = for<'a> fn(&'a str) -> Result<Option<Cow<'a, str>>, super::TimeError>;
 
 fn time(text: &mut String, canonical: Canonical) -> Result<Fate, DecodeError> {
     let owned = match canonical(text)? {
         None => return Ok(Fate::Drop),
-        Some(std::borrow::Cow::Borrowed(_)) => return Ok(Fate::Keep),
-        Some(std::borrow::Cow::Owned(owned)) => owned,
+        Some(Cow::Borrowed(_)) => return Ok(Fate::Keep),
+        Some(Cow::Owned(owned)) => owned,
     };
     *text = owned;
     Ok(Fate::Keep)

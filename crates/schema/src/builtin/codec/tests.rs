@@ -193,6 +193,13 @@ fn values_become_canonical() {
 }
 
 #[test]
+fn bytes_may_be_a_list_of_numbers_and_may_be_empty() {
+    let mut value = json!({"data": {"a": [97, null, 255], "b": "", "c": null}});
+    assert_eq!(normalize(ty("v1", "Secret"), &mut value), Ok(vec![]));
+    assert_eq!(value, json!({"data": {"a": "YQD/", "b": "", "c": ""}}));
+}
+
+#[test]
 fn unknown_fields_are_dropped_and_named_with_their_path() {
     let mut value = json!({
         "foo": 1,
@@ -270,6 +277,16 @@ fn wrong_types_are_refused_in_gos_words() {
         r#"parsing time "now" as "2006-01-02T15:04:05Z07:00": cannot parse "now" as "2006""#,
     );
     check("v1", "Secret", json!({"data": {"a": "!"}}), "illegal base64 data at input byte 0");
+    // A type that decodes itself ends decoding; any other mistake is kept until the end.
+    pod(
+        json!({"containers": [{"name": 1, "resources": {"limits": {"cpu": "abc"}}}]}),
+        "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+    );
+    pod(
+        json!({"containers": [{"image": 1, "name": true}]}),
+        &into("number", "Container.spec.containers.image", "string"),
+    );
+    check("v1", "Secret", json!({"data": {"a": [1, "x"]}}), &into("string", "Secret.data", "uint8"));
     check("v1", "Pod", json!([]), "json: cannot unmarshal array into Go value of type v1.Pod");
 }
 
