@@ -52,6 +52,10 @@ const BELOW_ENDPOINTS: &[&str] = &[
 ];
 const ABOVE_BACKEND: &[&str] = &["watchcache", "registry", "endpoints"];
 
+/// Crates of a running server above `rt`.
+const SERVING: &[&str] =
+    &["backend", "embedded", "etcd", "upstream", "watchcache", "registry", "endpoints", "forebay"];
+
 /// Crates, what they may not depend on, and why.
 const NO_DEPENDENCY: &[(&[&str], &[&str], &str)] = &[
     (
@@ -74,6 +78,12 @@ const NO_WORD: &[(&[&str], &[&str], &str, &str)] = &[
         &["redb", "forebay_embedded", "forebay_etcd", "etcd_client"],
         "",
         "an engine is known to its own crate and to the wiring only",
+    ),
+    (
+        SERVING,
+        &["tokio::spawn", "tokio::task::spawn("],
+        "",
+        "a task starts through rt::Tasks, which names and joins it",
     ),
     (
         &["watchcache", "registry"],
@@ -289,6 +299,14 @@ mod tests {
         );
         assert!(findings_in("endpoints/src/status.rs", text).is_empty());
         assert!(findings_in("registry/src/verbs/tests.rs", text).is_empty());
+    }
+
+    #[test]
+    fn a_loose_task_is_found_where_a_server_runs_but_not_in_its_tests() {
+        let text = "//! Owns.\nlet task = tokio::spawn(work);\n";
+        assert_eq!(findings_in("endpoints/src/serve.rs", text).len(), 1);
+        assert!(findings_in("endpoints/tests/serve.rs", text).is_empty());
+        assert!(findings_in("rt/src/tasks.rs", text).is_empty());
     }
 
     #[test]

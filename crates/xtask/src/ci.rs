@@ -4,9 +4,10 @@
 //! Never: a test left out in a CI run; what needs the Go peers gets them built first.
 
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::generate::{self, Mode};
 use crate::run::{self, Done};
 use crate::{arch, peers};
 
@@ -29,11 +30,21 @@ pub fn ci(fast: bool) -> Done {
     };
     if !fast {
         step("peers", &mut peers::build);
+        step("generated table", &mut || generate::generate(Mode::Check));
     }
     step("format", &mut || run::run(&mut run::cargo(&["fmt", "--all", "--check"])));
     step("architecture", &mut arch::check);
+    step("dependencies", &mut dependencies);
     step("clippy", &mut || {
-        run::run(&mut run::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+        run::run(&mut run::cargo(&[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--keep-going",
+            "--",
+            "-D",
+            "warnings",
+        ]))
     });
     let mut tally = Tally::default();
     step("tests", &mut || test(&mut tally));
@@ -45,6 +56,17 @@ pub fn ci(fast: bool) -> Done {
         true => Ok(()),
         false => Err(format!("failed: {}", failed.join(", "))),
     }
+}
+
+/// Holds the dependency tree against deny.toml, where cargo-deny is installed: the one check that needs a tool of its own.
+fn dependencies() -> Done {
+    let installed =
+        Command::new("cargo-deny").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !installed.is_ok_and(|status| status.success()) {
+        println!("cargo-deny is not installed; deny.toml was not checked");
+        return Ok(());
+    }
+    run::run(&mut run::cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"]))
 }
 
 /// Runs the workspace's tests, showing their output as it comes, and adds up their result lines.

@@ -1,118 +1,71 @@
-//! `cargo xtask gen`: the schema tables, made by the Go program in `crates/schema/gen` from the Kubernetes modules' types.
+//! `cargo xtask gen`: the schema table, made by the Go program in `crates/schema/gen` from the Kubernetes modules' types.
 //!
-//! In: that program and the modules it pins. Out: the files under `crates/schema/data`.
-//! Never: a table left changed by `--check`.
+//! In: what that program prints, from the modules it pins. Out: `crates/schema/data/builtin.txt`.
+//! Never: a table written by `--check`, or half a one by a generator that failed.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::run::{self, Done};
 
-// file, relative to the data directory -> its bytes
-type Files = BTreeMap<PathBuf, Vec<u8>>;
+const TABLE: &str = "crates/schema/data/builtin.txt";
 
-/// Writes the tables; with `check`, puts back what was there and fails if that differs.
-pub fn generate(check: bool) -> Done {
-    run::need_go("generating the schema tables")?;
-    let schema = run::root().join("crates/schema");
-    let data = schema.join("data");
-    let before = read(&data)?;
-    let made = run::run(Command::new("go").current_dir(schema.join("gen")).args(["run", "."]));
-    let after = read(&data)?;
-    let changed = differences(&before, &after);
-    if check || made.is_err() {
-        restore(&data, &before, &after)?;
-    }
-    made?;
-    match (check, changed.is_empty()) {
-        (true, false) => Err(format!(
-            "crates/schema/data is not what its generator writes; run `cargo xtask gen`:\n{}",
-            changed.join("\n")
-        )),
-        (_, true) => said("crates/schema/data is up to date"),
-        (false, false) => said(&format!("written:\n{}", changed.join("\n"))),
-    }
+/// What to do about a table that is not what the generator prints.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    Write,
+    Check,
 }
 
-fn said(text: &str) -> Done {
-    println!("{text}");
-    Ok(())
-}
-
-fn read(dir: &Path) -> Result<Files, String> {
-    let mut files = Files::new();
-    let mut open = vec![dir.to_owned()];
-    while let Some(next) = open.pop() {
-        let Ok(entries) = fs::read_dir(&next) else { continue };
-        for entry in entries {
-            let path = entry.map_err(|e| format!("cannot read {}: {e}", next.display()))?.path();
-            if path.is_dir() {
-                open.push(path);
-                continue;
-            }
-            let bytes = fs::read(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-            files.insert(path.strip_prefix(dir).unwrap_or(&path).to_owned(), bytes);
+/// Runs the generator, and writes its table or fails when the checkout holds another.
+pub fn generate(mode: Mode) -> Done {
+    run::need_go("generating the schema table")?;
+    let made = run::output(
+        Command::new("go").current_dir(run::root().join("crates/schema/gen")).args(["run", "."]),
+    )?;
+    let path = run::root().join(TABLE);
+    let held = fs::read_to_string(&path).unwrap_or_default();
+    match (difference(&held, &made), mode) {
+        (None, _) => println!("{TABLE} is up to date"),
+        (Some(what), Mode::Check) => {
+            return Err(format!("{TABLE} is not what its generator prints ({what}); run `cargo xtask gen`"));
+        }
+        (Some(what), Mode::Write) => {
+            fs::write(&path, &made).map_err(|e| format!("cannot write {TABLE}: {e}"))?;
+            println!("{TABLE} written: {what}");
         }
     }
-    Ok(files)
-}
-
-/// One line a file that only one side has or that is not the same on both.
-fn differences(before: &Files, after: &Files) -> Vec<String> {
-    let gone = before
-        .keys()
-        .filter(|path| !after.contains_key(*path))
-        .map(|path| format!("  gone     {}", path.display()));
-    let rest = after.iter().filter_map(|(path, bytes)| match before.get(path) {
-        None => Some(format!("  new      {}", path.display())),
-        Some(old) if old != bytes => Some(format!("  changed  {}", path.display())),
-        Some(_) => None,
-    });
-    gone.chain(rest).collect()
-}
-
-fn restore(dir: &Path, before: &Files, after: &Files) -> Done {
-    let failed = |path: &Path, e: std::io::Error| format!("cannot put back {}: {e}", path.display());
-    for path in after.keys().filter(|path| !before.contains_key(*path)) {
-        fs::remove_file(dir.join(path)).map_err(|e| failed(path, e))?;
-    }
-    for (path, bytes) in before.iter().filter(|(path, bytes)| after.get(*path) != Some(*bytes)) {
-        fs::write(dir.join(path), bytes).map_err(|e| failed(path, e))?;
-    }
     Ok(())
+}
+
+/// Where the two texts part, if they do.
+fn difference(held: &str, made: &str) -> Option<String> {
+    if held == made {
+        return None;
+    }
+    let (held, made): (Vec<_>, Vec<_>) = (held.lines().collect(), made.lines().collect());
+    let same = held.iter().zip(&made).take_while(|(held, made)| held == made).count();
+    let (now, then) = (made.get(same).unwrap_or(&"the end"), held.get(same).unwrap_or(&"the end"));
+    Some(format!(
+        "{} lines, were {}; from line {} on: {now:?}, was {then:?}",
+        made.len(),
+        held.len(),
+        same + 1
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn files(list: &[(&str, &str)]) -> Files {
-        list.iter().map(|(path, text)| (PathBuf::from(path), text.as_bytes().to_vec())).collect()
-    }
-
     #[test]
-    fn differences_name_what_is_new_changed_and_gone() {
-        let before = files(&[("a", "1"), ("b", "1"), ("c", "1")]);
-        let after = files(&[("a", "1"), ("b", "2"), ("d", "1")]);
-        assert_eq!(differences(&before, &after), ["  gone     c", "  changed  b", "  new      d"]);
-        assert!(differences(&before, &before).is_empty());
-    }
-
-    #[test]
-    fn a_check_leaves_the_directory_as_it_was() {
-        let dir = std::env::temp_dir().join(format!("xtask-gen-{}", std::process::id()));
-        fs::create_dir_all(dir.join("sub")).unwrap();
-        fs::write(dir.join("kept"), "old").unwrap();
-        fs::write(dir.join("sub/gone"), "old").unwrap();
-        let before = read(&dir).unwrap();
-        fs::write(dir.join("kept"), "new").unwrap();
-        fs::write(dir.join("sub/extra"), "new").unwrap();
-        fs::remove_file(dir.join("sub/gone")).unwrap();
-        restore(&dir, &before, &read(&dir).unwrap()).unwrap();
-        let restored = read(&dir).unwrap();
-        fs::remove_dir_all(&dir).unwrap();
-        assert_eq!(restored, before);
+    fn the_first_line_that_differs_is_named() {
+        assert_eq!(difference("a\nb\n", "a\nb\n"), None);
+        let shown = difference("a\nb\n", "a\nc\nd\n").unwrap();
+        assert_eq!(shown, r#"3 lines, were 2; from line 2 on: "c", was "b""#);
+        let shown = difference("a\nb\n", "a\n").unwrap();
+        assert_eq!(shown, r#"1 lines, were 2; from line 2 on: "the end", was "b""#);
+        assert!(difference("", "a\n").is_some());
+        assert!(difference("a", "a\n").is_some());
     }
 }

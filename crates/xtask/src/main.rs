@@ -1,4 +1,4 @@
-//! The one door: `cargo xtask ci | gen | peers | bench`.
+//! The one door: `cargo xtask ci | arch | gen | peers | bench`.
 //!
 //! In: a command name and its options. Out: the tools' own output, and an exit code that says whether all went well.
 //! Never: a dependency that takes longer to build than to run; logic that the product needs.
@@ -18,7 +18,8 @@ const HELP: &str = "\
 cargo xtask <command>
 
   ci [--fast]               every check, as CI runs it; --fast leaves out what needs the Go peers
-  gen [--check]             write the schema tables from the Kubernetes Go modules; --check only compares
+  arch                      only the architecture checks of ci: arrows between crates, words that a crate may not use
+  gen [--check]             write the schema table from the Kubernetes Go modules; --check only compares
   peers [--print]           build the real etcd, kube-apiserver and kubectl that tests and benches compare with;
                             --print writes their paths as NAME=path lines and builds nothing
   bench [scenario] [...]    measure forebay beside kube-apiserver and etcd; `bench --help` lists the options
@@ -34,9 +35,11 @@ fn main() -> ExitCode {
     };
     let done = match command {
         "ci" => run::flags(rest, &["--fast"]).and_then(|flags| ci::ci(flags.contains(&"--fast"))),
-        "gen" => {
-            run::flags(rest, &["--check"]).and_then(|flags| generate::generate(flags.contains(&"--check")))
-        }
+        "arch" => run::flags(rest, &[]).and_then(|_| arch::check()),
+        "gen" => run::flags(rest, &["--check"]).and_then(|flags| match flags.contains(&"--check") {
+            true => generate::generate(generate::Mode::Check),
+            false => generate::generate(generate::Mode::Write),
+        }),
         "peers" => run::flags(rest, &["--print"]).and_then(|flags| match flags.contains(&"--print") {
             true => peers::print(),
             false => peers::build(),
