@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::log::Shared;
+use crate::log::{Shared, State};
 
 /// What a cursor meets next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,9 +70,12 @@ impl<T: Clone> Cursor<T> {
         // Progress is read before the entries: what it covers was appended before it was announced.
         let progress = self.shared.progress();
         let state = self.shared.read();
-        if self.seq < state.first_seq {
+        if self.missed(&state) {
             return Some(Step::Expired { oldest: state.floor });
         }
+        // What comes before a start in the future is passed over in one go.
+        let passed = state.entries.partition_point(|entry| entry.revision <= self.start) as u64;
+        self.seq = self.seq.max(state.first_seq + passed);
         let from = (self.seq - state.first_seq) as usize;
         let mut to = state.entries.len().min(from.saturating_add(max));
         if split == Split::BetweenRevisions && from < to {
@@ -80,8 +83,7 @@ impl<T: Clone> Cursor<T> {
             to += state.entries.range(to..).take_while(|entry| entry.revision == last).count();
         }
         if from < to {
-            let taken = state.entries.range(from..to).filter(|entry| entry.revision > self.start);
-            items.extend(taken.map(|entry| (entry.revision, entry.item.clone())));
+            items.extend(state.entries.range(from..to).map(|entry| (entry.revision, entry.item.clone())));
             self.seq += (to - from) as u64;
             let last = state.entries[to - 1].revision;
             let whole = state.entries.get(to).is_none_or(|next| next.revision > last);
@@ -127,6 +129,13 @@ impl<T: Clone> Cursor<T> {
 
     fn has_next(&self) -> bool {
         let state = self.shared.read();
-        state.closed || self.seq < state.first_seq + state.entries.len() as u64
+        let unread = self.seq < state.first_seq + state.entries.len() as u64;
+        let reached = state.entries.back().is_some_and(|newest| newest.revision > self.start);
+        state.closed || (unread && reached) || self.missed(&state)
+    }
+
+    /// Whether something was evicted that was to be read: not what comes before a start in the future.
+    fn missed(&self, state: &State<T>) -> bool {
+        self.seq < state.first_seq && self.start < state.floor
     }
 }

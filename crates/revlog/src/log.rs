@@ -72,8 +72,7 @@ pub(crate) struct Entry<T> {
 impl<T: Clone> Writer<T> {
     /// An empty log whose history begins after revision `floor`: a cursor may start there or later.
     pub fn new(floor: u64, limits: Limits) -> Writer<T> {
-        let state =
-            State { entries: VecDeque::new(), first_seq: 0, floor, bytes: 0, closed: false };
+        let state = State { entries: VecDeque::new(), first_seq: 0, floor, bytes: 0, closed: false };
         let shared = Arc::new(Shared { state: RwLock::new(state), progress: AtomicU64::new(floor) });
         Writer { shared, bell: watch::Sender::new(0), limits }
     }

@@ -75,7 +75,10 @@ fn a_lagging_cursor_is_told_expired() {
 fn eviction_takes_whole_revisions_and_keeps_the_newest() {
     check("put a@2 b@2 c@2 d@2 e@2; start 1; take", expect!["a@2 seen=1"]);
     check("put a@2 b@2 c@2 d@3 e@3; start 1; start 2; take", expect!["EXPIRED oldest=2; d@3 seen=2"]);
-    check("put a@2; wait 5000; evict; start 1; take; put b@3; start 1; start 2; take", expect!["a@2 seen=2; EXPIRED oldest=2; b@3 seen=3"]);
+    check(
+        "put a@2; wait 5000; evict; start 1; take; put b@3; start 1; start 2; take",
+        expect!["a@2 seen=2; EXPIRED oldest=2; b@3 seen=3"],
+    );
 }
 
 #[test]
@@ -92,13 +95,21 @@ fn a_future_start_is_silent_until_the_log_passes_it() {
 }
 
 #[test]
+fn what_is_evicted_before_a_future_start_is_not_missed() {
+    check("start 9; put a@2 b@3 c@4 d@5 e@6; take; put f@9 g@10; take; take", expect!["-; g@10 seen=10; -"]);
+}
+
+#[test]
 fn closing_delivers_what_is_left_first() {
     check("start 1; put a@2; close; take; take; take", expect!["a@2 seen=2; CLOSED; CLOSED"]);
 }
 
 #[test]
 fn undo_is_newest_first_and_says_when_it_cannot() {
-    check("put a@2 b@3 c@4; undo 2..4; undo 1..2; undo 0..4", expect![[r#"Ok(["c", "b"]); Ok(["a"]); Err(Expired { oldest: 1 })"#]]);
+    check(
+        "put a@2 b@3 c@4; undo 2..4; undo 1..2; undo 0..4",
+        expect![[r#"Ok(["c", "b"]); Ok(["a"]); Err(Expired { oldest: 1 })"#]],
+    );
 }
 
 #[test]

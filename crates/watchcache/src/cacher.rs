@@ -239,8 +239,6 @@ impl Cacher {
 }
 
 fn cursor(log: &Log<Arc<Event>>, after: Revision) -> Result<Cursor<Arc<Event>>, ReadError> {
-    log.cursor(after.get()).map_err(|expired| ReadError::Expired {
-        asked: after,
-        oldest: Revision::from_log(expired.oldest),
-    })
+    log.cursor(after.get())
+        .map_err(|expired| ReadError::Expired { asked: after, oldest: Revision::from_log(expired.oldest) })
 }

@@ -113,7 +113,12 @@ impl Ingest {
     }
 
     /// Takes one step of the feed into the state.
-    fn drain(&self, feed: &mut Feed, state: &mut State, changes: &mut Vec<Change>) -> Result<FeedStep, FeedError> {
+    fn drain(
+        &self,
+        feed: &mut Feed,
+        state: &mut State,
+        changes: &mut Vec<Change>,
+    ) -> Result<FeedStep, FeedError> {
         let step = feed.take(limits::INGEST_BATCH_MAX, changes)?;
         match step {
             FeedStep::Changes => self.apply(state, changes),
@@ -157,7 +162,13 @@ impl Ingest {
         state.snapshot.set_revision(last);
     }
 
-    fn forget(&self, state: &mut State, key: &Key, revision: Revision, events: &mut Vec<(u64, Arc<Event>, usize)>) {
+    fn forget(
+        &self,
+        state: &mut State,
+        key: &Key,
+        revision: Revision,
+        events: &mut Vec<(u64, Arc<Event>, usize)>,
+    ) {
         if let Some(previous) = state.snapshot.remove(key) {
             events.push(event(revision, Some(previous), None));
         }
@@ -186,7 +197,11 @@ impl Ingest {
     }
 }
 
-fn event(revision: Revision, previous: Option<Arc<Object>>, current: Option<Arc<Object>>) -> (u64, Arc<Event>, usize) {
+fn event(
+    revision: Revision,
+    previous: Option<Arc<Object>>,
+    current: Option<Arc<Object>>,
+) -> (u64, Arc<Event>, usize) {
     let event = Event { revision, previous, current };
     let bytes = event.cost_bytes();
     (revision.get(), Arc::new(event), bytes)

@@ -37,7 +37,10 @@ pub enum FieldSource {
     Name,
     Namespace,
     /// Indexes into the layout's fields: the first that is not empty counts, else `absent`.
-    Indexed { fields: Box<[usize]>, absent: &'static str },
+    Indexed {
+        fields: Box<[usize]>,
+        absent: &'static str,
+    },
 }
 
 impl Interest {

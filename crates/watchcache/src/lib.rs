@@ -28,3 +28,5 @@ pub use interest::{FieldSource, FieldTerm, Interest, Reach};
 pub use snapshot::Snapshot;
 pub use watcher::{WatchStep, Watcher};
 
+#[cfg(test)]
+mod tests;

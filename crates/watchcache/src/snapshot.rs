@@ -47,7 +47,11 @@ impl Snapshot {
     }
 
     /// The objects in `reach` whose keys come after `after`, in key order. O(log n) to begin, then an iterator.
-    pub fn range<'a>(&'a self, reach: &'a Reach, after: Option<&'a Key>) -> impl Iterator<Item = &'a Arc<Object>> {
+    pub fn range<'a>(
+        &'a self,
+        reach: &'a Reach,
+        after: Option<&'a Key>,
+    ) -> impl Iterator<Item = &'a Arc<Object>> {
         let (start, one) = match (reach, after) {
             (Reach::Below(prefix), Some(after)) if after > prefix => (Bound::Excluded(after), false),
             (Reach::Below(prefix), _) => (Bound::Included(prefix), false),

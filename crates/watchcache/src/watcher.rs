@@ -93,12 +93,15 @@ impl Watcher {
         }
         // When the store does not answer, the bookmark says what is known.
         let _unproved = self.cacher.settle(deadline).await;
-        match self.pull_events() {
-            Pulled::Nothing if self.pending.is_empty() => Some(self.reached),
-            Pulled::Nothing | Pulled::Some => None,
-            Pulled::End(step) => {
-                self.pending.push_back(step);
-                None
+        loop {
+            match self.pull_events() {
+                Pulled::Nothing => return Some(self.reached),
+                Pulled::Some if self.pending.is_empty() => {}
+                Pulled::Some => return None,
+                Pulled::End(step) => {
+                    self.pending.push_back(step);
+                    return None;
+                }
             }
         }
     }
