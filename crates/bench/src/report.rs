@@ -216,12 +216,13 @@ fn spread(metric: &Metric) -> String {
     }
 }
 
-/// `0.05 (20.0x better)`.
+/// `0.050 (20.0x better)`.
 fn verdict(ratio: f64, unit: Unit) -> String {
     let gain = if unit.more_is_better() { ratio } else { 1.0 / ratio };
-    match gain >= 1.0 {
-        true => format!("{ratio:.3} ({gain:.1}x better)"),
-        false => format!("{ratio:.3} ({:.1}x worse)", 1.0 / gain),
+    match gain {
+        same if (0.95..1.05).contains(&same) => format!("{ratio:.3} (the same)"),
+        better if better > 1.0 => format!("{ratio:.3} ({better:.1}x better)"),
+        worse => format!("{ratio:.3} ({:.1}x worse)", 1.0 / worse),
     }
 }
 
@@ -296,6 +297,7 @@ mod tests {
         assert_eq!(verdict(5.0, Unit::PerSecond), "5.000 (5.0x better)");
         assert_eq!(verdict(0.5, Unit::PerSecond), "0.500 (2.0x worse)");
         assert_eq!(verdict(2.0, Unit::MiB), "2.000 (2.0x worse)");
+        assert_eq!(verdict(1.03, Unit::Bytes), "1.030 (the same)");
     }
 
     #[test]

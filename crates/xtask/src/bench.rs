@@ -10,11 +10,16 @@ use crate::run::{self, Done};
 
 /// Runs `forebay-bench` with `args`, the release build of forebay and the peers.
 pub fn bench(args: &[String]) -> Done {
-    let only_asks = args.iter().any(|arg| ["--help", "-h"].contains(&arg.as_str()));
-    if !only_asks && !args.iter().any(|arg| arg == "--ours-only") {
-        peers::build()?;
+    let asked = |options: &[&str]| args.iter().any(|arg| options.contains(&arg.as_str()));
+    let help = asked(&["--help", "-h"]);
+    if !help && !asked(&["--ours-only"]) {
+        peers::ensure_all()?;
     }
-    run::run(&mut run::cargo(&["build", "--release", "--package", "forebay", "--package", "forebay-bench"]))?;
+    let mut build = run::cargo(&["build", "--release", "--package", "forebay-bench"]);
+    if !help && !asked(&["--theirs-only"]) {
+        build.args(["--package", "forebay"]);
+    }
+    run::run(&mut build)?;
     let release = run::target_dir()?.join("release");
     run::run(
         Command::new(release.join("forebay-bench"))

@@ -46,6 +46,8 @@ pub fn ci(fast: bool) -> Done {
             "warnings",
         ]))
     });
+    // Some tests start the binaries, and cargo builds those for their own package's tests only.
+    step("build", &mut || run::run(&mut run::cargo(&["build", "--workspace", "--all-targets"])));
     let mut tally = Tally::default();
     step("tests", &mut || test(&mut tally));
     if !failed.is_empty() {

@@ -42,14 +42,17 @@ const RECIPES: [Recipe; 2] = [
 
 /// Builds what is missing, and says where everything is.
 pub fn build() -> Done {
+    ensure_all()?;
+    print()
+}
+
+/// Builds what is missing; silent when nothing is.
+pub fn ensure_all() -> Done {
     let cache = cache_dir()?;
     fs::create_dir_all(cache.join("bin")).map_err(|e| io("create", &cache, &e))?;
     let lock = File::create(cache.join("lock")).map_err(|e| io("create", &cache, &e))?;
     lock.lock().map_err(|e| io("lock", &cache, &e))?;
-    for recipe in &RECIPES {
-        ensure(recipe, &cache)?;
-    }
-    print()
+    RECIPES.iter().try_for_each(|recipe| ensure(recipe, &cache))
 }
 
 /// Writes a `NAME=path` line for each program; builds nothing.

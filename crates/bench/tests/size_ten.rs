@@ -1,0 +1,68 @@
+//! Every scenario at size 10 against our own server: they run, and what they say adds up.
+//!
+//! In: the `forebay` binary that cargo put beside this test. Never: the rival, so no Go.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use forebay_bench::client::Protocol;
+use forebay_bench::contender::Contender;
+use forebay_bench::forebay::Forebay;
+use forebay_bench::lab::Lab;
+use forebay_bench::report::Metrics;
+use forebay_bench::scenarios::Scenario;
+
+/// `target/<profile>/forebay`: this test is `target/<profile>/deps/size_ten-<hash>`.
+fn forebay() -> Contender {
+    let this = std::env::current_exe().expect("a test knows its own path");
+    let profile: PathBuf = this.ancestors().nth(2).expect("cargo puts tests two levels down").to_owned();
+    Contender::Forebay(Forebay::at(&profile.join("forebay")).unwrap_or_else(|why| panic!("{why}")))
+}
+
+fn small(protocol: Protocol) -> Lab {
+    Lab { size: 10, clients: 4, runs: Some(1), protocol, settle: Duration::ZERO, base: std::env::temp_dir() }
+}
+
+/// Runs `scenario` once and checks that it has a positive figure of each name.
+async fn check(scenario: Scenario, protocol: Protocol, names: &[&str]) -> Metrics {
+    let metrics = scenario.run(&small(protocol), &forebay()).await.unwrap_or_else(|why| panic!("{why}"));
+    for name in names {
+        let metric = metrics.iter().find(|metric| metric.name == *name);
+        let samples = &metric.unwrap_or_else(|| panic!("{name} is missing: {metrics:?}")).samples;
+        assert!(samples.len() == 1 && samples[0] > 0.0, "{name}: {samples:?}");
+    }
+    metrics
+}
+
+#[tokio::test]
+async fn start_at_size_ten() {
+    check(Scenario::Start, Protocol::Http1, &["ready", "resident then"]).await;
+}
+
+#[tokio::test]
+async fn create_at_size_ten() {
+    let names = [
+        "creates",
+        "latency p50",
+        "latency p99",
+        "object sent",
+        "object returned",
+        "resident after",
+        "on disk",
+    ];
+    let metrics = check(Scenario::Create, Protocol::Http1, &names).await;
+    let only = |name: &str| metrics.iter().find(|metric| metric.name == name).map(|metric| metric.samples[0]);
+    assert!(only("latency p50") <= only("latency p99"), "{metrics:?}");
+    assert!(only("object returned") >= only("object sent"), "{metrics:?}");
+}
+
+#[tokio::test]
+async fn create_at_size_ten_over_http2() {
+    check(Scenario::Create, Protocol::Http2, &["creates"]).await;
+}
+
+#[tokio::test]
+async fn restart_at_size_ten() {
+    let names = ["SIGTERM to gone", "ready", "first pods listed", "resident once settled"];
+    check(Scenario::Restart, Protocol::Http1, &names).await;
+}
