@@ -32,6 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("controllers", &["apimachinery", "client", "informer", "rt"]),
     ("forebay", &["*"]),
     ("testing", &["*"]),
+    ("clients", &[]),
     ("conformance", &["*"]),
     ("sim", &["*"]),
     ("bench", &[]),
