@@ -89,8 +89,6 @@ impl Compaction {
         self.compacted
     }
 
-    /// Everything dead up to here is deleted.
-
     /// When there is something to do next, unix ms, given the current revision.
     pub(crate) fn next_ms(&self, revision: u64) -> Option<u64> {
         let give_up = self.marks.iter().find(|(marked, _)| *marked > self.compacted);

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
@@ -23,6 +24,7 @@ use crate::open::{self, Disk, Opened};
 use crate::queue::{LogWish, Waiting, WaitingPut};
 use crate::row::Stored;
 use crate::shared::{self, Shared};
+use crate::writer::{Ending, Writer};
 
 /// How an engine is set up.
 #[derive(Clone, Debug)]
@@ -72,6 +74,18 @@ impl Engine {
     /// When a thread cannot be started.
     pub fn open_in_memory(options: Options) -> Result<Arc<Engine>, OpenError> {
         Engine::open_disk(Disk::in_memory(), options)
+    }
+
+    /// Opens the store on `disk` without a thread: what a thread would do, [`Stepper::step`] does. For simulations,
+    /// which decide when that is.
+    ///
+    /// # Errors
+    /// As for [`Engine::open`].
+    pub fn open_stepped(disk: Disk, options: Options) -> Result<(Arc<Engine>, Stepper), OpenError> {
+        let Opened { writer, .. } = open::open_disk(disk, &options)?;
+        let shared = writer.shared.clone();
+        let stepper = Stepper { writer: Some(writer), ending: Ending(shared.clone()) };
+        Ok((Arc::new(Engine { shared, thread: Mutex::new(None), lock: Mutex::new(None) }), stepper))
     }
 
     fn start(opened: Opened) -> Result<Arc<Engine>, OpenError> {
@@ -161,6 +175,35 @@ impl Engine {
         }
         let history = History::new(&self.shared, prefix, (after, current))?;
         Ok(Feed::new(history.map(|history| Box::new(history) as Box<dyn Backlog>), live))
+    }
+}
+
+/// The writer of an engine without a thread. Dropping it closes the store.
+pub struct Stepper {
+    // `None` once it has ended.
+    writer: Option<Writer>,
+    ending: Ending,
+}
+
+impl Stepper {
+    /// Does what is waiting, as one batch, and what is due.
+    pub fn step(&mut self) {
+        let taken = self.ending.0.queue.take(Some(Duration::ZERO));
+        if self.writer.as_mut().is_some_and(|writer| writer.turn(taken)) {
+            self.end();
+        }
+    }
+
+    fn end(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            writer.end();
+        }
+    }
+}
+
+impl Drop for Stepper {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

@@ -25,6 +25,6 @@ mod store;
 mod witness;
 mod writer;
 
-pub use engine::{Engine, Options};
+pub use engine::{Engine, Options, Stepper};
 pub use error::OpenError;
-pub use open::Disk;
+pub use open::{Disk, FreeBytes};

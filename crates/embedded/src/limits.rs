@@ -68,6 +68,10 @@ pub const INDEX_KEYS_A_HOLD: usize = 2048;
 /// Bytes of pages that redb keeps. The operating system's page cache holds the rest.
 pub const PAGE_CACHE_BYTES: usize = 8 << 20;
 
+/// Bytes of the file system that puts leave free, so that deletes and compaction still have room: a few hundred commits
+/// of a slice each. Below it puts are refused, and taken again when there is space.
+pub const FREE_BYTES_MIN: u64 = 16 << 20;
+
 /// The writer looks at the clock at least this often while something is due later, so that a clock that was set
 /// forward is noticed.
 pub const TICK_MS_MAX: u64 = 10_000;

@@ -32,8 +32,10 @@ const NEW_FILE: &str = "store.redb.new";
 const WITNESS_FILE: &str = "store.witness";
 const LOCK_FILE: &str = "store.lock";
 
+/// Says how many bytes may still be written.
+pub type FreeBytes = Box<dyn Fn() -> io::Result<u64> + Send + Sync>;
+
 /// Where a store is kept.
-#[derive(Debug)]
 pub struct Disk {
     /// What errors call it.
     pub name: String,
@@ -41,13 +43,15 @@ pub struct Disk {
     pub store: Box<dyn StorageBackend>,
     /// A few bytes beside it that say what was acknowledged.
     pub witness: Option<Box<dyn StorageBackend>>,
+    /// `None` is without end.
+    pub free_bytes: Option<FreeBytes>,
 }
 
 impl Disk {
     /// Memory, gone when dropped.
     pub fn in_memory() -> Disk {
         let store = Box::new(InMemoryBackend::new());
-        Disk { name: "the store in memory".to_string(), store, witness: None }
+        Disk { name: "the store in memory".to_string(), store, witness: None, free_bytes: None }
     }
 }
 
@@ -71,6 +75,7 @@ pub(crate) fn open_dir(dir: &Path, options: &Options) -> Result<Opened, OpenErro
         name: path.display().to_string(),
         store: file(&path)?,
         witness: Some(file(&dir.join(WITNESS_FILE))?),
+        free_bytes: free_bytes(dir),
     };
     let len = disk.store.len().map_err(|cause| io_error(&path, cause))?;
     if len == 0 {
@@ -84,7 +89,7 @@ pub(crate) fn open_dir(dir: &Path, options: &Options) -> Result<Opened, OpenErro
 
 /// Opens the store on `disk`, new if that is empty.
 pub(crate) fn open_disk(disk: Disk, options: &Options) -> Result<Opened, OpenError> {
-    let Disk { name, store, witness } = disk;
+    let Disk { name, store, witness, free_bytes } = disk;
     let guard = Guard::new(store).map_err(|cause| io_error(Path::new(&name), cause))?;
     let file = name.as_str();
     refuse_what_is_no_store(&guard, file)?;
@@ -110,6 +115,7 @@ pub(crate) fn open_disk(disk: Disk, options: &Options) -> Result<Opened, OpenErr
         shared: Arc::new(shared),
         store,
         witness,
+        free_bytes,
         clock: options.clock.clone(),
         revision: scan.revision,
         expiry: scan.expiry,
@@ -190,6 +196,20 @@ fn file(path: &Path) -> Result<Box<dyn StorageBackend>, OpenError> {
     let backend = FileBackend::new(file);
     let backend = backend.map_err(|error| database_error(&path.display().to_string(), error))?;
     Ok(Box::new(backend))
+}
+
+#[cfg(unix)]
+fn free_bytes(dir: &Path) -> Option<FreeBytes> {
+    let dir = dir.to_path_buf();
+    Some(Box::new(move || {
+        let found = rustix::fs::statvfs(&dir)?;
+        Ok(found.f_bavail.saturating_mul(found.f_frsize))
+    }))
+}
+
+#[cfg(not(unix))]
+fn free_bytes(_: &Path) -> Option<FreeBytes> {
+    None
 }
 
 fn private() -> OpenOptions {

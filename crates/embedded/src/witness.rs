@@ -71,23 +71,19 @@ fn encode(store_id: [u8; 16], revision: u64) -> [u8; BYTES] {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use redb::backends::InMemoryBackend;
-
     use super::*;
-    use crate::faults::Shared as SharedDisk;
+    use crate::faults::Machine;
 
     #[test]
     fn only_a_whole_witness_of_this_store_counts() {
-        let disk = Arc::new(InMemoryBackend::new());
-        let of = |id| Witness::new(Box::new(SharedDisk(disk.clone())), [id; 16]);
+        let machine = Machine::new();
+        let of = |id| Witness::new(Box::new(machine.file("witness")), [id; 16]);
         assert_eq!(of(1).read().expect("readable"), None);
         of(1).write(7).expect("writable");
         of(1).write(9).expect("writable");
         assert_eq!(of(1).read().expect("readable"), Some(9));
         assert_eq!(of(2).read().expect("readable"), None, "another store's");
-        disk.write(25, &[1]).expect("writable");
+        machine.damage("witness", |bytes| bytes[25] ^= 1);
         assert_eq!(of(1).read().expect("readable"), None, "damaged");
     }
 }

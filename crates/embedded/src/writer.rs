@@ -21,8 +21,11 @@ use crate::error::StoreError;
 use crate::expiry::Expiry;
 use crate::feeds::Feeds;
 use crate::index::Version;
-use crate::limits::{EXPIRE_KEYS_MAX, SLICE_BYTES_MAX, SLICE_ROWS_MAX, SLICE_ROWS_MIN, TICK_MS_MAX};
-use crate::queue::{LogWish, Waiting};
+use crate::limits::{
+    EXPIRE_KEYS_MAX, FREE_BYTES_MIN, SLICE_BYTES_MAX, SLICE_ROWS_MAX, SLICE_ROWS_MIN, TICK_MS_MAX,
+};
+use crate::open::FreeBytes;
+use crate::queue::{LogWish, Taken, Waiting};
 use crate::row::NewChange;
 use crate::shared::{self, Shared};
 use crate::store::{Progress, Rows, Store, Work};
@@ -33,6 +36,7 @@ pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) store: Store,
     pub(crate) witness: Option<Witness>,
+    pub(crate) free_bytes: Option<FreeBytes>,
     pub(crate) clock: Clock,
     pub(crate) revision: u64,
     pub(crate) expiry: Expiry,
@@ -67,15 +71,20 @@ impl Writer {
         let ending = Ending(self.shared.clone());
         loop {
             let taken = ending.0.queue.take(self.wait());
-            self.grant(taken.wishes);
-            self.work(taken.txns);
-            if !taken.settles.is_empty() {
-                self.settle(taken.settles);
-            }
-            if taken.closed {
+            if self.turn(taken) {
                 return self.end();
             }
         }
+    }
+
+    /// Does what was taken from the queue, and what is due. Says whether that was the last.
+    pub(crate) fn turn(&mut self, taken: Taken) -> bool {
+        self.grant(taken.wishes);
+        self.work(taken.txns);
+        if !taken.settles.is_empty() {
+            self.settle(taken.settles);
+        }
+        taken.closed
     }
 
     /// How long nothing is due; `None` is for ever.
@@ -118,6 +127,7 @@ impl Writer {
         let now_ms = self.clock.unix_ms();
         self.steady_ms = self.steady_ms.max(now_ms);
         self.feeds.evict(self.steady_ms);
+        let txns = self.refuse_without_space(txns);
         let mut batch = self.decide(txns, now_ms);
         self.refuse(std::mem::take(&mut batch.refusals));
         let replies = std::mem::take(&mut batch.replies);
@@ -133,6 +143,28 @@ impl Writer {
                 read_only(replies.into_iter().map(|(reply, _)| reply), &cause);
             }
         }
+    }
+
+    /// Refuses puts for which there is too little space, so that a disk that fills up is met here and not in the middle
+    /// of a commit. Deletes, expiry and compaction go on: they need little, and lead out.
+    fn refuse_without_space(&self, txns: Vec<Waiting>) -> Vec<Waiting> {
+        let Some(free_bytes) = self.free_bytes.as_ref().filter(|_| !txns.is_empty()) else { return txns };
+        // When it cannot be told, the write itself will.
+        let free = free_bytes().unwrap_or(u64::MAX);
+        let mut wanted = FREE_BYTES_MIN;
+        let fits = |txn: &Waiting| {
+            // A value takes up to twice its size: redb's pages are powers of two.
+            wanted += txn.put.as_ref().map_or(0, |put| 2 * put.value.len() as u64);
+            txn.put.is_none() || wanted <= free
+        };
+        let (fit, refused): (Vec<_>, Vec<_>) = txns.into_iter().partition(fits);
+        for txn in refused {
+            let cause = format!(
+                "no space left on device: {free} bytes are free, {FREE_BYTES_MIN} are kept for deletes"
+            );
+            let _ = txn.reply.send(Err(TxnError::Failed { cause }));
+        }
+        fit
     }
 
     /// Compares and numbers.
@@ -241,7 +273,7 @@ impl Writer {
     }
 
     /// Closes everything in order; feeds and reads end here.
-    fn end(self) {
+    pub(crate) fn end(self) {
         let Writer { shared, store, witness, feeds, revision, .. } = self;
         drop(feeds);
         drop(shared.view_mut().rows.take());
@@ -269,7 +301,7 @@ fn read_only(replies: impl Iterator<Item = Reply>, cause: &str) {
 }
 
 /// However the thread ends, nobody waits for it any more.
-struct Ending(Arc<Shared>);
+pub(crate) struct Ending(pub(crate) Arc<Shared>);
 
 impl Drop for Ending {
     fn drop(&mut self) {
