@@ -1,3 +1,4 @@
 //! What the fields of a kind are: built-in tables and CRD schemas; pruning, defaulting, validation, merge keys, OpenAPI.
 
 pub mod builtin;
+pub mod crd;

@@ -1,0 +1,119 @@
+//! Fills in defaults.
+//!
+//! In: a pruned custom resource. Out: the same with the schema's defaults where a field is absent, or null where null is
+//! not allowed; defaults of fields inside of a default apply too. Never judges values.
+//!
+//! Source: apiextensions-apiserver v0.36.3 `pkg/apiserver/schema/defaulting/algorithm.go`.
+
+use serde_json::Value;
+
+use super::schema::{Flags, Node, Schema};
+
+impl Schema {
+    /// Fills in the defaults of a whole object.
+    pub fn default(&self, object: &mut Value) {
+        default(object, self.root());
+    }
+}
+
+fn default(value: &mut Value, node: &Node) {
+    if !node.has(Flags::DEFAULT_BELOW) {
+        return;
+    }
+    match value {
+        Value::Object(map) => {
+            for (name, property) in node.properties() {
+                let Some(default) = property.default_value() else { continue };
+                if map.get(name).is_none_or(|value| is_unwanted_null(value, property)) {
+                    map.insert(name.to_owned(), default.clone());
+                }
+            }
+            for (name, value) in map {
+                if let Some(schema) = node.property(name) {
+                    default(value, schema);
+                } else if let Some(schema) = node.additional_schema() {
+                    replace_null(value, schema);
+                    default(value, schema);
+                }
+            }
+        }
+        Value::Array(items) => {
+            let Some(schema) = node.item() else { return };
+            for item in items {
+                replace_null(item, schema);
+                default(item, schema);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_unwanted_null(value: &Value, node: &Node) -> bool {
+    value.is_null() && !node.nullable()
+}
+
+fn replace_null(value: &mut Value, node: &Node) {
+    if is_unwanted_null(value, node) {
+        *value = node.default_value().cloned().unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(schema: Value, object: Value, want: Value) {
+        let mut defaulted = object.clone();
+        Schema::compile(&schema).default(&mut defaulted);
+        assert_eq!(defaulted, want, "{schema} {object}");
+    }
+
+    fn a(more: Value) -> Value {
+        let mut schema = json!({"type": "string", "default": "A"});
+        schema.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        json!({"type": "object", "properties": {"a": schema}})
+    }
+
+    #[test]
+    fn absent_fields_get_their_default() {
+        check(a(json!({})), json!({}), json!({"a": "A"}));
+        check(a(json!({})), json!({"a": ""}), json!({"a": ""}));
+        check(a(json!({})), json!("x"), json!("x"));
+    }
+
+    #[test]
+    fn null_counts_as_absent_unless_it_is_allowed() {
+        check(a(json!({})), json!({"a": null}), json!({"a": "A"}));
+        check(a(json!({"nullable": true})), json!({"a": null}), json!({"a": null}));
+    }
+
+    #[test]
+    fn defaults_reach_into_lists_maps_and_defaults() {
+        let item = a(json!({}));
+        check(
+            json!({"type": "array", "items": item}),
+            json!([{}, {"a": "x"}, 5]),
+            json!([{"a": "A"}, {"a": "x"}, 5]),
+        );
+        check(
+            json!({"type": "object", "additionalProperties": item}),
+            json!({"k": {}}),
+            json!({"k": {"a": "A"}}),
+        );
+        let mut nested = item.clone();
+        nested["default"] = json!({});
+        check(json!({"type": "object", "properties": {"n": nested}}), json!({}), json!({"n": {"a": "A"}}));
+        check(json!({"type": "object", "properties": {"n": item}}), json!({}), json!({}));
+    }
+
+    #[test]
+    fn nulls_in_lists_and_maps_are_replaced() {
+        let item = json!({"type": "string", "default": "A"});
+        check(json!({"type": "array", "items": item}), json!([null, "x"]), json!(["A", "x"]));
+        check(json!({"type": "object", "additionalProperties": item}), json!({"k": null}), json!({"k": "A"}));
+        let nullable = json!({"type": "string", "default": "A", "nullable": true});
+        check(json!({"type": "array", "items": nullable}), json!([null]), json!([null]));
+    }
+}

@@ -1,0 +1,317 @@
+//! Field paths and field errors in the shape and the words of Kubernetes API validation.
+//!
+//! In: a path built on the stack while a tree is walked, a reason, a bad value, a detail. Out: a [`FieldError`] that
+//! becomes one cause of an Invalid Status. Never decides what is wrong, and never names an HTTP status.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::go;
+
+/// Why a field was refused; the string form is the `reason` of a Status cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    Required,
+    Duplicate,
+    Invalid,
+    NotSupported,
+    Forbidden,
+    TooLong,
+    TooMany,
+    TypeInvalid,
+}
+
+impl Reason {
+    /// The machine-readable cause type, for instance `FieldValueInvalid`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Reason::Required => "FieldValueRequired",
+            Reason::Duplicate => "FieldValueDuplicate",
+            Reason::Invalid => "FieldValueInvalid",
+            Reason::NotSupported => "FieldValueNotSupported",
+            Reason::Forbidden => "FieldValueForbidden",
+            Reason::TooLong => "FieldValueTooLong",
+            Reason::TooMany => "FieldValueTooMany",
+            Reason::TypeInvalid => "FieldValueTypeInvalid",
+        }
+    }
+
+    fn phrase(self) -> &'static str {
+        match self {
+            Reason::Required => "Required value",
+            Reason::Duplicate => "Duplicate value",
+            Reason::Invalid | Reason::TypeInvalid => "Invalid value",
+            Reason::NotSupported => "Unsupported value",
+            Reason::Forbidden => "Forbidden",
+            Reason::TooLong => "Too long",
+            Reason::TooMany => "Too many",
+        }
+    }
+}
+
+/// One violation: where, why, and what the client reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    pub reason: Reason,
+    /// Field path, for instance `spec.items[2].name`.
+    pub field: String,
+    /// The refused value as it is printed, already quoted or encoded; none where Kubernetes leaves it out.
+    value: Option<String>,
+    detail: String,
+}
+
+impl FieldError {
+    fn new(reason: Reason, field: String, value: Option<String>, detail: impl Into<String>) -> Self {
+        FieldError { reason, field, value, detail: detail.into() }
+    }
+
+    pub fn required(path: &Path<'_>, detail: impl Into<String>) -> Self {
+        Self::new(Reason::Required, path.to_string(), None, detail)
+    }
+
+    pub fn forbidden(path: &Path<'_>, detail: impl Into<String>) -> Self {
+        Self::new(Reason::Forbidden, path.to_string(), None, detail)
+    }
+
+    pub fn invalid(path: &Path<'_>, value: BadValue<'_>, detail: impl Into<String>) -> Self {
+        Self::new(Reason::Invalid, path.to_string(), Some(value.render()), detail)
+    }
+
+    pub fn duplicate(path: &Path<'_>, value: BadValue<'_>) -> Self {
+        Self::new(Reason::Duplicate, path.to_string(), Some(value.render()), "")
+    }
+
+    pub fn too_many(path: &Path<'_>, actual: usize, max: i64) -> Self {
+        Self::too_many_at(path.to_string(), actual, max)
+    }
+
+    pub fn not_supported(path: &Path<'_>, value: BadValue<'_>, supported: &[&str]) -> Self {
+        let supported: Vec<String> = supported.iter().map(|s| (*s).to_owned()).collect();
+        Self::not_supported_at(path.to_string(), value.render(), &supported)
+    }
+
+    pub fn too_long(path: &Path<'_>, max: i64) -> Self {
+        Self::too_long_at(path.to_string(), max)
+    }
+
+    /// As [`FieldError::invalid`], for callers that already hold the path and the printed value as text.
+    pub(crate) fn at(
+        reason: Reason,
+        field: String,
+        value: Option<String>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self::new(reason, field, value, detail)
+    }
+
+    pub(crate) fn too_long_at(field: String, max: i64) -> Self {
+        let detail = match max {
+            max if max < 0 => "value is too long".to_owned(),
+            1 => "may not be more than 1 byte".to_owned(),
+            _ => format!("may not be more than {max} bytes"),
+        };
+        Self::new(Reason::TooLong, field, None, detail)
+    }
+
+    pub(crate) fn too_many_at(field: String, actual: usize, max: i64) -> Self {
+        let detail = match max {
+            max if max < 0 => "has too many items".to_owned(),
+            1 => "must have at most 1 item".to_owned(),
+            _ => format!("must have at most {max} items"),
+        };
+        Self::new(Reason::TooMany, field, Some(actual.to_string()), detail)
+    }
+
+    pub(crate) fn not_supported_at(field: String, value: String, supported: &[String]) -> Self {
+        let detail = match supported {
+            [] => String::new(),
+            values => {
+                let quoted: Vec<String> = values.iter().map(|v| go::quote(v)).collect();
+                format!("supported values: {}", quoted.join(", "))
+            }
+        };
+        Self::new(Reason::NotSupported, field, Some(value), detail)
+    }
+
+    /// The message without the field path: the `message` of a Status cause.
+    pub fn message(&self) -> String {
+        let mut text = self.reason.phrase().to_owned();
+        if let Some(value) = &self.value {
+            text.push_str(": ");
+            text.push_str(value);
+        }
+        if !self.detail.is_empty() {
+            text.push_str(": ");
+            text.push_str(&self.detail);
+        }
+        text
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.message())
+    }
+}
+
+/// Joins errors the way Kubernetes prints several of them: one alone as it is, more in brackets, repeats dropped.
+pub fn aggregate(errors: &[FieldError]) -> String {
+    let mut seen: Vec<String> = Vec::with_capacity(errors.len());
+    for error in errors {
+        let text = error.to_string();
+        if !seen.contains(&text) {
+            seen.push(text);
+        }
+    }
+    aggregate_texts(&seen)
+}
+
+pub(crate) fn aggregate_texts(texts: &[String]) -> String {
+    match texts {
+        [one] => one.clone(),
+        many => format!("[{}]", many.join(", ")),
+    }
+}
+
+/// A refused value, printed as Kubernetes prints its type.
+#[derive(Clone, Copy, Debug)]
+pub enum BadValue<'a> {
+    /// Quoted.
+    Str(&'a str),
+    /// Scalars printed plainly, strings quoted, the rest as JSON.
+    Json(&'a Value),
+    /// Always encoded as JSON, strings included.
+    Encoded(&'a Value),
+    Bool(bool),
+    Int(i64),
+    /// Already printed.
+    Raw(&'a str),
+}
+
+impl BadValue<'_> {
+    pub(crate) fn render(self) -> String {
+        match self {
+            BadValue::Str(s) => go::quote(s),
+            BadValue::Json(Value::String(s)) => go::quote(s),
+            BadValue::Json(Value::Number(n)) => go::print_number(n),
+            BadValue::Json(v) | BadValue::Encoded(v) => go::to_json(v),
+            BadValue::Bool(b) => b.to_string(),
+            BadValue::Int(i) => i.to_string(),
+            BadValue::Raw(s) => s.to_owned(),
+        }
+    }
+}
+
+/// A field path as a chain of stack frames: nothing is allocated until it is printed.
+#[derive(Clone, Copy, Debug)]
+pub struct Path<'p> {
+    parent: Option<&'p Path<'p>>,
+    step: Step<'p>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step<'p> {
+    Nil,
+    Child(&'p str),
+    Key(&'p str),
+    Index(usize),
+}
+
+impl<'p> Path<'p> {
+    /// The absent path; it prints as `<nil>`, and its children as if they were roots.
+    pub const NIL: Path<'static> = Path { parent: None, step: Step::Nil };
+
+    pub fn root(name: &'p str) -> Path<'p> {
+        Path { parent: None, step: Step::Child(name) }
+    }
+
+    pub fn child<'a>(&'a self, name: &'a str) -> Path<'a> {
+        self.then(Step::Child(name))
+    }
+
+    pub fn key<'a>(&'a self, key: &'a str) -> Path<'a> {
+        self.then(Step::Key(key))
+    }
+
+    pub fn index(&self, index: usize) -> Path<'_> {
+        self.then(Step::Index(index))
+    }
+
+    fn then<'a>(&'a self, step: Step<'a>) -> Path<'a> {
+        let parent = match self.step {
+            Step::Nil => None,
+            _ => Some(self),
+        };
+        Path { parent, step }
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            write!(f, "{parent}")?;
+        }
+        match self.step {
+            Step::Nil => f.write_str("<nil>"),
+            Step::Child("") => f.write_str("[]"),
+            Step::Child(name) if self.parent.is_some() => write!(f, ".{name}"),
+            Step::Child(name) => f.write_str(name),
+            Step::Key(key) => write!(f, "[{key}]"),
+            Step::Index(index) => write!(f, "[{index}]"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn paths_print_names_keys_and_indexes() {
+        let spec = Path::root("spec");
+        assert_eq!(spec.child("items").index(2).child("name").to_string(), "spec.items[2].name");
+        assert_eq!(spec.child("labels").key("foo").to_string(), "spec.labels[foo]");
+        assert_eq!(Path::NIL.to_string(), "<nil>");
+        assert_eq!(Path::NIL.child("spec").child("a").to_string(), "spec.a");
+        assert_eq!(spec.child("").to_string(), "spec[]");
+    }
+
+    #[test]
+    fn messages_use_the_words_of_kubernetes() {
+        let at = Path::root("spec");
+        let object = json!({"b": "<x>", "a": 1});
+        let rows = [
+            (FieldError::required(&at, ""), "spec: Required value"),
+            (FieldError::required(&at, "say why"), "spec: Required value: say why"),
+            (FieldError::forbidden(&at, "no"), "spec: Forbidden: no"),
+            (FieldError::invalid(&at, BadValue::Str("a\"b"), "bad"), "spec: Invalid value: \"a\\\"b\": bad"),
+            (
+                FieldError::invalid(&at, BadValue::Json(&object), "bad"),
+                "spec: Invalid value: {\"a\":1,\"b\":\"\\u003cx\\u003e\"}: bad",
+            ),
+            (FieldError::invalid(&at, BadValue::Json(&Value::Null), ""), "spec: Invalid value: null"),
+            (FieldError::duplicate(&at, BadValue::Str("x")), "spec: Duplicate value: \"x\""),
+            (
+                FieldError::not_supported(&at, BadValue::Str("x"), &["a", "b"]),
+                "spec: Unsupported value: \"x\": supported values: \"a\", \"b\"",
+            ),
+            (FieldError::too_many(&at, 9, 8), "spec: Too many: 9: must have at most 8 items"),
+            (FieldError::too_many(&at, 2, 1), "spec: Too many: 2: must have at most 1 item"),
+            (FieldError::too_long(&at, 63), "spec: Too long: may not be more than 63 bytes"),
+        ];
+        for (error, want) in rows {
+            assert_eq!(error.to_string(), want);
+        }
+    }
+
+    #[test]
+    fn aggregates_drop_repeats_and_bracket_several() {
+        let one = FieldError::required(&Path::root("a"), "");
+        let two = FieldError::required(&Path::root("b"), "");
+        assert_eq!(aggregate(std::slice::from_ref(&one)), "a: Required value");
+        assert_eq!(aggregate(&[one.clone(), two, one]), "[a: Required value, b: Required value]");
+    }
+}

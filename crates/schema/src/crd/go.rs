@@ -1,0 +1,295 @@
+//! How Go prints values: quoting, numbers and JSON, because the messages that clients compare are made by Go's `fmt`.
+//!
+//! In: strings, numbers, JSON values. Out: text. Never parses.
+
+use std::fmt::Write;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Number, Value};
+
+/// A JSON number as Kubernetes decodes it: an integer when it was written as one and fits, a float otherwise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Num {
+    Int(i64),
+    Float(f64),
+}
+
+impl Num {
+    pub(crate) fn of(number: &Number) -> Num {
+        match number.as_i64() {
+            Some(i) => Num::Int(i),
+            None => Num::Float(number.as_f64().unwrap_or(0.0)),
+        }
+    }
+
+    pub(crate) fn as_f64(self) -> f64 {
+        match self {
+            Num::Int(i) => i as f64,
+            Num::Float(f) => f,
+        }
+    }
+}
+
+/// Quotes as `strconv.Quote` does.
+pub(crate) fn quote(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\x07' => out.push_str("\\a"),
+            '\x08' => out.push_str("\\b"),
+            '\x0c' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\x0b' => out.push_str("\\v"),
+            c if is_print(c) => out.push(c),
+            c if (c as u32) < 0x80 => push_hex(&mut out, 'x', 2, c),
+            c if (c as u32) < 0x10000 => push_hex(&mut out, 'u', 4, c),
+            c => push_hex(&mut out, 'U', 8, c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn push_hex(out: &mut String, kind: char, width: usize, c: char) {
+    let _ = write!(out, "\\{kind}{:0width$x}", c as u32);
+}
+
+/// Whether Go's `unicode.IsPrint` holds: letters, marks, numbers, punctuation, symbols and the ASCII space.
+pub(crate) fn is_print(c: char) -> bool {
+    static PRINT: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^[\p{L}\p{M}\p{N}\p{P}\p{S}]$").expect("a constant pattern compiles"));
+    if c.is_ascii() {
+        return (' '..='~').contains(&c);
+    }
+    PRINT.is_match(c.encode_utf8(&mut [0; 4]))
+}
+
+/// Prints a number as `%v` does.
+pub(crate) fn print_number(number: &Number) -> String {
+    match Num::of(number) {
+        Num::Int(i) => i.to_string(),
+        Num::Float(f) => print_float(f),
+    }
+}
+
+/// Prints a float as `%v` does: shortest digits, an exponent below -4 or from 6 on.
+pub(crate) fn print_float(value: f64) -> String {
+    if !value.is_finite() {
+        return if value.is_nan() {
+            "NaN".into()
+        } else if value > 0.0 {
+            "+Inf".into()
+        } else {
+            "-Inf".into()
+        };
+    }
+    if value == 0.0 {
+        return if value.is_sign_negative() { "-0".into() } else { "0".into() };
+    }
+    let exponent = decimal_exponent(value);
+    if (-4..6).contains(&exponent) { format!("{value}") } else { with_exponent(value, 2) }
+}
+
+/// Prints a float as `encoding/json` does: an exponent below 1e-6 or from 1e21 on, without a leading zero in it.
+fn json_float(value: f64) -> String {
+    let size = value.abs();
+    if size != 0.0 && !(1e-6..1e21).contains(&size) {
+        return with_exponent(value, 1);
+    }
+    match value == 0.0 && value.is_sign_negative() {
+        true => "-0".to_owned(),
+        false => format!("{value}"),
+    }
+}
+
+fn decimal_exponent(value: f64) -> i32 {
+    let text = format!("{value:e}");
+    text.split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0)
+}
+
+/// `1.5e+21`, with at least `digits` digits in a negative or positive exponent as Go pads them.
+fn with_exponent(value: f64, digits: usize) -> String {
+    let text = format!("{value:e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (sign, size) = match exponent.strip_prefix('-') {
+        Some(size) => ('-', size),
+        None => ('+', exponent),
+    };
+    format!("{mantissa}e{sign}{size:0>digits$}")
+}
+
+/// Encodes as `json.Marshal` does: keys sorted, `<`, `>`, `&` and the line separators escaped.
+pub(crate) fn to_json(value: &Value) -> String {
+    let mut out = String::new();
+    push_json(&mut out, value);
+    out
+}
+
+fn push_json(out: &mut String, value: &Value) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
+        Value::Number(n) => match Num::of(n) {
+            Num::Int(i) => {
+                let _ = write!(out, "{i}");
+            }
+            Num::Float(f) => out.push_str(&json_float(f)),
+        },
+        Value::String(s) => push_json_string(out, s),
+        Value::Array(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                push_json(out, item);
+            }
+            out.push(']');
+        }
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_by_key(|(key, _)| *key);
+            out.push('{');
+            for (i, (key, item)) in entries.into_iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                push_json_string(out, key);
+                out.push(':');
+                push_json(out, item);
+            }
+            out.push('}');
+        }
+    }
+}
+
+pub(crate) fn push_json_string(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\x08' => out.push_str("\\b"),
+            '\x0c' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => push_hex(out, 'u', 4, c),
+            c if (c as u32) < 0x20 => push_hex(out, 'u', 4, c),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+/// Prints any decoded JSON value as `%v` does: maps as `map[a:1]`, lists as `[1 2]`, null as `<nil>`.
+pub(crate) fn print_value(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::Bool(b) => b.to_string(),
+        Value::Number(n) => print_number(n),
+        Value::String(s) => s.clone(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(print_value).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_by_key(|(key, _)| *key);
+            let entries: Vec<String> =
+                entries.into_iter().map(|(key, item)| format!("{key}:{}", print_value(item))).collect();
+            format!("map[{}]", entries.join(" "))
+        }
+    }
+}
+
+/// The Go type of a decoded JSON value, as `%T` prints it.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(n) => match Num::of(n) {
+            Num::Int(_) => "int64",
+            Num::Float(_) => "float64",
+        },
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn strings_are_quoted_as_strconv_does() {
+        let rows = [
+            ("", r#""""#),
+            ("a\"\\b", r#""a\"\\b""#),
+            ("\u{7}\u{8}\u{c}\n\r\t\u{b}", r#""\a\b\f\n\r\t\v""#),
+            ("\u{1}\u{7f}", r#""\x01\x7f""#),
+            ("\u{a0}\u{feff}\u{e000}", r#""\u00a0\ufeff\ue000""#),
+            ("\u{e0001}", r#""\U000e0001""#),
+            ("é中\u{301}😀", "\"é中\u{301}😀\""),
+        ];
+        for (text, want) in rows {
+            assert_eq!(quote(text), want);
+        }
+    }
+
+    #[test]
+    fn numbers_print_as_percent_v() {
+        let rows = [
+            ("1", "1"),
+            ("-9223372036854775808", "-9223372036854775808"),
+            ("9223372036854775808", "9.223372036854776e+18"),
+            ("1.0", "1"),
+            ("1.5", "1.5"),
+            ("1e6", "1e+06"),
+            ("123456789.0", "1.23456789e+08"),
+            ("100000.5", "100000.5"),
+            ("12345678.9", "1.23456789e+07"),
+            ("1e20", "1e+20"),
+            ("1e21", "1e+21"),
+            ("0.0001", "0.0001"),
+            ("0.00001", "1e-05"),
+            ("-0.0", "-0"),
+        ];
+        for (text, want) in rows {
+            let number: Number = serde_json::from_str(text).expect("a number");
+            assert_eq!(print_number(&number), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn json_is_encoded_as_gos_marshal_does() {
+        let rows = [
+            (
+                json!({"b": [1, null, true], "a": {"x": "<&>"}}),
+                r#"{"a":{"x":"\u003c\u0026\u003e"},"b":[1,null,true]}"#,
+            ),
+            (json!(1.0), "1"),
+            (json!(1e21), "1e+21"),
+            (json!(1e-7), "1e-7"),
+            (json!("\u{2028}\u{1}"), r#""\u2028\u0001""#),
+        ];
+        for (value, want) in rows {
+            assert_eq!(to_json(&value), want);
+        }
+    }
+
+    #[test]
+    fn values_print_as_percent_v() {
+        assert_eq!(print_value(&json!({"a": [1, "x", null], "b": {}})), "map[a:[1 x <nil>] b:map[]]");
+        assert_eq!(type_name(&json!([1])), "[]interface {}");
+    }
+}

@@ -1,0 +1,31 @@
+//! Every limit of this module, with its arithmetic. At a limit the input is refused; nothing is cut short in silence.
+
+/// JSON nesting that a CRD or a custom resource may have. A schema level costs two (`properties` and the name), and the
+/// JSON decoder in front stops at 128, so this is reached only by values that were composed later, such as patches.
+pub const DEPTH_MAX: usize = 256;
+
+/// Bytes of one compiled `pattern`: as many as a few thousand counted repetitions of an ASCII class need. A larger one
+/// is refused when the CRD is written ("expression too large"), never later.
+pub const PATTERN_BYTES_MAX: usize = 4 << 20;
+
+/// Bytes of the lazily built automaton that one pattern may keep per thread.
+pub const PATTERN_CACHE_BYTES_MAX: usize = 256 << 10;
+
+/// Nesting of groups in a pattern.
+pub const PATTERN_DEPTH_MAX: usize = 250;
+
+/// Largest count in a repetition such as `a{1000}`; Go's limit.
+pub const REPEAT_MAX: u32 = 1000;
+
+/// Selectable fields of one version.
+pub const SELECTABLE_FIELDS_MAX: usize = 8;
+
+/// Bytes of a version's deprecation warning.
+pub const DEPRECATION_WARNING_BYTES_MAX: usize = 256;
+
+/// Bytes of all annotations of one object together.
+pub const ANNOTATIONS_BYTES_MAX: usize = 256 << 10;
+
+/// Characters of a field manager's name and bytes of a subresource's, in `managedFields`.
+pub const FIELD_MANAGER_CHARS_MAX: usize = 128;
+pub const SUBRESOURCE_BYTES_MAX: usize = 256;

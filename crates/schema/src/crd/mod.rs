@@ -1,0 +1,31 @@
+//! CustomResourceDefinitions as pure data.
+//!
+//! In: a CRD, or a custom resource, as JSON values. Out: whether it is right (every violation, in the words of
+//! kube-apiserver), what it becomes (pruned, defaulted, normalized), and what is served of it (columns, conditions,
+//! OpenAPI). Nothing here stores, waits or knows HTTP.
+
+pub mod conditions;
+mod default;
+mod defaults;
+mod definition;
+mod embedded;
+pub mod field;
+#[allow(dead_code, reason = "the validation of CRD objects, which comes next, calls the rest")]
+mod format;
+mod go;
+mod jsonpath;
+pub mod limits;
+mod list_type;
+pub mod meta_rules;
+mod names;
+pub mod object_meta;
+mod pattern;
+mod props;
+mod prune;
+mod schema;
+mod structural;
+mod validate;
+
+pub use definition::{Column, Definition, Scale, Version};
+pub use jsonpath::{JsonPath, JsonPathError};
+pub use schema::Schema;
