@@ -2,3 +2,4 @@
 
 pub mod builtin;
 pub mod crd;
+pub mod strategic;

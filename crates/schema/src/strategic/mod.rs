@@ -1,0 +1,51 @@
+//! Strategic merge patch of built-in kinds, as apimachinery's `strategicpatch` applies it.
+//!
+//! In: an object as it is written on the wire (structs that Go always writes are present, see
+//! [`crate::builtin::codec`]) and a patch. Out: the merged object, which is not yet checked or canonical.
+//! Never: patches computed from two objects, kinds that are not built in.
+//!
+//! Go visits a patch's keys in random order; here the order is that of the bytes, so that
+//! `$deleteFromPrimitiveList/x` always comes before `x`.
+
+mod error;
+mod lists;
+mod lookup;
+mod maps;
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+pub use error::{PatchError, PatchFault};
+
+use crate::builtin::TypeId;
+
+/// Levels of nesting that are merged; the JSON parser in front of us allows 128.
+pub const DEPTH_MAX: usize = 160;
+
+/// Merges a patch into an object of a built-in kind.
+///
+/// - `original`: a JSON object; `null` counts as an empty one.
+/// - `patch`: a JSON object with Kubernetes' directives; `null` changes nothing.
+///
+/// Cost: a walk over the patch; lists are matched by hashed merge keys.
+///
+/// # Errors
+/// [`PatchError`] in upstream's words; [`PatchError::fault`] says whose mistake it is.
+pub fn merge(ty: TypeId, original: Value, patch: Value) -> Result<Value, PatchError> {
+    let original = object(original)?;
+    let patch = object(patch)?;
+    let schema = lookup::Schema { ty, pointer: false };
+    maps::merge(original, patch, schema, 0).map(Value::Object)
+}
+
+fn object(value: Value) -> Result<serde_json::Map<String, Value>, PatchError> {
+    match value {
+        Value::Object(map) => Ok(map),
+        Value::Null => Ok(serde_json::Map::new()),
+        Value::Bool(_) => Err(PatchError::NotAnObject { value: "bool" }),
+        Value::Number(_) => Err(PatchError::NotAnObject { value: "number" }),
+        Value::String(_) => Err(PatchError::NotAnObject { value: "string" }),
+        Value::Array(_) => Err(PatchError::NotAnObject { value: "array" }),
+    }
+}
