@@ -62,7 +62,7 @@ impl Batch {
 
     /// Commits or refuses `txn`; `now_ms` is when a time to live begins.
     pub(crate) fn decide(&mut self, txn: Waiting, index: &Index, now_ms: u64) {
-        let Waiting { key, expect, put, reply, room: _ } = txn;
+        let Waiting { key, expect, put, reply, _room } = txn;
         let pending = self.newest.get(&key).map(|at| &self.changes[*at]);
         let current = match pending {
             Some((revision, change)) => change.put.is_some().then_some(*revision),

@@ -133,13 +133,13 @@ impl Engine {
         if bytes > VALUE_BYTES_MAX {
             return Err(TxnError::TooLarge { bytes, bytes_max: VALUE_BYTES_MAX });
         }
-        let room = self.shared.queue.room(bytes).await?;
+        let _room = self.shared.queue.room(bytes).await?;
         let put = match op {
             Op::Put { value, ttl } => Some(WaitingPut { stored: Stored::new(value.clone()), value, ttl }),
             Op::Delete => None,
         };
         let (reply, outcome) = oneshot::channel();
-        let waiting = Waiting { key, expect, put, reply, room };
+        let waiting = Waiting { key, expect, put, reply, _room };
         self.shared.queue.push_txn(waiting).map_err(|_| TxnError::Closed)?;
         match outcome.await {
             Ok(outcome) => outcome,

@@ -95,11 +95,6 @@ impl Index {
         self.keys.get(key).map(|history| history.newest)
     }
 
-    /// The version of `key` that held at `revision`.
-    pub(crate) fn at(&self, key: &str, revision: u64) -> Option<Version> {
-        self.keys.get(key)?.at(revision)
-    }
-
     /// Every kept version of `key`, oldest first.
     pub(crate) fn versions(&self, key: &str) -> impl Iterator<Item = Version> {
         self.keys.get(key).into_iter().flat_map(History::versions)

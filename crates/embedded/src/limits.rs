@@ -72,6 +72,14 @@ pub const PAGE_CACHE_BYTES: usize = 8 << 20;
 /// of a slice each. Below it puts are refused, and taken again when there is space.
 pub const FREE_BYTES_MIN: u64 = 16 << 20;
 
+/// A store of at most this much data is shrunk when it is opened and its file is more than twice as large and
+/// [`SHRINK_SLACK_BYTES`] more. Measured: 0.5 s for 8 MB live in a file of 134 MB, 1.3 s for 64 MB in 538 MB. A larger
+/// one keeps its size, and uses what is free in it again.
+pub const SHRINK_LIVE_BYTES_MAX: u64 = 64 << 20;
+
+/// What a file may be larger than its data without being shrunk: a little churn costs no start.
+pub const SHRINK_SLACK_BYTES: u64 = 32 << 20;
+
 /// The writer looks at the clock at least this often while something is due later, so that a clock that was set
 /// forward is noticed.
 pub const TICK_MS_MAX: u64 = 10_000;

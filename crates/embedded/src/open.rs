@@ -21,6 +21,7 @@ use crate::expiry::Expiry;
 use crate::feeds::Feeds;
 use crate::guard::Guard;
 use crate::index::{Index, Version};
+use crate::limits::{SHRINK_LIVE_BYTES_MAX, SHRINK_SLACK_BYTES};
 use crate::row;
 use crate::shared::Shared;
 use crate::store::{FORMAT, Meta, Progress, Rows, Store};
@@ -93,7 +94,7 @@ pub(crate) fn open_disk(disk: Disk, options: &Options) -> Result<Opened, OpenErr
     let guard = Guard::new(store).map_err(|cause| io_error(Path::new(&name), cause))?;
     let file = name.as_str();
     refuse_what_is_no_store(&guard, file)?;
-    let store = open_store(guard.clone(), file)?;
+    let mut store = open_store(guard.clone(), file)?;
     let failed = |error| store_error(file, error);
     let meta = match store.meta().map_err(failed)? {
         Some(meta) => meta,
@@ -103,9 +104,17 @@ pub(crate) fn open_disk(disk: Disk, options: &Options) -> Result<Opened, OpenErr
         return Err(OpenError::Newer { file: name, found: meta.format, supported: FORMAT });
     }
     let witness = witness.map(|disk| Witness::new(disk, meta.store_id));
-    let rows = store.rows().map_err(failed)?;
+    let mut rows = store.rows().map_err(failed)?;
     let scan = scan(&rows, meta.progress).map_err(failed)?;
     check_witness(witness.as_ref(), file, scan.revision)?;
+    if scan.bytes <= SHRINK_LIVE_BYTES_MAX && guard.bytes() > 2 * scan.bytes + SHRINK_SLACK_BYTES {
+        drop(rows);
+        store.shrink().map_err(failed)?;
+        rows = store.rows().map_err(failed)?;
+    }
+    if let Some(cause) = guard.failure() {
+        return Err(OpenError::Failed { file: name, cause });
+    }
     let now_ms = options.clock.unix_ms();
     let marks = store.marks().map_err(failed)?;
     let progress = Progress { revision: scan.revision, ..meta.progress };

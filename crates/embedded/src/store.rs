@@ -162,8 +162,10 @@ impl Store {
     }
 
     /// Moves pages to the front of the file and gives back what is behind them.
-    pub(crate) fn shrink(&mut self) -> Result<(), redb::CompactionError> {
-        self.db.compact().map(|_| ())
+    #[allow(dead_code, reason = "its caller comes with the rest of compaction")]
+    pub(crate) fn shrink(&mut self) -> Result<(), StoreError> {
+        self.db.compact()?;
+        Ok(())
     }
 }
 

@@ -279,3 +279,48 @@ async fn a_value_above_the_limit_is_refused() {
     let long = "/".repeat(forebay_embedded::limits::KEY_BYTES_MAX + 1);
     assert!(matches!(store.commit(put(&long, Expect::Absent, "x")).await, Err(TxnError::Failed { .. })));
 }
+
+#[tokio::test]
+async fn compaction_leaves_only_what_is_live_and_a_start_gives_the_space_back() {
+    let scratch = Scratch::new("churn");
+    let (clock, hand) = Clock::manual(1_000_000);
+    let store = Engine::open(&scratch.path().join("churned"), options(&clock)).expect("opens");
+    let fresh = Engine::open(&scratch.path().join("fresh"), options(&clock)).expect("opens");
+    let random = forebay_rt::Random::seeded(1);
+    // Hexadecimal digits of random numbers: about half of it compresses.
+    let value = || (0..600).map(|_| format!("{:016x}", random.next_u64())).collect::<String>();
+    let mut held = [Expect::Absent; 20];
+    let mut last = Vec::new();
+    for _ in 0..400 {
+        let round: Vec<_> = (0..held.len()).map(|n| (format!("/registry/{n}"), value())).collect();
+        let txns = round.iter().zip(held).map(|((name, value), expect)| {
+            let (store, txn) = (store.clone(), put(name, expect, value));
+            tokio::spawn(async move { store.commit(txn).await.expect("works") })
+        });
+        for (n, task) in txns.collect::<Vec<_>>().into_iter().enumerate() {
+            let Outcome::Committed(revision) = task.await.expect("no panic") else {
+                panic!("one writer a key")
+            };
+            held[n] = Expect::At(revision);
+        }
+        last = round;
+    }
+    for (name, value) in &last {
+        fresh.commit(put(name, Expect::Absent, value)).await.expect("works");
+    }
+    hand.advance_ms(common::MARK_EVERY_MS);
+    store.settle().await;
+    let before = store.size();
+    hand.advance_ms(common::HISTORY_MS);
+    store.settle().await;
+    assert_eq!(store.size().live_bytes, fresh.size().live_bytes, "no garbage is left");
+    assert!(before.live_bytes > 300 * store.size().live_bytes, "{before:?}");
+    store.close();
+    let store = Engine::open(&scratch.path().join("churned"), options(&clock)).expect("opens again");
+    let size = store.size();
+    assert!(size.file_bytes < 2 * size.live_bytes + forebay_embedded::limits::SHRINK_SLACK_BYTES, "{size:?}");
+    for (name, value) in &last {
+        let found = store.get(&key(name)).await.expect("open").expect("there");
+        assert_eq!(found.value, value.as_bytes());
+    }
+}
