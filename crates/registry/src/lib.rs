@@ -1,1 +1,34 @@
-//! The verbs: read and watch plans, guarded update, patch, admission, discovery.
+//! The verbs of the API on every resource that is served.
+//!
+//! In: a target, options, a body. Out: an answer, a LIST or WATCH body, or a `Status`. Never: names an HTTP code, an
+//! engine or a file.
+
+mod admission;
+mod bootstrap;
+mod builtins;
+pub mod catalog;
+mod convert;
+mod crd;
+mod create;
+mod custom;
+mod delete;
+mod errors;
+mod incoming;
+mod kinds;
+mod list;
+mod patch;
+mod plan;
+mod present;
+mod read;
+mod registry;
+pub mod request;
+mod store;
+mod strategy;
+mod subresources;
+mod update;
+mod watch;
+
+pub use list::ListBody;
+pub use present::{As, IncludeObject, Presenter};
+pub use registry::{Config, Registry};
+pub use watch::{Flow, WatchBody};

@@ -2,4 +2,5 @@
 
 pub mod builtin;
 pub mod crd;
+pub mod openapi;
 pub mod strategic;

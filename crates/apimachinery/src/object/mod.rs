@@ -130,7 +130,11 @@ impl Object {
     /// `metadata.namespace`; empty for cluster scope.
     pub fn namespace(&self) -> &str {
         let end = (self.name_at as usize).saturating_sub(1).max(self.namespace_at as usize);
-        if self.namespace_at == self.name_at { "" } else { &self.key.as_str()[self.namespace_at as usize..end] }
+        if self.namespace_at == self.name_at {
+            ""
+        } else {
+            &self.key.as_str()[self.namespace_at as usize..end]
+        }
     }
 
     /// The value of a label.
@@ -187,7 +191,11 @@ impl Object {
 
     /// Bytes that the object holds, its header counted in.
     pub fn cost_bytes(&self) -> usize {
-        self.body.len() + self.key.as_str().len() + size_of::<Object>() + self.labels.len() * 32 + self.fields.len() * 16
+        self.body.len()
+            + self.key.as_str().len()
+            + size_of::<Object>()
+            + self.labels.len() * 32
+            + self.fields.len() * 16
     }
 }
 
@@ -253,12 +261,18 @@ mod tests {
         assert_eq!(foo.stored_version(), "v1");
         let mut out = Vec::new();
         foo.write_body(None, None, &mut out);
-        assert!(String::from_utf8(out).expect("text").ends_with(r#""metadata":{"name":"web","resourceVersion":"42","uid":"u"}}"#));
+        assert!(
+            String::from_utf8(out)
+                .expect("text")
+                .ends_with(r#""metadata":{"name":"web","resourceVersion":"42","uid":"u"}}"#)
+        );
     }
 
     #[test]
     fn garbage_is_an_error() {
-        for value in ["", "{", "[]", r#"{"kind":"Pod"}"#, r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name""#] {
+        for value in
+            ["", "{", "[]", r#"{"kind":"Pod"}"#, r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name""#]
+        {
             assert!(decode(&layout(Form::Typed, &[]), value).is_err(), "{value}");
         }
         let twice = POD.replace(r#""uid":"u""#, r#""uid":"u","resourceVersion":"1""#);

@@ -210,7 +210,9 @@ impl<'a> Text<'a> {
         if memchr::memchr(b'\\', inner).is_none() {
             return std::str::from_utf8(inner).map(Cow::Borrowed).or_else(|_| self.fail("not UTF-8"));
         }
-        serde_json::from_slice(&self.bytes[from..self.at]).map(Cow::Owned).or_else(|_| self.fail("a bad escape"))
+        serde_json::from_slice(&self.bytes[from..self.at])
+            .map(Cow::Owned)
+            .or_else(|_| self.fail("a bad escape"))
     }
 
     /// A string, number or boolean as text; `None` for null, objects and arrays.

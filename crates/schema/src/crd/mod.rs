@@ -1,8 +1,9 @@
-//! CustomResourceDefinitions as pure data.
+//! CustomResourceDefinitions as pure data: schemas, conditions, definitions for serving.
 //!
-//! In: a CRD, or a custom resource, as JSON values. Out: whether it is right (every violation, in the words of
-//! kube-apiserver), what it becomes (pruned, defaulted, normalized), and what is served of it (columns, conditions,
-//! OpenAPI). Nothing here stores, waits or knows HTTP.
+//! In: CRDs and custom resources as JSON values. Out: violations, pruned and defaulted values, what is served. Never:
+//! stores or serves anything.
+
+#![allow(dead_code, reason = "the validation of CRD objects, which comes next, calls the rest")]
 
 pub mod conditions;
 mod default;
@@ -10,7 +11,6 @@ mod defaults;
 mod definition;
 mod embedded;
 pub mod field;
-#[allow(dead_code, reason = "the validation of CRD objects, which comes next, calls the rest")]
 mod format;
 mod go;
 mod jsonpath;

@@ -1,0 +1,98 @@
+//! Runs a scenario of the Go module `go/` beside this crate: client-go as controllers use it.
+//!
+//! In: the name of a Go test and a server. Out: its output, and its failure as ours; on a line `@kill` or `@start` of it the
+//! server is ended by SIGKILL or started again, and a line on its standard input says when that is done.
+//! Never: built twice at once; a scenario that was not there and so passed.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use crate::{Server, needs};
+
+/// Longest run of one scenario; Go ends it then and shows where it stands.
+const RUN_MAX: &str = "100s";
+
+/// The scenarios, built.
+pub struct Scenario {
+    binary: &'static Path,
+}
+
+impl Scenario {
+    /// Builds the Go module; `None` after a skip was announced, for want of Go.
+    ///
+    /// # Panics
+    /// When it does not build.
+    pub fn built() -> Option<Scenario> {
+        static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+        needs::go().then(|| match BUILT.get_or_init(build) {
+            Ok(binary) => Scenario { binary },
+            Err(why) => panic!("{why}"),
+        })
+    }
+
+    /// Runs the Go test `name` against `server`.
+    ///
+    /// # Panics
+    /// When it fails.
+    pub fn run(&self, name: &str, server: &mut Server) {
+        let mut child = self.start(name, server);
+        let done = converse(&mut child, server);
+        // Its input ends here, should it still wait for an answer.
+        drop(child.stdin.take());
+        if done.is_err() {
+            let _ = child.kill();
+        }
+        let status = child.wait().unwrap_or_else(|e| panic!("{name}: {e}"));
+        let output = done.unwrap_or_else(|why| panic!("{name}: {why}\n{}", server.log_end()));
+        let passed = status.success() && output.contains(&format!("--- PASS: {name}"));
+        assert!(passed, "{name}: {status}\n{output}{}", server.log_end());
+    }
+
+    fn start(&self, name: &str, server: &Server) -> Child {
+        Command::new(self.binary)
+            .args(["-test.v", "-test.count=1", "-test.timeout", RUN_MAX, "-test.run"])
+            .arg(format!("^{name}$"))
+            .current_dir(server.dir())
+            .env("KUBECONFIG", server.kubeconfig())
+            .env("FOREBAY_TEST_SERVER", format!("{:?}", server.kind()))
+            .env("KUBE_WATCHLIST_INCONSISTENCY_DETECTOR", "true")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+}
+
+/// Reads to the end of the child's output, and does what it asks for.
+fn converse(child: &mut Child, server: &mut Server) -> Result<String, String> {
+    let (Some(stdout), Some(stdin)) = (child.stdout.take(), child.stdin.as_mut()) else {
+        return Err("it has no pipes".into());
+    };
+    let mut output = String::new();
+    for line in BufReader::new(stdout).lines() {
+        let line = line.map_err(|e| e.to_string())?;
+        match line.as_str() {
+            "@kill" => server.kill()?,
+            "@start" => server.start_again()?,
+            _ => {
+                output += &line;
+                output.push('\n');
+                continue;
+            }
+        }
+        stdin.write_all(b"done\n").map_err(|e| format!("it does not listen: {e}"))?;
+    }
+    Ok(output)
+}
+
+fn build() -> Result<PathBuf, String> {
+    let binary = needs::cache_dir()?.join("clientgo.test");
+    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("go");
+    let mut command = Command::new("go");
+    command.args(["test", "-c", "-mod=readonly", "-trimpath", "-o"]).arg(&binary).arg(".");
+    needs::output(command.current_dir(module).env("GOFLAGS", "-buildvcs=false").env("CGO_ENABLED", "0"))?;
+    Ok(binary)
+}

@@ -1,0 +1,89 @@
+//! Starts the rival: kube-apiserver on etcd.
+//!
+//! In: a directory and the programs that `cargo xtask peers` built. Out: their processes, kube-apiserver last.
+//! Never: synced to disk; these tests kill processes, not machines.
+//!
+//! The admission plugin ServiceAccount is off: without kube-controller-manager no namespace has a default account, and
+//! no pod could be made.
+
+use std::net::TcpListener;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::needs;
+use crate::pki;
+use crate::process::Process;
+use crate::wait::until;
+use crate::watchdog::Watchdog;
+
+const LISTENS_MAX: Duration = Duration::from_secs(60);
+
+#[derive(Debug)]
+pub struct Rival {
+    etcd_port: u16,
+    peer_port: u16,
+    pub port: u16,
+}
+
+impl Rival {
+    /// Makes certificates and picks ports.
+    pub fn new(watchdog: &Watchdog) -> Result<Rival, String> {
+        let [etcd_port, peer_port, port] = free_ports()?;
+        pki::write(watchdog.dir(), port)?;
+        Ok(Rival { etcd_port, peer_port, port })
+    }
+
+    /// Starts both on the state they left, if they ran before.
+    pub fn start(&self, watchdog: &mut Watchdog) -> Result<Vec<Process>, String> {
+        let peers = needs::peers()?;
+        let mut etcd = Process::start("etcd", Command::new(&peers.etcd).args(self.etcd_args()), watchdog)?;
+        until("etcd listens", LISTENS_MAX, || {
+            etcd.alive()?;
+            std::net::TcpStream::connect(("127.0.0.1", self.etcd_port)).map_err(|e| e.to_string())
+        })?;
+        let command = &mut Command::new(&peers.apiserver);
+        let apiserver = Process::start("kube-apiserver", command.args(self.apiserver_args()), watchdog)?;
+        Ok(vec![etcd, apiserver])
+    }
+
+    fn etcd_args(&self) -> Vec<String> {
+        let (client, peer) = (self.etcd_port, self.peer_port);
+        vec![
+            "--data-dir=etcd".to_owned(),
+            "--unsafe-no-fsync".to_owned(),
+            format!("--listen-client-urls=http://127.0.0.1:{client}"),
+            format!("--advertise-client-urls=http://127.0.0.1:{client}"),
+            format!("--listen-peer-urls=http://127.0.0.1:{peer}"),
+            format!("--initial-advertise-peer-urls=http://127.0.0.1:{peer}"),
+            format!("--initial-cluster=default=http://127.0.0.1:{peer}"),
+        ]
+    }
+
+    fn apiserver_args(&self) -> Vec<String> {
+        vec![
+            format!("--etcd-servers=http://127.0.0.1:{}", self.etcd_port),
+            "--bind-address=127.0.0.1".to_owned(),
+            format!("--secure-port={}", self.port),
+            "--tls-cert-file=server.crt".to_owned(),
+            "--tls-private-key-file=server.key".to_owned(),
+            "--client-ca-file=ca.crt".to_owned(),
+            "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+            "--service-account-key-file=sa.pub".to_owned(),
+            "--service-account-signing-key-file=sa.key".to_owned(),
+            "--disable-admission-plugins=ServiceAccount".to_owned(),
+        ]
+    }
+}
+
+/// Ports that nobody listens on now. Another process may still take one first; then the server says so and ends.
+fn free_ports<const N: usize>() -> Result<[u16; N], String> {
+    let shown = |e: std::io::Error| format!("no free port: {e}");
+    let mut held = Vec::new();
+    let mut ports = [0; N];
+    for port in &mut ports {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(shown)?;
+        *port = listener.local_addr().map_err(shown)?.port();
+        held.push(listener);
+    }
+    Ok(ports)
+}

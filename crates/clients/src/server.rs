@@ -1,0 +1,171 @@
+//! A running API server: ours, or the rival.
+//!
+//! In: `FOREBAY_TEST_SERVER`, which is `forebay` unless it says `kube-apiserver`. Out: a ready server and its kubeconfig.
+//! One owner; dropping it kills the processes and removes the directory, and so does our death.
+//! Never: another port or other data after a restart.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::process::Process;
+use crate::rival::Rival;
+use crate::wait::until;
+use crate::watchdog::Watchdog;
+use crate::{https, needs};
+
+const READY_MAX: Duration = Duration::from_secs(60);
+
+/// Which server it is; the few tests that go beyond kube-apiserver ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Forebay,
+    KubeApiserver,
+}
+
+#[derive(Debug)]
+pub struct Server {
+    watchdog: Watchdog,
+    kubeconfig: PathBuf,
+    port: u16,
+    /// In the order they were started.
+    processes: Vec<Process>,
+    engine: Engine,
+}
+
+#[derive(Debug)]
+enum Engine {
+    Forebay(PathBuf),
+    Rival(Rival),
+}
+
+impl Kind {
+    /// The one that `FOREBAY_TEST_SERVER` asks for.
+    pub fn asked() -> Result<Kind, String> {
+        match std::env::var("FOREBAY_TEST_SERVER").as_deref() {
+            Err(_) | Ok("" | "forebay") => Ok(Kind::Forebay),
+            Ok("kube-apiserver") => Ok(Kind::KubeApiserver),
+            Ok(other) => Err(format!("FOREBAY_TEST_SERVER is {other:?}, not forebay or kube-apiserver")),
+        }
+    }
+}
+
+impl Server {
+    /// Starts the server that was asked for in a directory of its own, and waits for `/readyz`.
+    pub fn start() -> Result<Server, String> {
+        let watchdog = Watchdog::new()?;
+        let (engine, kubeconfig) = match Kind::asked()? {
+            Kind::Forebay => {
+                (Engine::Forebay(needs::forebay()?), watchdog.dir().join("data/admin.kubeconfig"))
+            }
+            Kind::KubeApiserver => {
+                (Engine::Rival(Rival::new(&watchdog)?), watchdog.dir().join("admin.kubeconfig"))
+            }
+        };
+        let mut server = Server { watchdog, kubeconfig, port: 0, processes: Vec::new(), engine };
+        server.launch()?;
+        Ok(server)
+    }
+
+    pub fn kind(&self) -> Kind {
+        match self.engine {
+            Engine::Forebay(_) => Kind::Forebay,
+            Engine::Rival(_) => Kind::KubeApiserver,
+        }
+    }
+
+    /// The administrator's.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// A place for a test's own files; it goes with the server.
+    pub fn dir(&self) -> &Path {
+        self.watchdog.dir()
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// What the server wrote to its standard output.
+    pub fn stdout(&self) -> String {
+        self.processes.last().map(Process::stdout).unwrap_or_default()
+    }
+
+    /// Ends it by SIGKILL. `start_again` brings it back.
+    pub fn kill(&mut self) -> Result<(), String> {
+        while let Some(mut process) = self.processes.pop() {
+            process.kill(&mut self.watchdog)?;
+        }
+        Ok(())
+    }
+
+    /// Starts it on the data and the port of before.
+    pub fn start_again(&mut self) -> Result<(), String> {
+        self.launch()
+    }
+
+    fn launch(&mut self) -> Result<(), String> {
+        self.processes = match &self.engine {
+            Engine::Forebay(binary) => vec![forebay(binary, self.port, &mut self.watchdog)?],
+            Engine::Rival(rival) => rival.start(&mut self.watchdog)?,
+        };
+        let (kubeconfig, processes) = (&self.kubeconfig, &mut self.processes);
+        self.port = until("the server is ready", READY_MAX, || {
+            processes.iter_mut().try_for_each(Process::alive)?;
+            let (port, authority) = reach(kubeconfig)?;
+            match https::get(port, &authority, "/readyz")? {
+                (200, _) => Ok(port),
+                (code, body) => Err(format!("/readyz: {code}: {body}")),
+            }
+        })
+        .map_err(|why| format!("{why}\n{}", self.log_end()))?;
+        Ok(())
+    }
+
+    /// The last lines that the processes logged.
+    pub fn log_end(&self) -> String {
+        self.processes.iter().map(Process::log_end).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Prints the end of the log if the calling test is failing.
+    pub fn show_log_on_failure(&self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.log_end());
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.show_log_on_failure();
+        // What could not be killed and reaped here is left to the watchdog.
+        let _ = self.kill();
+    }
+}
+
+/// `FOREBAY_*` variables are the server's flags, so it gets no environment of ours but where programs are.
+fn forebay(binary: &Path, port: u16, watchdog: &mut Watchdog) -> Result<Process, String> {
+    let mut command = Command::new(binary);
+    command.args(["serve", "--data-dir", "data", "--secure-port", &port.to_string()]);
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    Process::start("forebay", &mut command, watchdog)
+}
+
+/// The port and the authority that `kubeconfig` names.
+fn reach(kubeconfig: &Path) -> Result<(u16, Vec<u8>), String> {
+    let text = fs::read_to_string(kubeconfig).map_err(|e| format!("{}: {e}", kubeconfig.display()))?;
+    let value = |key: &str| {
+        let line = text.lines().find_map(|line| line.trim_start().strip_prefix(key)?.strip_prefix(": "));
+        line.map(|value| value.trim().trim_matches('"')).ok_or_else(|| format!("the kubeconfig has no {key}"))
+    };
+    let server = value("server")?;
+    let port = server.rsplit(':').next().and_then(|port| port.parse().ok());
+    let authority = STANDARD.decode(value("certificate-authority-data")?).map_err(|e| e.to_string())?;
+    Ok((port.ok_or_else(|| format!("no port in {server}"))?, authority))
+}

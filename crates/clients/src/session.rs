@@ -1,0 +1,184 @@
+//! A person at a shell: commands in, a transcript out.
+//!
+//! In: a server and lines of shell, in which `kubectl` is the peers' and uses a namespace of the test's own. Out: the
+//! lines with what they printed, made comparable; commands that keep printing are followed in the background.
+//! Never: a person's own kubeconfig, cache or home.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use crate::normal::normal;
+use crate::{Server, needs};
+
+/// Longest wait for a line that is expected.
+const LINE_MAX: Duration = Duration::from_secs(30);
+/// Lines kept of a command that is followed; beyond it waits.
+const LINES_MAX: usize = 1024;
+
+pub struct Session<'a> {
+    pub server: &'a Server,
+    /// Where the commands run and where [`Session::file`] puts files.
+    dir: PathBuf,
+    kubeconfig: PathBuf,
+    /// Directories before those of PATH.
+    programs: PathBuf,
+}
+
+impl<'a> Session<'a> {
+    /// Begins in a fresh namespace `name`; `None` after a skip was announced, for want of kubectl.
+    pub fn new(server: &'a Server, name: &str) -> Option<Session<'a>> {
+        let programs = needs::kubectl()?.parent()?.to_owned();
+        let dir = server.dir().join(format!("session-{name}"));
+        let made = fs::create_dir(&dir).and_then(|()| fs::copy(server.kubeconfig(), dir.join("kubeconfig")));
+        made.unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+        let session = Session { server, kubeconfig: dir.join("kubeconfig"), dir, programs };
+        session.run(&format!("kubectl create namespace {name}"));
+        session.run(&format!("kubectl config set-context --current --namespace={name}"));
+        Some(session)
+    }
+
+    /// Writes a file that commands may name.
+    pub fn file(&self, name: &str, text: &str) {
+        let path = self.dir.join(name);
+        fs::write(&path, text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    }
+
+    /// Runs each line, and compares the transcript.
+    pub fn check(&self, lines: &str, want: expect_test::Expect) {
+        want.assert_eq(&self.transcript(lines));
+    }
+
+    /// Runs each line: `$ line`, what it printed, its standard error behind `! `, and its exit code unless 0.
+    pub fn transcript(&self, lines: &str) -> String {
+        lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| self.one(line)).collect()
+    }
+
+    /// Runs one line that has to succeed, and returns its standard output as it is.
+    pub fn run(&self, line: &str) -> String {
+        needs::output(&mut self.shell(line)).unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    /// Starts one line, and follows what it prints.
+    pub fn follow(&self, line: &str) -> Follower<'_> {
+        // `exec`, so that what is killed at the end is the command itself.
+        let mut command = self.shell(&format!("exec {line}"));
+        let stderr = self.dir.join("follow.err");
+        let errors = fs::File::options().create(true).append(true).open(&stderr);
+        command.stdout(Stdio::piped()).stderr(errors.unwrap_or_else(|e| panic!("{}: {e}", stderr.display())));
+        let mut child = command.spawn().unwrap_or_else(|e| panic!("{line}: {e}"));
+        let stdout = child.stdout.take().unwrap_or_else(|| panic!("{line}: no standard output"));
+        let (sender, lines) = sync_channel(LINES_MAX);
+        let reader = std::thread::Builder::new().name("follower".into()).spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        reader.unwrap_or_else(|e| panic!("{line}: {e}"));
+        Follower { session: self, line: line.to_owned(), child, lines, stderr }
+    }
+
+    fn one(&self, line: &str) -> String {
+        let done = self.shell(line).output().unwrap_or_else(|e| panic!("{line}: {e}"));
+        let mut text = format!("$ {line}\n");
+        let add = |text: &mut String, bytes: &[u8], mark: &str| {
+            for line in self.normal(&String::from_utf8_lossy(bytes)).lines() {
+                *text += format!("{mark}{line}").trim_end();
+                *text += "\n";
+            }
+        };
+        add(&mut text, &done.stdout, "");
+        add(&mut text, &done.stderr, "! ");
+        match done.status.code() {
+            Some(0) => {}
+            Some(code) => text += &format!("exit {code}\n"),
+            None => text += &format!("{}\n", done.status),
+        }
+        text
+    }
+
+    fn normal(&self, text: &str) -> String {
+        normal(text, self.server.port(), &self.dir.to_string_lossy())
+    }
+
+    fn shell(&self, line: &str) -> Command {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let dirs = std::iter::once(self.programs.clone()).chain(std::env::split_paths(&path));
+        let path = std::env::join_paths(dirs).unwrap_or_else(|e| panic!("PATH: {e}"));
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", line])
+            .current_dir(&self.dir)
+            .env_clear()
+            .env("PATH", path)
+            .env("HOME", &self.dir)
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("LC_ALL", "C")
+            .env("TZ", "UTC")
+            .stdin(Stdio::null());
+        command
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.server.show_log_on_failure();
+    }
+}
+
+/// A command in the background and the lines it has printed so far; killed when dropped.
+pub struct Follower<'a> {
+    session: &'a Session<'a>,
+    line: String,
+    child: Child,
+    lines: Receiver<String>,
+    stderr: PathBuf,
+}
+
+impl Follower<'_> {
+    /// Returns the next `count` lines, made comparable.
+    ///
+    /// # Panics
+    /// When they do not come in time, or the command ends before.
+    pub fn lines(&mut self, count: usize) -> String {
+        self.take(|taken, _| taken == count)
+    }
+
+    /// Returns the lines up to and with the first that contains `text`, made comparable.
+    ///
+    /// # Panics
+    /// When it does not come in time, or the command ends before.
+    pub fn until(&mut self, text: &str) -> String {
+        self.take(|_, last| last.contains(text))
+    }
+
+    fn take(&mut self, is_enough: impl Fn(usize, &str) -> bool) -> String {
+        let deadline = Instant::now() + LINE_MAX;
+        let mut seen: Vec<String> = Vec::new();
+        while !is_enough(seen.len(), seen.last().map_or("", String::as_str)) {
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => seen.push(line),
+                Err(why) => panic!("{}", self.missing(&seen, why)),
+            }
+        }
+        self.session.normal(&(seen.join("\n") + "\n"))
+    }
+
+    fn missing(&self, seen: &[String], why: RecvTimeoutError) -> String {
+        let errors = fs::read_to_string(&self.stderr).unwrap_or_default();
+        format!("{}: {why}\nit printed:\n{}\nstandard error:\n{errors}", self.line, seen.join("\n"))
+    }
+}
+
+impl Drop for Follower<'_> {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

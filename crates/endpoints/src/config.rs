@@ -1,0 +1,109 @@
+//! What a server is told, checked by its caller.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use rustls::SupportedProtocolVersion;
+use rustls::crypto::CryptoProvider;
+
+/// Everything the edge is told.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Port 0 takes a free one.
+    pub listen: SocketAddr,
+    pub tls: Tls,
+    pub tokens: Vec<TokenUser>,
+    pub anonymous: Anonymous,
+    pub authorization: Authorization,
+    /// Longest time for a request that is not a watch.
+    pub request_timeout: Duration,
+    /// Reads in flight; `None` is no limit.
+    pub max_requests_inflight: Option<usize>,
+    /// Writes in flight; `None` is no limit.
+    pub max_mutating_requests_inflight: Option<usize>,
+    /// Requests in flight on one HTTP/2 connection; `None` is our own choice.
+    pub http2_max_streams: Option<u32>,
+    /// How long to go on serving, not ready, before shutdown begins.
+    pub shutdown_delay: Duration,
+    /// Where clients reach this server, `host:port`, as discovery tells them.
+    pub external_address: Option<String>,
+    pub version: Version,
+}
+
+/// What is shown to clients, and whom they are believed by.
+#[derive(Clone)]
+pub struct Tls {
+    /// PEM: the certificate, then its chain.
+    pub cert_chain: String,
+    /// PEM.
+    pub key: String,
+    /// PEM; without it no client certificate is asked for.
+    pub client_ca: Option<String>,
+    pub provider: CryptoProvider,
+    pub versions: &'static [&'static SupportedProtocolVersion],
+    pub http2: Http2,
+}
+
+/// Without the key.
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").field("versions", &self.versions).field("http2", &self.http2).finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Http2 {
+    Enabled,
+    Disabled,
+}
+
+/// A bearer token and whom it stands for.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TokenUser {
+    pub token: String,
+    pub user: String,
+    pub uid: String,
+    pub groups: Vec<String>,
+}
+
+/// Without the token.
+impl fmt::Debug for TokenUser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenUser").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+/// What is answered without credentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anonymous {
+    /// `/healthz`, `/livez`, `/readyz` and what is below them, `/version`; 401 elsewhere.
+    HealthAndVersion,
+    /// 401 everywhere.
+    Nothing,
+}
+
+/// Who may do what. `system:masters` may do everything, as in kube-apiserver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Authorization {
+    /// Whoever is authenticated may do everything.
+    AlwaysAllow,
+    /// Nobody else may do anything.
+    AlwaysDeny,
+    /// Until RBAC is enforced, the same.
+    SystemMastersOnly,
+}
+
+/// What `/version` says.
+#[derive(Clone, Debug)]
+pub struct Version {
+    /// The Kubernetes release whose API is served: `v1.36.3`.
+    pub kubernetes: String,
+    /// This program's own: `0.1.0`.
+    pub forebay: String,
+    pub git_commit: String,
+    /// RFC 3339.
+    pub build_date: String,
+    /// `linux/amd64`.
+    pub platform: String,
+}

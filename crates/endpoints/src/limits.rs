@@ -1,0 +1,84 @@
+//! What the edge may hold and how long it waits, and what happens there.
+
+use std::time::Duration;
+
+/// Connections at once. At the limit new ones wait in the kernel's backlog until one leaves. A connection that does
+/// nothing costs about 20 KiB, most of it TLS: 16,384 of them are 320 MiB.
+pub const CONNECTIONS_MAX: usize = 16_384;
+
+/// Connections that the kernel keeps for us until they are accepted.
+pub const BACKLOG: u32 = 1_024;
+
+/// A client that has not finished its TLS handshake by then is cut off.
+pub const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
+
+/// A client that has not sent a whole request head by then, or that says nothing on a kept HTTP/1.1 connection, is
+/// cut off (reference §3.2).
+pub const HEADER_WAIT: Duration = Duration::from_secs(32);
+
+/// Pause after an error of accept (no file descriptors left, say), doubled from the first to the second.
+pub const ACCEPT_PAUSE: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
+
+/// Bytes of a request's head: long label selectors stand in the URL. More is answered 431.
+pub const HEAD_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes that an HTTP/1.1 connection buffers towards a slow reader before its body is no longer asked for more.
+pub const WRITE_BUFFER_BYTES: usize = 64 << 10;
+
+/// Requests in flight on one HTTP/2 connection, unless the configuration says otherwise. kube-apiserver has 100, above
+/// which client-go opens another connection for more watches.
+pub const STREAMS_MAX: u32 = 250;
+
+/// Bytes of a response that wait in one HTTP/2 stream for a slow reader.
+pub const STREAM_SEND_BYTES: usize = 32 << 10;
+
+/// Bytes of a request body that a client may send ahead on one stream, and on one connection.
+pub const STREAM_WINDOW_BYTES: u32 = 256 << 10;
+pub const CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
+
+/// An HTTP/2 client that says nothing is asked whether it is there, and cut off if it does not answer: found out in 45 s.
+pub const PING_PERIOD: Duration = Duration::from_secs(30);
+pub const PING_WAIT: Duration = Duration::from_secs(15);
+
+/// Bytes of a request body (reference §3.2). More is answered 413.
+pub const BODY_BYTES_MAX: usize = 3 << 20;
+
+/// Bytes of all request bodies that are being read or worked on. At the limit a request is answered 429.
+pub const BODIES_BYTES_MAX: usize = 128 << 20;
+
+/// Nodes that one YAML body may expand to through its aliases, and how deep it may nest. More is answered 400.
+pub const YAML_NODES_MAX: usize = 200_000;
+pub const YAML_DEPTH_MAX: usize = 128;
+
+/// A LIST is sent in pieces of this size: enough that TLS records and HTTP/2 frames are full.
+pub const CHUNK_BYTES: usize = 16 << 10;
+
+/// Answers below this are not worth compressing (KEP-2338).
+pub const GZIP_BYTES_MIN: usize = 128 << 10;
+
+/// A reader of an answer that takes nothing for so long loses it: its snapshot is let go and the stream is reset.
+pub const STALL_WAIT: Duration = Duration::from_secs(60);
+
+/// How often stalled readers are looked for.
+pub const STALL_PERIOD: Duration = Duration::from_secs(5);
+
+/// Runes of all warnings of an answer together, and of each one once the total is reached (kube-apiserver's limits).
+pub const WARNING_RUNES_MAX: usize = 4 * 1024;
+pub const WARNING_RUNES_CUT: usize = 256;
+
+/// Label values of metrics that come from requests, per family: more are counted under `other`.
+pub const METRIC_SERIES_MAX: usize = 4_096;
+
+/// On shutdown: how long requests in flight may take to finish, and watches are ended over.
+pub const DRAIN_WAIT: Duration = Duration::from_secs(10);
+
+/// On shutdown watches end at this many a second, or faster if there are so many that they would not all be gone in
+/// time (reference §3.2).
+pub const WATCH_ENDS_PER_SECOND: u64 = 200;
+
+/// A verdict on a client certificate is good for so long on its connection; then it is checked again, as certificates
+/// expire.
+pub const CERTIFICATE_VERDICT: Duration = Duration::from_secs(10);
+
+const _: () = assert!(BODIES_BYTES_MAX >= 16 * BODY_BYTES_MAX);
+const _: () = assert!(GZIP_BYTES_MIN >= CHUNK_BYTES);

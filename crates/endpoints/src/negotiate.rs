@@ -1,0 +1,219 @@
+//! The form of an answer: encoding, transformation, indentation.
+//!
+//! In: the `Accept` header, `pretty` in the query, the user agent. Out: [`Form`], or a 406. Two layers, as in
+//! kube-apiserver: the path takes or refuses the media types as they stand, then what the clauses ask for is looked at.
+
+use forebay_apimachinery::Status;
+use forebay_apimachinery::accept::{
+    AsKind, Choice, Media, negotiate, negotiate_stream, not_acceptable, not_acceptable_stream, parse_accept,
+};
+use forebay_apimachinery::options::Query;
+use forebay_apimachinery::{GroupResource, Reason};
+use forebay_registry::catalog::{Served, Source};
+use http::{HeaderMap, header};
+
+use crate::status::{Failure, OFFERED};
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    pub media: Media,
+    pub as_kind: AsKind,
+    pub pretty: bool,
+}
+
+/// What is answered: decides on the transformations that make sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    Object,
+    List,
+}
+
+/// The header, if there is one that says something.
+pub fn accept(headers: &HeaderMap) -> Option<&str> {
+    headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).filter(|value| !value.is_empty())
+}
+
+/// Whether people are looking: `?pretty=true`, or a tool that people look with.
+pub fn is_pretty(headers: &HeaderMap, query: &Query) -> bool {
+    match query.first("pretty").filter(|value| !value.is_empty()) {
+        Some(value) => matches!(value, "1" | "t" | "T" | "true" | "TRUE" | "True"),
+        None => {
+            let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or("");
+            ["curl", "Wget", "Mozilla/5.0"].iter().any(|tool| agent.starts_with(tool))
+        }
+    }
+}
+
+/// The form of an object or a list of `served`.
+///
+/// # Errors
+/// 406.
+pub fn object(headers: &HeaderMap, query: &Query, served: &Served, answered: Answered) -> Result<Form, Failure> {
+    let accept = accept(headers);
+    let types: &[&str] = match answered {
+        Answered::Object => &["application/json", "application/yaml"],
+        Answered::List => &["application/json", "application/yaml", "application/json;stream=watch"],
+    };
+    path_takes(accept, served, types)?;
+    let choice = negotiate(accept, &OFFERED).ok_or_else(|| not_acceptable(&OFFERED))?;
+    let wanted = match (choice.as_kind, answered) {
+        (AsKind::PartialObjectMetadata, Answered::List) => Some(("PartialObjectMetadata", "a list")),
+        (AsKind::PartialObjectMetadataList, Answered::Object) => Some(("PartialObjectMetadataList", "not a list")),
+        _ => None,
+    };
+    if let Some((asked, but)) = wanted {
+        let what = go_type(served, answered);
+        let message = format!("you requested {asked}, but the requested object is {but} ({what})");
+        return Err(Status::new(Reason::NotAcceptable, message).into());
+    }
+    Ok(form(choice, headers, query))
+}
+
+/// The form of a watch's events.
+///
+/// # Errors
+/// 406.
+pub fn stream(headers: &HeaderMap, query: &Query, served: &Served) -> Result<Form, Failure> {
+    let accept = accept(headers);
+    path_takes(accept, served, &["application/json", "application/yaml", "application/json;stream=watch"])?;
+    negotiate(accept, &OFFERED).ok_or_else(|| not_acceptable(&OFFERED))?;
+    let choice = negotiate_stream(accept, &OFFERED).ok_or_else(|| not_acceptable_stream(&OFFERED))?;
+    // Events are lines: they are never indented.
+    Ok(Form { pretty: false, ..form(choice, headers, query) })
+}
+
+/// The form of a failure: a client that takes none of ours gets JSON all the same, and indented, as it is for people.
+pub fn failure(headers: &HeaderMap, query: &Query) -> Form {
+    let untransformed = |header: &str| {
+        parse_accept(header).iter().find_map(|clause| {
+            let transformed = ["as", "g", "v"].iter().any(|name| clause.param(name).is_some());
+            let streams = clause.param("stream");
+            let takes = |media: &&Media| {
+                let (kind, subtype) = media.content_type().split_once('/').unwrap_or_default();
+                clause.takes(kind, subtype) && streams.is_none_or(|stream| stream == "watch" && media.can_stream())
+            };
+            let sane = !transformed && clause.param("sv").is_none_or(|version| version == "v1");
+            sane.then(|| OFFERED.iter().find(takes)).flatten().map(|media| (*media, clause.param("pretty") == Some("1")))
+        })
+    };
+    let (media, pretty) = match accept(headers).map(untransformed) {
+        None => (Media::Json, is_pretty(headers, query)),
+        Some(Some((media, pretty))) => (media, pretty || is_pretty(headers, query)),
+        Some(None) => (Media::Json, true),
+    };
+    Form { media, as_kind: AsKind::Object, pretty }
+}
+
+fn form(choice: Choice, headers: &HeaderMap, query: &Query) -> Form {
+    Form { media: choice.media, as_kind: choice.as_kind, pretty: choice.pretty || is_pretty(headers, query) }
+}
+
+/// Whether a built-in resource's path has any of the types that the client takes. Parameters do not count here, and
+/// `application/*` counts as none. Custom resources have no such layer.
+pub fn path_takes(accept: Option<&str>, served: &Served, types: &[&str]) -> Result<(), Failure> {
+    match served.source {
+        Source::BuiltIn { .. } => any_of(accept, types),
+        Source::Custom(_) => Ok(()),
+    }
+}
+
+/// Whether any of `types` is taken as it stands.
+///
+/// # Errors
+/// 406, which lists them.
+pub fn any_of(accept: Option<&str>, types: &[&str]) -> Result<(), Failure> {
+    let Some(accept) = accept else { return Ok(()) };
+    let taken = accept.split(',').any(|clause| {
+        let name = clause.split(';').next().unwrap_or_default().trim();
+        name == "*/*" || types.contains(&name)
+    });
+    if taken { Ok(()) } else { Err(Failure::not_acceptable(types)) }
+}
+
+/// `*core.ConfigMap`, as messages name it.
+fn go_type(served: &Served, answered: Answered) -> String {
+    let package = match (&served.source, served.group()) {
+        (Source::Custom(_), _) => {
+            let list = if answered == Answered::List { "List" } else { "" };
+            return format!("*unstructured.Unstructured{list}");
+        }
+        (_, "" | "events.k8s.io") => "core",
+        (_, group) => group.split('.').next().unwrap_or(group),
+    };
+    match answered {
+        Answered::Object => format!("*{package}.{}", served.gvk.kind),
+        Answered::List => format!("*{package}.{}", served.list_kind),
+    }
+}
+
+/// `configmaps`, `deployments.apps`.
+pub fn qualified(served: &Served) -> String {
+    GroupResource { group: served.gvr.group.clone(), resource: served.gvr.resource.clone() }.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            let name = http::HeaderName::from_bytes(name.as_bytes()).expect("a name");
+            headers.append(name, value.parse().expect("a value"));
+        }
+        headers
+    }
+
+    #[test]
+    fn people_are_recognised() {
+        for (query, agent, want) in [
+            ("", "curl/8", true),
+            ("", "Wget/1", true),
+            ("", "Mozilla/5.0 (X11)", true),
+            ("", "kubectl/v1.36", false),
+            ("pretty=false", "curl/8", false),
+            ("pretty=true", "x", true),
+            ("pretty=1", "x", true),
+            ("pretty=yes", "x", false),
+            ("pretty", "curl/8", true),
+        ] {
+            assert_eq!(is_pretty(&headers(&[("user-agent", agent)]), &Query::parse(query)), want, "{query} {agent}");
+        }
+    }
+
+    #[test]
+    fn a_failure_finds_a_form() {
+        for (accept, media, pretty) in [
+            ("", Media::Json, false),
+            ("application/yaml", Media::Yaml, false),
+            ("text/plain", Media::Json, true),
+            ("application/json;as=Table;g=meta.k8s.io;v=v1", Media::Json, true),
+            ("application/json;as=Table;g=meta.k8s.io;v=v1,application/json", Media::Json, false),
+            ("application/json;stream=watch", Media::Json, false),
+            ("application/*", Media::Json, false),
+        ] {
+            let form = failure(&headers(&[("accept", accept)]), &Query::default());
+            assert_eq!((form.media, form.pretty), (media, pretty), "{accept}");
+        }
+    }
+
+    #[test]
+    fn a_path_takes_types_as_they_stand() {
+        let types = ["application/json", "application/yaml"];
+        for (accept, want) in [
+            (None, true),
+            (Some("*/*"), true),
+            (Some("text/html, application/json;q=0.1"), true),
+            (Some("application/*"), false),
+            (Some("application/cbor"), false),
+        ] {
+            assert_eq!(any_of(accept, &types).is_ok(), want, "{accept:?}");
+        }
+        let refusal = any_of(Some("text/plain"), &types).expect_err("refused");
+        assert_eq!(
+            refusal.status.message,
+            "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml"
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! JSON, indented for people.
+//!
+//! In: compact JSON, in pieces cut anywhere. Out: the same with two spaces a level, as Go's `json.Indent` writes it.
+//! Keeps nothing but where it is. Never: parses; what is not JSON comes out as some other thing that is not JSON.
+
+/// Where an indenter is.
+#[derive(Clone, Debug, Default)]
+pub struct Indenter {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    // A bracket was opened and nothing has followed yet: an empty list stays on its line.
+    opened: bool,
+}
+
+impl Indenter {
+    /// Appends the indented form of `json`. A newline outside of strings is left out: indented answers end without one.
+    pub fn push(&mut self, json: &[u8], out: &mut Vec<u8>) {
+        for &byte in json {
+            if self.in_string {
+                self.string(byte, out);
+            } else {
+                self.structure(byte, out);
+            }
+        }
+    }
+
+    fn string(&mut self, byte: u8, out: &mut Vec<u8>) {
+        out.push(byte);
+        match byte {
+            _ if self.escaped => self.escaped = false,
+            b'\\' => self.escaped = true,
+            b'"' => self.in_string = false,
+            _ => {}
+        }
+    }
+
+    fn structure(&mut self, byte: u8, out: &mut Vec<u8>) {
+        match byte {
+            b' ' | b'\t' | b'\r' | b'\n' => return,
+            b'}' | b']' => {
+                self.depth = self.depth.saturating_sub(1);
+                if !std::mem::take(&mut self.opened) {
+                    self.line(out);
+                }
+                out.push(byte);
+                return;
+            }
+            _ => {}
+        }
+        if std::mem::take(&mut self.opened) {
+            self.line(out);
+        }
+        out.push(byte);
+        match byte {
+            b'{' | b'[' => {
+                self.depth += 1;
+                self.opened = true;
+            }
+            b',' => self.line(out),
+            b':' => out.push(b' '),
+            b'"' => self.in_string = true,
+            _ => {}
+        }
+    }
+
+    fn line(&self, out: &mut Vec<u8>) {
+        out.push(b'\n');
+        out.resize(out.len() + 2 * self.depth, b' ');
+    }
+}
+
+/// `json`, indented.
+pub fn indent(json: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(json.len() * 2);
+    Indenter::default().push(json, &mut out);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_indented_wherever_it_is_cut() {
+        let json = br#"{"a":[],"b":{},"c":[1,{"d":"x\",\\"},[null]],"e":"[{\n"}"#;
+        let want = "{\n  \"a\": [],\n  \"b\": {},\n  \"c\": [\n    1,\n    {\n      \"d\": \"x\\\",\\\\\"\n    },\n    [\n      null\n    ]\n  ],\n  \"e\": \"[{\\n\"\n}";
+        assert_eq!(String::from_utf8_lossy(&indent(json)), want);
+        for cut in 0..json.len() {
+            let (mut indenter, mut out) = (Indenter::default(), Vec::new());
+            indenter.push(&json[..cut], &mut out);
+            indenter.push(&json[cut..], &mut out);
+            assert_eq!(String::from_utf8_lossy(&out), want, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn the_newline_at_the_end_goes() {
+        assert_eq!(indent(b"{}\n"), b"{}");
+    }
+}

@@ -1,0 +1,265 @@
+//! What a request is about: verb, group, version, resource, namespace, name, subresource.
+//!
+//! In: a method, a path and a query. Out: [`RequestInfo`], for every request, known resource or not. Authorization,
+//! metrics and routing read the same one. Never: looks anything up.
+//!
+//! Source: apiserver v1.36.3 `endpoints/request/requestinfo.go`.
+
+use forebay_apimachinery::options::Query;
+use forebay_apimachinery::selector::FieldSelector;
+use http::Method;
+
+/// A request, taken apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestInfo {
+    /// Whether it is about a resource; else only `verb` and `path` mean something.
+    pub is_resource: bool,
+    /// Decoded.
+    pub path: String,
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`; of another request its
+    /// method in lower case; empty for a method that no resource has.
+    pub verb: String,
+    /// `api` or `apis`.
+    pub prefix: String,
+    pub group: String,
+    pub version: String,
+    pub namespace: String,
+    pub resource: String,
+    pub subresource: String,
+    /// The name in the path, or the one that a LIST's field selector asks for.
+    pub name: String,
+    /// What follows resource, name and subresource: a path to proxy to.
+    pub rest: Vec<String>,
+    /// Named by its path, not by a field selector.
+    pub named_in_path: bool,
+    /// The deprecated `/watch/` form.
+    pub path_form: bool,
+    /// A segment is empty, which no resource's path has.
+    pub is_malformed: bool,
+}
+
+/// Why a path makes no sense.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// A `%` that is no escape, or bytes that are no text.
+    #[error("invalid URL escape")]
+    Escape,
+    /// `/api/v1/watch`: nothing to watch.
+    #[error("unable to determine kind and namespace from url, {0}")]
+    Incomplete(String),
+}
+
+/// Subresources of a namespace; what else follows a namespace's name is a resource in it.
+const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
+
+impl RequestInfo {
+    /// Takes a request apart.
+    ///
+    /// # Errors
+    /// [`PathError`].
+    pub fn parse(method: &Method, path: &str, query: &Query) -> Result<RequestInfo, PathError> {
+        let path = decode(path)?;
+        let mut info = RequestInfo { verb: method.as_str().to_ascii_lowercase(), ..RequestInfo::default() };
+        let trimmed = path.trim_matches('/');
+        let parts: Vec<&str> = if trimmed.is_empty() { Vec::new() } else { trimmed.split('/').collect() };
+        let rest = match parts.as_slice() {
+            ["api", version, rest @ ..] if !rest.is_empty() => {
+                (info.prefix, info.version) = ("api".into(), (*version).into());
+                rest
+            }
+            ["apis", group, version, rest @ ..] if !rest.is_empty() => {
+                (info.prefix, info.group, info.version) = ("apis".into(), (*group).into(), (*version).into());
+                rest
+            }
+            _ => {
+                info.path = path;
+                return Ok(info);
+            }
+        };
+        info.is_resource = true;
+        info.is_malformed = path.starts_with("//") || path.ends_with("//") || parts.iter().any(|part| part.is_empty());
+        let rest = info.read_verb(method, rest).ok_or_else(|| PathError::Incomplete(path.clone()))?;
+        info.read_parts(rest);
+        info.complete_verb(query);
+        info.path = path;
+        Ok(info)
+    }
+
+    fn read_verb<'p>(&mut self, method: &Method, rest: &'p [&'p str]) -> Option<&'p [&'p str]> {
+        if let Some((special @ ("watch" | "proxy"), rest)) = rest.split_first().map(|(first, rest)| (*first, rest)) {
+            self.verb = special.into();
+            self.path_form = true;
+            return (!rest.is_empty()).then_some(rest);
+        }
+        self.verb = match method.as_str() {
+            "POST" => "create",
+            "GET" | "HEAD" => "get",
+            "PUT" => "update",
+            "PATCH" => "patch",
+            "DELETE" => "delete",
+            _ => "",
+        }
+        .into();
+        Some(rest)
+    }
+
+    fn read_parts(&mut self, mut parts: &[&str]) {
+        if let ["namespaces", namespace, rest @ ..] = parts {
+            self.namespace = (*namespace).into();
+            if rest.first().is_some_and(|next| !NAMESPACE_SUBRESOURCES.contains(next)) {
+                parts = rest;
+            }
+        }
+        let mut parts = parts.iter().map(|part| (*part).to_string());
+        self.resource = parts.next().unwrap_or_default();
+        self.name = parts.next().unwrap_or_default();
+        self.named_in_path = !self.name.is_empty();
+        if self.verb != "proxy" {
+            self.subresource = parts.next().unwrap_or_default();
+        }
+        self.rest = parts.collect();
+    }
+
+    /// A GET without a name is a LIST or a WATCH, a DELETE without one is about the collection.
+    fn complete_verb(&mut self, query: &Query) {
+        if !self.name.is_empty() {
+            return;
+        }
+        match self.verb.as_str() {
+            "get" => {
+                // Only `0` and `false` are false, as for every boolean option.
+                let watches = query.first("watch").is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"));
+                self.verb = if watches { "watch" } else { "list" }.into();
+                self.name = selected_name(query).unwrap_or_default();
+            }
+            "delete" => self.verb = "deletecollection".into(),
+            _ => {}
+        }
+    }
+
+    /// Whether the request may take as long as it likes: it is not held to the timeout or the limits in flight.
+    pub fn is_long_running(&self) -> bool {
+        self.is_resource
+            && (matches!(self.verb.as_str(), "watch" | "proxy")
+                || matches!(self.subresource.as_str(), "attach" | "exec" | "proxy" | "log" | "portforward"))
+    }
+
+    /// Whether it only reads.
+    pub fn is_read_only(&self) -> bool {
+        matches!(self.verb.as_str(), "get" | "list" | "watch" | "head" | "options")
+    }
+}
+
+/// The name that a field selector pins.
+fn selected_name(query: &Query) -> Option<String> {
+    let selector = FieldSelector::parse(query.first("fieldSelector")?).ok()?;
+    let name = selector.exact("metadata.name")?;
+    let is_segment = !matches!(name, "" | "." | "..") && !name.contains(['/', '%']);
+    is_segment.then(|| name.to_string())
+}
+
+/// Decodes `%XX`.
+fn decode(path: &str) -> Result<String, PathError> {
+    if !path.contains('%') {
+        return Ok(path.to_string());
+    }
+    let mut decoded = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        rest = tail;
+        if byte != b'%' {
+            decoded.push(byte);
+            continue;
+        }
+        let (&[high, low], tail) = rest.split_first_chunk().ok_or(PathError::Escape)?;
+        let digit = |byte: u8| char::from(byte).to_digit(16).ok_or(PathError::Escape);
+        decoded.push((digit(high)? << 4 | digit(low)?) as u8);
+        rest = tail;
+    }
+    String::from_utf8(decoded).map_err(|_| PathError::Escape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `verb group/version namespace/resource/subresource name rest`, or `verb path`.
+    fn shown(method: &str, target: &str) -> String {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let method = Method::from_bytes(method.as_bytes()).expect("a method");
+        match RequestInfo::parse(&method, path, &Query::parse(query)) {
+            Err(error) => error.to_string(),
+            Ok(info) if !info.is_resource => format!("{} {}", info.verb, info.path),
+            Ok(info) => format!(
+                "{} {}/{} {}/{}/{} {}{}{}{}",
+                info.verb,
+                info.group,
+                info.version,
+                info.namespace,
+                info.resource,
+                info.subresource,
+                info.name,
+                if info.path_form { " path-form" } else { "" },
+                if info.is_malformed { " malformed" } else { "" },
+                if info.rest.is_empty() { String::new() } else { format!(" +{}", info.rest.join("/")) },
+            ),
+        }
+    }
+
+    #[test]
+    fn requests_are_taken_apart_as_kube_apiserver_does_it() {
+        for (method, target, want) in [
+            ("GET", "/", "get /"),
+            ("POST", "/healthz", "post /healthz"),
+            ("GET", "/api", "get /api"),
+            ("GET", "/api/v1", "get /api/v1"),
+            ("GET", "/api/v1/", "get /api/v1/"),
+            ("GET", "/apis/apps/v1", "get /apis/apps/v1"),
+            ("GET", "/api/v1/pods", "list /v1 /pods/ "),
+            ("HEAD", "/api/v1/pods/", "list /v1 /pods/ "),
+            ("GET", "/api/v1/pods?watch", "watch /v1 /pods/ "),
+            ("GET", "/api/v1/pods?watch=false", "list /v1 /pods/ "),
+            ("GET", "/api/v1/pods?fieldSelector=metadata.name%3Da", "list /v1 /pods/ a"),
+            ("GET", "/api/v1/pods?fieldSelector=metadata.name%3D..", "list /v1 /pods/ "),
+            ("GET", "/api/v1/namespaces", "list /v1 /namespaces/ "),
+            ("GET", "/api/v1/namespaces/a", "get /v1 a/namespaces/ a"),
+            ("PUT", "/api/v1/namespaces/a/finalize", "update /v1 a/namespaces/finalize a"),
+            ("GET", "/api/v1/namespaces/a/pods", "list /v1 a/pods/ "),
+            ("POST", "/apis/apps/v1/namespaces/a/deployments", "create apps/v1 a/deployments/ "),
+            ("PATCH", "/apis/apps/v1/namespaces/a/deployments/d/scale", "patch apps/v1 a/deployments/scale d"),
+            ("GET", "/api/v1/namespaces/a/pods/p?watch=1", "get /v1 a/pods/ p"),
+            ("DELETE", "/api/v1/nodes", "deletecollection /v1 /nodes/ "),
+            ("DELETE", "/api/v1/nodes/n", "delete /v1 /nodes/ n"),
+            ("OPTIONS", "/api/v1/nodes", " /v1 /nodes/ "),
+            ("GET", "/api/v1/watch/pods", "watch /v1 /pods/  path-form"),
+            ("GET", "/apis/g.io/v1/watch/namespaces/a/bars/b", "watch g.io/v1 a/bars/ b path-form"),
+            ("GET", "/api/v1/watch", "unable to determine kind and namespace from url, /api/v1/watch"),
+            ("GET", "/api/v1/namespaces/a/pods/p/proxy/x/y", "get /v1 a/pods/proxy p +x/y"),
+            ("GET", "/api/v1/namespaces/a/pods/p%2Flog", "get /v1 a/pods/log p"),
+            ("GET", "/api/v1/namespaces/a/secrets/%C3%A9", "get /v1 a/secrets/ é"),
+            ("GET", "/api/v1/namespaces/a/secrets/%zz", "invalid URL escape"),
+            ("GET", "/api/v1/namespaces/a/secrets/%FF", "invalid URL escape"),
+            ("GET", "/api//v1/pods", "get / /v1/ pods malformed"),
+            ("GET", "//api/v1/pods", "list /v1 /pods/  malformed"),
+        ] {
+            assert_eq!(shown(method, target), want, "{method} {target}");
+        }
+    }
+
+    #[test]
+    fn long_running_requests_are_known() {
+        for (target, want) in [
+            ("/api/v1/pods?watch=1", true),
+            ("/api/v1/watch/pods", true),
+            ("/api/v1/namespaces/a/pods/p/log", true),
+            ("/api/v1/namespaces/a/pods/p/exec", true),
+            ("/api/v1/pods", false),
+            ("/api/v1/namespaces/a/pods/p/status", false),
+            ("/watch", false),
+        ] {
+            let (path, query) = target.split_once('?').unwrap_or((target, ""));
+            let info = RequestInfo::parse(&Method::GET, path, &Query::parse(query)).expect("a path");
+            assert_eq!(info.is_long_running(), want, "{target}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Failures on their way out: which HTTP code a reason has, and how a `Status` is written.
+//!
+//! In: a `Status` from the rooms below, or a failure of the edge itself. Out: a code and the JSON of the object, in
+//! the order that kube-apiserver writes it. The only place that knows the code of a reason.
+
+use forebay_apimachinery::accept::Media;
+use forebay_apimachinery::json::write_string;
+use forebay_apimachinery::{Reason, Status};
+use http::StatusCode;
+
+/// A request that is answered with a `Status`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub status: Status,
+    /// `details` is sent even when there is nothing in it, as kube-apiserver does for what never reached a resource.
+    details: bool,
+}
+
+/// The HTTP code of a reason.
+pub fn code(reason: Reason) -> StatusCode {
+    match reason {
+        Reason::BadRequest => StatusCode::BAD_REQUEST,
+        Reason::Unauthorized => StatusCode::UNAUTHORIZED,
+        Reason::Forbidden => StatusCode::FORBIDDEN,
+        Reason::NotFound => StatusCode::NOT_FOUND,
+        Reason::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        Reason::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
+        Reason::AlreadyExists | Reason::Conflict => StatusCode::CONFLICT,
+        Reason::Gone | Reason::Expired => StatusCode::GONE,
+        Reason::RequestEntityTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Reason::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Reason::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
+        Reason::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
+        Reason::Unknown | Reason::InternalError | Reason::ServerTimeout | Reason::StorageReadError => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
+        Reason::ServiceUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Reason::Timeout => StatusCode::GATEWAY_TIMEOUT,
+    }
+}
+
+impl From<Status> for Failure {
+    fn from(status: Status) -> Failure {
+        Failure { status, details: false }
+    }
+}
+
+impl Failure {
+    /// Sends `details`, be they empty.
+    pub fn with_details(mut self) -> Failure {
+        self.details = true;
+        self
+    }
+
+    pub fn unauthorized() -> Failure {
+        Status::new(Reason::Unauthorized, "Unauthorized").into()
+    }
+
+    /// A path that no resource has.
+    pub fn no_such_resource() -> Failure {
+        let message = "the server could not find the requested resource";
+        Failure::from(Status::new(Reason::NotFound, message)).with_details()
+    }
+
+    /// A method that the path does not have.
+    pub fn no_such_method() -> Failure {
+        let message = "the server does not allow this method on the requested resource";
+        Failure::from(Status::new(Reason::MethodNotAllowed, message)).with_details()
+    }
+
+    /// `delete is not supported on resources of kind "widgets.example.com"`.
+    pub fn method_not_supported(group: &str, resource: &str, verb: &str) -> Failure {
+        let kind = forebay_apimachinery::GroupResource { group: group.into(), resource: resource.into() };
+        let message = format!("{verb} is not supported on resources of kind \"{kind}\"");
+        Failure::from(Status::new(Reason::MethodNotAllowed, message).about(group, resource, ""))
+    }
+
+    /// None of the media types that a path has is taken by the client.
+    pub fn not_acceptable(types: &[&str]) -> Failure {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {}", types.join(", "));
+        Failure::from(Status::new(Reason::NotAcceptable, message)).with_details()
+    }
+
+    /// A body of a type that the path does not take.
+    pub fn unsupported_media_type() -> Failure {
+        Failure::from(Status::new(Reason::UnsupportedMediaType, "415: Unsupported Media Type")).with_details()
+    }
+
+    pub fn entity_too_large(limit: usize) -> Failure {
+        let message = format!("Request entity too large: limit is {limit}");
+        Status::new(Reason::RequestEntityTooLarge, message).into()
+    }
+
+    pub fn request_timeout() -> Failure {
+        let message = "Timeout: request did not complete within the allotted timeout";
+        Failure::from(Status::new(Reason::Timeout, message)).with_details()
+    }
+
+    pub fn shutting_down() -> Failure {
+        Status::new(Reason::ServiceUnavailable, "apiserver is shutting down").retry_after(1).into()
+    }
+
+    pub fn code(&self) -> StatusCode {
+        code(self.status.reason)
+    }
+
+    /// The `Status` object, without a newline behind it.
+    pub fn to_json(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(256 + self.status.message.len());
+        self.write(&mut out);
+        out
+    }
+
+    /// Appends the `Status` object.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let status = &self.status;
+        out.extend_from_slice(b"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{");
+        if !status.continue_token.is_empty() {
+            out.extend_from_slice(b"\"continue\":");
+            write_string(&status.continue_token, out);
+        }
+        out.extend_from_slice(b"},\"status\":\"Failure\",\"message\":");
+        write_string(&status.message, out);
+        if status.reason != Reason::Unknown {
+            out.extend_from_slice(b",\"reason\":");
+            write_string(status.reason.as_str(), out);
+        }
+        self.write_details(out);
+        out.extend_from_slice(format!(",\"code\":{}}}", self.code().as_u16()).as_bytes());
+    }
+
+    fn write_details(&self, out: &mut Vec<u8>) {
+        let status = &self.status;
+        let start = out.len();
+        out.extend_from_slice(b",\"details\":{");
+        let empty = out.len();
+        let texts = [("name", &status.name), ("group", &status.group), ("kind", &status.kind), ("uid", &status.uid)];
+        for (member, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
+            write_member(member, out);
+            write_string(text, out);
+        }
+        if !status.causes.is_empty() {
+            write_member("causes", out);
+            out.push(b'[');
+            for (place, cause) in status.causes.iter().enumerate() {
+                out.extend_from_slice(if place == 0 { b"{" } else { b",{" });
+                write_member("reason", out);
+                write_string(cause.reason.as_str(), out);
+                write_member("message", out);
+                write_string(&cause.message, out);
+                if !cause.field.is_empty() {
+                    write_member("field", out);
+                    write_string(&cause.field, out);
+                }
+                out.push(b'}');
+            }
+            out.push(b']');
+        }
+        if status.retry_after_seconds > 0 {
+            write_member("retryAfterSeconds", out);
+            out.extend_from_slice(status.retry_after_seconds.to_string().as_bytes());
+        }
+        if out.len() == empty && !self.details {
+            out.truncate(start);
+        } else {
+            out.push(b'}');
+        }
+    }
+}
+
+/// `"name":`, after a comma unless it is the first of its object.
+fn write_member(name: &str, out: &mut Vec<u8>) {
+    if out.last() != Some(&b'{') {
+        out.push(b',');
+    }
+    write_string(name, out);
+    out.push(b':');
+}
+
+/// What answers are offered in, in order of preference.
+pub const OFFERED: [Media; 2] = [Media::Json, Media::Yaml];
+
+#[cfg(test)]
+mod tests {
+    use forebay_apimachinery::{Cause, CauseReason};
+
+    use super::*;
+
+    #[test]
+    fn a_status_is_written_as_kube_apiserver_writes_it() {
+        let too_large = Status::new(Reason::Timeout, "Timeout: Too large resource version: 9, current: 1")
+            .because([Cause::new(CauseReason::ResourceVersionTooLarge, "", "Too large resource version")])
+            .retry_after(1);
+        for (failure, want) in [
+            (
+                Failure::unauthorized(),
+                r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}"#,
+            ),
+            (
+                Failure::no_such_resource(),
+                r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}"#,
+            ),
+            (
+                Status::not_found("apps", "deployments", "d").into(),
+                r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"deployments.apps \"d\" not found","reason":"NotFound","details":{"name":"d","group":"apps","kind":"deployments"},"code":404}"#,
+            ),
+            (
+                too_large.into(),
+                r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Timeout: Too large resource version: 9, current: 1","reason":"Timeout","details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}],"retryAfterSeconds":1},"code":504}"#,
+            ),
+            (
+                Failure::from(Status { continue_token: "t".into(), ..Status::new(Reason::Unknown, "m") }),
+                r#"{"kind":"Status","apiVersion":"v1","metadata":{"continue":"t"},"status":"Failure","message":"m","code":500}"#,
+            ),
+        ] {
+            assert_eq!(String::from_utf8_lossy(&failure.to_json()), want);
+        }
+    }
+}

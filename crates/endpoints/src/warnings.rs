@@ -1,0 +1,79 @@
+//! `Warning` headers: escaped, each once, and not too much of them.
+//!
+//! In: texts from the verbs. Out: header values `299 - "text"`. Beyond the total, each is cut short and the last ones
+//! are left out.
+//!
+//! Source: apiserver v1.36.3 `endpoints/filters/warning.go`, apimachinery `util/net/http.go`.
+
+use http::HeaderValue;
+
+use crate::limits::{WARNING_RUNES_CUT, WARNING_RUNES_MAX};
+
+/// The header values of `warnings`.
+pub fn headers(warnings: &[String]) -> Vec<HeaderValue> {
+    let mut distinct: Vec<&str> = Vec::new();
+    for warning in warnings.iter().filter(|warning| !warning.is_empty()) {
+        if !distinct.contains(&warning.as_str()) {
+            distinct.push(warning);
+        }
+    }
+    let runes: usize = distinct.iter().map(|warning| warning.chars().count()).sum();
+    let each_max = if runes > WARNING_RUNES_MAX { WARNING_RUNES_CUT } else { usize::MAX };
+    let mut left = WARNING_RUNES_MAX;
+    let mut values = Vec::new();
+    for warning in distinct {
+        let cut: String = warning.chars().take(each_max).collect();
+        let runes = cut.chars().count();
+        if runes > left {
+            break;
+        }
+        left -= runes;
+        values.extend(HeaderValue::from_bytes(quoted(&cut).as_bytes()));
+    }
+    values
+}
+
+/// `299 - "text"`. A header has no room for control characters; a space takes their place.
+fn quoted(text: &str) -> String {
+    let mut value = String::with_capacity(text.len() + 10);
+    value.push_str("299 - \"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => value.extend(['\\', c]),
+            c if c.is_control() => value.push(' '),
+            c => value.push(c),
+        }
+    }
+    value.push('"');
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(warnings: &[&str], want: &[&str]) {
+        let warnings: Vec<String> = warnings.iter().map(|warning| (*warning).to_string()).collect();
+        let got = headers(&warnings);
+        let got: Vec<&str> = got.iter().map(|value| std::str::from_utf8(value.as_bytes()).expect("UTF-8")).collect();
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn warnings_are_quoted_once_each() {
+        check(
+            &["unknown field \"spec.x\\n\"", "", "é\n", "é\n"],
+            &[r#"299 - "unknown field \"spec.x\\n\"""#, "299 - \"é \""],
+        );
+    }
+
+    #[test]
+    fn many_or_long_warnings_are_cut() {
+        let long = "x".repeat(WARNING_RUNES_MAX + 1);
+        let got = headers(std::slice::from_ref(&long));
+        assert_eq!(got[0].len(), WARNING_RUNES_CUT + "299 - \"\"".len());
+        let many: Vec<String> = (0..100).map(|n| format!("{n:0300}")).collect();
+        let got = headers(&many);
+        assert_eq!(got.len(), WARNING_RUNES_MAX / WARNING_RUNES_CUT);
+    }
+}

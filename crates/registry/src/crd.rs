@@ -1,0 +1,416 @@
+//! CustomResourceDefinitions: from stored objects to served resources.
+//!
+//! One task owns what is known of the CRDs. It follows them like any watcher, writes their conditions, and publishes a
+//! new catalog. A client that wrote a CRD is answered once the catalog has taken it in, so that what it created is
+//! served at once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_apimachinery::object::{Form, Layout, Scope};
+use forebay_apimachinery::options::DeleteOptions;
+use forebay_apimachinery::{Key, Object, Reason, Revision, Status};
+use forebay_schema::crd;
+use forebay_watchcache::{Cacher, EventKind, Interest, Resource, WatchStep, Watcher};
+use serde_json::{Value, json};
+
+use crate::builtins;
+use crate::catalog::{Catalog, Served};
+use crate::custom;
+use crate::registry::Registry;
+use crate::request::Target;
+use crate::store::{Decision, Mode, Store};
+
+/// How long the writer of a CRD waits for it to be served.
+const TAKEN_IN_WAIT: Duration = Duration::from_secs(5);
+/// How long a new resource's cache is waited for before it is published all the same.
+const READY_WAIT: Duration = Duration::from_secs(5);
+/// How often the deletion of a CRD's objects is tried again while finalizers hold some of them.
+const CLEANUP_PERIOD: Duration = Duration::from_secs(1);
+/// Keeps a CRD until its objects are gone.
+pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// What the controller knows.
+struct Controller {
+    registry: Registry,
+    served: Arc<Served>,
+    store: Arc<Store>,
+    // name -> CRD, as stored last
+    crds: BTreeMap<String, Known>,
+    reached: Revision,
+}
+
+struct Known {
+    value: Value,
+    /// The resource's storage and what its layout was made from.
+    storage: Option<(Arc<Store>, LayoutKey)>,
+    deleting: bool,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct LayoutKey {
+    uid: String,
+    namespaced: bool,
+    // Selectable paths of every version, sorted.
+    fields: Vec<String>,
+}
+
+impl Registry {
+    /// Serves the CRDs that are stored, and those that come.
+    ///
+    /// # Errors
+    /// When the CRDs cannot be read.
+    pub(crate) async fn start_crds(&self) -> Result<(), Status> {
+        let served = self.catalog().resource("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned();
+        let served = served.ok_or_else(|| Status::internal("CRDs are not served"))?;
+        let store = self.store_of(&served)?;
+        let deadline = self.clock.now() + READY_WAIT;
+        let snapshot = store.cacher.fresh(deadline).await.map_err(|error| crate::errors::cache(&error))?;
+        let interest = Interest::all(store.reach(None, None));
+        let reached = snapshot.revision();
+        let watcher = store.cacher.watch_list(interest, snapshot).map_err(|error| crate::errors::cache(&error))?;
+        let mut controller = Controller { registry: self.clone(), served, store, crds: BTreeMap::new(), reached };
+        let watcher = controller.take_initial(watcher).await;
+        self.tasks.spawn("crd controller", controller.run(watcher));
+        Ok(())
+    }
+
+    /// What follows a write: a CRD is taken in before its writer is answered.
+    pub(crate) async fn after_write(&self, served: &Served, object: &Object) {
+        if served.is("apiextensions.k8s.io", "customresourcedefinitions") {
+            self.crds_taken_in(object.revision()).await;
+        }
+    }
+
+    /// Waits until the catalog knows the CRDs as of `revision`.
+    pub(crate) async fn crds_taken_in(&self, revision: Revision) {
+        self.catalog_at_least(revision, self.clock.now() + TAKEN_IN_WAIT).await;
+    }
+}
+
+impl Controller {
+    /// Takes in what is stored and publishes it once.
+    async fn take_initial(&mut self, mut watcher: Watcher) -> Watcher {
+        while let Some(step) = watcher.try_next() {
+            self.take(step);
+        }
+        self.settle().await;
+        watcher
+    }
+
+    async fn run(mut self, mut watcher: Watcher) {
+        loop {
+            watcher.ready().await;
+            let mut open = true;
+            while let Some(step) = watcher.try_next() {
+                open &= self.take(step);
+            }
+            self.settle().await;
+            if open {
+                continue;
+            }
+            // The cache of CRDs was filled anew, or history ran away: begin again from the state.
+            let deadline = self.registry.clock.now() + READY_WAIT;
+            self.store.cacher.wait_ready().await;
+            let Ok(snapshot) = self.store.cacher.fresh(deadline).await else { return };
+            let gone: Vec<String> = self
+                .crds
+                .keys()
+                .filter(|name| snapshot.get(&self.store.key("", name)).is_none())
+                .cloned()
+                .collect();
+            for name in gone {
+                self.forget(&name);
+            }
+            let interest = Interest::all(self.store.reach(None, None));
+            match self.store.cacher.watch_list(interest, snapshot) {
+                Ok(again) => watcher = self.take_initial(again).await,
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Takes one step of the watch; false when the watch is at its end.
+    fn take(&mut self, step: WatchStep) -> bool {
+        match step {
+            WatchStep::Event { kind: EventKind::Deleted, object, revision } => {
+                self.forget(object.name());
+                self.reached = self.reached.max(revision);
+            }
+            WatchStep::Event { object, revision, .. } => {
+                self.reached = self.reached.max(revision);
+                self.remember(&object);
+            }
+            WatchStep::InitialEventsEnd(revision) => self.reached = self.reached.max(revision),
+            WatchStep::Expired { .. } | WatchStep::Closed => return false,
+        }
+        true
+    }
+
+    fn remember(&mut self, object: &Object) {
+        let Ok(value) = self.served.to_value(object) else { return };
+        // An older echo of a status that this task has written already changes nothing.
+        let known = self.crds.entry(object.name().to_string()).or_insert_with(|| Known {
+            value: Value::Null,
+            storage: None,
+            deleting: false,
+        });
+        if revision_of(&value) >= revision_of(&known.value) {
+            known.value = value;
+        }
+    }
+
+    fn forget(&mut self, name: &str) {
+        if let Some(Known { storage: Some((store, _)), .. }) = self.crds.remove(name) {
+            store.cacher.stop();
+        }
+    }
+
+    /// Brings conditions and catalog up to what is known.
+    async fn settle(&mut self) {
+        self.write_conditions().await;
+        self.open_stores().await;
+        self.publish();
+        self.clean_up();
+    }
+
+    /// Writes what the conditions of each CRD are now, in order of creation, until nothing changes.
+    async fn write_conditions(&mut self) {
+        let mut order: Vec<(String, String)> = self
+            .crds
+            .iter()
+            .map(|(name, known)| (text(&known.value, "/metadata/creationTimestamp").to_string(), name.clone()))
+            .collect();
+        order.sort();
+        for (_, name) in order {
+            let Some(known) = self.crds.get(&name) else { continue };
+            let others: Vec<&Value> =
+                self.crds.iter().filter(|(other, _)| **other != name).map(|(_, known)| &known.value).collect();
+            let status = custom::status(&known.value, &others, &self.registry.now_rfc3339());
+            if status == known.value["status"] {
+                continue;
+            }
+            match self.write_status(&name, &status).await {
+                Ok(Some(value)) => {
+                    if let Some(known) = self.crds.get_mut(&name) {
+                        known.value = value;
+                    }
+                }
+                Ok(None) => {}
+                Err(status) => tracing::warn!(crd = name, message = status.message, "its conditions were not written"),
+            }
+        }
+    }
+
+    /// Stores `status`; the CRD as stored then, or `None` when it has changed in the meantime, in which case an event
+    /// is on its way.
+    async fn write_status(&self, name: &str, status: &Value) -> Result<Option<Value>, Status> {
+        let key = self.store.key("", name);
+        let seen = self.crds.get(name).map(|known| known.value["metadata"]["resourceVersion"].clone());
+        let done = self
+            .store
+            .guarded_update(&key, Mode::Commit, |current| {
+                let Some(current) = current else { return Err(Status::new(Reason::NotFound, "gone")) };
+                let mut value = self.served.to_value(&current.object)?;
+                if Some(&value["metadata"]["resourceVersion"]) != seen.as_ref() {
+                    return Err(Status::new(Reason::Conflict, "changed"));
+                }
+                value["status"] = status.clone();
+                Ok(Decision::Put { value: self.served.encode(value)?, ttl: None, carry: () })
+            })
+            .await;
+        match done {
+            Ok(crate::store::Done::Put { object, .. }) => self.served.to_value(&object).map(Some),
+            Ok(_) => Ok(None),
+            Err(status) if matches!(status.reason, Reason::NotFound | Reason::Conflict) => Ok(None),
+            Err(status) => Err(status),
+        }
+    }
+
+    /// Starts the caches of what has become served, and waits for them together.
+    async fn open_stores(&mut self) {
+        let mut opened = Vec::new();
+        for known in self.crds.values_mut() {
+            if !is_true(&known.value, "Established") {
+                continue;
+            }
+            let wanted = layout_key(&known.value);
+            if known.storage.as_ref().is_some_and(|(_, key)| *key == wanted) {
+                continue;
+            }
+            if let Some((old, _)) = known.storage.take() {
+                old.cacher.stop();
+            }
+            let store = Arc::new(open_store(&self.registry, &known.value, &wanted));
+            opened.push(store.clone());
+            known.storage = Some((store, wanted));
+        }
+        let deadline = self.registry.clock.now() + READY_WAIT;
+        for store in opened {
+            tokio::select! {
+                () = store.cacher.wait_ready() => {}
+                () = self.registry.clock.sleep_until(deadline) => return,
+            }
+        }
+    }
+
+    fn publish(&self) {
+        let built_in = builtins::of(&self.registry.catalog());
+        let custom = self.crds.values().filter_map(|known| {
+            let (store, key) = known.storage.as_ref()?;
+            Some(custom::served(&known.value, store, &key.fields))
+        });
+        self.registry.publish(Catalog::from_shared(built_in.into_iter().chain(custom.flatten()), Some(self.reached)));
+    }
+
+    /// Deletes the objects of every CRD that is being deleted.
+    fn clean_up(&mut self) {
+        for (name, known) in &mut self.crds {
+            let due = known.value["metadata"]["deletionTimestamp"].is_string();
+            if !due || known.deleting {
+                continue;
+            }
+            known.deleting = true;
+            let cleanup = Cleanup {
+                registry: self.registry.clone(),
+                crds: self.store.clone(),
+                served: self.served.clone(),
+                name: name.clone(),
+                uid: known.value["metadata"]["uid"].clone(),
+                objects: known.storage.as_ref().map(|(store, key)| {
+                    (store.clone(), custom::served(&known.value, store, &key.fields))
+                }),
+            };
+            self.registry.tasks.spawn("crd cleanup", cleanup.run());
+        }
+    }
+}
+
+/// The end of one CRD: its objects first, then itself.
+struct Cleanup {
+    registry: Registry,
+    crds: Arc<Store>,
+    served: Arc<Served>,
+    name: String,
+    uid: Value,
+    objects: Option<(Arc<Store>, Vec<Arc<Served>>)>,
+}
+
+impl Cleanup {
+    async fn run(self) {
+        while !self.delete_objects().await {
+            self.registry.clock.sleep(CLEANUP_PERIOD).await;
+        }
+        while let Err(status) = self.release().await {
+            tracing::warn!(crd = self.name, message = status.message, "its deletion was not finished, trying again");
+            self.registry.clock.sleep(CLEANUP_PERIOD).await;
+        }
+    }
+
+    /// Whether nothing is left.
+    async fn delete_objects(&self) -> bool {
+        let Some((store, served)) = &self.objects else { return true };
+        let Some(served) = served.first() else { return true };
+        let target = Target { served: served.clone(), namespace: None, name: None, subresource: None };
+        let everything = Interest::all(store.reach(None, None));
+        if let Err(status) = self.registry.delete_collection(&target, everything, &DeleteOptions::default()).await {
+            tracing::warn!(crd = self.name, message = status.message, "its objects were not all deleted");
+            return false;
+        }
+        let deadline = self.registry.clock.now() + READY_WAIT;
+        store.cacher.fresh(deadline).await.is_ok_and(|snapshot| snapshot.is_empty())
+    }
+
+    /// Takes the finalizer away, and with it the CRD when it was the last one.
+    async fn release(&self) -> Result<(), Status> {
+        let key = self.crds.key("", &self.name);
+        let done = self
+            .crds
+            .guarded_update(&key, Mode::Commit, |current| {
+                let Some(current) = current else { return Err(Status::new(Reason::NotFound, "gone")) };
+                let mut value = self.served.to_value(&current.object)?;
+                if value["metadata"]["uid"] != self.uid {
+                    return Ok(Decision::Keep { carry: () });
+                }
+                if let Some(finalizers) = value["metadata"]["finalizers"].as_array_mut() {
+                    finalizers.retain(|finalizer| finalizer != CLEANUP);
+                }
+                if value["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty) {
+                    return Ok(Decision::Delete { carry: () });
+                }
+                Ok(Decision::Put { value: self.served.encode(value)?, ttl: None, carry: () })
+            })
+            .await;
+        match done {
+            Err(status) if status.reason != Reason::NotFound => Err(status),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Marks a CRD whose deletion begins: its objects go first.
+pub(crate) fn mark_deleting(value: &mut Value, now: &str) {
+    if value["metadata"]["deletionTimestamp"].is_string() {
+        return;
+    }
+    let finalizers = value["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
+    if is_true(value, "Established") && !finalizers.iter().any(|finalizer| finalizer == CLEANUP) {
+        value["metadata"]["finalizers"] = finalizers.into_iter().chain([json!(CLEANUP)]).collect();
+    }
+    custom::set_condition(
+        value,
+        "Terminating",
+        "True",
+        "InstanceDeletionPending",
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+        now,
+    );
+}
+
+/// Whether a condition of `crd` is true.
+pub(crate) fn is_true(crd: &Value, condition: &str) -> bool {
+    let conditions = crd["status"]["conditions"].as_array();
+    conditions.is_some_and(|list| list.iter().any(|c| c["type"] == condition && c["status"] == "True"))
+}
+
+fn layout_key(value: &Value) -> LayoutKey {
+    let mut fields: Vec<String> = value["spec"]["versions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .flat_map(|version| version["selectableFields"].as_array().into_iter().flatten())
+        .filter_map(|field| field["jsonPath"].as_str())
+        .map(|path| path.trim_start_matches('.').to_string())
+        .collect();
+    fields.sort();
+    fields.dedup();
+    LayoutKey {
+        uid: text(value, "/metadata/uid").to_string(),
+        namespaced: text(value, "/spec/scope") == "Namespaced",
+        fields,
+    }
+}
+
+fn open_store(registry: &Registry, value: &Value, key: &LayoutKey) -> Store {
+    let (group, plural) = (text(value, "/spec/group"), text(value, "/spec/names/plural"));
+    let prefix = format!("{}/{group}/{plural}/", registry.config.storage_prefix);
+    let scope = if key.namespaced { Scope::Namespaced } else { Scope::Cluster };
+    let fields = key.fields.iter().map(|path| path.split('.').map(String::from).collect()).collect();
+    let layout = Layout { prefix_len: prefix.len(), scope, form: Form::Whole, fields };
+    let resource = Resource { name: format!("{plural}.{group}"), prefix: Key::from(prefix), layout };
+    Store {
+        group: group.into(),
+        resource: plural.into(),
+        cacher: Cacher::start(resource, registry.backend.clone(), registry.clock.clone(), &registry.tasks),
+        backend: registry.backend.clone(),
+    }
+}
+
+pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or("")
+}
+
+fn revision_of(value: &Value) -> u64 {
+    text(value, "/metadata/resourceVersion").parse().unwrap_or(0)
+}

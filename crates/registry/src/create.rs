@@ -1,0 +1,154 @@
+//! POST: decode, default, admit, validate, commit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_apimachinery::options::CreateOptions;
+use forebay_apimachinery::{Object, Reason, Status};
+use serde_json::Value;
+
+use crate::incoming;
+use crate::registry::{Registry, whole};
+use crate::request::{Answer, Body, Outcome, Target};
+use crate::store::{Mode, Store};
+use crate::strategy::{self, Context};
+
+/// Names tried for one `generateName` before the client is told to try again (reference §3.2).
+const GENERATE_ATTEMPTS: usize = 8;
+
+impl Registry {
+    /// Creates an object.
+    ///
+    /// # Errors
+    /// 400, 403, 404, 409 and 422 in kube-apiserver's words.
+    pub async fn create(&self, target: &Target, body: &Body, options: &CreateOptions) -> Result<Answer, Status> {
+        let served = &target.served;
+        if let Some(subresource) = &target.subresource {
+            return self.create_subresource(target, subresource, body, options).await;
+        }
+        let store = self.store_of(served)?;
+        let incoming = incoming::read(served, &served.gvk, body, options.field_validation)?;
+        let mut value = incoming.value;
+        place(target, &mut value)?;
+        let generates = name_of(&value).is_empty();
+        self.admit_into_namespace(served, target.namespace(), name_of(&value)).await?;
+        self.prepare(target, &mut value)?;
+        let mut warnings = incoming.warnings;
+        let attempts = if generates { GENERATE_ATTEMPTS } else { 1 };
+        for attempt in 1..=attempts {
+            if generates {
+                self.generate_name(&mut value);
+            }
+            let name = name_of(&value).to_string();
+            if attempt == 1 {
+                self.validate_create(target, &value, &mut warnings)?;
+            }
+            match self.commit_create(target, &store, &name, value.clone(), options.dry_run).await {
+                Ok(object) => {
+                    self.after_write(served, &object).await;
+                    let outcome = Outcome::Created(whole(served, &object, None));
+                    return Ok(Answer { outcome, warnings });
+                }
+                Err(Some(status)) => return Err(status),
+                Err(None) if attempt < attempts => {}
+                Err(None) if generates => return Err(generated_name_taken(target, &name)),
+                Err(None) => return Err(Status::already_exists(served.group(), served.resource(), &name)),
+            }
+        }
+        Err(Status::internal("no attempt to create was made"))
+    }
+
+    /// Fills in what the server sets on a new object.
+    pub(crate) fn prepare(&self, target: &Target, value: &mut Value) -> Result<(), Status> {
+        let rules = target.served.rules();
+        if value["metadata"]["resourceVersion"].as_str().is_some_and(|rv| !rv.is_empty()) {
+            return Err(Status::new(Reason::Unknown, "resourceVersion should not be set on objects to be created"));
+        }
+        let now = self.now_rfc3339();
+        let context = Context { now: &now };
+        strategy::defaults(&rules, value);
+        strategy::fill_system_fields(value, &context, &self.random.uuid());
+        strategy::prepare_create(&rules, value, &context);
+        Ok(())
+    }
+
+    pub(crate) fn generate_name(&self, value: &mut Value) {
+        let base = value["metadata"]["generateName"].as_str().unwrap_or("").to_string();
+        if !base.is_empty() {
+            let name = strategy::generate_name(&base, |bound| self.random.below(bound));
+            value["metadata"]["name"] = Value::from(name);
+        }
+    }
+
+    fn validate_create(&self, target: &Target, value: &Value, warnings: &mut Vec<String>) -> Result<(), Status> {
+        let served = &target.served;
+        let mut causes = strategy::validate_create(&served.rules(), value);
+        causes.extend(served.validate_fields(value));
+        warnings.extend(served.warnings(value));
+        if causes.is_empty() {
+            return Ok(());
+        }
+        Err(Status::invalid(served.group(), &served.gvk.kind, name_of(value), causes))
+    }
+
+    async fn commit_create(
+        &self,
+        target: &Target,
+        store: &Store,
+        name: &str,
+        value: Value,
+        dry_run: bool,
+    ) -> Result<Arc<Object>, Option<Status>> {
+        let bytes = target.served.encode(value).map_err(Some)?;
+        let key = store.key(target.namespace(), name);
+        let mode = if dry_run { Mode::DryRun } else { Mode::Commit };
+        store.create(key, bytes, self.ttl(&target.served), mode).await
+    }
+
+    /// How long objects of this kind are kept.
+    pub(crate) fn ttl(&self, served: &crate::catalog::Served) -> Option<Duration> {
+        served.rules().flags().expires.then_some(self.config.event_ttl)
+    }
+
+    /// Wall time as `creationTimestamp` has it.
+    pub(crate) fn now_rfc3339(&self) -> String {
+        crate::list::timestamp(&self.clock).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+}
+
+/// Puts the path's namespace into the object, or refuses an object of another place.
+pub(crate) fn place(target: &Target, value: &mut Value) -> Result<(), Status> {
+    if !value.get("metadata").is_some_and(Value::is_object) {
+        value["metadata"] = Value::Object(serde_json::Map::new());
+    }
+    let found = value["metadata"]["namespace"].as_str().unwrap_or("").to_string();
+    let wanted = target.namespace();
+    if target.served.namespaced {
+        if !found.is_empty() && found != wanted {
+            return Err(Status::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
+        }
+        value["metadata"]["namespace"] = Value::from(wanted);
+    } else if let Some(metadata) = value["metadata"].as_object_mut() {
+        if !found.is_empty() {
+            return Err(Status::bad_request(
+                "namespace may not be set on a cluster-scoped object: the namespace of the provided object does not match the namespace sent on the request",
+            ));
+        }
+        metadata.remove("namespace");
+    }
+    Ok(())
+}
+
+/// `metadata.name`, empty when there is none.
+pub(crate) fn name_of(value: &Value) -> &str {
+    value["metadata"]["name"].as_str().unwrap_or("")
+}
+
+fn generated_name_taken(target: &Target, name: &str) -> Status {
+    let served = &target.served;
+    let mut status = Status::already_exists(served.group(), served.resource(), name).retry_after(1);
+    status.message.push_str(", the server was not able to generate a unique name for the object");
+    status
+}

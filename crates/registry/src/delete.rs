@@ -1,0 +1,203 @@
+//! DELETE: preconditions, grace, finalizers, and only then the end.
+//!
+//! Source: kube-apiserver v1.36.3 `registry/generic/registry/store.go`, `registry/rest/delete.go`.
+
+use bytes::Bytes;
+use forebay_apimachinery::options::DeleteOptions;
+use forebay_apimachinery::{Object, Revision, Status};
+use forebay_watchcache::Interest;
+use serde_json::{Map, Value, json};
+
+use crate::admission;
+use crate::catalog::Served;
+use crate::present::{As, ListMeta, Presenter};
+use crate::registry::{Registry, whole};
+use crate::request::{Answer, Outcome, Target};
+use crate::store::{Current, Decision, Done, Mode};
+use crate::strategy::{self, Deletion};
+use crate::update::not_found;
+
+/// Objects that one DELETE of a collection reads at a time.
+const COLLECTION_PAGE: usize = 1_000;
+
+impl Registry {
+    /// Deletes an object, or begins to.
+    ///
+    /// # Errors
+    /// 403, 404 and 409 in kube-apiserver's words.
+    pub async fn delete(&self, target: &Target, options: &DeleteOptions) -> Result<Answer, Status> {
+        let served = &target.served;
+        admission::admit_delete(served, target.name())?;
+        let store = self.store_of(served)?;
+        let key = store.key(target.namespace(), target.name());
+        let mode = if options.dry_run { Mode::DryRun } else { Mode::Commit };
+        let done = store
+            .guarded_update(&key, mode, |current| {
+                let current = current.ok_or_else(|| not_found(target))?;
+                self.decide_delete(target, current, options)
+            })
+            .await?;
+        let done = match done {
+            Done::Put { object, carry: Then::Remove } if mode == Mode::Commit => {
+                let uid = served.to_value(&object)?["metadata"]["uid"].clone();
+                store.guarded_update(&key, mode, |current| remove_same(target, current, &uid)).await?
+            }
+            done => done,
+        };
+        let outcome = match done {
+            Done::Deleted { object, revision, .. } => {
+                self.after_delete(served, revision).await;
+                if served.rules().flags().returns_deleted_object {
+                    Outcome::Object(whole(served, &object, Some(revision)))
+                } else {
+                    Outcome::Success(success(served, &object)?)
+                }
+            }
+            Done::Put { object, .. } | Done::Kept { object, .. } => {
+                self.after_write(served, &object).await;
+                let bytes = whole(served, &object, None);
+                if options.orphan_dependents == Some(false) { Outcome::Accepted(bytes) } else { Outcome::Object(bytes) }
+            }
+        };
+        Ok(Answer::plain(outcome))
+    }
+
+    fn decide_delete(
+        &self,
+        target: &Target,
+        current: &Current,
+        options: &DeleteOptions,
+    ) -> Result<Decision<Then>, Status> {
+        let served = &target.served;
+        let old = served.to_value(&current.object)?;
+        check_preconditions(target, &old, options)?;
+        let (mut value, now, rules) = (old, self.now_rfc3339(), served.rules());
+        if served.is("apiextensions.k8s.io", "customresourcedefinitions") {
+            crate::crd::mark_deleting(&mut value, &now);
+        }
+        let wanted = wanted(options);
+        let begun = if served.is("", "namespaces") {
+            strategy::start_namespace_deletion(&mut value, &wanted, &now)
+        } else {
+            None
+        };
+        let put = |value: Value, carry| {
+            Ok(Decision::Put { value: served.encode(value)?, ttl: self.ttl(served), carry })
+        };
+        match begun.unwrap_or_else(|| strategy::start_deletion(&rules, &mut value, &wanted, &now)) {
+            Deletion::AlreadyDeleting => Ok(Decision::Keep { carry: Then::Wait }),
+            Deletion::Store => put(value, Then::Wait),
+            Deletion::StoreAndRemove => put(value, Then::Remove),
+            Deletion::Remove => Ok(Decision::Delete { carry: Then::Wait }),
+        }
+    }
+
+    /// Deletes everything that matches, one by one, and answers what was there.
+    ///
+    /// # Errors
+    /// As [`Registry::delete`]; objects that are gone in the meantime are passed over.
+    pub async fn delete_collection(
+        &self,
+        target: &Target,
+        interest: Interest,
+        options: &DeleteOptions,
+    ) -> Result<Answer, Status> {
+        let served = &target.served;
+        let store = self.store_of(served)?;
+        let deadline = self.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
+        let snapshot = store.cacher.fresh(deadline).await.map_err(|error| crate::errors::cache(&error))?;
+        let presenter = Presenter::new(served.clone(), As::Object);
+        let meta = ListMeta { revision: Some(snapshot.revision()), ..ListMeta::default() };
+        let (mut out, mut first, mut after) = (Vec::new(), true, None);
+        presenter.list_head(&meta, &mut out);
+        loop {
+            let page: Vec<_> =
+                snapshot.range(&interest.reach, after.as_ref()).take(COLLECTION_PAGE).cloned().collect();
+            let Some(last) = page.last() else { break };
+            after = Some(last.key().clone());
+            for object in page.iter().filter(|object| interest.selects(object)) {
+                let one = Target {
+                    name: Some(object.name().to_string()),
+                    namespace: served.namespaced.then(|| object.namespace().to_string()),
+                    ..target.clone()
+                };
+                match self.delete(&one, options).await {
+                    Ok(_) => {
+                        presenter.item(object, first, crate::list::timestamp(&self.clock), &mut out);
+                        first = false;
+                    }
+                    Err(status) if status.reason == forebay_apimachinery::Reason::NotFound => {}
+                    Err(status) => return Err(status),
+                }
+            }
+        }
+        presenter.list_tail(&meta, &mut out);
+        Ok(Answer::plain(Outcome::Object(Bytes::from(out))))
+    }
+
+    /// What follows a delete: a CRD's end is taken in before the client is answered.
+    pub(crate) async fn after_delete(&self, served: &Served, revision: Revision) {
+        if served.is("apiextensions.k8s.io", "customresourcedefinitions") {
+            self.crds_taken_in(revision).await;
+        }
+    }
+}
+
+fn check_preconditions(target: &Target, old: &Value, options: &DeleteOptions) -> Result<(), Status> {
+    let served = &target.served;
+    let text = |member: &str| old["metadata"][member].as_str().unwrap_or("");
+    let conflict = |what: &str, asked: &str, found: &str| {
+        let why = format!("Precondition failed: {what} in precondition: {asked}, {what} in object meta: {found}");
+        Err(Status::conflict(served.group(), served.resource(), target.name(), &why))
+    };
+    if let Some(uid) = options.preconditions.uid.as_deref().filter(|uid| *uid != text("uid")) {
+        return conflict("UID", uid, text("uid"));
+    }
+    let asked = options.preconditions.resource_version.as_deref();
+    if let Some(rv) = asked.filter(|rv| *rv != text("resourceVersion")) {
+        return conflict("ResourceVersion", rv, text("resourceVersion"));
+    }
+    Ok(())
+}
+
+/// What follows the store of a deleted object's last state.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    Wait,
+    Remove,
+}
+
+fn remove_same(target: &Target, current: Option<&Current>, uid: &Value) -> Result<Decision<Then>, Status> {
+    let current = current.ok_or_else(|| not_found(target))?;
+    if target.served.to_value(&current.object)?["metadata"]["uid"] == *uid {
+        Ok(Decision::Delete { carry: Then::Wait })
+    } else {
+        Err(not_found(target))
+    }
+}
+
+fn wanted(options: &DeleteOptions) -> strategy::DeleteOptions {
+    strategy::DeleteOptions {
+        grace_period_seconds: options.grace_period_seconds,
+        orphan_dependents: options.orphan_dependents,
+        propagation: options.propagation_policy.and_then(|policy| strategy::Propagation::parse(policy.as_str())),
+    }
+}
+
+/// A `Status` of success that names what is gone.
+fn success(served: &Served, object: &Object) -> Result<Bytes, Status> {
+    let uid = served.to_value(object)?["metadata"]["uid"].clone();
+    let mut details = Map::new();
+    details.insert("name".into(), json!(object.name()));
+    if !served.group().is_empty() {
+        details.insert("group".into(), json!(served.group()));
+    }
+    details.insert("kind".into(), json!(served.resource()));
+    details.insert("uid".into(), uid);
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
+    });
+    let mut out = crate::kinds::compact(&status).into_bytes();
+    out.push(b'\n');
+    Ok(Bytes::from(out))
+}

@@ -1,0 +1,89 @@
+//! What a client sent, made into a value of its kind.
+//!
+//! In: a body or a patched value. Out: a normalized value and warnings. Refuses what the kind cannot hold.
+
+use forebay_apimachinery::options::FieldValidation;
+use forebay_apimachinery::{GroupVersionKind, Status, json};
+use forebay_schema::builtin::{TypeId, codec, table};
+use serde_json::Value;
+
+use crate::catalog::{Served, Source};
+use crate::request::Body;
+
+/// A value of its kind, and what is to be said about it.
+pub struct Incoming {
+    pub value: Value,
+    pub warnings: Vec<String>,
+}
+
+/// Reads `body` as an object of `expected`, which is the resource's own kind or a subresource's.
+///
+/// # Errors
+/// 400 in kube-apiserver's words.
+pub fn read(
+    served: &Served,
+    expected: &GroupVersionKind,
+    body: &Body,
+    validation: FieldValidation,
+) -> Result<Incoming, Status> {
+    let parsed = json::parse(&body.json).map_err(|error| {
+        Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
+    })?;
+    let duplicates: Vec<String> = parsed.duplicate_fields().collect();
+    let mut value = parsed.value;
+    served.check_type(&mut value, expected)?;
+    normalize(served, expected, value, duplicates, validation)
+}
+
+/// Brings `value` into the form of its kind: types checked, unknown fields dropped, defaults of a CRD's schema set.
+///
+/// - `problems`: what is wrong with the body already, `duplicate field "x"`.
+///
+/// # Errors
+/// 400 for a value of the wrong type, and for problems when `validation` is strict.
+pub fn normalize(
+    served: &Served,
+    expected: &GroupVersionKind,
+    mut value: Value,
+    mut problems: Vec<String>,
+    validation: FieldValidation,
+) -> Result<Incoming, Status> {
+    let cannot = |why: &dyn std::fmt::Display| {
+        Status::bad_request(format!(
+            "{} in version {:?} cannot be handled as a {}: {why}",
+            expected.kind, expected.version, expected.kind
+        ))
+    };
+    match served.normalize(expected, &mut value) {
+        Ok(unknown) => problems.extend(unknown),
+        Err(why) => return Err(cannot(&why)),
+    }
+    match validation {
+        FieldValidation::Ignore => problems.clear(),
+        FieldValidation::Strict if !problems.is_empty() => {
+            return Err(cannot(&format!("strict decoding error: {}", problems.join(", "))));
+        }
+        FieldValidation::Strict | FieldValidation::Warn => {}
+    }
+    Ok(Incoming { value, warnings: problems })
+}
+
+impl Served {
+    /// The problems of unknown fields, or why the value cannot be of its kind.
+    fn normalize(&self, expected: &GroupVersionKind, value: &mut Value) -> Result<Vec<String>, String> {
+        match &self.source {
+            Source::BuiltIn { ty, .. } if expected == &self.gvk => built_in(*ty, value),
+            Source::Custom(custom) if expected == &self.gvk => custom.normalize(value),
+            _ => {
+                let kind = table().kind(&expected.group, &expected.version, &expected.kind);
+                let kind = kind.ok_or_else(|| format!("no kind {:?} is registered", expected.kind))?;
+                built_in(kind.ty, value)
+            }
+        }
+    }
+}
+
+fn built_in(ty: TypeId, value: &mut Value) -> Result<Vec<String>, String> {
+    let problems = codec::normalize(ty, value).map_err(|error| error.to_string())?;
+    Ok(problems.iter().map(ToString::to_string).collect())
+}

@@ -1,0 +1,224 @@
+//! From a body to a value of a kind, and from a value to the bytes that are stored and sent.
+//!
+//! The two sources of kinds, the built-in table and CRDs, differ only here.
+
+use bytes::Bytes;
+use forebay_apimachinery::object::Form;
+use forebay_apimachinery::resource::{api_version, split_api_version};
+use forebay_apimachinery::selector::{FieldOperator, FieldRequirement, FieldSelector};
+use forebay_apimachinery::{Cause, GroupVersionKind, Object, Revision, Status, json};
+use forebay_schema::builtin::codec;
+use forebay_watchcache::{FieldSource, FieldTerm};
+use serde_json::Value;
+
+use crate::catalog::{Served, Source};
+use crate::{convert, crd, strategy};
+
+impl Served {
+    /// How the resource's objects are kept.
+    pub fn form(&self) -> Form {
+        match self.source {
+            Source::BuiltIn { .. } => Form::Typed,
+            Source::Custom(_) => Form::Whole,
+        }
+    }
+
+    /// The bytes that are stored for `value`: without its resourceVersion, in the storage version.
+    ///
+    /// # Errors
+    /// A value that does not fit its kind, which `normalize` would have refused.
+    pub fn encode(&self, mut value: Value) -> Result<Bytes, Status> {
+        if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("resourceVersion");
+        }
+        let mut out = Vec::with_capacity(1024);
+        match &self.source {
+            Source::BuiltIn { ty, stored_as: None, .. } => {
+                write_type_head(&self.gvk, &mut out);
+                codec::encode(*ty, &value, &mut out).map_err(Status::internal)?;
+            }
+            Source::BuiltIn { stored_as: Some(stored), .. } => {
+                convert::event_to_stored(&mut value);
+                write_type_head(&GroupVersionKind::new("", "v1", &self.gvk.kind), &mut out);
+                codec::encode(*stored, &value, &mut out).map_err(Status::internal)?;
+            }
+            Source::Custom(custom) => {
+                value["apiVersion"] = Value::from(api_version(self.group(), custom.storage_version()));
+                json::write_sorted(&value, &mut out);
+            }
+        }
+        Ok(Bytes::from(out))
+    }
+
+    /// The whole object in this version, as a GET answers it. `revision` replaces the object's own: a DELETED
+    /// event's.
+    pub fn write_object(&self, object: &Object, revision: Option<Revision>, out: &mut Vec<u8>) {
+        match self.form() {
+            Form::Typed if self.is_converted() => self.write_converted(object, revision, out),
+            Form::Typed => {
+                write_type_head(&self.gvk, out);
+                object.write_body(revision, None, out);
+            }
+            Form::Whole => object.write_body(revision, self.other_version(object), out),
+        }
+    }
+
+    /// The object as an item of a LIST: a built-in kind's goes without its type.
+    pub fn write_item(&self, object: &Object, out: &mut Vec<u8>) {
+        match self.form() {
+            Form::Typed if self.is_converted() => self.write_converted(object, None, out),
+            Form::Typed => {
+                out.push(b'{');
+                object.write_body(None, None, out);
+            }
+            Form::Whole => object.write_body(None, self.other_version(object), out),
+        }
+    }
+
+    /// The object as a tree, for the few who need one: writes, Tables, YAML.
+    pub fn to_value(&self, object: &Object) -> Result<Value, Status> {
+        let mut bytes = Vec::with_capacity(object.body().len() + 64);
+        self.write_object(object, None, &mut bytes);
+        serde_json::from_slice(&bytes).map_err(Status::internal)
+    }
+
+    fn is_converted(&self) -> bool {
+        matches!(self.source, Source::BuiltIn { stored_as: Some(_), .. })
+    }
+
+    /// The object as another kind than it is stored as. Decodes it: a rare kind, and never the hot one of the two.
+    fn write_converted(&self, object: &Object, revision: Option<Revision>, out: &mut Vec<u8>) {
+        let mut stored = vec![b'{'];
+        object.write_body(revision, None, &mut stored);
+        let mut value: Value = serde_json::from_slice(&stored).unwrap_or(Value::Null);
+        convert::event_from_stored(&mut value);
+        value["kind"] = Value::from(&*self.gvk.kind);
+        if let Source::BuiltIn { ty, .. } = &self.source {
+            codec::write_json(*ty, &value, out)
+                .unwrap_or_else(|error| tracing::error!(%error, "a stored event cannot be shown"));
+        }
+    }
+
+    /// A field selector, resolved to places in an object's header.
+    ///
+    /// # Errors
+    /// A label that cannot be selected by, in kube-apiserver's words.
+    pub fn field_terms(&self, selector: &FieldSelector) -> Result<Vec<FieldTerm>, String> {
+        selector.requirements().iter().map(|requirement| self.field_term(requirement)).collect()
+    }
+
+    fn field_term(&self, requirement: &FieldRequirement) -> Result<FieldTerm, String> {
+        let path = &*requirement.path;
+        let field = match (path, self.selectable.iter().find(|field| field.label == path)) {
+            (_, Some(known)) => FieldSource::Indexed { fields: known.fields.clone(), absent: known.absent },
+            ("metadata.name", None) => FieldSource::Name,
+            ("metadata.namespace", None) if self.selects_by_namespace() => FieldSource::Namespace,
+            _ => return Err(self.unsupported_field(path)),
+        };
+        Ok(FieldTerm { field, equal: requirement.operator == FieldOperator::Equals, value: requirement.value.to_string() })
+    }
+
+    fn selects_by_namespace(&self) -> bool {
+        match &self.source {
+            Source::BuiltIn { resource, .. } => resource.field("metadata.namespace").is_some(),
+            Source::Custom(_) => self.namespaced,
+        }
+    }
+
+    fn unsupported_field(&self, label: &str) -> String {
+        match &self.source {
+            Source::BuiltIn { resource, .. } => resource.unsupported_field(label),
+            Source::Custom(_) => format!("field label not supported: {label}"),
+        }
+    }
+
+    fn other_version(&self, object: &Object) -> Option<&str> {
+        Some(&*self.gvk.version).filter(|version| *version != object.stored_version())
+    }
+
+    /// Checks that a body is of the kind that was asked for, filling in what it leaves out.
+    ///
+    /// # Errors
+    /// 400 in kube-apiserver's words.
+    pub fn check_type(&self, value: &mut Value, expected: &GroupVersionKind) -> Result<(), Status> {
+        let Some(object) = value.as_object_mut() else {
+            return Err(Status::bad_request("couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }"));
+        };
+        let text = |member: &str| object.get(member).and_then(Value::as_str).unwrap_or("").to_string();
+        let (found_version, found_kind) = (text("apiVersion"), text("kind"));
+        let wanted_version = expected.api_version();
+        if self.form() == Form::Whole && expected == &self.gvk {
+            for (member, found) in [("Kind", &found_kind), ("apiVersion", &found_version)] {
+                if found.is_empty() {
+                    let body = compact(&Value::Object(object.clone()));
+                    return Err(Status::bad_request(format!("Object '{member}' is missing in '{body}'")));
+                }
+            }
+        }
+        let (group, version) = split_api_version(&found_version);
+        let kind_differs = !found_kind.is_empty() && found_kind != *expected.kind;
+        let version_differs = !found_version.is_empty() && (group, version) != (&*expected.group, &*expected.version);
+        if kind_differs || version_differs {
+            return Err(Status::bad_request(format!(
+                "{} in version {:?} cannot be handled as a {}: no kind {:?} is registered for version {:?}",
+                if found_kind.is_empty() { &expected.kind } else { found_kind.as_str() },
+                version,
+                expected.kind,
+                found_kind,
+                found_version,
+            )));
+        }
+        object.insert("apiVersion".into(), Value::from(wanted_version));
+        object.insert("kind".into(), Value::from(&*expected.kind));
+        Ok(())
+    }
+}
+
+/// `{"kind":"Pod","apiVersion":"v1",`
+pub fn write_type_head(gvk: &GroupVersionKind, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"kind\":\"");
+    out.extend_from_slice(gvk.kind.as_bytes());
+    out.extend_from_slice(b"\",\"apiVersion\":\"");
+    if !gvk.group.is_empty() {
+        out.extend_from_slice(gvk.group.as_bytes());
+        out.push(b'/');
+    }
+    out.extend_from_slice(gvk.version.as_bytes());
+    out.extend_from_slice(b"\",");
+}
+
+/// A value as compact JSON text.
+pub fn compact(value: &Value) -> String {
+    let mut out = Vec::new();
+    json::write_sorted(value, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+impl Served {
+    /// Which strategy its objects are under.
+    pub fn rules(&self) -> strategy::Kind<'_> {
+        match &self.source {
+            Source::BuiltIn { .. } => strategy::Kind::built_in(self.group(), &self.gvk.kind),
+            Source::Custom(custom) => {
+                strategy::Kind { group: self.group(), kind: &self.gvk.kind, custom: Some(custom.rules()) }
+            }
+        }
+    }
+
+    /// What its schema has against `value`.
+    pub fn validate_fields(&self, value: &Value) -> Vec<Cause> {
+        match &self.source {
+            Source::BuiltIn { .. } if self.is("apiextensions.k8s.io", "customresourcedefinitions") => crd::validate(value),
+            Source::BuiltIn { .. } => Vec::new(),
+            Source::Custom(custom) => custom.validate(value),
+        }
+    }
+
+    /// What a client is told about an object that is accepted as it is.
+    pub fn warnings(&self, value: &Value) -> Vec<String> {
+        match &self.source {
+            Source::BuiltIn { .. } if self.is("apiextensions.k8s.io", "customresourcedefinitions") => crd::warnings(value),
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! How an object is shown: as it is, as a Table's row, or as its metadata alone.
+//!
+//! In: objects from a snapshot or a watcher. Out: JSON text appended to a buffer, so that neither a LIST nor a WATCH
+//! needs more than the buffer. Ages are worked out when they are sent, never kept.
+
+use std::sync::Arc;
+
+use forebay_apimachinery::object::Form;
+use forebay_apimachinery::resource::api_version;
+use forebay_apimachinery::{Object, Revision, json};
+use forebay_watchcache::EventKind;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::catalog::{Served, Source};
+use crate::kinds::write_type_head;
+
+/// What the client wants objects to be shown as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum As {
+    Object,
+    /// `meta.k8s.io/v1` Table.
+    Table(IncludeObject),
+    /// `meta.k8s.io/v1` PartialObjectMetadata.
+    PartialMetadata,
+}
+
+/// What a Table's row carries of its object (`includeObject`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IncludeObject {
+    None,
+    Metadata,
+    Object,
+}
+
+/// Shows the objects of one resource in one way.
+#[derive(Clone)]
+pub struct Presenter {
+    served: Arc<Served>,
+    shown: As,
+    // For Table watches: columns go with the first row only.
+    columns_sent: bool,
+}
+
+/// A list's own metadata.
+#[derive(Clone, Debug, Default)]
+pub struct ListMeta {
+    pub revision: Option<Revision>,
+    pub continue_token: String,
+    pub remaining: Option<u64>,
+}
+
+impl Presenter {
+    pub fn new(served: Arc<Served>, shown: As) -> Presenter {
+        Presenter { served, shown, columns_sent: false }
+    }
+
+    /// Everything of a list before its first item.
+    pub fn list_head(&self, meta: &ListMeta, out: &mut Vec<u8>) {
+        match (self.shown, self.served.form()) {
+            (As::Object, Form::Typed) => {
+                out.extend_from_slice(b"{\"kind\":");
+                json::write_string(&self.served.list_kind, out);
+                out.extend_from_slice(b",\"apiVersion\":");
+                json::write_string(&self.version(), out);
+                self.list_meta(meta, out);
+                out.extend_from_slice(b",\"items\":[");
+            }
+            (As::Object, Form::Whole) => {
+                out.extend_from_slice(b"{\"apiVersion\":");
+                json::write_string(&self.version(), out);
+                out.extend_from_slice(b",\"items\":[");
+            }
+            (As::Table(_), _) => {
+                out.extend_from_slice(b"{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\"");
+                self.list_meta(meta, out);
+                out.extend_from_slice(b",\"columnDefinitions\":");
+                self.write(&self.columns(), out);
+                out.extend_from_slice(b",\"rows\":[");
+            }
+            (As::PartialMetadata, _) => {
+                out.extend_from_slice(
+                    b"{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/v1\"",
+                );
+                self.list_meta(meta, out);
+                out.extend_from_slice(b",\"items\":[");
+            }
+        }
+    }
+
+    /// One item of a list.
+    pub fn item(&self, object: &Object, first: bool, now: Timestamp, out: &mut Vec<u8>) {
+        if !first {
+            out.push(b',');
+        }
+        match self.shown {
+            As::Object => self.served.write_item(object, out),
+            As::Table(include) => self.row(object, None, include, now, out),
+            As::PartialMetadata => write_partial(object, None, out),
+        }
+    }
+
+    /// Everything of a list behind its last item.
+    pub fn list_tail(&self, meta: &ListMeta, out: &mut Vec<u8>) {
+        out.push(b']');
+        if self.shown == As::Object && self.served.form() == Form::Whole {
+            out.extend_from_slice(b",\"kind\":");
+            json::write_string(&self.served.list_kind, out);
+            self.list_meta(meta, out);
+        }
+        out.extend_from_slice(b"}\n");
+    }
+
+    /// One object as the whole answer.
+    pub fn single(&self, object: &Object, now: Timestamp, out: &mut Vec<u8>) {
+        self.alone(object, None, true, now, out);
+        out.push(b'\n');
+    }
+
+    /// One watch event, a line.
+    pub fn event(&mut self, kind: EventKind, object: &Object, revision: Revision, now: Timestamp, out: &mut Vec<u8>) {
+        let head: &[u8] = match kind {
+            EventKind::Added => b"{\"type\":\"ADDED\",\"object\":",
+            EventKind::Modified => b"{\"type\":\"MODIFIED\",\"object\":",
+            EventKind::Deleted => b"{\"type\":\"DELETED\",\"object\":",
+        };
+        out.extend_from_slice(head);
+        let columns = !std::mem::replace(&mut self.columns_sent, true);
+        self.alone(object, Some(revision), columns, now, out);
+        out.extend_from_slice(b"}\n");
+    }
+
+    /// A bookmark, a line. `initial_end` marks the one that ends the initial state (KEP-3157).
+    pub fn bookmark(&mut self, revision: Revision, initial_end: bool, out: &mut Vec<u8>) {
+        let mut metadata = json!({ "resourceVersion": revision.to_string() });
+        if initial_end {
+            metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
+        }
+        out.extend_from_slice(b"{\"type\":\"BOOKMARK\",\"object\":");
+        match self.shown {
+            As::Object => {
+                write_type_head(&self.served.gvk, out);
+                out.extend_from_slice(b"\"metadata\":");
+                self.write(&metadata, out);
+                out.push(b'}');
+            }
+            As::PartialMetadata => {
+                out.extend_from_slice(PARTIAL_HEAD);
+                self.write(&metadata, out);
+                out.push(b'}');
+            }
+            As::Table(_) => {
+                let mut table = json!({
+                    "kind": "Table", "apiVersion": "meta.k8s.io/v1",
+                    "metadata": { "resourceVersion": revision.to_string() },
+                    "columnDefinitions": null,
+                    "rows": [{ "cells": [], "object": {
+                        "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+                    } }],
+                });
+                if !std::mem::replace(&mut self.columns_sent, true) {
+                    table["columnDefinitions"] = self.columns();
+                }
+                self.write(&table, out);
+            }
+        }
+        out.extend_from_slice(b"}\n");
+    }
+
+    fn alone(&self, object: &Object, revision: Option<Revision>, columns: bool, now: Timestamp, out: &mut Vec<u8>) {
+        match self.shown {
+            As::Object => self.served.write_object(object, revision, out),
+            As::PartialMetadata => write_partial(object, revision, out),
+            As::Table(include) => {
+                out.extend_from_slice(b"{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{\"resourceVersion\":\"");
+                out.extend_from_slice(revision.unwrap_or(object.revision()).to_string().as_bytes());
+                out.extend_from_slice(b"\"},\"columnDefinitions\":");
+                self.write(&if columns { self.columns() } else { Value::Null }, out);
+                out.extend_from_slice(b",\"rows\":[");
+                self.row(object, revision, include, now, out);
+                out.extend_from_slice(b"]}");
+            }
+        }
+    }
+
+    fn row(&self, object: &Object, revision: Option<Revision>, include: IncludeObject, now: Timestamp, out: &mut Vec<u8>) {
+        let value = self.served.to_value(object).unwrap_or(Value::Null);
+        out.extend_from_slice(b"{\"cells\":");
+        let conditions = match &self.served.source {
+            Source::BuiltIn { .. } => {
+                let row = forebay_printers::row(self.served.group(), &self.served.gvk.kind, &value, now);
+                self.write(&Value::Array(row.cells), out);
+                row.conditions.iter().map(condition_value).collect()
+            }
+            Source::Custom(custom) => {
+                self.write(&Value::Array(custom.cells(&value, now)), out);
+                Vec::new()
+            }
+        };
+        if !conditions.is_empty() {
+            out.extend_from_slice(b",\"conditions\":");
+            self.write(&Value::Array(conditions), out);
+        }
+        match include {
+            IncludeObject::None => out.extend_from_slice(b",\"object\":null"),
+            IncludeObject::Metadata => {
+                out.extend_from_slice(b",\"object\":");
+                write_partial(object, revision, out);
+            }
+            IncludeObject::Object => {
+                out.extend_from_slice(b",\"object\":");
+                self.served.write_object(object, revision, out);
+            }
+        }
+        out.push(b'}');
+    }
+
+    fn columns(&self) -> Value {
+        match &self.served.source {
+            Source::BuiltIn { .. } => {
+                let columns = forebay_printers::columns(self.served.group(), &self.served.gvk.kind);
+                columns.iter().map(column_value).collect()
+            }
+            Source::Custom(custom) => custom.column_definitions(),
+        }
+    }
+
+    fn list_meta(&self, meta: &ListMeta, out: &mut Vec<u8>) {
+        out.extend_from_slice(b",\"metadata\":{");
+        // An unstructured list is a sorted map that always names its continue token.
+        if self.shown == As::Object && self.served.form() == Form::Whole {
+            out.extend_from_slice(b"\"continue\":");
+            json::write_string(&meta.continue_token, out);
+            if let Some(remaining) = meta.remaining {
+                out.extend_from_slice(format!(",\"remainingItemCount\":{remaining}").as_bytes());
+            }
+            if let Some(revision) = meta.revision {
+                out.extend_from_slice(format!(",\"resourceVersion\":\"{revision}\"").as_bytes());
+            }
+        } else {
+            if let Some(revision) = meta.revision {
+                out.extend_from_slice(format!("\"resourceVersion\":\"{revision}\"").as_bytes());
+            }
+            if !meta.continue_token.is_empty() {
+                out.extend_from_slice(b",\"continue\":");
+                json::write_string(&meta.continue_token, out);
+            }
+            if let Some(remaining) = meta.remaining {
+                out.extend_from_slice(format!(",\"remainingItemCount\":{remaining}").as_bytes());
+            }
+        }
+        out.push(b'}');
+    }
+
+    fn version(&self) -> String {
+        api_version(self.served.group(), &self.served.gvr.version)
+    }
+
+    fn write(&self, value: &Value, out: &mut Vec<u8>) {
+        json::write_sorted(value, out);
+    }
+}
+
+fn column_value(column: &forebay_printers::Column) -> Value {
+    json!({
+        "name": column.name, "type": column.type_, "format": column.format,
+        "description": column.description, "priority": column.priority,
+    })
+}
+
+fn condition_value(condition: &forebay_printers::TableRowCondition) -> Value {
+    json!({
+        "type": condition.type_, "status": condition.status,
+        "reason": condition.reason, "message": condition.message,
+    })
+}
+
+const PARTIAL_HEAD: &[u8] = b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":";
+
+fn write_partial(object: &Object, revision: Option<Revision>, out: &mut Vec<u8>) {
+    out.extend_from_slice(PARTIAL_HEAD);
+    object.write_metadata(revision, out);
+    out.push(b'}');
+}

@@ -1,0 +1,114 @@
+//! The verbs on one server's resources.
+//!
+//! Owns the published catalog. In: a target, options and a body. Out: an answer, or a `Status`. The steps of a write
+//! are in reading order in `create.rs`, `update.rs`, `patch.rs` and `delete.rs`; all of them end in
+//! `Store::guarded_update`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use forebay_apimachinery::{Object, Revision, Status};
+use forebay_backend::Backend;
+use forebay_rt::{Clock, Random, Tasks};
+use tokio::sync::watch;
+
+use crate::catalog::{Catalog, Served};
+use crate::errors;
+use crate::store::Store;
+
+/// What a registry is made with.
+#[derive(Clone)]
+pub struct Config {
+    /// `/registry`: what every storage key begins with.
+    pub storage_prefix: String,
+    /// How long events are kept (`--event-ttl`).
+    pub event_ttl: Duration,
+    /// A watch without a timeout of its own ends after this to twice this (`--min-request-timeout`).
+    pub min_request_timeout: Duration,
+}
+
+/// The verbs. Cheap to clone.
+#[derive(Clone)]
+pub struct Registry(Arc<Inner>);
+
+pub struct Inner {
+    pub(crate) config: Config,
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) clock: Clock,
+    pub(crate) random: Random,
+    pub(crate) tasks: Tasks,
+    catalog: ArcSwap<Catalog>,
+    // The revision of CRDs that the catalog has taken in, for those who wait for it.
+    catalog_revision: watch::Sender<Option<Revision>>,
+}
+
+impl std::ops::Deref for Registry {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl Registry {
+    /// A registry of the built-in resources on `backend`. CRDs are served once [`Registry::start`] has run.
+    pub fn new(config: Config, backend: Arc<dyn Backend>, clock: Clock, random: Random, tasks: Tasks) -> Registry {
+        let catalog = crate::builtins::catalog(&config, &backend, &clock, &tasks);
+        Registry(Arc::new(Inner {
+            config,
+            backend,
+            clock,
+            random,
+            tasks,
+            catalog: ArcSwap::from_pointee(catalog),
+            catalog_revision: watch::Sender::new(None),
+        }))
+    }
+
+    /// What is served now.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.0.catalog.load_full()
+    }
+
+    /// The clock that the registry lives by.
+    pub fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    /// The store of a built-in resource.
+    pub(crate) fn built_in(&self, group: &str, version: &str, resource: &str) -> Result<Arc<Store>, Status> {
+        let served = self.catalog().resource(group, version, resource).cloned();
+        let store = served.and_then(|served| served.store.clone());
+        store.ok_or_else(|| Status::internal(format!("{resource} has no storage")))
+    }
+
+    /// Publishes a catalog. Only the CRD controller does.
+    pub(crate) fn publish(&self, catalog: Catalog) {
+        let revision = catalog.revision;
+        self.0.catalog.store(Arc::new(catalog));
+        self.0.catalog_revision.send_replace(revision);
+    }
+
+    /// Waits until the catalog has taken in every CRD up to `revision`, at most until `deadline`.
+    pub(crate) async fn catalog_at_least(&self, revision: Revision, deadline: forebay_rt::Instant) {
+        let mut seen = self.0.catalog_revision.subscribe();
+        tokio::select! {
+            _ = seen.wait_for(|now| now.is_some_and(|now| now >= revision)) => {}
+            () = self.0.clock.sleep_until(deadline) => {}
+        }
+    }
+
+    /// The store of `served`.
+    pub(crate) fn store_of(&self, served: &Served) -> Result<Arc<Store>, Status> {
+        served.store.clone().ok_or_else(|| errors::method_not_supported(served, "read"))
+    }
+}
+
+/// The whole object as an answer has it.
+pub(crate) fn whole(served: &Served, object: &Object, revision: Option<Revision>) -> bytes::Bytes {
+    let mut out = Vec::with_capacity(object.body().len() + 64);
+    served.write_object(object, revision, &mut out);
+    out.push(b'\n');
+    bytes::Bytes::from(out)
+}

@@ -1,0 +1,76 @@
+//! What the edge asks of the verbs, and what it is answered.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::catalog::Served;
+
+/// Who asks.
+#[derive(Clone, Debug, Default)]
+pub struct Caller {
+    pub name: String,
+    pub uid: String,
+    pub groups: Vec<String>,
+}
+
+/// What is asked for: a resource in a version, and the part of it that the path names.
+#[derive(Clone)]
+pub struct Target {
+    pub served: Arc<Served>,
+    pub namespace: Option<String>,
+    pub name: Option<String>,
+    pub subresource: Option<String>,
+}
+
+/// A write's body, as it came: JSON or YAML, told apart by the edge, which hands on JSON.
+#[derive(Clone, Debug)]
+pub struct Body {
+    /// JSON text.
+    pub json: Bytes,
+}
+
+/// How a patch is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchKind {
+    Json,
+    Merge,
+    StrategicMerge,
+}
+
+/// What a single-object verb answers.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub outcome: Outcome,
+    /// For `Warning` headers, in order, without the code and quotes.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// The object as it is now, whole.
+    Object(Bytes),
+    /// It did not exist before.
+    Created(Bytes),
+    /// Deletion has begun; the object as it is now.
+    Accepted(Bytes),
+    /// It is gone: a `Status` of success.
+    Success(Bytes),
+}
+
+impl Target {
+    /// The namespace of the path; empty at cluster scope.
+    pub fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or("")
+    }
+
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or("")
+    }
+}
+
+impl Answer {
+    pub fn plain(outcome: Outcome) -> Answer {
+        Answer { outcome, warnings: Vec::new() }
+    }
+}

@@ -1,0 +1,231 @@
+//! The storage of one resource: its keys, its cache, and the guarded update that every write goes through.
+//!
+//! In: a decision made on the current object. Out: that decision, committed on exactly that object. Never: decides.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use forebay_apimachinery::object::{Interner, Scope};
+use forebay_apimachinery::{Key, Object, Revision, Status};
+use forebay_backend::{Backend, Expect, Op, Outcome, Txn, Versioned};
+use forebay_watchcache::{Cacher, Reach};
+
+use crate::errors;
+
+/// One resource's storage. All versions of the resource share it.
+pub struct Store {
+    pub group: Arc<str>,
+    pub resource: Arc<str>,
+    pub cacher: Cacher,
+    pub backend: Arc<dyn Backend>,
+}
+
+/// A label that field selectors may name.
+#[derive(Clone, Debug)]
+pub struct SelectableField {
+    pub label: String,
+    /// Indexes into the layout's fields; the first that is not empty counts.
+    pub fields: Box<[usize]>,
+    pub absent: &'static str,
+}
+
+/// An object as a decision is made on it.
+pub struct Current {
+    pub object: Arc<Object>,
+}
+
+/// What to do with the current object.
+pub enum Decision<T> {
+    /// Store this instead.
+    Put { value: Bytes, ttl: Option<Duration>, carry: T },
+    /// Remove it.
+    Delete { carry: T },
+    /// Leave it.
+    Keep { carry: T },
+}
+
+/// What was done.
+pub enum Done<T> {
+    Put { object: Arc<Object>, carry: T },
+    /// `object` is the last state; its revision is still that of the last put, `revision` is the delete's.
+    Deleted { object: Arc<Object>, revision: Revision, carry: T },
+    Kept { object: Arc<Object>, carry: T },
+}
+
+/// Whether a write is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Commit,
+    /// Everything but the commit.
+    DryRun,
+}
+
+/// Retries of one guarded update against concurrent writers. Each lost round means that another write won, so the
+/// system as a whole moves; beyond this the client is told to try again.
+const ROUNDS_MAX: usize = 1_000;
+
+impl Store {
+    /// The storage key of an object.
+    pub fn key(&self, namespace: &str, name: &str) -> Key {
+        let prefix = self.cacher.resource().prefix.as_str();
+        match self.scope() {
+            Scope::Namespaced => Key::from(format!("{prefix}{namespace}/{name}")),
+            Scope::Cluster => Key::from(format!("{prefix}{name}")),
+        }
+    }
+
+    /// The keys of one object, one namespace, or the whole resource.
+    pub fn reach(&self, namespace: Option<&str>, name: Option<&str>) -> Reach {
+        let prefix = &self.cacher.resource().prefix;
+        match (self.scope(), namespace, name) {
+            (Scope::Namespaced, Some(namespace), Some(name)) => Reach::One(self.key(namespace, name)),
+            (Scope::Cluster, _, Some(name)) => Reach::One(self.key("", name)),
+            (Scope::Namespaced, Some(namespace), None) => {
+                Reach::Below(Key::from(format!("{prefix}{namespace}/")))
+            }
+            _ => Reach::Below(prefix.clone()),
+        }
+    }
+
+    pub fn scope(&self) -> Scope {
+        self.cacher.resource().layout.scope
+    }
+
+    /// Creates the object at `key`.
+    ///
+    /// # Errors
+    /// `None` in place of a status: the key has a value already.
+    pub async fn create(
+        &self,
+        key: Key,
+        value: Bytes,
+        ttl: Option<Duration>,
+        mode: Mode,
+    ) -> Result<Arc<Object>, Option<Status>> {
+        if mode == Mode::DryRun {
+            let present = self.live(&key).await.map_err(Some)?;
+            let current = self.backend.barrier().await.map_err(|error| Some(errors::read(&error)))?;
+            let object = self.decode(key, current, &value).map_err(Some)?;
+            return if present.is_some() { Err(None) } else { Ok(object) };
+        }
+        let txn = Txn { key: key.clone(), expect: Expect::Absent, op: Op::Put { value: value.clone(), ttl } };
+        match self.backend.commit(txn).await.map_err(|error| Some(errors::txn(&error)))? {
+            Outcome::Committed(revision) => self.decode(key, revision, &value).map_err(Some),
+            Outcome::Conflict(Some(_)) => Err(None),
+            Outcome::Conflict(None) => Err(Some(Status::internal("the store refused to create an absent key"))),
+        }
+    }
+
+    /// Calls `judge` with the current object until its decision commits on exactly that object.
+    ///
+    /// The first round uses the cached object. A refusal judged on it is judged again on a live one, so that a stale
+    /// cache never refuses what is right (reference §6, "cached-first").
+    ///
+    /// # Errors
+    /// What `judge` says of the live object, or the store's own failures.
+    pub async fn guarded_update<T>(
+        &self,
+        key: &Key,
+        mode: Mode,
+        mut judge: impl FnMut(Option<&Current>) -> Result<Decision<T>, Status>,
+    ) -> Result<Done<T>, Status> {
+        let mut current = self.cached(key);
+        let mut live = false;
+        if current.is_none() {
+            (current, live) = (self.live(key).await?, true);
+        }
+        for _ in 0..ROUNDS_MAX {
+            let decision = match judge(current.as_ref()) {
+                Ok(decision) => decision,
+                Err(_) if !live => {
+                    (current, live) = (self.live(key).await?, true);
+                    continue;
+                }
+                Err(refusal) => return Err(refusal),
+            };
+            match self.carry_out(key, current, decision, mode, live).await? {
+                Ok(done) => return Ok(done),
+                Err(newer) => (current, live) = (newer, true),
+            }
+        }
+        Err(errors::too_contended())
+    }
+
+    /// One attempt: the outcome, or the object that is there instead.
+    async fn carry_out<T>(
+        &self,
+        key: &Key,
+        current: Option<Current>,
+        decision: Decision<T>,
+        mode: Mode,
+        live: bool,
+    ) -> Result<Result<Done<T>, Option<Current>>, Status> {
+        let expect = current.as_ref().map_or(Expect::Absent, |current| Expect::At(current.object.revision()));
+        let (op, carry) = match decision {
+            Decision::Keep { carry } => {
+                let Some(current) = current else { return Err(Status::internal("nothing to keep")) };
+                // "No change" judged on a cached object holds only if that is still the object.
+                if !live {
+                    let newest = self.live(key).await?;
+                    if newest.as_ref().map(|newest| newest.object.revision()) != Some(current.object.revision()) {
+                        return Ok(Err(newest));
+                    }
+                }
+                return Ok(Ok(Done::Kept { object: current.object, carry }));
+            }
+            Decision::Put { value, ttl, carry } => (Op::Put { value, ttl }, carry),
+            Decision::Delete { carry } => (Op::Delete, carry),
+        };
+        let outcome = match mode {
+            Mode::Commit => {
+                let txn = Txn { key: key.clone(), expect, op: op.clone() };
+                self.backend.commit(txn).await.map_err(|error| errors::txn(&error))?
+            }
+            Mode::DryRun => {
+                Outcome::Committed(self.backend.barrier().await.map_err(|error| errors::read(&error))?)
+            }
+        };
+        match (outcome, op) {
+            (Outcome::Committed(revision), Op::Put { value, .. }) => {
+                // A dry run shows the resourceVersion that the object has.
+                let shown = match (&current, mode) {
+                    (Some(current), Mode::DryRun) => current.object.revision(),
+                    _ => revision,
+                };
+                Ok(Ok(Done::Put { object: self.decode(key.clone(), shown, &value)?, carry }))
+            }
+            (Outcome::Committed(revision), Op::Delete) => {
+                let Some(current) = current else { return Err(Status::internal("nothing to delete")) };
+                Ok(Ok(Done::Deleted { object: current.object, revision, carry }))
+            }
+            (Outcome::Conflict(found), _) => {
+                Ok(Err(found.map(|found| self.current(key.clone(), &found)).transpose()?))
+            }
+        }
+    }
+
+    /// The object as the cache has it.
+    pub fn cached(&self, key: &Key) -> Option<Current> {
+        let snapshot = self.cacher.snapshot().ok()?;
+        snapshot.get(key).map(|object| Current { object: object.clone() })
+    }
+
+    /// The object as the store has it now.
+    pub async fn live(&self, key: &Key) -> Result<Option<Current>, Status> {
+        let found = self.backend.get(key).await.map_err(|error| errors::read(&error))?;
+        found.map(|found| self.current(key.clone(), &found)).transpose()
+    }
+
+    fn current(&self, key: Key, found: &Versioned) -> Result<Current, Status> {
+        Ok(Current { object: self.decode(key, found.revision, &found.value)? })
+    }
+
+    /// An object from a value, outside the cache.
+    pub fn decode(&self, key: Key, revision: Revision, value: &[u8]) -> Result<Arc<Object>, Status> {
+        let layout = &self.cacher.resource().layout;
+        Object::decode(layout, key, revision, value, &mut Interner::default())
+            .map(Arc::new)
+            .map_err(|error| Status::internal(format!("the stored object cannot be read: {error}")))
+    }
+}

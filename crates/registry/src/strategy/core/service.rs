@@ -1,0 +1,207 @@
+//! Services: what the client may leave out, and what follows the type.
+//!
+//! In: a Service. Out: defaults, what it is stored as. Never: allocates addresses or ports.
+//!
+//! Source: kubernetes v1.36.3 `registry/core/service`, `apis/core/v1/defaults.go`.
+
+use serde_json::{Value, json};
+
+use super::service_rules;
+use crate::strategy::Context;
+use crate::strategy::field::Causes;
+use crate::strategy::lifecycle::reset_status;
+use crate::strategy::rules::Update;
+use crate::strategy::value::{
+    Members, child_made, child_mut, child_or_empty, default, default_text, int, list, objects, objects_mut,
+    same_member, take_over, text, texts,
+};
+
+const AFFINITY_SECONDS: i64 = 10_800;
+
+pub fn defaults(service: &mut Members) {
+    let spec = child_made(service, "spec");
+    default_text(spec, "sessionAffinity", "None");
+    match text(spec, "sessionAffinity") {
+        "None" => {
+            spec.remove("sessionAffinityConfig");
+        }
+        "ClientIP" => {
+            let config = child_or_empty(spec, "sessionAffinityConfig");
+            if !child_or_empty(config, "clientIP").contains_key("timeoutSeconds") {
+                let config = json!({"clientIP": {"timeoutSeconds": AFFINITY_SECONDS}});
+                spec.insert("sessionAffinityConfig".into(), config);
+            }
+        }
+        _ => {}
+    }
+    default_text(spec, "type", "ClusterIP");
+    for port in objects_mut(spec, "ports") {
+        default_text(port, "protocol", "TCP");
+        let unset = match port.get("targetPort") {
+            None => true,
+            Some(Value::String(name)) => name.is_empty(),
+            Some(number) => number.as_i64() == Some(0),
+        };
+        if unset {
+            let number = int(port, "port").unwrap_or(0);
+            port.insert("targetPort".into(), number.into());
+        }
+    }
+    if externally_accessible(spec) {
+        default_text(spec, "externalTrafficPolicy", "Cluster");
+    }
+    let balanced = text(spec, "type") == "LoadBalancer";
+    if matches!(text(spec, "type"), "NodePort" | "LoadBalancer" | "ClusterIP") {
+        default(spec, "internalTrafficPolicy", "Cluster");
+    }
+    if balanced {
+        default(spec, "allocateLoadBalancerNodePorts", true);
+        ingress_modes(service);
+    }
+}
+
+fn ingress_modes(service: &mut Members) {
+    let Some(balancer) = child_mut(service, "status").and_then(|status| child_mut(status, "loadBalancer")) else {
+        return;
+    };
+    for ingress in objects_mut(balancer, "ingress").filter(|ingress| !text(ingress, "ip").is_empty()) {
+        default(ingress, "ipMode", "VIP");
+    }
+}
+
+/// Whether traffic from outside reaches it.
+pub fn externally_accessible(spec: &Members) -> bool {
+    match text(spec, "type") {
+        "LoadBalancer" | "NodePort" => true,
+        "ClusterIP" => !list(spec, "externalIPs").is_empty(),
+        _ => false,
+    }
+}
+
+pub fn prepare_create(service: &mut Members, context: &Context<'_>) {
+    reset_status(service, context);
+    let spec = child_made(service, "spec");
+    let address = text(spec, "clusterIP").to_string();
+    if !address.is_empty() && list(spec, "clusterIPs").is_empty() {
+        spec.insert("clusterIPs".into(), json!([address]));
+    }
+}
+
+pub fn prepare_update(new: &mut Members, update: &Update<'_>, _: &Context<'_>) {
+    let old = update.old;
+    if update.is_status() {
+        return take_over(new, old, "spec");
+    }
+    take_over(new, old, "status");
+    let (spec, old_spec) = (child_made(new, "spec"), child_or_empty(old, "spec"));
+    keep_allocated(spec, old_spec);
+    align_addresses(spec, old_spec);
+    drop_what_the_type_had(spec, old_spec);
+    if text(spec, "type") != "LoadBalancer"
+        && let Some(status) = child_mut(new, "status")
+    {
+        status.insert("loadBalancer".into(), json!({}));
+    }
+}
+
+fn needs_address(spec: &Members) -> bool {
+    text(spec, "type") != "ExternalName"
+}
+
+fn needs_node_port(spec: &Members) -> bool {
+    matches!(text(spec, "type"), "NodePort" | "LoadBalancer")
+}
+
+pub fn needs_health_check(spec: &Members) -> bool {
+    text(spec, "type") == "LoadBalancer" && text(spec, "externalTrafficPolicy") == "Local"
+}
+
+/// What the old type needed and the new one cannot have goes, unless the client changed it, too.
+fn drop_what_the_type_had(new: &mut Members, old: &Members) {
+    let same = |new: &Members, name| same_member(new, old, name);
+    if needs_address(old) && !needs_address(new) {
+        if same(new, "clusterIP") && same(new, "clusterIPs") {
+            new.remove("clusterIP");
+            new.remove("clusterIPs");
+        }
+        for name in ["ipFamilies", "ipFamilyPolicy"] {
+            if same(new, name) {
+                new.remove(name);
+            }
+        }
+    }
+    if needs_node_port(old) && !needs_node_port(new) {
+        let known: Vec<i64> = objects(old, "ports").filter_map(|port| int(port, "nodePort")).collect();
+        let mut ports = objects(new, "ports").filter_map(|port| int(port, "nodePort"));
+        if ports.all(|port| port == 0 || known.contains(&port)) {
+            for port in objects_mut(new, "ports") {
+                port.remove("nodePort");
+            }
+        }
+    }
+    if needs_health_check(old) && !needs_health_check(new) && same(new, "healthCheckNodePort") {
+        new.remove("healthCheckNodePort");
+    }
+    if text(old, "type") == "LoadBalancer" && text(new, "type") != "LoadBalancer" {
+        for name in ["allocateLoadBalancerNodePorts", "loadBalancerClass"] {
+            if same(new, name) {
+                new.remove(name);
+            }
+        }
+    }
+    if externally_accessible(old) && !externally_accessible(new) && same(new, "externalTrafficPolicy") {
+        new.remove("externalTrafficPolicy");
+    }
+}
+
+/// What was allocated stays when the client leaves it out.
+fn keep_allocated(new: &mut Members, old: &Members) {
+    if needs_address(old) && needs_address(new) {
+        if text(new, "clusterIP").is_empty() {
+            take_over(new, old, "clusterIP");
+        }
+        if list(new, "clusterIPs").is_empty() {
+            take_over(new, old, "clusterIPs");
+        }
+    }
+    if needs_node_port(old) && needs_node_port(new) {
+        keep_node_ports(new, old);
+    }
+    if needs_health_check(old) && needs_health_check(new) && int(new, "healthCheckNodePort").unwrap_or(0) == 0 {
+        take_over(new, old, "healthCheckNodePort");
+    }
+}
+
+/// A port without a node port takes the one that the port of its name had, unless another port has it now.
+fn keep_node_ports(new: &mut Members, old: &Members) {
+    let now: Vec<i64> = objects(new, "ports").filter_map(|port| int(port, "nodePort")).collect();
+    for port in objects_mut(new, "ports").filter(|port| int(port, "nodePort").unwrap_or(0) == 0) {
+        let mut before = objects(old, "ports").filter(|before| text(before, "name") == text(port, "name"));
+        let allocated = before.next_back().and_then(|before| int(before, "nodePort"));
+        if let Some(number) = allocated.filter(|number| *number != 0 && !now.contains(number)) {
+            port.insert("nodePort".into(), number.into());
+        }
+    }
+}
+
+/// `clusterIPs` follows `clusterIP` for clients that do not know the former.
+fn align_addresses(new: &mut Members, old: &Members) {
+    let address = text(new, "clusterIP").to_string();
+    let old_address = text(old, "clusterIP");
+    if address == old_address || !texts(new, "clusterIPs").eq(texts(old, "clusterIPs")) {
+        return;
+    }
+    if address.is_empty() {
+        new.remove("clusterIPs");
+    } else {
+        new.insert("clusterIPs".into(), json!([address]));
+    }
+}
+
+pub fn validate_create(service: &Members, causes: &mut Causes) {
+    service_rules::validate(service, None, causes);
+}
+
+pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) {
+    service_rules::validate_update(new, update, causes);
+}

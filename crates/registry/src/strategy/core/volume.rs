@@ -1,0 +1,154 @@
+//! PersistentVolumes.
+//!
+//! In: a PersistentVolume. Out: defaults, what it is stored as, causes. Never: what is on it; each source's own rules come
+//! with the rest of validation.
+//!
+//! Source: kubernetes v1.36.3 `registry/core/persistentvolume`, `apis/core/validation`.
+
+use forebay_apimachinery::json::to_go_text;
+use serde_json::{Value, json};
+
+use super::claim::{access_modes, class_name, volume_mode};
+use super::pod::defaults::{network_source, round_up};
+use crate::strategy::Context;
+use crate::strategy::field::{Bad, Causes, Path};
+use crate::strategy::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
+use crate::strategy::names::NameRule;
+use crate::strategy::quantity;
+use crate::strategy::rules::Update;
+use crate::strategy::value::{
+    Members, child, child_made, child_mut, child_or_empty, default, default_text, same_member, set, take_over, text,
+    text_opt,
+};
+
+const SPEC: Path<'static> = Path::root("spec");
+const RECLAIM: [&str; 3] = ["Delete", "Recycle", "Retain"];
+const SOURCES: [&str; 22] = [
+    "hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte", "cephfs",
+    "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume",
+    "azureDisk", "scaleIO", "local", "storageos", "csi",
+];
+
+pub fn defaults(volume: &mut Members) {
+    let spec = child_made(volume, "spec");
+    default_text(spec, "persistentVolumeReclaimPolicy", "Retain");
+    default(spec, "volumeMode", "Filesystem");
+    network_source(spec);
+    if let Some(capacity) = child_mut(spec, "capacity") {
+        round_up(capacity);
+    }
+    default_text(child_made(volume, "status"), "phase", "Pending");
+}
+
+pub fn prepare_create(volume: &mut Members, context: &Context<'_>) {
+    set(volume, "status", Some(json!({"phase": "Pending", "lastPhaseTransitionTime": context.now})));
+}
+
+pub fn prepare_update(new: &mut Members, update: &Update<'_>, context: &Context<'_>) {
+    let old = update.old;
+    if !update.is_status() {
+        return take_over(new, old, "status");
+    }
+    take_over(new, old, "spec");
+    const TIME: &str = "lastPhaseTransitionTime";
+    let (status, old_status) = (child_made(new, "status"), child_or_empty(old, "status"));
+    let same_phase = text(status, "phase") == text(old_status, "phase");
+    if same_phase && !status.contains_key(TIME) {
+        take_over(status, old_status, TIME);
+    } else if !same_phase && (!status.contains_key(TIME) || status.get(TIME) == old_status.get(TIME)) {
+        set(status, TIME, Some(context.now.into()));
+    }
+}
+
+pub fn validate_create(volume: &Members, causes: &mut Causes) {
+    let spec = child_or_empty(volume, "spec");
+    access_modes(spec, "", &SPEC, causes, |_| {});
+    capacity(spec, causes);
+    let policy = text(spec, "persistentVolumeReclaimPolicy");
+    if !policy.is_empty() && !RECLAIM.contains(&policy) {
+        causes.not_supported(&SPEC.child("persistentVolumeReclaimPolicy"), policy, &RECLAIM);
+    }
+    let mut sources = SOURCES.into_iter().filter(|name| child(spec, name).is_some());
+    if sources.next().is_none() {
+        causes.required(&SPEC, "must specify a volume type");
+    }
+    for name in sources.filter(|name| *name != "flexVolume") {
+        let name = if name == "cephfs" { "cephFS" } else { name };
+        causes.forbidden(&SPEC.child(name), "may not specify more than 1 volume type");
+    }
+    if child(spec, "local").is_some() && !spec.contains_key("nodeAffinity") {
+        causes.required(&SPEC.child("nodeAffinity"), "Local volume requires node affinity");
+    }
+    class_name(text(spec, "storageClassName"), "storageClassName", &SPEC, causes);
+    volume_mode(spec, &SPEC, causes);
+    attributes_class(spec, causes);
+}
+
+fn capacity(spec: &Members, causes: &mut Causes) {
+    let at = SPEC.child("capacity");
+    let capacity = child_or_empty(spec, "capacity");
+    if capacity.is_empty() {
+        causes.required(&at, "");
+    }
+    if !capacity.contains_key("storage") || capacity.len() > 1 {
+        causes.not_supported(&at, spec.get("capacity"), &["storage"]);
+    }
+    for (resource, size) in capacity {
+        let nanos = quantity::of(size);
+        if nanos < 0 {
+            let whole = nanos.div_euclid(1_000_000_000).to_string();
+            causes.invalid(&at.key(resource), Bad::Shown(whole), "must be a valid resource quantity");
+        }
+        if nanos <= 0 {
+            causes.invalid(&at.key(resource), size, "must be greater than zero");
+        }
+    }
+}
+
+fn attributes_class(spec: &Members, causes: &mut Causes) {
+    const NAME: &str = "volumeAttributesClassName";
+    let Some(class) = text_opt(spec, NAME) else { return };
+    if class.is_empty() {
+        causes.required(&SPEC.child(NAME), "an empty string is disallowed");
+    }
+    class_name(class, NAME, &SPEC, causes);
+    if child(spec, "csi").is_none() {
+        causes.required(&SPEC.child("csi"), "has to be specified when using volumeAttributesClassName");
+    }
+}
+
+pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) {
+    let old = update.old;
+    if update.is_status() {
+        return validate_built_in_update(new, old, causes);
+    }
+    for _ in 0..2 {
+        validate_built_in_create(child_or_empty(new, "metadata"), false, NameRule::Subdomain, causes);
+        validate_create(new, causes);
+    }
+    let (spec, old_spec) = (child_or_empty(new, "spec"), child_or_empty(old, "spec"));
+    if !SOURCES.iter().all(|name| same_source(spec, old_spec, name)) {
+        let detail = "spec.persistentvolumesource is immutable after creation";
+        causes.forbidden(&SPEC.child("persistentvolumesource"), detail);
+    }
+    if !same_member(spec, old_spec, "volumeMode") {
+        let bad = spec.get("volumeMode").map_or(Bad::Nil, |mode| Bad::Shown(to_go_text(mode)));
+        causes.invalid(&Path::root("volumeMode"), bad, IMMUTABLE);
+    }
+    if old_spec.contains_key("volumeAttributesClassName") && !spec.contains_key("volumeAttributesClassName") {
+        let detail = "update from non-nil value to nil is forbidden";
+        causes.forbidden(&SPEC.child("volumeAttributesClassName"), detail);
+    }
+}
+
+/// The secret for expanding may be added to a CSI source that has none.
+fn same_source(spec: &Members, old: &Members, name: &str) -> bool {
+    const EXPAND: &str = "controllerExpandSecretRef";
+    let mut wanted: Option<Value> = spec.get(name).cloned();
+    if let ("csi", Some(Value::Object(csi)), Some(old)) = (name, &mut wanted, child(old, name))
+        && !old.contains_key(EXPAND)
+    {
+        csi.remove(EXPAND);
+    }
+    crate::strategy::value::same(name, wanted.as_ref(), old.get(name))
+}

@@ -1,0 +1,100 @@
+//! Custom resources, whatever their schema.
+//!
+//! In: a custom resource and what its definition says of its subresources. Out: what it is stored as, causes. Never: its
+//! schema.
+//!
+//! Source: apiextensions-apiserver v0.36.3 `registry/customresource`.
+
+use super::field::{Causes, Path};
+use super::meta::{validate_meta_create, validate_meta_update};
+use super::names::NameRule;
+use super::rules::Update;
+use super::scale::{ScalePaths, replicas_at, selector_at};
+use super::value::{Members, child_made, child_or_empty, int, set, take_over};
+
+/// What a CustomResourceDefinition says of the version that an object is written in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CustomRules {
+    pub namespaced: bool,
+    pub status_subresource: bool,
+    /// Given when there is a scale subresource.
+    pub scale: Option<ScalePaths>,
+}
+
+pub fn prepare_create(rules: &CustomRules, object: &mut Members) {
+    if rules.status_subresource {
+        object.remove("status");
+    }
+    set(child_made(object, "metadata"), "generation", Some(1.into()));
+}
+
+pub fn prepare_update(rules: &CustomRules, new: &mut Members, update: &Update<'_>) {
+    let old = update.old;
+    if update.is_status() {
+        return only_status(new, old);
+    }
+    if rules.status_subresource {
+        take_over(new, old, "status");
+    }
+    let rest = |object: &Members| object.iter().filter(|(name, _)| *name != "metadata").count();
+    let same = rest(new) == rest(old)
+        && new.iter().filter(|(name, _)| *name != "metadata").all(|(name, value)| old.get(name) == Some(value));
+    if !same {
+        let generation = int(child_or_empty(old, "metadata"), "generation").unwrap_or(0);
+        set(child_made(new, "metadata"), "generation", Some((generation + 1).into()));
+    }
+}
+
+/// Everything but the status is the stored object's, managed fields aside; its resourceVersion, too, so a precondition
+/// has to be looked at before.
+fn only_status(new: &mut Members, old: &Members) {
+    let status = new.remove("status");
+    let managed = child_made(new, "metadata").remove("managedFields");
+    *new = old.clone();
+    set(new, "status", status);
+    set(child_made(new, "metadata"), "managedFields", managed);
+}
+
+pub fn validate_create(rules: &CustomRules, object: &Members, causes: &mut Causes) {
+    validate_meta_create(child_or_empty(object, "metadata"), rules.namespaced, NameRule::Subdomain, causes);
+    scale_spec(rules, object, causes);
+    scale_status(rules, object, causes);
+}
+
+pub fn validate_update(rules: &CustomRules, new: &Members, update: &Update<'_>, causes: &mut Causes) {
+    validate_meta_update(child_or_empty(new, "metadata"), child_or_empty(update.old, "metadata"), causes);
+    if !update.is_status() {
+        scale_spec(rules, new, causes);
+    }
+    scale_status(rules, new, causes);
+}
+
+fn scale_spec(rules: &CustomRules, object: &Members, causes: &mut Causes) {
+    if let Some(paths) = &rules.scale {
+        replicas(object, &paths.spec_replicas, causes);
+    }
+}
+
+fn scale_status(rules: &CustomRules, object: &Members, causes: &mut Causes) {
+    let Some(paths) = &rules.scale else { return };
+    replicas(object, &paths.status_replicas, causes);
+    if let Some(path) = &paths.label_selector
+        && let Err(error) = selector_at(object, path)
+    {
+        causes.invalid(&Path::root(path), "", &error);
+    }
+}
+
+fn replicas(object: &Members, path: &str, causes: &mut Causes) {
+    let at = Path::root(path);
+    match replicas_at(object, path) {
+        Err(error) => causes.invalid(&at, 0, &error),
+        Ok(Some(replicas)) if replicas < 0 => {
+            causes.invalid(&at, replicas, "should be a non-negative integer");
+        }
+        Ok(Some(replicas)) if replicas > i64::from(i32::MAX) => {
+            causes.invalid(&at, replicas, "should be less than or equal to 2147483647");
+        }
+        Ok(_) => {}
+    }
+}

@@ -1,0 +1,257 @@
+//! Where a fault is and how it is said: field paths, and causes in the words of upstream's `field.Error`.
+//!
+//! In: a path built on the stack while an object is walked, a bad value, a detail. Out: [`Cause`]s in the order they
+//! were found. Never: decides what is wrong; allocates while nothing is.
+
+use std::fmt;
+
+use forebay_apimachinery::json::{go_quote, to_go_text};
+use forebay_apimachinery::{Cause, CauseReason};
+use serde_json::Value;
+
+/// A field path as a chain of stack frames, printed only when something is wrong.
+#[derive(Clone, Copy, Debug)]
+pub struct Path<'p> {
+    parent: Option<&'p Path<'p>>,
+    step: Step<'p>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step<'p> {
+    Child(&'p str),
+    Key(&'p str),
+    Index(usize),
+}
+
+impl<'p> Path<'p> {
+    pub const fn root(name: &'p str) -> Path<'p> {
+        Path { parent: None, step: Step::Child(name) }
+    }
+
+    pub const fn child<'a>(&'a self, name: &'a str) -> Path<'a> {
+        Path { parent: Some(self), step: Step::Child(name) }
+    }
+
+    pub const fn key<'a>(&'a self, key: &'a str) -> Path<'a> {
+        Path { parent: Some(self), step: Step::Key(key) }
+    }
+
+    pub const fn index(&self, index: usize) -> Path<'_> {
+        Path { parent: Some(self), step: Step::Index(index) }
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            parent.fmt(out)?;
+        }
+        match self.step {
+            Step::Child(name) if self.parent.is_some() => write!(out, ".{name}"),
+            Step::Child(name) => out.write_str(name),
+            Step::Key(key) => write!(out, "[{key}]"),
+            Step::Index(index) => write!(out, "[{index}]"),
+        }
+    }
+}
+
+/// A refused value, shown as Go shows its type.
+#[derive(Clone, Debug)]
+pub enum Bad<'a> {
+    /// Quoted.
+    Text(&'a str),
+    Int(i64),
+    Bool(bool),
+    /// Strings quoted, scalars plain, the rest as JSON with sorted members.
+    Json(&'a Value),
+    /// Already as it is to be shown.
+    Shown(String),
+    /// A nil pointer.
+    Nil,
+}
+
+impl Bad<'_> {
+    fn show(&self) -> String {
+        match self {
+            Bad::Text(text) => go_quote(text),
+            Bad::Int(int) => int.to_string(),
+            Bad::Bool(bool) => bool.to_string(),
+            Bad::Json(Value::String(text)) => go_quote(text),
+            Bad::Json(value) => to_go_text(value),
+            Bad::Shown(text) => text.clone(),
+            Bad::Nil => "null".into(),
+        }
+    }
+}
+
+impl<'a> From<&'a str> for Bad<'a> {
+    fn from(text: &'a str) -> Self {
+        Bad::Text(text)
+    }
+}
+
+impl From<i64> for Bad<'_> {
+    fn from(int: i64) -> Self {
+        Bad::Int(int)
+    }
+}
+
+impl From<bool> for Bad<'_> {
+    fn from(bool: bool) -> Self {
+        Bad::Bool(bool)
+    }
+}
+
+impl<'a> From<&'a Value> for Bad<'a> {
+    fn from(value: &'a Value) -> Self {
+        Bad::Json(value)
+    }
+}
+
+impl<'a> From<Option<&'a Value>> for Bad<'a> {
+    fn from(value: Option<&'a Value>) -> Self {
+        value.map_or(Bad::Nil, Bad::Json)
+    }
+}
+
+/// Faults in the order in which they were found.
+#[derive(Debug, Default)]
+pub struct Causes(Vec<Cause>);
+
+impl Causes {
+    pub fn into_vec(self) -> Vec<Cause> {
+        self.0
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Says again what was said from `from` to `to`: upstream checks some things twice, and tells both times.
+    pub fn repeat(&mut self, from: usize, to: usize) {
+        let again: Vec<Cause> = self.0[from..to].to_vec();
+        self.0.extend(again);
+    }
+
+    #[cold]
+    pub fn required(&mut self, at: &Path<'_>, detail: &str) {
+        self.push(CauseReason::FieldValueRequired, at, "Required value", None, detail);
+    }
+
+    #[cold]
+    pub fn forbidden(&mut self, at: &Path<'_>, detail: &str) {
+        self.push(CauseReason::FieldValueForbidden, at, "Forbidden", None, detail);
+    }
+
+    #[cold]
+    pub fn invalid<'b>(&mut self, at: &Path<'_>, bad: impl Into<Bad<'b>>, detail: &str) {
+        self.push(CauseReason::FieldValueInvalid, at, "Invalid value", Some(bad.into()), detail);
+    }
+
+    #[cold]
+    pub fn duplicate<'b>(&mut self, at: &Path<'_>, bad: impl Into<Bad<'b>>) {
+        self.push(CauseReason::FieldValueDuplicate, at, "Duplicate value", Some(bad.into()), "");
+    }
+
+    #[cold]
+    pub fn duplicate_because<'b>(&mut self, at: &Path<'_>, bad: impl Into<Bad<'b>>, detail: &str) {
+        self.push(CauseReason::FieldValueDuplicate, at, "Duplicate value", Some(bad.into()), detail);
+    }
+
+    #[cold]
+    pub fn not_found<'b>(&mut self, at: &Path<'_>, bad: impl Into<Bad<'b>>) {
+        self.push(CauseReason::FieldValueNotFound, at, "Not found", Some(bad.into()), "");
+    }
+
+    #[cold]
+    pub fn not_supported<'b>(&mut self, at: &Path<'_>, bad: impl Into<Bad<'b>>, supported: &[&str]) {
+        let quoted: Vec<String> = supported.iter().map(|value| go_quote(value)).collect();
+        let detail = format!("supported values: {}", quoted.join(", "));
+        self.push(CauseReason::FieldValueNotSupported, at, "Unsupported value", Some(bad.into()), &detail);
+    }
+
+    #[cold]
+    pub fn too_long(&mut self, at: &Path<'_>, bytes_max: usize) {
+        let bytes = if bytes_max == 1 { "byte" } else { "bytes" };
+        let detail = format!("may not be more than {bytes_max} {bytes}");
+        self.push(CauseReason::FieldValueTooLong, at, "Too long", None, &detail);
+    }
+
+    #[cold]
+    pub fn too_many(&mut self, at: &Path<'_>, count: usize, count_max: usize) {
+        let items = if count_max == 1 { "item" } else { "items" };
+        let detail = format!("must have at most {count_max} {items}");
+        self.push(CauseReason::FieldValueTooMany, at, "Too many", Some(Bad::Int(count as i64)), &detail);
+    }
+
+    /// One cause a fault of `bad`'s text.
+    pub fn faults<'b>(&mut self, at: &Path<'_>, bad: &'b str, faults: Vec<String>) {
+        for fault in faults {
+            self.invalid(at, bad, &fault);
+        }
+    }
+
+    fn push(&mut self, reason: CauseReason, at: &Path<'_>, phrase: &str, bad: Option<Bad<'_>>, detail: &str) {
+        let mut message = phrase.to_string();
+        for part in bad.iter().map(Bad::show).chain((!detail.is_empty()).then(|| detail.to_string())) {
+            message.push_str(": ");
+            message.push_str(&part);
+        }
+        self.0.push(Cause::new(reason, at.to_string(), message));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn paths_show_members_keys_and_indexes() {
+        let spec = Path::root("spec");
+        assert_eq!(spec.child("ports").index(2).child("name").to_string(), "spec.ports[2].name");
+        assert_eq!(Path::root("data").key(".a").to_string(), "data[.a]");
+    }
+
+    #[test]
+    fn causes_are_said_in_upstreams_words() {
+        let at = Path::root("x");
+        let object = json!({"b": 1, "a": "<"});
+        let mut causes = Causes::default();
+        causes.required(&at, "");
+        causes.required(&at, "why");
+        causes.forbidden(&at, "no");
+        causes.invalid(&at, "a\"b", "bad");
+        causes.invalid(&at, 7, "");
+        causes.invalid(&at, &object, "bad");
+        causes.invalid(&at, None, "bad");
+        causes.duplicate(&at, true);
+        causes.not_found(&at, "y");
+        causes.not_supported(&at, "y", &["a", "b"]);
+        causes.too_long(&at, 63);
+        causes.too_many(&at, 2, 1);
+        let messages: Vec<String> = causes.into_vec().into_iter().map(|cause| cause.message).collect();
+        assert_eq!(
+            messages,
+            [
+                "Required value",
+                "Required value: why",
+                "Forbidden: no",
+                r#"Invalid value: "a\"b": bad"#,
+                "Invalid value: 7",
+                r#"Invalid value: {"a":"\u003c","b":1}: bad"#,
+                "Invalid value: null: bad",
+                "Duplicate value: true",
+                r#"Not found: "y""#,
+                r#"Unsupported value: "y": supported values: "a", "b""#,
+                "Too long: may not be more than 63 bytes",
+                "Too many: 2: must have at most 1 item",
+            ]
+        );
+    }
+}

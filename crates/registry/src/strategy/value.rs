@@ -1,0 +1,305 @@
+//! Reading and writing members of JSON objects that have been made canonical.
+//!
+//! In: objects as the codec leaves them: no nulls, no empty lists or maps where they mean nothing. Out: members by
+//! type; one of another type counts as absent. Never: panics, names a kind.
+
+use serde_json::{Map, Value, map::Entry};
+
+pub type Members = Map<String, Value>;
+
+static NO_MEMBERS: Members = Members::new();
+
+/// The text of a member, empty when absent.
+pub fn text<'o>(object: &'o Members, name: &str) -> &'o str {
+    object.get(name).and_then(Value::as_str).unwrap_or("")
+}
+
+/// The text of a member that is a pointer.
+pub fn text_opt<'o>(object: &'o Members, name: &str) -> Option<&'o str> {
+    object.get(name).and_then(Value::as_str)
+}
+
+/// The number of a member.
+pub fn int(object: &Members, name: &str) -> Option<i64> {
+    object.get(name).and_then(Value::as_i64)
+}
+
+/// Whether a member is true.
+pub fn is_true(object: &Members, name: &str) -> bool {
+    object.get(name) == Some(&Value::Bool(true))
+}
+
+/// An object member.
+pub fn child<'o>(object: &'o Members, name: &str) -> Option<&'o Members> {
+    object.get(name).and_then(Value::as_object)
+}
+
+/// An object member, or one without members.
+pub fn child_or_empty<'o>(object: &'o Members, name: &str) -> &'o Members {
+    child(object, name).unwrap_or(&NO_MEMBERS)
+}
+
+/// An object member to change.
+pub fn child_mut<'o>(object: &'o mut Members, name: &str) -> Option<&'o mut Members> {
+    object.get_mut(name).and_then(Value::as_object_mut)
+}
+
+/// An object member to change, made when absent or of another type.
+pub fn child_made<'o>(object: &'o mut Members, name: &str) -> &'o mut Members {
+    let member = match object.entry(name) {
+        Entry::Occupied(entry) => entry.into_mut(),
+        Entry::Vacant(entry) => entry.insert(Value::Null),
+    };
+    if !member.is_object() {
+        *member = Value::Object(Members::new());
+    }
+    match member {
+        Value::Object(made) => made,
+        _ => unreachable!("an object was put there"),
+    }
+}
+
+/// A list member; empty when absent.
+pub fn list<'o>(object: &'o Members, name: &str) -> &'o [Value] {
+    object.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// A list member to change.
+pub fn list_mut<'o>(object: &'o mut Members, name: &str) -> &'o mut [Value] {
+    match object.get_mut(name) {
+        Some(Value::Array(items)) => items,
+        _ => &mut [],
+    }
+}
+
+/// The objects of a list member.
+pub fn objects<'o>(object: &'o Members, name: &str) -> impl Iterator<Item = &'o Members> {
+    list(object, name).iter().filter_map(Value::as_object)
+}
+
+/// The objects of a list member, to change.
+pub fn objects_mut<'o>(object: &'o mut Members, name: &str) -> impl Iterator<Item = &'o mut Members> {
+    list_mut(object, name).iter_mut().filter_map(Value::as_object_mut)
+}
+
+/// The texts of a list member.
+pub fn texts<'o>(object: &'o Members, name: &str) -> impl Iterator<Item = &'o str> {
+    list(object, name).iter().filter_map(Value::as_str)
+}
+
+/// The entries of a map of texts.
+pub fn entries<'o>(object: &'o Members, name: &str) -> impl Iterator<Item = (&'o str, &'o str)> {
+    child_or_empty(object, name).iter().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
+}
+
+/// Sets a member, or removes it.
+pub fn set(object: &mut Members, name: &str, value: Option<Value>) {
+    match value {
+        Some(value) => {
+            object.insert(name.to_string(), value);
+        }
+        None => {
+            object.remove(name);
+        }
+    }
+}
+
+/// Makes a member what it is in `from`, absence included.
+pub fn take_over(object: &mut Members, from: &Members, name: &str) {
+    match (object.get_mut(name), from.get(name)) {
+        (Some(member), Some(value)) => member.clone_from(value),
+        (None, Some(value)) => {
+            object.insert(name.to_string(), value.clone());
+        }
+        (Some(_), None) => {
+            object.remove(name);
+        }
+        (None, None) => {}
+    }
+}
+
+/// Fills in a member that is absent.
+pub fn default(object: &mut Members, name: &str, value: impl Into<Value>) {
+    if !object.contains_key(name) {
+        object.insert(name.to_string(), value.into());
+    }
+}
+
+/// Fills in a text that is absent or empty.
+pub fn default_text(object: &mut Members, name: &str, value: &str) {
+    match object.get_mut(name) {
+        Some(Value::String(text)) if text.is_empty() => value.clone_into(text),
+        Some(_) => {}
+        None => {
+            object.insert(name.to_string(), Value::String(value.to_string()));
+        }
+    }
+}
+
+/// Fills in a number that is absent or zero.
+pub fn default_int(object: &mut Members, name: &str, value: i64) {
+    match object.get_mut(name) {
+        Some(member) if member.as_i64() == Some(0) => *member = value.into(),
+        Some(_) => {}
+        None => {
+            object.insert(name.to_string(), value.into());
+        }
+    }
+}
+
+/// Fills in an object without members.
+pub fn default_object(object: &mut Members, name: &str) {
+    if !object.contains_key(name) {
+        object.insert(name.to_string(), Value::Object(Members::new()));
+    }
+}
+
+/// Whether two members mean the same, as upstream's semantic equality has it: what is absent equals what is empty, and
+/// equals zero unless absence means something else for a member of that `name`.
+pub fn same(name: &str, a: Option<&Value>, b: Option<&Value>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(Value::Object(a)), Some(Value::Object(b))) => same_objects(a, b),
+        (Some(Value::Array(a)), Some(Value::Array(b))) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same("", Some(a), Some(b)))
+        }
+        (Some(a), Some(b)) => a == b,
+        (Some(value), None) | (None, Some(value)) => is_zero(name, value),
+    }
+}
+
+/// Whether two objects mean the same.
+pub fn same_objects(a: &Members, b: &Members) -> bool {
+    a.iter().all(|(name, value)| same(name, Some(value), b.get(name)))
+        && b.iter().all(|(name, value)| a.contains_key(name) || is_zero(name, value))
+}
+
+/// Whether the member `name` of two objects means the same.
+pub fn same_member(a: &Members, b: &Members, name: &str) -> bool {
+    same(name, a.get(name), b.get(name))
+}
+
+fn is_zero(name: &str, value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        // The codec drops empty maps, so an empty object is a struct that somebody points to, or one that is
+        // always there and always written.
+        Value::Object(members) => {
+            ALWAYS_THERE.contains(&name) && members.iter().all(|(name, value)| is_zero(name, value))
+        }
+        Value::Bool(false) => POINTERS.binary_search(&name).is_err(),
+        Value::String(text) => text.is_empty() && POINTERS.binary_search(&name).is_err(),
+        Value::Number(number) => number.as_i64() == Some(0) && POINTERS.binary_search(&name).is_err(),
+        Value::Bool(true) => false,
+    }
+}
+
+/// Structs that Go writes though they are empty.
+const ALWAYS_THERE: &[&str] = &[
+    "jobTemplate", "metadata", "resources", "spec", "status", "strategy", "template", "updateStrategy",
+];
+
+/// Members whose zero is not the same as their absence, sorted.
+const POINTERS: &[&str] = &[
+    "activeDeadlineSeconds",
+    "allocateLoadBalancerNodePorts",
+    "allowPrivilegeEscalation",
+    "apiGroup",
+    "appProtocol",
+    "automountServiceAccountToken",
+    "backoffLimit",
+    "backoffLimitPerIndex",
+    "blockOwnerDeletion",
+    "completions",
+    "controller",
+    "defaultMode",
+    "enableServiceLinks",
+    "endPort",
+    "expirationSeconds",
+    "failedJobsHistoryLimit",
+    "fsGroup",
+    "holderIdentity",
+    "hostProcess",
+    "hostUsers",
+    "hostnameOverride",
+    "immutable",
+    "leaseDurationSeconds",
+    "leaseTransitions",
+    "loadBalancerClass",
+    "localhostProfile",
+    "managedBy",
+    "manualSelector",
+    "maxFailedIndexes",
+    "minDomains",
+    "mode",
+    "optional",
+    "parallelism",
+    "partition",
+    "preferredHolder",
+    "priority",
+    "privileged",
+    "progressDeadlineSeconds",
+    "readOnlyRootFilesystem",
+    "replicas",
+    "revisionHistoryLimit",
+    "runAsGroup",
+    "runAsNonRoot",
+    "runAsUser",
+    "runAsUserName",
+    "runtimeClassName",
+    "setHostnameAsFQDN",
+    "shareProcessNamespace",
+    "startingDeadlineSeconds",
+    "storageClassName",
+    "successfulJobsHistoryLimit",
+    "suspend",
+    "terminationGracePeriodSeconds",
+    "timeZone",
+    "tolerationSeconds",
+    "trafficDistribution",
+    "ttlSecondsAfterFinished",
+    "volumeAttributesClassName",
+];
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn pointers_are_sorted_for_the_search() {
+        assert!(POINTERS.is_sorted());
+    }
+
+    #[test]
+    fn absent_equals_zero_where_absence_means_nothing_else() {
+        let rows = [
+            (json!({}), json!({"hostNetwork": false}), true),
+            (json!({"a": {"b": 0}}), json!({"a": {}}), true),
+            (json!({"list": []}), json!({}), true),
+            (json!({"resources": {}}), json!({}), true),
+            (json!({"emptyDir": {}}), json!({}), false),
+            (json!({"automountServiceAccountToken": false}), json!({}), false),
+            (json!({"replicas": 0}), json!({}), false),
+            (json!({"storageClassName": ""}), json!({}), false),
+            (json!({"a": [1, 2]}), json!({"a": [2, 1]}), false),
+            (json!({"a": [{"b": ""}]}), json!({"a": [{}]}), true),
+            (json!({"a": 1}), json!({"a": "1"}), false),
+        ];
+        for (a, b, equal) in rows {
+            assert_eq!(same("", Some(&a), Some(&b)), equal, "{a} {b}");
+            assert_eq!(same("", Some(&b), Some(&a)), equal, "{b} {a}");
+        }
+    }
+
+    #[test]
+    fn a_member_of_another_type_is_replaced_when_an_object_is_needed() {
+        let mut value = json!({"a": 1});
+        let object = value.as_object_mut().expect("an object");
+        child_made(object, "a").insert("b".into(), json!(2));
+        child_made(object, "c");
+        assert_eq!(value, json!({"a": {"b": 2}, "c": {}}));
+    }
+}

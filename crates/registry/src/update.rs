@@ -1,0 +1,173 @@
+//! PUT, and what PUT and PATCH share: from a proposed object to a decision on the current one.
+
+use std::sync::Arc;
+
+use forebay_apimachinery::options::{CreateOptions, UpdateOptions};
+use forebay_apimachinery::{Cause, CauseReason, Object, Status};
+use serde_json::Value;
+
+use crate::create::{name_of, place};
+use crate::incoming;
+use crate::registry::{Registry, whole};
+use crate::request::{Answer, Body, Outcome, Target};
+use crate::store::{Current, Decision, Done, Mode};
+use crate::strategy::{self, Context};
+
+const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
+
+/// Whether a write that names no resourceVersion may overwrite whatever is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unconditional {
+    /// PATCH: it was computed from the current object.
+    Always,
+    /// PUT: where the kind allows it.
+    ByKind,
+}
+
+impl Registry {
+    /// Replaces an object, or one of its subresources.
+    ///
+    /// # Errors
+    /// 400, 404, 409 and 422 in kube-apiserver's words.
+    pub async fn update(&self, target: &Target, body: &Body, options: &UpdateOptions) -> Result<Answer, Status> {
+        let served = &target.served;
+        if target.subresource.as_deref() == Some("scale") {
+            return self.update_scale(target, body, options).await;
+        }
+        let store = self.store_of(served)?;
+        let incoming = incoming::read(served, &served.gvk, body, options.field_validation)?;
+        let mut proposed = incoming.value;
+        place(target, &mut proposed)?;
+        match name_of(&proposed) {
+            "" => return Err(Status::bad_request("name must be provided")),
+            name if name != target.name() => {
+                return Err(Status::bad_request(format!(
+                    "the name of the object ({name}) does not match the name on the URL ({})",
+                    target.name()
+                )));
+            }
+            _ => {}
+        }
+        let key = store.key(target.namespace(), target.name());
+        let mode = if options.dry_run { Mode::DryRun } else { Mode::Commit };
+        let creates = target.subresource.is_none() && served.rules().flags().create_on_update;
+        if creates && store.live(&key).await?.is_none() {
+            return self.create_on_update(target, body, options).await;
+        }
+        let done = store
+            .guarded_update(&key, mode, |current| {
+                let current = current.ok_or_else(|| not_found(target))?;
+                self.decide(target, proposed.clone(), current, Unconditional::ByKind)
+            })
+            .await?;
+        self.answer(target, done, incoming.warnings).await
+    }
+
+    /// What to do with `current` when `proposed` is to take its place.
+    pub(crate) fn decide(
+        &self,
+        target: &Target,
+        mut proposed: Value,
+        current: &Current,
+        unconditional: Unconditional,
+    ) -> Result<Decision<Vec<String>>, Status> {
+        let served = &target.served;
+        let rules = served.rules();
+        let old = served.to_value(&current.object)?;
+        check_preconditions(target, &mut proposed, &old, unconditional)?;
+        let (subresource, now) = (target.subresource.as_deref(), self.now_rfc3339());
+        strategy::defaults(&rules, &mut proposed);
+        strategy::prepare_update(&rules, subresource, &mut proposed, &old, &Context { now: &now });
+        let mut causes = strategy::validate_update(&rules, subresource, &proposed, &old);
+        causes.extend(served.validate_fields(&proposed));
+        if !causes.is_empty() {
+            return Err(Status::invalid(served.group(), &served.gvk.kind, target.name(), causes));
+        }
+        let carry = served.warnings(&proposed);
+        if strategy::may_finish_deletion(&rules, &proposed, &old) {
+            return Ok(Decision::Delete { carry });
+        }
+        if proposed == old {
+            return Ok(Decision::Keep { carry });
+        }
+        Ok(Decision::Put { value: served.encode(proposed)?, ttl: self.ttl(served), carry })
+    }
+
+    /// The answer to a PUT or PATCH.
+    pub(crate) async fn answer(
+        &self,
+        target: &Target,
+        done: Done<Vec<String>>,
+        mut warnings: Vec<String>,
+    ) -> Result<Answer, Status> {
+        let served = &target.served;
+        let (object, more): (Arc<Object>, Vec<String>) = match done {
+            Done::Put { object, carry } | Done::Kept { object, carry } => (object, carry),
+            Done::Deleted { object, revision, carry } => {
+                self.after_delete(served, revision).await;
+                warnings.extend(carry);
+                return Ok(Answer { outcome: Outcome::Object(whole(served, &object, Some(revision))), warnings });
+            }
+        };
+        self.after_write(served, &object).await;
+        warnings.extend(more);
+        Ok(Answer { outcome: Outcome::Object(whole(served, &object, None)), warnings })
+    }
+
+    async fn create_on_update(&self, target: &Target, body: &Body, options: &UpdateOptions) -> Result<Answer, Status> {
+        let collection = Target { name: None, ..target.clone() };
+        let options = CreateOptions {
+            dry_run: options.dry_run,
+            field_manager: options.field_manager.clone(),
+            field_validation: options.field_validation,
+        };
+        self.create(&collection, body, &options).await
+    }
+}
+
+/// 404 for what `target` names.
+pub(crate) fn not_found(target: &Target) -> Status {
+    Status::not_found(target.served.group(), target.served.resource(), target.name())
+}
+
+/// Compares the proposed uid and resourceVersion with the current ones, and takes the current resourceVersion over.
+fn check_preconditions(
+    target: &Target,
+    proposed: &mut Value,
+    old: &Value,
+    unconditional: Unconditional,
+) -> Result<(), Status> {
+    let served = &target.served;
+    let conflict = |why: &str| Status::conflict(served.group(), served.resource(), target.name(), why);
+    let text = |value: &Value, member: &str| value["metadata"][member].as_str().unwrap_or("").to_string();
+    let (new_uid, old_uid) = (text(proposed, "uid"), text(old, "uid"));
+    if !new_uid.is_empty() && new_uid != old_uid {
+        return Err(conflict(&format!(
+            "Precondition failed: UID in precondition: {new_uid}, UID in object meta: {old_uid}"
+        )));
+    }
+    let (new_rv, old_rv) = (text(proposed, "resourceVersion"), text(old, "resourceVersion"));
+    match new_rv.as_str() {
+        "" | "0" if unconditional == Unconditional::ByKind && !served.rules().flags().unconditional_update => {
+            let cause = Cause::new(
+                CauseReason::FieldValueInvalid,
+                "metadata.resourceVersion",
+                "Invalid value: 0: must be specified for an update",
+            );
+            return Err(Status::invalid(served.group(), &served.gvk.kind, target.name(), vec![cause]));
+        }
+        "" | "0" => {}
+        rv if rv.parse::<u64>().is_err() => {
+            let cause = Cause::new(
+                CauseReason::FieldValueInvalid,
+                "metadata.resourceVersion",
+                format!("Invalid value: {rv:?}: strconv.ParseUint: parsing {rv:?}: invalid syntax"),
+            );
+            return Err(Status::invalid(served.group(), &served.gvk.kind, target.name(), vec![cause]));
+        }
+        rv if rv != old_rv => return Err(conflict(MODIFIED)),
+        _ => {}
+    }
+    proposed["metadata"]["resourceVersion"] = Value::from(old_rv);
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! WATCH: a watcher of the cache, its bookmarks and its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_apimachinery::{Reason, Status};
+use forebay_rt::{Clock, Instant};
+use forebay_watchcache::{Interest, ReadError, WatchStep, Watcher};
+
+use crate::catalog::Served;
+use crate::errors;
+use crate::list::timestamp;
+use crate::plan::{WatchPlan, WatchStart};
+use crate::present::{As, Presenter};
+use crate::store::Store;
+
+/// A bookmark at least this often (reference §3.1), and one shortly before the end.
+const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
+const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
+/// How long a bookmark waits for the store to say what is current.
+const BOOKMARK_PROOF: Duration = Duration::from_millis(500);
+/// How soon a bookmark that events held up is tried again.
+const BOOKMARK_RETRY: Duration = Duration::from_millis(100);
+
+/// A WATCH's body: frames, as long as there are any.
+pub struct WatchBody {
+    // `None` when the stream is nothing but an error.
+    watcher: Option<Watcher>,
+    presenter: Presenter,
+    plan: WatchPlan,
+    clock: Clock,
+    deadline: Instant,
+    bookmark_at: Instant,
+    state: State,
+}
+
+enum State {
+    Open,
+    /// The bookmark before the end was sent.
+    Closing,
+    /// One more thing to say.
+    Failing(Status),
+    Done,
+}
+
+/// What a watch body has.
+#[derive(Debug)]
+pub enum Flow {
+    /// Frames were appended.
+    Frames,
+    /// The last thing of the stream: an ERROR event with this status.
+    Error(Status),
+    /// The stream is at its end.
+    End,
+}
+
+/// Starts what `plan` asks for.
+///
+/// # Errors
+/// What is answered before the stream begins: 429 while the cache is not ready, or when a consistent start cannot be
+/// proved (client-go retries an in-stream 504 without a pause). What kube-apiserver says inside the stream, a 410,
+/// this says there too.
+pub async fn watch(
+    served: &Arc<Served>,
+    store: &Store,
+    plan: WatchPlan,
+    interest: Interest,
+    shown: As,
+    clock: &Clock,
+) -> Result<WatchBody, Status> {
+    let wait = clock.now() + forebay_watchcache::limits::FRESH_WAIT;
+    let cacher = &store.cacher;
+    let started = match plan.start {
+        WatchStart::After(revision) => cacher.watch(interest, revision),
+        WatchStart::Now => match cacher.fresh(wait).await {
+            Ok(snapshot) => cacher.watch(interest, snapshot.revision()),
+            Err(error) => Err(error),
+        },
+        WatchStart::AnyNow => cacher.snapshot().and_then(|now| cacher.watch(interest, now.revision())),
+        WatchStart::StateAny => cacher.snapshot().and_then(|now| cacher.watch_list(interest, now)),
+        WatchStart::StateLatest => match cacher.fresh(wait).await {
+            Ok(snapshot) => cacher.watch_list(interest, snapshot),
+            Err(error) => Err(error),
+        },
+        WatchStart::StateAtLeast(revision) => match cacher.at_least(revision, wait).await {
+            Ok(snapshot) => cacher.watch_list(interest, snapshot),
+            Err(error) => Err(error),
+        },
+    };
+    let (watcher, state) = match started {
+        Ok(watcher) => (Some(watcher), State::Open),
+        Err(error @ ReadError::Expired { .. }) => (None, State::Failing(errors::cache(&error))),
+        Err(error @ ReadError::TooLarge { .. }) => {
+            let status = errors::cache(&error);
+            return Err(Status { reason: Reason::TooManyRequests, ..status }.retry_after(1));
+        }
+        Err(error) => return Err(errors::cache(&error)),
+    };
+    let now = clock.now();
+    Ok(WatchBody {
+        watcher,
+        presenter: Presenter::new(served.clone(), shown),
+        deadline: now + plan.timeout,
+        bookmark_at: now + BOOKMARK_PERIOD.min(plan.timeout.saturating_sub(BOOKMARK_BEFORE_END)),
+        plan,
+        clock: clock.clone(),
+        state,
+    })
+}
+
+impl WatchBody {
+    /// Appends frames to `out`, about `chunk_bytes` of them, waiting until there is one. Cancel-safe: a frame that was
+    /// appended stays in `out`, one that was not is not lost.
+    pub async fn next(&mut self, chunk_bytes: usize, out: &mut Vec<u8>) -> Flow {
+        loop {
+            match std::mem::replace(&mut self.state, State::Done) {
+                State::Failing(status) => return Flow::Error(status),
+                State::Done => return Flow::End,
+                open => self.state = open,
+            }
+            if self.fill(chunk_bytes, out) {
+                return Flow::Frames;
+            }
+            if matches!(self.state, State::Open | State::Closing) {
+                self.wait(out).await;
+                if !out.is_empty() {
+                    return Flow::Frames;
+                }
+            }
+        }
+    }
+
+    /// Appends the frames that there are now; whether there was one.
+    fn fill(&mut self, chunk_bytes: usize, out: &mut Vec<u8>) -> bool {
+        let Some(watcher) = &mut self.watcher else { return false };
+        let (from, now) = (out.len(), timestamp(&self.clock));
+        while out.len() < from + chunk_bytes {
+            match watcher.try_next() {
+                Some(WatchStep::Event { kind, object, revision }) => {
+                    self.presenter.event(kind, &object, revision, now, out);
+                }
+                Some(WatchStep::InitialEventsEnd(revision)) => {
+                    if self.plan.end_bookmark {
+                        self.presenter.bookmark(revision, true, out);
+                    }
+                }
+                Some(WatchStep::Expired { asked, oldest }) => {
+                    self.state = State::Failing(errors::cache(&ReadError::Expired { asked, oldest }));
+                    break;
+                }
+                Some(WatchStep::Closed) => {
+                    self.state = State::Done;
+                    break;
+                }
+                None => break,
+            }
+        }
+        out.len() > from
+    }
+
+    /// Waits for the next event, bookmark or the end.
+    async fn wait(&mut self, out: &mut Vec<u8>) {
+        let Some(watcher) = &mut self.watcher else {
+            self.state = State::Done;
+            return;
+        };
+        let end = self.deadline;
+        let alarm = if self.plan.bookmarks && matches!(self.state, State::Open) { self.bookmark_at.min(end) } else { end };
+        tokio::select! {
+            biased;
+            () = self.clock.sleep_until(alarm) => {}
+            () = watcher.ready() => return,
+        }
+        if self.clock.now() >= end {
+            self.state = State::Done;
+            return;
+        }
+        let proof = (self.clock.now() + BOOKMARK_PROOF).min(end);
+        match watcher.bookmark(proof).await {
+            Some(revision) => {
+                self.presenter.bookmark(revision, false, out);
+                self.schedule_bookmark();
+            }
+            // Events came first; they are sent, and then it is tried again.
+            None => self.bookmark_at = self.clock.now() + BOOKMARK_RETRY,
+        }
+    }
+
+    fn schedule_bookmark(&mut self) {
+        let now = self.clock.now();
+        let last = self.deadline - BOOKMARK_BEFORE_END.min(self.plan.timeout);
+        if now >= last {
+            self.state = State::Closing;
+        } else {
+            self.bookmark_at = (now + BOOKMARK_PERIOD).min(last);
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! The verbs on the embedded engine in memory, without HTTP.
+
+use std::sync::Arc;
+
+use forebay_apimachinery::options::{
+    CreateOptions, DeleteOptions, FieldValidation, ListOptions, PatchOptions, Query, UpdateOptions,
+};
+use forebay_apimachinery::{Reason, Status};
+use forebay_embedded::{Engine, Options};
+use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
+use forebay_registry::{As, Config, Flow, Registry};
+use forebay_rt::{Clock, Duration, Random, Tasks};
+use serde_json::{Value, json};
+
+struct World {
+    registry: Registry,
+    engine: Arc<Engine>,
+    tasks: Tasks,
+}
+
+impl World {
+    async fn new() -> World {
+        let (clock, _hand) = Clock::manual(1_700_000_000_000);
+        let engine = Engine::open_in_memory(Options { clock: clock.clone(), ..Options::default() }).expect("opens");
+        World::on(engine, clock).await
+    }
+
+    async fn on(engine: Arc<Engine>, clock: Clock) -> World {
+        let config = Config {
+            storage_prefix: "/registry".into(),
+            event_ttl: Duration::from_secs(3600),
+            min_request_timeout: Duration::from_secs(1800),
+        };
+        let tasks = Tasks::new();
+        let registry = Registry::new(config, engine.clone(), clock, Random::seeded(7), tasks.clone());
+        registry.start().await.expect("starts");
+        World { registry, engine, tasks }
+    }
+
+    fn target(&self, path: &str) -> Target {
+        let mut parts = path.split('/');
+        let mut next = || parts.next().filter(|part| !part.is_empty()).map(String::from);
+        let gv = next().expect("group@version");
+        let (group, version) = gv.split_once('@').expect("group@version");
+        let resource = next().expect("a resource");
+        let served = self.registry.catalog().resource(group, version, &resource).expect("served").clone();
+        let namespace = if served.namespaced { next() } else { None };
+        Target { served, namespace, name: next(), subresource: next() }
+    }
+
+    async fn create(&self, path: &str, body: Value) -> Result<Value, Status> {
+        self.registry.create(&self.target(path), &text(body), &CreateOptions::default()).await.map(object)
+    }
+
+    async fn update(&self, path: &str, body: Value) -> Result<Value, Status> {
+        self.registry.update(&self.target(path), &text(body), &UpdateOptions::default()).await.map(object)
+    }
+
+    async fn patch(&self, path: &str, kind: PatchKind, body: Value) -> Result<Value, Status> {
+        self.registry.patch(&self.target(path), kind, &text(body), &PatchOptions::default()).await.map(object)
+    }
+
+    async fn delete(&self, path: &str) -> Result<Value, Status> {
+        self.registry.delete(&self.target(path), &DeleteOptions::default()).await.map(object)
+    }
+
+    async fn get(&self, path: &str) -> Result<Value, Status> {
+        let target = self.target(path);
+        let found = self.registry.get(&target, "").await?;
+        target.served.to_value(&found)
+    }
+
+    async fn list(&self, path: &str, query: &str) -> Result<Value, Status> {
+        let options = ListOptions::from_query(&Query::parse(query))?;
+        let mut body = self.registry.list(&self.target(path), &options, As::Object).await?;
+        let mut out = Vec::new();
+        while body.next_chunk(64, &mut out) {}
+        Ok(serde_json::from_slice(&out).expect("a list is JSON"))
+    }
+
+    /// The frames of a watch until `last` holds for one.
+    async fn watch(&self, path: &str, query: &str, last: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let options = ListOptions::from_query(&Query::parse(query)).expect("options");
+        let mut body = self.registry.watch(&self.target(path), &options, As::Object, false).await.expect("starts");
+        let mut frames: Vec<Value> = Vec::new();
+        while !frames.last().is_some_and(&last) {
+            let mut out = Vec::new();
+            match body.next(64, &mut out).await {
+                Flow::Frames => frames.extend(
+                    out.split(|byte| *byte == b'\n')
+                        .filter(|line| !line.is_empty())
+                        .map(|line| serde_json::from_slice::<Value>(line).expect("a frame is JSON")),
+                ),
+                Flow::Error(status) => frames.push(json!({ "type": "ERROR", "object": status.to_value(0) })),
+                Flow::End => break,
+            }
+        }
+        frames
+    }
+}
+
+fn text(body: Value) -> Body {
+    Body { json: body.to_string().into() }
+}
+
+fn object(answer: Answer) -> Value {
+    let (Outcome::Object(bytes) | Outcome::Created(bytes) | Outcome::Accepted(bytes) | Outcome::Success(bytes)) =
+        answer.outcome;
+    serde_json::from_slice(&bytes).expect("an answer is JSON")
+}
+
+fn configmap(name: &str, data: Value) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": data })
+}
+
+fn rv(object: &Value) -> &str {
+    object["metadata"]["resourceVersion"].as_str().expect("a resourceVersion")
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    list["items"].as_array().expect("items").iter().map(|item| item["metadata"]["name"].as_str().unwrap_or("")).collect()
+}
+
+const CM: &str = "@v1/configmaps/default";
+
+#[tokio::test]
+async fn an_object_comes_back_as_it_was_sent() {
+    let world = World::new().await;
+    let created = world.create(CM, configmap("a", json!({ "k": "v<>&" }))).await.expect("creates");
+    assert_eq!(created["metadata"]["creationTimestamp"], "2023-11-14T22:13:20Z");
+    assert_eq!(created["metadata"]["namespace"], "default");
+    assert_eq!(world.get("@v1/configmaps/default/a").await.expect("is there"), created);
+    let list = world.list(CM, "").await.expect("lists");
+    assert_eq!(list["kind"], "ConfigMapList");
+    assert_eq!(list["items"][0]["data"]["k"], "v<>&");
+    assert!(list["items"][0].get("kind").is_none(), "items of a built-in list go without their type");
+    assert_eq!(world.create(CM, configmap("a", json!({}))).await.expect_err("exists").reason, Reason::AlreadyExists);
+}
+
+#[tokio::test]
+async fn a_no_op_update_writes_nothing() {
+    let world = World::new().await;
+    let created = world.create(CM, configmap("a", json!({ "k": "v" }))).await.expect("creates");
+    let same = world.update("@v1/configmaps/default/a", created.clone()).await.expect("updates");
+    assert_eq!(same, created);
+    let patch = json!({ "data": { "k": "v" } });
+    let patched = world.patch("@v1/configmaps/default/a", PatchKind::Merge, patch).await.expect("patches");
+    assert_eq!(patched, created);
+}
+
+#[tokio::test]
+async fn a_stale_update_is_a_conflict_and_changes_nothing() {
+    let world = World::new().await;
+    let first = world.create(CM, configmap("a", json!({ "k": "1" }))).await.expect("creates");
+    let mut second = first.clone();
+    second["data"]["k"] = json!("2");
+    let second = world.update("@v1/configmaps/default/a", second).await.expect("updates");
+    let mut stale = first;
+    stale["data"]["k"] = json!("3");
+    let refused = world.update("@v1/configmaps/default/a", stale).await.expect_err("stale");
+    assert_eq!(refused.reason, Reason::Conflict);
+    assert_eq!(
+        refused.message,
+        "Operation cannot be fulfilled on configmaps \"a\": the object has been modified; please apply your changes to the latest version and try again"
+    );
+    assert_eq!(world.get("@v1/configmaps/default/a").await.expect("is there"), second);
+    let unconditional = world.update("@v1/configmaps/default/a", configmap("a", json!({ "k": "4" }))).await;
+    assert_eq!(unconditional.expect("is allowed")["data"]["k"], "4");
+}
+
+#[tokio::test]
+async fn concurrent_patches_of_one_object_all_succeed() {
+    let world = Arc::new(World::new().await);
+    world.create(CM, configmap("a", json!({}))).await.expect("creates");
+    let patches: Vec<_> = (0..50)
+        .map(|number| {
+            let world = world.clone();
+            let patch = json!({ "data": { format!("k{number}"): "v" } });
+            tokio::spawn(async move { world.patch("@v1/configmaps/default/a", PatchKind::Merge, patch).await })
+        })
+        .collect();
+    for patch in patches {
+        patch.await.expect("not cancelled").expect("succeeds");
+    }
+    let object = world.get("@v1/configmaps/default/a").await.expect("is there");
+    assert_eq!(object["data"].as_object().expect("data").len(), 50);
+}
+
+#[tokio::test]
+async fn pages_show_one_state_while_writes_go_on() {
+    let world = World::new().await;
+    for name in ["a", "b", "c", "d", "e"] {
+        world.create(CM, configmap(name, json!({}))).await.expect("creates");
+    }
+    let first = world.list(CM, "limit=2").await.expect("lists");
+    assert_eq!((names(&first), &first["metadata"]["remainingItemCount"]), (vec!["a", "b"], &json!(3)));
+    world.delete("@v1/configmaps/default/c").await.expect("deletes");
+    world.create(CM, configmap("cc", json!({}))).await.expect("creates");
+    let token = first["metadata"]["continue"].as_str().expect("a token");
+    let second = world.list(CM, &format!("limit=2&continue={token}")).await.expect("lists");
+    assert_eq!(names(&second), ["c", "d"]);
+    assert_eq!(rv(&second), rv(&first));
+    let token = second["metadata"]["continue"].as_str().expect("a token");
+    let third = world.list(CM, &format!("limit=2&continue={token}")).await.expect("lists");
+    assert_eq!(names(&third), ["e"]);
+    assert!(third["metadata"].get("continue").is_none());
+    assert_eq!(names(&world.list(CM, "").await.expect("lists")), ["a", "b", "cc", "d", "e"]);
+    let exact = format!("resourceVersion={}&resourceVersionMatch=Exact", rv(&first));
+    assert_eq!(names(&world.list(CM, &exact).await.expect("lists")), ["a", "b", "c", "d", "e"]);
+}
+
+#[tokio::test]
+async fn selectors_pick_by_label_and_field() {
+    let world = World::new().await;
+    for (name, app) in [("a", "web"), ("b", "db"), ("c", "web")] {
+        let mut object = configmap(name, json!({}));
+        object["metadata"]["labels"] = json!({ "app": app });
+        world.create(CM, object).await.expect("creates");
+    }
+    assert_eq!(names(&world.list(CM, "labelSelector=app%3Dweb").await.expect("lists")), ["a", "c"]);
+    assert_eq!(names(&world.list(CM, "labelSelector=app+notin+(web)").await.expect("lists")), ["b"]);
+    assert_eq!(names(&world.list(CM, "fieldSelector=metadata.name%3Db").await.expect("lists")), ["b"]);
+    let refused = world.list(CM, "fieldSelector=data.k%3Db").await.expect_err("not a selectable field");
+    assert_eq!(refused.reason, Reason::BadRequest);
+    assert!(refused.message.contains("data.k"), "{}", refused.message);
+}
+
+#[tokio::test]
+async fn a_watch_list_ends_its_state_with_a_bookmark_and_goes_on() {
+    let world = World::new().await;
+    world.create(CM, configmap("b", json!({}))).await.expect("creates");
+    let a = world.create(CM, configmap("a", json!({}))).await.expect("creates");
+    let query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    let frames = world.watch(CM, query, |frame| frame["type"] == "BOOKMARK").await;
+    let shown: Vec<String> =
+        frames.iter().map(|frame| format!("{} {}", frame["type"], frame["object"]["metadata"]["name"])).collect();
+    assert_eq!(shown, ["\"ADDED\" \"a\"", "\"ADDED\" \"b\"", "\"BOOKMARK\" null"]);
+    let bookmark = &frames[2]["object"];
+    assert_eq!(bookmark["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
+    assert_eq!((rv(bookmark), bookmark["kind"].as_str()), (rv(&a), Some("ConfigMap")));
+}
+
+#[tokio::test]
+async fn a_deleted_event_carries_the_last_state_and_the_deletes_revision() {
+    let world = World::new().await;
+    let created = world.create(CM, configmap("a", json!({ "k": "v" }))).await.expect("creates");
+    world.delete("@v1/configmaps/default/a").await.expect("deletes");
+    let query = format!("watch=1&resourceVersion={}", rv(&created));
+    let frames = world.watch(CM, &query, |frame| frame["type"] == "DELETED").await;
+    let last = frames.last().expect("an event");
+    assert_eq!(last["object"]["data"]["k"], "v");
+    assert!(rv(&last["object"]).parse::<u64>().expect("a number") > rv(&created).parse().expect("a number"));
+    assert_eq!(world.get("@v1/configmaps/default/a").await.expect_err("gone").message, "configmaps \"a\" not found");
+}
+
+#[tokio::test]
+async fn finalizers_hold_an_object_until_they_are_gone() {
+    let world = World::new().await;
+    let mut object = configmap("a", json!({}));
+    object["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    world.create(CM, object).await.expect("creates");
+    let held = world.delete("@v1/configmaps/default/a").await.expect("begins");
+    assert!(held["metadata"]["deletionTimestamp"].is_string());
+    let release = json!({ "metadata": { "finalizers": null } });
+    world.patch("@v1/configmaps/default/a", PatchKind::Merge, release).await.expect("releases");
+    assert_eq!(world.get("@v1/configmaps/default/a").await.expect_err("gone").reason, Reason::NotFound);
+}
+
+#[tokio::test]
+async fn a_missing_namespace_is_not_found_and_a_terminating_one_is_forbidden() {
+    let world = World::new().await;
+    let refused = world.create("@v1/configmaps/nowhere", configmap("a", json!({}))).await.expect_err("no namespace");
+    assert_eq!((refused.reason, refused.message.as_str()), (Reason::NotFound, "namespaces \"nowhere\" not found"));
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "leaving" } });
+    world.create("@v1/namespaces", namespace).await.expect("creates");
+    world.create("@v1/configmaps/leaving", configmap("a", json!({}))).await.expect("creates");
+    let leaving = world.delete("@v1/namespaces/leaving").await.expect("begins");
+    assert_eq!(leaving["status"]["phase"], "Terminating");
+    let refused = world.create("@v1/configmaps/leaving", configmap("b", json!({}))).await.expect_err("terminating");
+    assert_eq!(refused.reason, Reason::Forbidden);
+    assert_eq!(refused.causes[0].reason.as_str(), "NamespaceTerminating");
+}
+
+#[tokio::test]
+async fn unknown_fields_are_warned_of_or_refused() {
+    let world = World::new().await;
+    let mut body = configmap("a", json!({}));
+    body["bogus"] = json!(1);
+    let options = CreateOptions { field_validation: FieldValidation::Strict, ..CreateOptions::default() };
+    let refused = world.registry.create(&world.target(CM), &text(body.clone()), &options).await.expect_err("strict");
+    assert_eq!(
+        refused.message,
+        "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: unknown field \"bogus\""
+    );
+    let answer = world.registry.create(&world.target(CM), &text(body), &CreateOptions::default()).await.expect("warns");
+    assert_eq!(answer.warnings, ["unknown field \"bogus\""]);
+    assert!(object(answer).get("bogus").is_none());
+}
+
+#[tokio::test]
+async fn a_dry_run_leaves_no_trace() {
+    let world = World::new().await;
+    let options = CreateOptions { dry_run: true, ..CreateOptions::default() };
+    world.registry.create(&world.target(CM), &text(configmap("a", json!({}))), &options).await.expect("would create");
+    assert_eq!(world.get("@v1/configmaps/default/a").await.expect_err("was not").reason, Reason::NotFound);
+}
+
+#[tokio::test]
+async fn status_and_spec_are_written_apart() {
+    let world = World::new().await;
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "web" },
+        "spec": { "replicas": 2, "selector": { "matchLabels": { "app": "web" } }, "template": {
+            "metadata": { "labels": { "app": "web" } }, "spec": { "containers": [{ "name": "c", "image": "i" }] } } },
+        "status": { "replicas": 9 },
+    });
+    let created = world.create("apps@v1/deployments/default", deployment).await.expect("creates");
+    assert!(created["status"].get("replicas").is_none(), "a new object has no status of the client's");
+    assert_eq!(created["metadata"]["generation"], 1);
+    let patch = json!({ "spec": { "replicas": 7 }, "status": { "replicas": 3 } });
+    let status = world.patch("apps@v1/deployments/default/web/status", PatchKind::Merge, patch.clone()).await.expect("patches");
+    assert_eq!((&status["spec"]["replicas"], &status["status"]["replicas"]), (&json!(2), &json!(3)));
+    assert_eq!(status["metadata"]["generation"], 1);
+    let spec = world.patch("apps@v1/deployments/default/web", PatchKind::StrategicMerge, patch).await.expect("patches");
+    assert_eq!((&spec["spec"]["replicas"], &spec["status"]["replicas"]), (&json!(7), &json!(3)));
+    assert_eq!(spec["metadata"]["generation"], 2);
+}
+
+#[tokio::test]
+async fn a_watch_resumes_across_a_restart_without_a_gap() {
+    let (clock, _hand) = Clock::manual(1_700_000_000_000);
+    let engine = Engine::open_in_memory(Options { clock: clock.clone(), ..Options::default() }).expect("opens");
+    let before = World::on(engine, clock.clone()).await;
+    let first = before.create(CM, configmap("a", json!({}))).await.expect("creates");
+    before.create(CM, configmap("b", json!({}))).await.expect("creates");
+    before.delete("@v1/configmaps/default/a").await.expect("deletes");
+    assert!(before.tasks.stop(Duration::from_secs(5)).await);
+    // The cache is gone; the store is what a restart finds.
+    let after = World::on(before.engine.clone(), clock).await;
+    let query = format!("watch=1&resourceVersion={}", rv(&first));
+    let frames = after.watch(CM, &query, |frame| frame["type"] == "DELETED").await;
+    let shown: Vec<&str> = frames.iter().map(|frame| frame["type"].as_str().unwrap_or("")).collect();
+    assert_eq!(shown, ["ADDED", "DELETED"]);
+}
+
+#[tokio::test]
+async fn an_expired_watch_is_told_inside_the_stream() {
+    let world = World::new().await;
+    let list = world.list(CM, "").await.expect("lists");
+    assert!(rv(&list).parse::<u64>().expect("a number") > 1);
+    let refused = world.list(CM, "resourceVersion=999999").await;
+    assert_eq!(refused.expect_err("too large").causes[0].reason.as_str(), "ResourceVersionTooLarge");
+}
