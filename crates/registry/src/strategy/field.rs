@@ -152,6 +152,12 @@ impl Causes {
         self.push(CauseReason::FieldValueInvalid, at, "Invalid value", Some(bad.into()), detail);
     }
 
+    /// Invalid, with the value left out.
+    #[cold]
+    pub fn invalid_omitted(&mut self, at: &Path<'_>, detail: &str) {
+        self.push(CauseReason::FieldValueInvalid, at, "Invalid value", None, detail);
+    }
+
     #[cold]
     pub fn duplicate<'b>(&mut self, at: &Path<'_>, bad: impl Into<Bad<'b>>) {
         self.push(CauseReason::FieldValueDuplicate, at, "Duplicate value", Some(bad.into()), "");
@@ -165,6 +171,11 @@ impl Causes {
     #[cold]
     pub fn not_found<'b>(&mut self, at: &Path<'_>, bad: impl Into<Bad<'b>>) {
         self.push(CauseReason::FieldValueNotFound, at, "Not found", Some(bad.into()), "");
+    }
+
+    #[cold]
+    pub fn not_found_because<'b>(&mut self, at: &Path<'_>, bad: impl Into<Bad<'b>>, detail: &str) {
+        self.push(CauseReason::FieldValueNotFound, at, "Not found", Some(bad.into()), detail);
     }
 
     #[cold]

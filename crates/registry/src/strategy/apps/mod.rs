@@ -38,8 +38,8 @@ pub const KINDS: &[Rules] = &[
         kind: "StatefulSet",
         name: Some(NameRule::Label),
         defaults: statefulset::defaults,
-        prepare_create: begin,
-        prepare_update: status_apart,
+        prepare_create: statefulset::prepare_create,
+        prepare_update: statefulset::prepare_update,
         validate_create: statefulset::validate_create,
         validate_update: statefulset::validate_update,
         ..NONE

@@ -9,9 +9,11 @@ use serde_json::{Value, json};
 use super::template::{
     amount, at_most_all, int_or_percent, not_decremented, not_more_than, not_negative, selector_of,
 };
+use crate::strategy::Context;
 use crate::strategy::core::{claim, pod};
 use crate::strategy::field::{Bad, Causes, Path};
 use crate::strategy::format;
+use crate::strategy::lifecycle::{begin, status_apart};
 use crate::strategy::meta::{annotations, labels, validate_built_in_update};
 use crate::strategy::rules::Update;
 use crate::strategy::selector;
@@ -39,7 +41,6 @@ pub fn defaults(set: &mut Members) {
         && let Some(rolling) = child_mut(strategy, "rollingUpdate")
     {
         default(rolling, "partition", 0);
-        default(rolling, "maxUnavailable", 1);
     }
     let retention = child_made(spec, "persistentVolumeClaimRetentionPolicy");
     default_text(retention, "whenDeleted", "Retain");
@@ -52,6 +53,30 @@ pub fn defaults(set: &mut Members) {
         of.insert("kind".into(), "PersistentVolumeClaim".into());
         claim::defaults(of);
     }
+}
+
+/// `maxUnavailable` is behind a gate that is off.
+fn drop_gated(set: &mut Members, old: Option<&Members>) {
+    const NAME: &str = "maxUnavailable";
+    fn rolling(set: &Members) -> &Members {
+        child_or_empty(child_or_empty(child_or_empty(set, "spec"), "updateStrategy"), "rollingUpdate")
+    }
+    if !rolling(set).contains_key(NAME) || old.is_some_and(|old| rolling(old).contains_key(NAME)) {
+        return;
+    }
+    child_made(child_made(child_made(set, "spec"), "updateStrategy"), "rollingUpdate").remove(NAME);
+}
+
+pub fn prepare_create(set: &mut Members, context: &Context<'_>) {
+    begin(set, context);
+    drop_gated(set, None);
+}
+
+pub fn prepare_update(new: &mut Members, update: &Update<'_>, context: &Context<'_>) {
+    if !update.is_status() {
+        drop_gated(new, Some(update.old));
+    }
+    status_apart(new, update, context);
 }
 
 /// What a stored set may keep that a new one may not have.

@@ -7,7 +7,7 @@ pub mod binding;
 pub mod claim;
 mod config_map;
 mod controller;
-mod endpoints;
+pub mod endpoints;
 pub mod event;
 mod limits;
 mod namespace;
@@ -17,7 +17,7 @@ mod pod_template;
 mod secret;
 mod service;
 mod service_account;
-mod service_rules;
+pub mod service_rules;
 mod volume;
 
 pub use controller::{not_more_than, not_negative};

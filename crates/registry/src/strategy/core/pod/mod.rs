@@ -5,14 +5,20 @@
 
 mod affinity;
 mod container;
-mod defaults;
+pub mod defaults;
+mod env;
 mod image;
-mod lifecycle;
+pub mod lifecycle;
+mod mounts;
 mod probe;
 mod qos;
-mod resources;
+pub mod resources;
+mod security;
 mod spec;
+mod status;
+mod template;
 mod update;
 mod volumes;
 
-use crate_strategy::field::{Causes, Path};
+pub use template::{only_always, shown, template_not_selected, template_shown, validate_template};
+pub use update::{validate_create, validate_update};

@@ -1,0 +1,221 @@
+//! A request's body: read within its limits, and brought into JSON.
+//!
+//! In: what the client sends, of the type it says. Out: JSON text. All bodies together are within a budget, so that many
+//! large ones at once are refused and not kept. Never: knows what a body means.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use forebay_apimachinery::accept::{ContentType, unsupported_media_type};
+use forebay_apimachinery::{Reason, Status};
+use http::{HeaderMap, header};
+use http_body::Body;
+use http_body_util::BodyExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::limits::{BODIES_BYTES_MAX, BODY_BYTES_MAX};
+use crate::status::Failure;
+use crate::yaml;
+
+const KIB: usize = 1 << 10;
+
+/// Room for the bodies of all requests. Cheap to clone.
+#[derive(Clone)]
+pub struct Budget(Arc<Semaphore>);
+
+/// A body that was read; gives its room back when dropped.
+pub struct Received {
+    pub bytes: Bytes,
+    _room: OwnedSemaphorePermit,
+}
+
+impl Budget {
+    pub fn new() -> Budget {
+        Budget(Arc::new(Semaphore::new(BODIES_BYTES_MAX / KIB)))
+    }
+
+    /// Reads a body whole.
+    ///
+    /// # Errors
+    /// 413 when it is too large, 429 when there is no room for it now, 400 when it breaks off.
+    pub async fn read<B>(&self, headers: &HeaderMap, mut body: B) -> Result<Received, Failure>
+    where
+        B: Body<Data = Bytes> + Unpin,
+        B::Error: std::fmt::Display,
+    {
+        let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+        if announced.is_some_and(|len| len > BODY_BYTES_MAX) {
+            return Err(Failure::entity_too_large(BODY_BYTES_MAX));
+        }
+        let room = announced.unwrap_or(BODY_BYTES_MAX).div_ceil(KIB) as u32;
+        let Ok(room) = self.0.clone().try_acquire_many_owned(room) else {
+            let message = "too many request bodies are being read, please try again later";
+            return Err(Status::new(Reason::TooManyRequests, message).retry_after(1).into());
+        };
+        let mut first: Option<Bytes> = None;
+        let mut all = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| Status::bad_request(format!("the body broke off: {error}")))?;
+            let Ok(data) = frame.into_data() else { continue };
+            let len = first.as_ref().map_or(all.len(), Bytes::len) + data.len();
+            if len > BODY_BYTES_MAX {
+                return Err(Failure::entity_too_large(BODY_BYTES_MAX));
+            }
+            // Most bodies come in one piece, which is taken as it is.
+            if all.is_empty() && first.is_none() {
+                first = Some(data);
+                continue;
+            }
+            if let Some(first) = first.take() {
+                all.reserve(announced.unwrap_or(2 * len));
+                all.extend_from_slice(&first);
+            }
+            all.extend_from_slice(&data);
+        }
+        Ok(Received { bytes: first.unwrap_or_else(|| all.freeze()), _room: room })
+    }
+}
+
+/// Types of a body that is an object or options.
+pub const OBJECT_TYPES: [ContentType; 2] = [ContentType::Json, ContentType::Yaml];
+
+/// What the header says the body is; nothing said is JSON.
+///
+/// # Errors
+/// 415 for what is not served.
+pub fn object_type(headers: &HeaderMap) -> Result<ContentType, Failure> {
+    let content_type = match content_type(headers) {
+        "" => Some(ContentType::Json),
+        header => ContentType::parse(header),
+    };
+    let taken = content_type.filter(|content_type| OBJECT_TYPES.contains(content_type));
+    taken.ok_or_else(|| unsupported_media_type(&OBJECT_TYPES).into())
+}
+
+pub fn content_type(headers: &HeaderMap) -> &str {
+    headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("")
+}
+
+/// The body of an object of `kind` as JSON.
+///
+/// # Errors
+/// 400 in kube-apiserver's words.
+pub fn object_json(received: &Received, content_type: ContentType, kind: &str) -> Result<Bytes, Failure> {
+    if content_type != ContentType::Yaml {
+        return Ok(received.bytes.clone());
+    }
+    yaml::to_json(&received.bytes).map(Bytes::from).map_err(|error| {
+        let summary = summary(&received.bytes);
+        let message = format!("the object provided is unrecognized (must be of type {kind}): {error} ({summary})");
+        Status::bad_request(message).into()
+    })
+}
+
+/// The beginning of a body, for messages: in hexadecimal unless it looks like JSON.
+fn summary(body: &[u8]) -> String {
+    const BYTES_MAX: usize = 30;
+    if body.is_empty() {
+        return "<empty>".into();
+    }
+    let shown = &body[..body.len().min(BYTES_MAX)];
+    let text = match shown {
+        [b'{', ..] => String::from_utf8_lossy(shown).into_owned(),
+        _ => shown.iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    if body.len() > BYTES_MAX { format!("{text} ...") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::Full;
+
+    use super::*;
+
+    async fn read(budget: &Budget, len: usize, announced: Option<usize>) -> Result<Received, Failure> {
+        let mut headers = HeaderMap::new();
+        if let Some(announced) = announced {
+            headers.insert(header::CONTENT_LENGTH, announced.into());
+        }
+        budget.read(&headers, Full::new(Bytes::from(vec![b'x'; len]))).await
+    }
+
+    #[tokio::test]
+    async fn a_body_is_read_up_to_the_limit() {
+        let budget = Budget::new();
+        let max = BODY_BYTES_MAX;
+        for (len, announced, want) in
+            [(0, None, true), (max, None, true), (max, Some(max), true), (max + 1, None, false), (5, Some(max + 1), false)]
+        {
+            let got = read(&budget, len, announced).await;
+            assert_eq!(got.as_ref().map(|body| body.bytes.len()).ok(), want.then_some(len), "{len} {announced:?}");
+            if let Err(failure) = got {
+                assert_eq!(failure, Failure::entity_too_large(max));
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_in_pieces_is_put_together() {
+        let mut pieces = ["ab", "", "cd", "e"].map(Bytes::from).into_iter();
+        let body = Pieces(std::iter::from_fn(move || pieces.next()));
+        let got = Budget::new().read(&HeaderMap::new(), body).await;
+        assert_eq!(got.ok().map(|body| body.bytes), Some(Bytes::from("abcde")));
+    }
+
+    #[tokio::test]
+    async fn bodies_beyond_the_budget_are_refused_until_there_is_room() {
+        let budget = Budget::new();
+        let mut kept = Vec::new();
+        for _ in 0..BODIES_BYTES_MAX / BODY_BYTES_MAX {
+            kept.push(read(&budget, 1, None).await.expect("there is room"));
+        }
+        let refused = read(&budget, 1, None).await.err().expect("no room");
+        assert_eq!((refused.status.reason, refused.status.retry_after_seconds), (Reason::TooManyRequests, 1));
+        kept.pop();
+        assert!(read(&budget, 1, None).await.is_ok());
+    }
+
+    struct Pieces<I>(I);
+
+    impl<I: Iterator<Item = Bytes> + Unpin> Body for Pieces<I> {
+        type Data = Bytes;
+        type Error = std::convert::Infallible;
+
+        fn poll_frame(
+            mut self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<Option<Result<http_body::Frame<Bytes>, Self::Error>>> {
+            std::task::Poll::Ready(self.0.next().map(|piece| Ok(http_body::Frame::data(piece))))
+        }
+    }
+
+    #[test]
+    fn bodies_say_what_they_are() {
+        for (value, want) in [
+            (None, Some(ContentType::Json)),
+            (Some(""), Some(ContentType::Json)),
+            (Some("application/json; charset=utf-8"), Some(ContentType::Json)),
+            (Some("application/yaml"), Some(ContentType::Yaml)),
+            (Some("application/vnd.kubernetes.protobuf"), None),
+            (Some("text/plain"), None),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(value) = value {
+                headers.insert(header::CONTENT_TYPE, value.parse().expect("a value"));
+            }
+            assert_eq!(object_type(&headers).ok(), want, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_is_summed_up() {
+        for (body, want) in [
+            ("", "<empty>"),
+            ("a: [\n", "613a205b0a"),
+            ("{\"a\":", "{\"a\":"),
+            ("{0123456789012345678901234567890", "{01234567890123456789012345678 ..."),
+        ] {
+            assert_eq!(summary(body.as_bytes()), want);
+        }
+    }
+}

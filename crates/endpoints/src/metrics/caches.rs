@@ -1,0 +1,137 @@
+//! What the watch caches and the store say of themselves.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use forebay_registry::catalog::Catalog;
+
+use super::text::Text;
+
+/// A cache's revision is cut to its last 15 digits, as in kube-apiserver: a float holds no more.
+const REVISION_MODULUS: u64 = 1_000_000_000_000_000;
+
+/// One resource's numbers, read at one time.
+struct Row {
+    group: Arc<str>,
+    resource: Arc<str>,
+    /// `deployments.apps`.
+    name: String,
+    received: u64,
+    dispatched: u64,
+    init: u64,
+    initializations: u64,
+    terminated: u64,
+    decode_errors: u64,
+    window_events: usize,
+    window_bytes: usize,
+    // Revision, objects and their bytes; `None` while the cache is being filled.
+    state: Option<(u64, usize, usize)>,
+}
+
+/// Writes the metrics of every cache, and of the store.
+pub fn write(text: &mut Text, catalog: &Catalog) {
+    let rows = rows(catalog);
+    counters(text, &rows);
+    gauges(text, &rows);
+    if let Some(store) = catalog.stores().first() {
+        let size = store.backend.size();
+        let name = "apiserver_storage_size_bytes";
+        text.family(name, "gauge", "Bytes that the store takes on disk.");
+        text.value(name, &[("storage_cluster_id", "embedded-0")], size.file_bytes);
+        let help = "Bytes on disk that hold live keys or kept history.";
+        text.single("forebay_storage_live_bytes", "gauge", help, size.live_bytes);
+    }
+}
+
+fn rows(catalog: &Catalog) -> Vec<Row> {
+    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let mut rows: Vec<Row> = catalog
+        .stores()
+        .iter()
+        .map(|store| {
+            let (counters, window) = (store.cacher.counters(), store.cacher.window());
+            let state = store.cacher.snapshot().ok();
+            Row {
+                group: store.group.clone(),
+                resource: store.resource.clone(),
+                name: store.cacher.resource().name.clone(),
+                received: read(&counters.events_received),
+                dispatched: read(&counters.events_dispatched),
+                init: read(&counters.init_events),
+                initializations: read(&counters.initializations),
+                terminated: read(&counters.terminated_watchers),
+                decode_errors: read(&counters.decode_errors),
+                window_events: window.items,
+                window_bytes: window.bytes,
+                state: state.map(|snapshot| (snapshot.revision().get(), snapshot.len(), snapshot.bytes())),
+            }
+        })
+        .collect();
+    rows.sort_by(|a, b| (&a.group, &a.resource).cmp(&(&b.group, &b.resource)));
+    rows
+}
+
+/// Name, help, and what to read.
+type Counted = (&'static str, &'static str, fn(&Row) -> u64);
+
+const COUNTERS: [Counted; 6] = [
+    ("apiserver_watch_cache_events_received_total", "Changes that a cache took from the store.", |row| row.received),
+    ("apiserver_watch_cache_events_dispatched_total", "Events that a cache gave to its watchers.", |row| row.dispatched),
+    ("apiserver_init_events_total", "Objects sent as the initial state of watches.", |row| row.init),
+    ("apiserver_watch_cache_initializations_total", "Times that a cache was filled.", |row| row.initializations),
+    ("apiserver_terminated_watchers_total", "Watchers that fell behind further than history reaches.", |row| {
+        row.terminated
+    }),
+    ("apiserver_storage_decode_errors_total", "Stored values that could not be read.", |row| row.decode_errors),
+];
+
+fn counters(text: &mut Text, rows: &[Row]) {
+    for (name, help, of) in COUNTERS {
+        text.family(name, "counter", help);
+        for row in rows {
+            text.value(name, &row.labels(), of(row));
+        }
+    }
+}
+
+fn gauges(text: &mut Text, rows: &[Row]) {
+    let name = "apiserver_watch_cache_resource_version";
+    text.family(name, "gauge", "Revision that a cache has reached, its last 15 digits.");
+    for row in rows {
+        if let Some((revision, ..)) = row.state {
+            text.value(name, &row.labels(), revision % REVISION_MODULUS);
+        }
+    }
+    let name = "watch_cache_capacity";
+    text.family(name, "gauge", "Events that a cache keeps at present.");
+    for row in rows {
+        text.value(name, &row.labels(), row.window_events);
+    }
+    let name = "forebay_watch_cache_window_bytes";
+    text.family(name, "gauge", "Bytes of replaced objects that only a cache's window holds.");
+    for row in rows {
+        text.value(name, &row.labels(), row.window_bytes);
+    }
+    let name = "forebay_watch_cache_object_bytes";
+    text.family(name, "gauge", "Bytes of the objects in a cache.");
+    for row in rows {
+        text.value(name, &row.labels(), row.state.map_or(0, |(_, _, bytes)| bytes));
+    }
+    let objects = |row: &Row| row.state.map_or(-1, |(_, objects, _)| objects as i64);
+    let name = "apiserver_resource_objects";
+    text.family(name, "gauge", "Objects of a resource; -1 while they are not known.");
+    for row in rows {
+        text.value(name, &row.labels(), objects(row));
+    }
+    let name = "apiserver_storage_objects";
+    text.family(name, "gauge", "Objects of a resource, under its older name; -1 while they are not known.");
+    for row in rows {
+        text.value(name, &[("resource", &row.name)], objects(row));
+    }
+}
+
+impl Row {
+    fn labels(&self) -> [(&'static str, &str); 2] {
+        [("group", &self.group), ("resource", &self.resource)]
+    }
+}

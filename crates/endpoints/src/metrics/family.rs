@@ -1,0 +1,121 @@
+//! Numbers that only grow, by label.
+//!
+//! In: what happened. Out: series to write out. Every family has a limit of series; what comes beyond it is counted
+//! under the family's `other`.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::limits::METRIC_SERIES_MAX;
+
+/// A counter.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    pub fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Upper bounds of buckets, as they are written and as numbers.
+pub type Bounds = &'static [(&'static str, f64)];
+
+/// How often values fell below each bound. Not cumulative until it is written.
+#[derive(Debug)]
+pub struct Histogram {
+    pub bounds: Bounds,
+    buckets: Box<[AtomicU64]>,
+    // Sum of the values, in millionths.
+    sum: AtomicU64,
+}
+
+impl Histogram {
+    pub fn new(bounds: Bounds) -> Histogram {
+        let buckets = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
+        Histogram { bounds, buckets, sum: AtomicU64::new(0) }
+    }
+
+    pub fn observe(&self, value: f64) {
+        let place = self.bounds.partition_point(|(_, bound)| *bound < value);
+        self.buckets[place].fetch_add(1, Ordering::Relaxed);
+        self.sum.fetch_add((value * 1e6) as u64, Ordering::Relaxed);
+    }
+
+    /// Count of each bucket and those below, the last one for all; and the sum.
+    pub fn read(&self) -> (Vec<u64>, f64) {
+        let mut below = 0;
+        let counts = self.buckets.iter().map(|bucket| {
+            below += bucket.load(Ordering::Relaxed);
+            below
+        });
+        (counts.collect(), self.sum.load(Ordering::Relaxed) as f64 / 1e6)
+    }
+}
+
+/// Series by label. Owner: whoever counts; the map is only locked to find a series.
+#[derive(Debug)]
+pub struct Family<K, V> {
+    series: RwLock<HashMap<K, Arc<V>>>,
+    /// Counts what is beyond the limit.
+    other: K,
+    make: fn() -> V,
+}
+
+impl<K: Hash + Eq + Clone + Ord, V> Family<K, V> {
+    pub fn new(other: K, make: fn() -> V) -> Family<K, V> {
+        Family { series: RwLock::new(HashMap::new()), other, make }
+    }
+
+    /// The series of `labels`.
+    pub fn of(&self, labels: &K) -> Arc<V> {
+        if let Some(known) = self.series.read().unwrap_or_else(PoisonError::into_inner).get(labels) {
+            return known.clone();
+        }
+        let mut series = self.series.write().unwrap_or_else(PoisonError::into_inner);
+        let full = series.len() >= METRIC_SERIES_MAX && !series.contains_key(labels);
+        let labels = if full { &self.other } else { labels };
+        series.entry(labels.clone()).or_insert_with(|| Arc::new((self.make)())).clone()
+    }
+
+    /// Every series, in order of its labels.
+    pub fn read(&self) -> Vec<(K, Arc<V>)> {
+        let series = self.series.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = series.iter().map(|(labels, value)| (labels.clone(), value.clone())).collect();
+        all.sort_by(|(a, _), (b, _)| a.cmp(b));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_fall_into_buckets() {
+        let histogram = Histogram::new(&[("1", 1.0), ("2.5", 2.5)]);
+        for value in [0.5, 1.0, 1.5, 9.0] {
+            histogram.observe(value);
+        }
+        assert_eq!(histogram.read(), (vec![2, 3, 4], 12.0));
+    }
+
+    #[test]
+    fn series_beyond_the_limit_are_counted_together() {
+        let family = Family::new(u32::MAX, Counter::default);
+        for label in 0..METRIC_SERIES_MAX as u32 + 10 {
+            family.of(&label).add(1);
+        }
+        family.of(&0).add(1);
+        let read = family.read();
+        assert_eq!(read.len(), METRIC_SERIES_MAX + 1);
+        assert_eq!(read[0].1.get(), 2);
+        assert_eq!(read.last().map(|(label, count)| (*label, count.get())), Some((u32::MAX, 10)));
+    }
+}

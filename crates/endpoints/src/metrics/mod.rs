@@ -1,0 +1,195 @@
+//! `/metrics`, in kube-apiserver's own names for what exists here too.
+//!
+//! In: what happened, from the rooms of the edge; the caches' own counters. Out: the classic text format. Every label
+//! has a bounded set of values.
+
+mod caches;
+mod family;
+mod process;
+mod request;
+mod text;
+mod watch;
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use forebay_registry::catalog::{Catalog, Served};
+use forebay_rt::Clock;
+
+use crate::inflight::{Inflight, Kind};
+use family::{Counter, Family, Histogram};
+pub use request::{Record, RequestLabels};
+use request::RequestSeries;
+use text::Text;
+pub use text::CONTENT_TYPE;
+pub use watch::WatchEvents;
+use watch::{SIZES, WatchLabels};
+
+/// Everything that the edge counts.
+pub struct Metrics {
+    clock: Clock,
+    requests: Family<RequestLabels, RequestSeries>,
+    watch_events: Family<WatchLabels, Histogram>,
+    pub handshake_errors: Counter,
+    /// Connections that were accepted.
+    pub connections: Counter,
+}
+
+impl Metrics {
+    pub fn new(clock: Clock) -> Metrics {
+        let other: Arc<str> = Arc::from("other");
+        Metrics {
+            clock,
+            requests: Family::new(RequestLabels::other(), RequestSeries::new),
+            watch_events: Family::new((other.clone(), other.clone(), other), || Histogram::new(SIZES)),
+            handshake_errors: Counter::default(),
+            connections: Counter::default(),
+        }
+    }
+
+    /// Counts the events of one watch of `served`.
+    pub fn watch_events(&self, served: &Served) -> WatchEvents {
+        let labels = (served.gvr.group.clone(), served.gvr.resource.clone(), served.gvr.version.clone());
+        WatchEvents::new(self.watch_events.of(&labels))
+    }
+
+    /// The whole text.
+    pub fn render(&self, catalog: &Catalog, inflight: &Inflight) -> String {
+        let mut text = Text::default();
+        self.requests(&mut text);
+        self.watches(&mut text);
+        let name = "apiserver_current_inflight_requests";
+        text.family(name, "gauge", "Requests in work that hold a seat.");
+        for (kind, label) in [(Kind::Mutating, "mutating"), (Kind::ReadOnly, "readOnly")] {
+            text.value(name, &[("request_kind", label)], inflight.taken(kind));
+        }
+        let help = "Connections that failed before they were secure.";
+        text.single("apiserver_tls_handshake_errors_total", "counter", help, self.handshake_errors.get());
+        let help = "Connections that were accepted.";
+        text.single("forebay_connections_accepted_total", "counter", help, self.connections.get());
+        caches::write(&mut text, catalog);
+        process::write(&mut text);
+        text.finish()
+    }
+
+    fn requests(&self, text: &mut Text) {
+        let series = self.requests.read();
+        let name = "apiserver_request_total";
+        text.family(name, "counter", "Requests that were answered, by what they were about and the HTTP code.");
+        for (labels, of) in &series {
+            let codes = of.codes.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            for (code, count) in codes {
+                let code = code.to_string();
+                let mut all = vec![("code", code.as_str())];
+                all.extend(labels.all());
+                text.value(name, &all, count);
+            }
+        }
+        let name = "apiserver_request_duration_seconds";
+        text.family(name, "histogram", "Time from a request's head to the end of its answer, in seconds.");
+        for (labels, of) in &series {
+            text.histogram(name, &labels.all(), &of.seconds);
+        }
+        let name = "apiserver_response_sizes";
+        text.family(name, "histogram", "Size of the answers to GET and LIST, in bytes.");
+        for (labels, of) in series.iter().filter(|(labels, _)| matches!(labels.verb, "GET" | "LIST")) {
+            text.histogram(name, &labels.without_dry_run(), &of.bytes);
+        }
+        let name = "apiserver_longrunning_requests";
+        text.family(name, "gauge", "Watches and the like that are open.");
+        for (labels, of) in series.iter().filter(|(labels, _)| labels.verb == "WATCH") {
+            text.value(name, &labels.without_dry_run(), of.open.load(Ordering::Relaxed));
+        }
+        let name = "apiserver_request_terminations_total";
+        text.family(name, "counter", "Requests that were refused for being too many, or timed out.");
+        for (labels, of) in series.iter().filter(|(_, of)| of.terminations.get() > 0) {
+            text.value(name, &labels.without_dry_run(), of.terminations.get());
+        }
+        let name = "apiserver_request_aborts_total";
+        text.family(name, "counter", "Answers that broke off because nobody read on.");
+        for (labels, of) in series.iter().filter(|(_, of)| of.aborts.get() > 0) {
+            text.value(name, &labels.without_dry_run(), of.aborts.get());
+        }
+    }
+
+    fn watches(&self, text: &mut Text) {
+        let series = self.watch_events.read();
+        let name = "apiserver_watch_events_total";
+        text.family(name, "counter", "Events that were sent to watchers.");
+        let labels = |(group, resource, version): &WatchLabels| {
+            [("group", group.clone()), ("resource", resource.clone()), ("version", version.clone())]
+        };
+        for (of, sizes) in &series {
+            let labels = labels(of);
+            let count = sizes.read().0.last().copied().unwrap_or(0);
+            text.value(name, &labels.each_ref().map(|(name, value)| (*name, &**value)), count);
+        }
+        let name = "apiserver_watch_events_sizes";
+        text.family(name, "histogram", "Size of the events that were sent to watchers, in bytes.");
+        for (of, sizes) in &series {
+            let labels = labels(of);
+            text.histogram(name, &labels.each_ref().map(|(name, value)| (*name, &**value)), sizes);
+        }
+    }
+}
+
+impl RequestLabels {
+    fn all(&self) -> [(&'static str, &str); 8] {
+        [
+            ("component", self.component),
+            ("dry_run", self.dry_run),
+            ("group", &self.group),
+            ("resource", &self.resource),
+            ("scope", self.scope),
+            ("subresource", &self.subresource),
+            ("verb", self.verb),
+            ("version", &self.version),
+        ]
+    }
+
+    fn without_dry_run(&self) -> [(&'static str, &str); 7] {
+        let [component, _, group, resource, scope, subresource, verb, version] = self.all();
+        [component, group, resource, scope, subresource, verb, version]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+
+    use super::*;
+    use crate::request_info::RequestInfo;
+    use forebay_apimachinery::options::Query;
+
+    #[test]
+    fn a_request_is_counted_when_its_answer_is_over() {
+        let metrics = Arc::new(Metrics::new(Clock::system()));
+        let info = RequestInfo::parse(&Method::GET, "/healthz/ping", &Query::default()).expect("a path");
+        let labels = RequestLabels::new(&Method::GET, &info, None, false);
+        let mut record = Record::begin(&metrics, &labels, metrics.clock.now(), false);
+        record.answered(200);
+        record.sent(2);
+        let count = |metrics: &Metrics| {
+            let mut text = Text::default();
+            metrics.requests(&mut text);
+            let text = text.finish();
+            text.lines().filter(|line| line.starts_with("apiserver_request_total{")).map(String::from).collect::<Vec<_>>()
+        };
+        assert_eq!(count(&metrics), Vec::<String>::new());
+        drop(record);
+        assert_eq!(
+            count(&metrics),
+            [r#"apiserver_request_total{code="200",component="",dry_run="",group="",resource="",scope="",subresource="/healthz",verb="GET",version=""} 1"#]
+        );
+    }
+
+    #[test]
+    fn unknown_paths_and_methods_make_no_new_labels() {
+        for (method, path) in [("FOO", "/x/1"), ("BAR", "/x/2"), ("FOO", "/apis/a/b/c/d")] {
+            let method = Method::from_bytes(method.as_bytes()).expect("a method");
+            let info = RequestInfo::parse(&method, path, &Query::default()).expect("a path");
+            let labels = RequestLabels::new(&method, &info, None, false);
+            assert_eq!((labels.verb, &*labels.subresource, &*labels.resource), ("other", "", ""), "{path}");
+        }
+    }
+}

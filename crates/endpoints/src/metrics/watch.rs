@@ -1,0 +1,40 @@
+//! What is counted of events that were sent to watchers.
+
+use std::sync::Arc;
+
+use super::family::{Bounds, Histogram};
+
+/// Group, resource and version.
+pub type WatchLabels = (Arc<str>, Arc<str>, Arc<str>);
+
+/// Counts one watch's events.
+pub struct WatchEvents {
+    // The count of the histogram is the number of events.
+    sizes: Arc<Histogram>,
+}
+
+impl WatchEvents {
+    pub fn new(sizes: Arc<Histogram>) -> WatchEvents {
+        WatchEvents { sizes }
+    }
+
+    /// Counts whole lines.
+    pub fn count(&mut self, lines: &[u8]) {
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', lines) {
+            self.sizes.observe((end + 1 - start) as f64);
+            start = end + 1;
+        }
+    }
+}
+
+pub const SIZES: Bounds = &[
+    ("1024", 1024.0),
+    ("2048", 2048.0),
+    ("4096", 4096.0),
+    ("8192", 8192.0),
+    ("16384", 16384.0),
+    ("32768", 32768.0),
+    ("65536", 65536.0),
+    ("131072", 131072.0),
+];

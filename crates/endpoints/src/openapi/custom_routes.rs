@@ -1,0 +1,122 @@
+//! The operations of a custom resource.
+//!
+//! In: what the catalog serves of a CRD's version. Out: routes. Never: built-in resources.
+//!
+//! Source: apiextensions-apiserver v1.36.3 `controller/openapi/builder`; it differs from the built-in ones in detail.
+
+use forebay_registry::catalog::Served;
+use forebay_schema::builtin::{Table, TypeId};
+use forebay_schema::openapi::Fixed;
+
+use super::media;
+use super::route::{Action, Body, Model, Parameter, Route, operation_id, options, tag};
+use super::verbs::{self, Verb};
+
+/// The routes of `served`, its subresources included.
+pub fn routes<'c>(table: &'static Table, served: &'c Served) -> Vec<Route<'c>> {
+    let resource = Resource { table, served };
+    let root = format!("/apis/{}/{}", served.group(), served.gvr.version);
+    let plural = served.resource();
+    let collection = match served.namespaced {
+        true => format!("{root}/namespaces/{{namespace}}/{plural}"),
+        false => format!("{root}/{plural}"),
+    };
+    let item = format!("{collection}/{{name}}");
+    let (object, list) = (resource.model(&served.gvk.kind), resource.model(&served.list_kind));
+    let mut routes = Vec::new();
+    if served.namespaced {
+        let mut all = resource.route(&verbs::LIST, &format!("{root}/{plural}"), "", &list);
+        all.operation_id = resource.operation_id("list", &format!("{}ForAllNamespaces", served.gvk.kind));
+        routes.push(all);
+    }
+    routes.push(resource.route(&verbs::LIST, &collection, "", &list));
+    routes.push(resource.route(&verbs::CREATE, &collection, "", &object));
+    if let Some(status) = resource.meta("Status").map(Model::BuiltIn) {
+        routes.push(resource.route(&verbs::DELETE_COLLECTION, &collection, "", &status));
+        routes.push(resource.route(&verbs::DELETE, &item, "", &status));
+    }
+    routes.extend(resource.writes(&item, "", &object));
+    for subresource in &served.subresources {
+        let body = match &*subresource.name {
+            "scale" => table.type_named("autoscaling/v1", "Scale").map(Model::BuiltIn),
+            _ => Some(object.clone()),
+        };
+        let Some(body) = body else { continue };
+        routes.extend(resource.writes(&format!("{item}/{}", subresource.name), &subresource.name, &body));
+    }
+    routes
+}
+
+struct Resource<'c> {
+    table: &'static Table,
+    served: &'c Served,
+}
+
+impl<'c> Resource<'c> {
+    fn writes(&self, path: &str, subresource: &str, model: &Model<'c>) -> [Route<'c>; 3] {
+        [&verbs::READ, &verbs::REPLACE, &verbs::PATCH].map(|verb| self.route(verb, path, subresource, model))
+    }
+
+    fn route(&self, verb: &'static Verb, path: &str, subresource: &str, model: &Model<'c>) -> Route<'c> {
+        let served = self.served;
+        let namespaced = if served.namespaced { "Namespaced" } else { "" };
+        let rest = format!("{}{namespaced}{}{}", verb.infix, served.gvk.kind, verbs::title(subresource));
+        let mut parameters = vec![Parameter::query("pretty", "string")];
+        parameters.extend(["namespace", "name"].into_iter().filter_map(|name| {
+            path.contains(&format!("{{{name}}}")).then(|| Parameter::path(name))
+        }));
+        let options = match verb.action {
+            "get" => "GetOptions",
+            "list" | "deletecollection" => "ListOptions",
+            "put" => "UpdateOptions",
+            "patch" => "PatchOptions",
+            "post" => "CreateOptions",
+            _ => "DeleteOptions",
+        };
+        parameters.extend(self.meta(options).map(|ty| self::options(self.table, ty)).unwrap_or_default());
+        let codes: &[u16] = match verb.action {
+            "post" => &[200, 201, 202],
+            "put" => &[200, 201],
+            "delete" => &[200, 202],
+            _ => &[200],
+        };
+        Route {
+            path: path.to_string(),
+            method: verb.method,
+            operation_id: self.operation_id(verb.prefix, &rest),
+            tag: tag(served.group(), Some(&served.gvr.version)),
+            action: Some(Action {
+                name: verb.action,
+                group: &served.gvk.group,
+                version: &served.gvk.version,
+                kind: &served.gvk.kind,
+            }),
+            parameters,
+            body: self.body(verb, model),
+            responses: codes.iter().map(|code| (*code, model.clone())).collect(),
+            consumes: if verb.action == "patch" { media::CUSTOM_PATCHES } else { media::OBJECTS },
+            produces: media::OBJECTS.to_vec(),
+        }
+    }
+
+    fn body(&self, verb: &Verb, model: &Model<'c>) -> Option<Body<'c>> {
+        match verb.action {
+            "post" | "put" => Some(Body { model: model.clone(), required: true }),
+            "patch" => Some(Body { model: Model::Fixed(Fixed::Patch), required: true }),
+            "delete" => Some(Body { model: Model::BuiltIn(self.meta("DeleteOptions")?), required: false }),
+            _ => None,
+        }
+    }
+
+    fn model(&self, kind: &'c str) -> Model<'c> {
+        Model::Custom { group: &self.served.gvr.group, version: &self.served.gvr.version, kind }
+    }
+
+    fn operation_id(&self, verb: &str, rest: &str) -> String {
+        operation_id(verb, self.served.group(), Some(&self.served.gvr.version), rest)
+    }
+
+    fn meta(&self, name: &str) -> Option<TypeId> {
+        self.table.type_named("meta/v1", name)
+    }
+}

@@ -1,0 +1,88 @@
+//! Documents as JSON, written path by path and definition by definition: a whole one is never a tree.
+//!
+//! In: contents. Out: bytes, members sorted within each part. Never: kept.
+
+use forebay_schema::openapi::{Dialect, Kinds};
+use serde_json::{Value, json};
+
+use super::contents::Contents;
+use super::path_item::{self, SharedParameters};
+
+/// The version of Kubernetes that the API is.
+pub const API_VERSION: &str = "1.36";
+
+/// `info` of a document.
+pub fn info(custom: bool) -> Value {
+    match custom {
+        true => json!({ "title": "Kubernetes CRD Swagger", "version": "v0.1.0" }),
+        false => json!({ "title": "Kubernetes", "version": API_VERSION }),
+    }
+}
+
+/// How clients prove who they are.
+pub fn bearer_token() -> Value {
+    let description = "Bearer Token authentication";
+    json!({ "type": "apiKey", "description": description, "name": "authorization", "in": "header" })
+}
+
+/// A v3 document.
+pub fn v3(contents: &Contents<'_>, kinds: &Kinds) -> Vec<u8> {
+    let mut out = Vec::new();
+    out.extend_from_slice(b"{\"openapi\":\"3.0.0\",\"info\":");
+    write(&info(contents.custom), &mut out);
+    out.extend_from_slice(b",\"paths\":{");
+    for (at, (path, routes)) in contents.paths.iter().enumerate() {
+        member(at, path, &path_item::v3(contents.table, routes), &mut out);
+    }
+    out.extend_from_slice(b"},\"components\":{\"schemas\":{");
+    definitions(contents, kinds, Dialect::V3, &mut out);
+    out.push(b'}');
+    if !contents.custom {
+        out.extend_from_slice(b",\"securitySchemes\":{\"BearerToken\":");
+        write(&bearer_token(), &mut out);
+        out.push(b'}');
+    }
+    out.extend_from_slice(b"}}");
+    out
+}
+
+/// The v2 document.
+pub fn v2(contents: &Contents<'_>, kinds: &Kinds) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut shared = SharedParameters::new();
+    out.extend_from_slice(b"{\"swagger\":\"2.0\",\"info\":");
+    write(&info(false), &mut out);
+    out.extend_from_slice(b",\"paths\":{");
+    for (at, (path, routes)) in contents.paths.iter().enumerate() {
+        member(at, path, &path_item::v2(contents.table, routes, &mut shared), &mut out);
+    }
+    out.extend_from_slice(b"},\"definitions\":{");
+    definitions(contents, kinds, Dialect::V2, &mut out);
+    out.extend_from_slice(b"},\"parameters\":{");
+    for (at, (name, parameter)) in shared.iter().enumerate() {
+        member(at, name, parameter, &mut out);
+    }
+    out.extend_from_slice(b"},\"securityDefinitions\":{\"BearerToken\":");
+    write(&bearer_token(), &mut out);
+    out.extend_from_slice(b"},\"security\":[{\"BearerToken\":[]}]}");
+    out
+}
+
+fn definitions(contents: &Contents<'_>, kinds: &Kinds, dialect: Dialect, out: &mut Vec<u8>) {
+    for (at, (name, what)) in contents.definitions.iter().enumerate() {
+        member(at, name, &contents.schema(kinds, *what, dialect), out);
+    }
+}
+
+fn member(at: usize, name: &str, value: &Value, out: &mut Vec<u8>) {
+    if at > 0 {
+        out.push(b',');
+    }
+    forebay_apimachinery::json::write_string(name, out);
+    out.push(b':');
+    write(value, out);
+}
+
+fn write(value: &Value, out: &mut Vec<u8>) {
+    forebay_apimachinery::json::write_sorted(value, out);
+}

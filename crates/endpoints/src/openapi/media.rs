@@ -1,0 +1,17 @@
+//! The media types that documents name, in kube-apiserver's order. What is not served is not named.
+
+/// What objects are answered in.
+pub const OBJECTS: &[&str] = &["application/json", "application/yaml"];
+
+/// What watches are answered in besides.
+pub const STREAMS: &[&str] = &["application/json;stream=watch"];
+
+/// What a built-in resource takes in a body: upstream says anything, and looks when it comes.
+pub const ANY: &[&str] = &["*/*"];
+
+/// What a patch of a built-in resource may be.
+pub const PATCHES: &[&str] =
+    &["application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json"];
+
+/// What a patch of a custom resource may be.
+pub const CUSTOM_PATCHES: &[&str] = &["application/json-patch+json", "application/merge-patch+json"];

@@ -1,0 +1,21 @@
+use forebay_schema::builtin::table;
+use forebay_schema::openapi::Kinds;
+use super::contents::*;
+
+#[test]
+fn dump() {
+    let catalog = crate::discovery::testing::catalog();
+    let dir = "/tmp/disc/ours"; std::fs::create_dir_all(dir).unwrap();
+    let kinds = Kinds::new(table());
+    let subjects = subjects(&catalog);
+    let t = std::time::Instant::now();
+    for s in &subjects {
+        let b = super::json::v3(&Contents::of(&catalog, s), &kinds);
+        std::fs::write(format!("{dir}/v3.{}.json", s.path().replace('/', "_")), b).unwrap();
+    }
+    println!("v3 {:?}", t.elapsed());
+    let t = std::time::Instant::now();
+    let b = super::json::v2(&Contents::of_all(&catalog, &subjects), &kinds);
+    println!("v2 {:?} {}", t.elapsed(), b.len());
+    std::fs::write(format!("{dir}/v2.json"), b).unwrap();
+}

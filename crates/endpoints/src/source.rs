@@ -1,0 +1,131 @@
+//! Bytes that are made as they are asked for: what streams between a LIST and the socket.
+//!
+//! In: a list's JSON in pieces. Out: the same, indented or compressed, in pieces. Each stage holds at most about one
+//! piece. Never: waits.
+
+use forebay_registry::ListBody;
+
+use crate::limits::CHUNK_BYTES;
+use crate::pretty::Indenter;
+
+/// Something that is read piece by piece.
+pub trait Source: Send {
+    /// Appends about [`CHUNK_BYTES`] to `out`; whether there may be more.
+    fn fill(&mut self, out: &mut Vec<u8>) -> bool;
+}
+
+/// A list as the registry writes it.
+pub struct Json(pub ListBody);
+
+impl Source for Json {
+    fn fill(&mut self, out: &mut Vec<u8>) -> bool {
+        self.0.next_chunk(CHUNK_BYTES, out)
+    }
+}
+
+/// Another source's JSON, indented.
+pub struct Pretty<S> {
+    inner: S,
+    indenter: Indenter,
+    piece: Vec<u8>,
+}
+
+impl<S: Source> Pretty<S> {
+    pub fn new(inner: S) -> Pretty<S> {
+        Pretty { inner, indenter: Indenter::default(), piece: Vec::new() }
+    }
+}
+
+impl<S: Source> Source for Pretty<S> {
+    fn fill(&mut self, out: &mut Vec<u8>) -> bool {
+        self.piece.clear();
+        let more = self.inner.fill(&mut self.piece);
+        self.indenter.push(&self.piece, out);
+        more
+    }
+}
+
+impl Source for Box<dyn Source> {
+    fn fill(&mut self, out: &mut Vec<u8>) -> bool {
+        (**self).fill(out)
+    }
+}
+
+/// What was read ahead, then the rest.
+pub struct Resumed {
+    pub ahead: Vec<u8>,
+    pub rest: Box<dyn Source>,
+}
+
+impl Source for Resumed {
+    fn fill(&mut self, out: &mut Vec<u8>) -> bool {
+        if self.ahead.is_empty() {
+            return self.rest.fill(out);
+        }
+        out.append(&mut std::mem::take(&mut self.ahead));
+        true
+    }
+}
+
+/// Reads up to `bytes` ahead: the whole content, or as much of it and the rest.
+pub fn read_ahead(mut source: Box<dyn Source>, bytes: usize) -> Result<Vec<u8>, Resumed> {
+    let mut ahead = Vec::new();
+    loop {
+        if !source.fill(&mut ahead) {
+            return Ok(ahead);
+        }
+        if ahead.len() >= bytes {
+            return Err(Resumed { ahead, rest: source });
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// `pieces`, one at a time.
+    pub struct Pieces(pub std::collections::VecDeque<Vec<u8>>);
+
+    impl Pieces {
+        pub fn of(pieces: &[&[u8]]) -> Pieces {
+            Pieces(pieces.iter().map(|piece| piece.to_vec()).collect())
+        }
+    }
+
+    impl Source for Pieces {
+        fn fill(&mut self, out: &mut Vec<u8>) -> bool {
+            let piece = self.0.pop_front();
+            out.extend_from_slice(piece.as_deref().unwrap_or_default());
+            piece.is_some()
+        }
+    }
+
+    pub fn all(mut source: impl Source) -> Vec<u8> {
+        let mut out = Vec::new();
+        while source.fill(&mut out) {}
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{Pieces, all};
+    use super::*;
+
+    #[test]
+    fn reading_ahead_loses_nothing() {
+        let source = || Box::new(Pieces::of(&[b"abc", b"def", b"ghi"]));
+        assert_eq!(read_ahead(source(), 100).ok().as_deref(), Some(b"abcdefghi".as_slice()));
+        let resumed = read_ahead(source(), 4).err().expect("more than 4 bytes");
+        assert_eq!(resumed.ahead, b"abcdef");
+        assert_eq!(all(resumed), b"abcdefghi");
+    }
+
+    #[test]
+    fn a_list_is_indented_across_pieces() {
+        let pieces = Pieces::of(&[b"{\"items\":[", b"{\"a\":1}", b",{}", b"]}\n"]);
+        let want = "{\n  \"items\": [\n    {\n      \"a\": 1\n    },\n    {}\n  ]\n}";
+        assert_eq!(String::from_utf8_lossy(&all(Pretty::new(pieces))), want);
+    }
+}

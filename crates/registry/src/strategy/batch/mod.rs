@@ -1,0 +1,40 @@
+//! The kinds of `batch`.
+//!
+//! In: objects. Out: rows for [`rules`](super::rules). Never: another group's kinds.
+
+mod cron_job;
+mod indexes;
+mod job;
+mod policies;
+mod schedule;
+mod spec;
+mod status;
+
+use super::deletion::DefaultPropagation;
+use super::lifecycle::{begin, status_apart};
+use super::names::NameRule;
+use super::rules::{Flags, NONE, Rules};
+
+pub const KINDS: &[Rules] = &[
+    Rules {
+        kind: "Job",
+        name: Some(NameRule::Subdomain),
+        defaults: job::defaults,
+        prepare_create: job::prepare_create,
+        prepare_update: status_apart,
+        validate_create: job::validate_create,
+        validate_update: job::validate_update,
+        flags: Flags { propagation: DefaultPropagation::Orphan, ..Flags::PLAIN },
+        ..NONE
+    },
+    Rules {
+        kind: "CronJob",
+        name: Some(NameRule::Subdomain),
+        defaults: cron_job::defaults,
+        prepare_create: begin,
+        prepare_update: status_apart,
+        validate_create: cron_job::validate_create,
+        validate_update: cron_job::validate_update,
+        ..NONE
+    },
+];

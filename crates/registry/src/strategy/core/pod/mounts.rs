@@ -1,0 +1,157 @@
+//! Where a container finds its volumes.
+//!
+//! In: a container, and the volumes that its pod has. Out: causes. Never: the volumes themselves.
+//!
+//! Source: kubernetes v1.36.3 `apis/core/validation`.
+
+use crate::strategy::field::{Causes, Path};
+use crate::strategy::value::{Members, child_or_empty, is_true, objects, text, text_opt};
+
+/// A pod's volumes that are well made: by name, and whether one can be a device.
+pub type Known<'o> = Vec<(&'o str, bool)>;
+
+/// `volumeMounts` and `volumeDevices`.
+pub fn validate(container: &Members, known: &Known<'_>, at: &Path<'_>, causes: &mut Causes) {
+    let mounts: Vec<&Members> = objects(container, "volumeMounts").collect();
+    let devices: Vec<&Members> = objects(container, "volumeDevices").collect();
+    for (index, mount) in mounts.iter().enumerate() {
+        let before = &mounts[..index];
+        one_mount(container, mount, before, &devices, known, &at.child("volumeMounts"), index, causes);
+    }
+    for (index, device) in devices.iter().enumerate() {
+        one_device(device, &devices[..index], &mounts, known, &at.child("volumeDevices").index(index), causes);
+    }
+}
+
+#[allow(clippy::too_many_arguments)] // one row of a list among everything it must not collide with
+fn one_mount(
+    container: &Members,
+    mount: &Members,
+    before: &[&Members],
+    devices: &[&Members],
+    known: &Known<'_>,
+    list_at: &Path<'_>,
+    index: usize,
+    causes: &mut Causes,
+) {
+    let at = list_at.index(index);
+    let (name, path) = (text(mount, "name"), text(mount, "mountPath"));
+    if name.is_empty() {
+        causes.required(&at.child("name"), "");
+    }
+    if !known.iter().any(|(known, _)| *known == name) {
+        causes.not_found(&at.child("name"), name);
+    }
+    if path.is_empty() {
+        causes.required(&at.child("mountPath"), "");
+    }
+    if before.iter().any(|before| text(before, "mountPath") == path) {
+        causes.invalid(&at.child("mountPath"), path, "must be unique");
+    }
+    if devices.iter().any(|device| text(device, "name") == name) {
+        causes.invalid(&at.child("name"), name, "must not already exist in volumeDevices");
+    }
+    if devices.iter().any(|device| text(device, "devicePath") == path) {
+        causes.invalid(&at.child("mountPath"), path, "must not already exist as a path in volumeDevices");
+    }
+    sub_paths(mount, list_at, &at, causes);
+    propagation(container, mount, &list_at.child("mountPropagation"), causes);
+    read_only(mount, &list_at.child("recursiveReadOnly"), causes);
+}
+
+fn sub_paths(mount: &Members, list_at: &Path<'_>, at: &Path<'_>, causes: &mut Causes) {
+    let (path, expression) = (text(mount, "subPath"), text(mount, "subPathExpr"));
+    if !path.is_empty() {
+        descending_path(path, &list_at.child("subPath"), causes);
+    }
+    if expression.is_empty() {
+        return;
+    }
+    if !path.is_empty() {
+        let detail = "subPathExpr and subPath are mutually exclusive";
+        causes.invalid(&at.child("subPathExpr"), expression, detail);
+    }
+    descending_path(expression, &list_at.child("subPathExpr"), causes);
+}
+
+/// A path that stays below where it starts.
+pub fn descending_path(path: &str, at: &Path<'_>, causes: &mut Causes) {
+    if path.starts_with('/') {
+        causes.invalid(at, path, "must be a relative path");
+    }
+    no_backsteps(path, at, causes);
+}
+
+/// A path without `..`.
+pub fn no_backsteps(path: &str, at: &Path<'_>, causes: &mut Causes) {
+    if path.split('/').any(|part| part == "..") {
+        causes.invalid(at, path, "must not contain '..'");
+    }
+}
+
+fn propagation(container: &Members, mount: &Members, at: &Path<'_>, causes: &mut Causes) {
+    const MODES: [&str; 3] = ["Bidirectional", "HostToContainer", "None"];
+    let Some(mode) = text_opt(mount, "mountPropagation") else { return };
+    if !MODES.contains(&mode) {
+        causes.not_supported(at, mode, &MODES);
+    }
+    if mode == "Bidirectional" && !is_true(child_or_empty(container, "securityContext"), "privileged") {
+        causes.forbidden(at, "Bidirectional mount propagation is available only to privileged containers");
+    }
+}
+
+fn read_only(mount: &Members, at: &Path<'_>, causes: &mut Causes) {
+    const MODES: [&str; 3] = ["Disabled", "Enabled", "IfPossible"];
+    match text_opt(mount, "recursiveReadOnly") {
+        None | Some("Disabled") => {}
+        Some("Enabled" | "IfPossible") => {
+            if !is_true(mount, "readOnly") {
+                causes.forbidden(at, "may only be specified when readOnly is true");
+            }
+            if !matches!(text(mount, "mountPropagation"), "" | "None") {
+                causes.forbidden(at, "may only be specified when mountPropagation is None or not specified");
+            }
+        }
+        Some(other) => causes.not_supported(at, other, &MODES),
+    }
+}
+
+fn one_device(
+    device: &Members,
+    before: &[&Members],
+    mounts: &[&Members],
+    known: &Known<'_>,
+    at: &Path<'_>,
+    causes: &mut Causes,
+) {
+    let (name, path) = (text(device, "name"), text(device, "devicePath"));
+    if name.is_empty() {
+        causes.required(&at.child("name"), "");
+    }
+    if !name.is_empty() && before.iter().any(|before| text(before, "name") == name) {
+        causes.invalid(&at.child("name"), name, "must be unique");
+    }
+    match known.iter().find(|(known, _)| *known == name) {
+        None => causes.not_found(&at.child("name"), name),
+        Some((_, true)) => {}
+        Some((_, false)) => {
+            let detail = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode";
+            causes.invalid(&at.child("name"), name, detail);
+        }
+    }
+    if path.is_empty() {
+        causes.required(&at.child("devicePath"), "");
+    }
+    if before.iter().any(|before| text(before, "devicePath") == path) {
+        causes.invalid(&at.child("devicePath"), path, "must be unique");
+    }
+    if path.split('/').any(|part| part == "..") {
+        causes.invalid(&at.child("devicePath"), path, "can not contain backsteps ('..')");
+    }
+    if mounts.iter().any(|mount| text(mount, "name") == name) {
+        causes.invalid(&at.child("name"), name, "must not already exist in volumeMounts");
+    }
+    if mounts.iter().any(|mount| text(mount, "mountPath") == path) {
+        causes.invalid(&at.child("devicePath"), path, "must not already exist as a path in volumeMounts");
+    }
+}

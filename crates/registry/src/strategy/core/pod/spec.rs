@@ -1,0 +1,368 @@
+//! What the spec of a pod may be, in a pod and in a template.
+//!
+//! In: a PodSpec. Out: causes, in upstream's order. Never: what was there before.
+//!
+//! Source: kubernetes v1.36.3 `apis/core/validation`.
+
+use forebay_apimachinery::selector::label_value_faults;
+
+use super::container::{self, Pod};
+use super::resources::{self, Of};
+use super::security;
+use super::volumes;
+use crate::strategy::address::legacy_ip;
+use crate::strategy::field::{Bad, Causes, Path};
+use crate::strategy::format;
+use crate::strategy::meta::{label_key, labels};
+use crate::strategy::selector;
+use crate::strategy::value::{
+    Members, child, child_or_empty, int, is_true, list, objects, text, text_opt, texts,
+};
+
+/// Whose spec it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Owner<'o> {
+    /// A pod of this name.
+    Pod(&'o str),
+    Template,
+}
+
+const NAMESERVERS_MAX: usize = 3;
+const SEARCHES_MAX: usize = 32;
+const SEARCH_BYTES_MAX: usize = 2048;
+const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+pub fn validate(spec: &Members, owner: Owner<'_>, at: &Path<'_>, causes: &mut Causes) {
+    let name = match owner {
+        Owner::Pod(name) => name,
+        Owner::Template => "",
+    };
+    if !spec.contains_key("terminationGracePeriodSeconds") {
+        causes.required(&at.child("terminationGracePeriodSeconds"), "");
+    }
+    let pod = Pod {
+        spec,
+        volumes: volumes::validate(spec, name, at, causes),
+        claims: resource_claims(spec, &at.child("resourceClaims"), causes),
+        grace: int(spec, "terminationGracePeriodSeconds").unwrap_or(i64::MAX),
+        os: text(child_or_empty(spec, "os"), "name"),
+        host_users: !spec.get("hostUsers").is_some_and(|users| users == false),
+    };
+    container::validate(&pod, at, causes);
+    pod_resources(&pod, at, causes);
+    host_network(spec, owner, at, causes);
+    policies(spec, at, causes);
+    labels(child_or_empty(spec, "nodeSelector"), &at.child("nodeSelector"), causes);
+    security::of_pod(spec, at, causes);
+    affinity(spec, at, causes);
+    dns_config(spec, &at.child("dnsConfig"), causes);
+    gates(spec, at, causes);
+    spread(spec, at, causes);
+    host_users(spec, pod.host_users, at, causes);
+    names(spec, at, causes);
+    tolerations(spec, at, causes);
+    host_aliases(spec, at, causes);
+    classes(spec, at, causes);
+}
+
+fn resource_claims<'o>(spec: &'o Members, at: &Path<'_>, causes: &mut Causes) -> Vec<&'o str> {
+    let mut names: Vec<&str> = Vec::new();
+    for (index, claim) in objects(spec, "resourceClaims").enumerate() {
+        let at = at.index(index);
+        let name = text(claim, "name");
+        if name.is_empty() {
+            causes.required(&at.child("name"), "");
+        } else {
+            if names.contains(&name) {
+                causes.duplicate(&at.child("name"), name);
+            }
+            causes.faults(&at.child("name"), name, format::dns1123_label(name));
+            names.push(name);
+        }
+        let from = ["resourceClaimName", "resourceClaimTemplateName"];
+        match from.into_iter().filter(|from| claim.contains_key(*from)).count() {
+            0 => {
+                let detail =
+                    "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`";
+                causes.invalid(&at, super::template::shown(claim), detail);
+            }
+            1 => {}
+            _ => {
+                let detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified";
+                causes.invalid(&at, super::template::shown(claim), detail);
+            }
+        }
+    }
+    names
+}
+
+fn pod_resources(pod: &Pod<'_>, at: &Path<'_>, causes: &mut Causes) {
+    if let Some(resources) = child(pod.spec, "resources") {
+        resources::requirements(Of::Pod, resources, &pod.claims, &at.child("resources"), causes);
+    }
+}
+
+fn host_network(spec: &Members, owner: Owner<'_>, at: &Path<'_>, causes: &mut Causes) {
+    if !is_true(spec, "hostNetwork") {
+        return;
+    }
+    for (index, container) in objects(spec, "containers").enumerate() {
+        for (position, port) in objects(container, "ports").enumerate() {
+            let (host, own) = (int(port, "hostPort").unwrap_or(0), int(port, "containerPort").unwrap_or(0));
+            if (owner != Owner::Template || host != 0) && host != own {
+                let at = at.child("containers");
+                let at = at.index(index);
+                let at = at.child("ports");
+                let detail = "must match `containerPort` when `hostNetwork` is true";
+                causes.invalid(&at.index(position).child("hostPort"), host, detail);
+            }
+        }
+    }
+}
+
+fn policies(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
+    const RESTART: [&str; 3] = ["Always", "OnFailure", "Never"];
+    const DNS: [&str; 4] = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
+    match text(spec, "restartPolicy") {
+        "" => causes.required(&at.child("restartPolicy"), ""),
+        known if RESTART.contains(&known) => {}
+        other => causes.not_supported(&at.child("restartPolicy"), other, &RESTART),
+    }
+    match text(spec, "dnsPolicy") {
+        "" => causes.required(&at.child("dnsPolicy"), ""),
+        known if DNS.contains(&known) => {}
+        other => {
+            let bad = Bad::Shown(forebay_apimachinery::json::to_go_text(&other.into()));
+            causes.not_supported(&at.child("dnsPolicy"), bad, &DNS);
+        }
+    }
+}
+
+fn affinity(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
+    let Some(affinity) = child(spec, "affinity") else { return };
+    let at = at.child("affinity");
+    for name in ["podAffinity", "podAntiAffinity"] {
+        let Some(terms) = child(affinity, name) else { continue };
+        let at = at.child(name);
+        const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+        const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
+        for (index, of) in objects(terms, REQUIRED).enumerate() {
+            term(of, &at.child(REQUIRED).index(index), causes);
+        }
+        for (index, weighted) in objects(terms, PREFERRED).enumerate() {
+            let at = at.child(PREFERRED);
+            let at = at.index(index);
+            let weight = int(weighted, "weight").unwrap_or(0);
+            if !(1..=100).contains(&weight) {
+                causes.invalid(&at.child("weight"), weight, "must be in the range 1-100");
+            }
+            term(child_or_empty(weighted, "podAffinityTerm"), &at.child("podAffinityTerm"), causes);
+        }
+    }
+}
+
+fn term(term: &Members, at: &Path<'_>, causes: &mut Causes) {
+    for name in ["labelSelector", "namespaceSelector"] {
+        if let Some(of) = child(term, name) {
+            selector::validate(of, &at.child(name), causes);
+        }
+    }
+    for namespace in texts(term, "namespaces") {
+        causes.faults(&at.child("namespace"), namespace, format::dns1123_label(namespace));
+    }
+    match text(term, "topologyKey") {
+        "" => causes.required(&at.child("topologyKey"), "can not be empty"),
+        key => label_key(key, &at.child("topologyKey"), causes),
+    }
+}
+
+fn dns_config(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
+    let config = child(spec, "dnsConfig");
+    if text(spec, "dnsPolicy") == "None" {
+        if config.is_none() {
+            return causes.required(at, "must provide `dnsConfig` when `dnsPolicy` is None");
+        }
+        if config.is_none_or(|config| list(config, "nameservers").is_empty()) {
+            let detail = "must provide at least one DNS nameserver when `dnsPolicy` is None";
+            return causes.required(&at.child("nameservers"), detail);
+        }
+    }
+    let Some(config) = config else { return };
+    let servers = at.child("nameservers");
+    if list(config, "nameservers").len() > NAMESERVERS_MAX {
+        let detail = format!("must not have more than {NAMESERVERS_MAX} nameservers");
+        causes.invalid(&servers, config.get("nameservers"), &detail);
+    }
+    for (index, server) in texts(config, "nameservers").enumerate() {
+        legacy_ip(server, &servers.index(index), causes);
+    }
+    let searches: Vec<&str> = texts(config, "searches").collect();
+    if searches.len() > SEARCHES_MAX {
+        let detail = format!("must not have more than {SEARCHES_MAX} search paths");
+        causes.invalid(&at.child("searches"), config.get("searches"), &detail);
+    }
+    if searches.join(" ").len() > SEARCH_BYTES_MAX {
+        let detail = format!("must not have more than {SEARCH_BYTES_MAX} characters (including spaces) in the search list");
+        causes.invalid(&at.child("searches"), config.get("searches"), &detail);
+    }
+    for (index, option) in objects(config, "options").enumerate() {
+        if text(option, "name").is_empty() {
+            causes.required(&at.child("options").index(index), "must not be empty");
+        }
+    }
+}
+
+fn gates(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
+    for (index, gate) in objects(spec, "readinessGates").enumerate() {
+        let at = at.child("readinessGates");
+        label_key(text(gate, "conditionType"), &at.index(index).child("conditionType"), causes);
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for (index, gate) in objects(spec, "schedulingGates").enumerate() {
+        let at = at.child("schedulingGates");
+        let name = text(gate, "name");
+        label_key(name, &at.index(index), causes);
+        if names.contains(&name) {
+            causes.duplicate(&at.index(index), name);
+        }
+        names.push(name);
+    }
+}
+
+fn spread(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
+    const WHEN: [&str; 2] = ["DoNotSchedule", "ScheduleAnyway"];
+    let constraints: Vec<&Members> = objects(spec, "topologySpreadConstraints").collect();
+    for (index, constraint) in constraints.iter().enumerate() {
+        let at = at.child("topologySpreadConstraints");
+        let at = at.index(index);
+        let skew = int(constraint, "maxSkew").unwrap_or(0);
+        if skew <= 0 {
+            causes.invalid(&at.child("maxSkew"), skew, "must be greater than zero");
+        }
+        let (key, when) = (text(constraint, "topologyKey"), text(constraint, "whenUnsatisfiable"));
+        match key {
+            "" => causes.required(&at.child("topologyKey"), "can not be empty"),
+            key => label_key(key, &at.child("topologyKey"), causes),
+        }
+        if !WHEN.contains(&when) {
+            causes.not_supported(&at.child("whenUnsatisfiable"), when, &WHEN);
+        }
+        let repeats = |after: &&&Members| text(after, "topologyKey") == key && text(after, "whenUnsatisfiable") == when;
+        if constraints[index + 1..].iter().any(|after| repeats(&after)) {
+            let bad = format!("{{{key}, {when}}}");
+            causes.duplicate(&at.child("{topologyKey, whenUnsatisfiable}"), bad.as_str());
+        }
+        if let Some(of) = child(constraint, "labelSelector") {
+            selector::validate(of, &at.child("labelSelector"), causes);
+        }
+    }
+}
+
+fn host_users(spec: &Members, host_users: bool, at: &Path<'_>, causes: &mut Causes) {
+    if host_users {
+        return;
+    }
+    for (name, path) in [("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")] {
+        if is_true(spec, name) {
+            causes.forbidden(&at.child(path), "when `hostUsers` is false");
+        }
+    }
+}
+
+fn names(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
+    for name in ["serviceAccountName", "nodeName"] {
+        let value = text(spec, name);
+        if !value.is_empty() && !format::is_dns1123_subdomain(value) {
+            causes.faults(&at.child(name), value, format::dns1123_subdomain(value));
+        }
+    }
+    if let Some(seconds) = int(spec, "activeDeadlineSeconds").filter(|at| !(1..=i64::from(i32::MAX)).contains(at)) {
+        let detail = "must be between 1 and 2147483647, inclusive";
+        causes.invalid(&at.child("activeDeadlineSeconds"), seconds, detail);
+    }
+    for name in ["hostname", "subdomain"] {
+        let value = text(spec, name);
+        if !value.is_empty() {
+            causes.faults(&at.child(name), value, format::dns1123_label(value));
+        }
+    }
+}
+
+fn tolerations(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
+    for (index, toleration) in objects(spec, "tolerations").enumerate() {
+        let at = at.child("tolerations");
+        toleration_rules(toleration, &at.index(index), causes);
+    }
+}
+
+/// One toleration.
+pub fn toleration_rules(toleration: &Members, at: &Path<'_>, causes: &mut Causes) {
+    let [key, operator, value, effect] = ["key", "operator", "value", "effect"].map(|name| text(toleration, name));
+    if !key.is_empty() {
+        label_key(key, &at.child("key"), causes);
+    } else if operator != "Exists" {
+        let detail = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
+        causes.invalid(&at.child("operator"), operator, detail);
+    }
+    if toleration.contains_key("tolerationSeconds") && effect != "NoExecute" {
+        let detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
+        causes.invalid(&at.child("effect"), effect, detail);
+    }
+    match operator {
+        "Equal" | "" => {
+            let faults = label_value_faults(value);
+            if !faults.is_empty() {
+                causes.invalid(&at.child("operator"), value, &faults.join(";"));
+            }
+        }
+        "Exists" if !value.is_empty() => {
+            causes.invalid(&at.child("operator"), value, "value must be empty when `operator` is 'Exists'");
+        }
+        "Exists" => {}
+        "Lt" | "Gt" => {
+            causes.not_supported(&at.child("operator"), operator, &["Equal", "Exists", "Lt", "Gt"]);
+        }
+        other => causes.not_supported(&at.child("operator"), other, &["Equal", "Exists"]),
+    }
+    if !effect.is_empty() && !EFFECTS.contains(&effect) {
+        causes.not_supported(&at.child("effect"), effect, &EFFECTS);
+    }
+}
+
+fn host_aliases(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
+    for (index, alias) in objects(spec, "hostAliases").enumerate() {
+        let at = at.child("hostAliases");
+        let at = at.index(index);
+        legacy_ip(text(alias, "ip"), &at.child("ip"), causes);
+        for (position, name) in texts(alias, "hostnames").enumerate() {
+            causes.faults(&at.child("hostnames").index(position), name, format::dns1123_subdomain(name));
+        }
+    }
+}
+
+fn classes(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
+    for name in ["priorityClassName", "runtimeClassName"] {
+        let class = text(spec, name);
+        if !class.is_empty() {
+            causes.faults(&at.child(name), class, format::dns1123_subdomain(class));
+        }
+    }
+    const PREEMPTION: [&str; 2] = ["PreemptLowerPriority", "Never"];
+    if let Some(policy) = text_opt(spec, "preemptionPolicy").filter(|policy| !PREEMPTION.contains(policy)) {
+        let bad = Bad::Shown(forebay_apimachinery::json::to_go_text(&policy.into()));
+        causes.not_supported(&at.child("preemptionPolicy"), bad, &PREEMPTION);
+    }
+    if spec.contains_key("overhead") {
+        let mut limits = Members::new();
+        limits.insert("limits".into(), spec["overhead"].clone());
+        resources::requirements(Of::Container, &limits, &[], &at.child("overhead"), causes);
+    }
+    if let Some(os) = child(spec, "os") {
+        let at = at.child("os");
+        match text(os, "name") {
+            "linux" | "windows" => {}
+            "" => causes.required(&at.child("name"), ""),
+            other => causes.not_supported(&at, other, &["linux", "windows"]),
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Pods: what a new one may be, and what may change of one that exists.
+//!
+//! In: a pod, and the stored one. Out: causes. Never: a template.
+//!
+//! Source: kubernetes v1.36.3 `apis/core/validation`.
+
+use serde_json::Value;
+
+use super::container::no_spaces;
+use super::spec::{self, Owner, toleration_rules};
+use super::{qos, status};
+use crate::strategy::field::{Bad, Causes, Path};
+use crate::strategy::meta::{validate_built_in_create, validate_built_in_update};
+use crate::strategy::names::NameRule;
+use crate::strategy::rules::Update;
+use crate::strategy::value::{
+    Members, child, child_made, child_mut, child_or_empty, int, list, list_mut, objects, same_objects, take_over, text,
+};
+
+const SPEC: Path<'static> = Path::root("spec");
+const MIRROR: &str = "kubernetes.io/config.mirror";
+
+pub fn validate_create(pod: &Members, causes: &mut Causes) {
+    validate(pod, causes);
+    let spec = child_or_empty(pod, "spec");
+    if !list(spec, "ephemeralContainers").is_empty() {
+        causes.forbidden(&SPEC.child("ephemeralContainers"), "cannot be set on create");
+    }
+    if !text(spec, "nodeName").is_empty() && !list(spec, "schedulingGates").is_empty() {
+        let detail = "cannot be set until all schedulingGates have been cleared";
+        causes.forbidden(&SPEC.child("nodeName"), detail);
+    }
+}
+
+/// What holds for every pod, its metadata aside.
+fn validate(pod: &Members, causes: &mut Causes) {
+    let (meta, spec) = (child_or_empty(pod, "metadata"), child_or_empty(pod, "spec"));
+    annotations(meta, spec, causes);
+    spec::validate(spec, Owner::Pod(text(meta, "name")), &SPEC, causes);
+    if text(spec, "serviceAccountName").is_empty() {
+        tokens_without_account(spec, causes);
+    }
+    for name in ["containers", "initContainers"] {
+        for (index, container) in objects(spec, name).enumerate() {
+            no_spaces(container, &SPEC.child(name).index(index), causes);
+        }
+    }
+}
+
+fn annotations(meta: &Members, spec: &Members, causes: &mut Causes) {
+    const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+    let annotations = child_or_empty(meta, "annotations");
+    if annotations.is_empty() {
+        return;
+    }
+    let meta = Path::root("metadata");
+    let at = meta.child("annotations");
+    if annotations.contains_key(MIRROR) && text(spec, "nodeName").is_empty() {
+        let detail = "must set spec.nodeName if mirror pod annotation is set";
+        causes.invalid(&at.key(MIRROR), text(annotations, MIRROR), detail);
+    }
+    let cost = text(annotations, COST);
+    let canonical = cost.parse::<i32>().is_ok_and(|number| number.to_string() == cost);
+    if annotations.contains_key(COST) && !canonical {
+        causes.invalid(&at.key(COST), cost, "must be a 32bit integer");
+    }
+}
+
+fn tokens_without_account(spec: &Members, causes: &mut Causes) {
+    for (index, volume) in objects(spec, "volumes").enumerate() {
+        let Some(projected) = child(volume, "projected") else { continue };
+        for (position, source) in objects(projected, "sources").enumerate() {
+            if source.contains_key("serviceAccountToken") {
+                let at = SPEC.child("volumes");
+                let at = at.index(index);
+                let at = at.child("projected");
+                let at = at.child("sources");
+                let detail = "must not be specified when serviceAccountName is not set";
+                causes.forbidden(&at.index(position).child("serviceAccountToken"), detail);
+            }
+        }
+    }
+}
+
+pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) {
+    let old = update.old;
+    validate_built_in_update(new, old, causes);
+    if update.is_status() {
+        return status::validate_update(new, old, causes);
+    }
+    validate_built_in_create(child_or_empty(new, "metadata"), true, NameRule::Subdomain, causes);
+    validate(new, causes);
+    match update.subresource {
+        Some("ephemeralcontainers") => ephemeral_containers(new, old, causes),
+        Some("resize") => resize(new, old, causes),
+        _ => spec_update(child_or_empty(new, "spec"), child_or_empty(old, "spec"), causes),
+    }
+}
+
+fn spec_update(new: &Members, old: &Members, causes: &mut Causes) {
+    for name in ["containers", "initContainers"] {
+        if !same_containers(new, old, name, causes) {
+            return;
+        }
+    }
+    if !deadline(new, old, causes) {
+        return;
+    }
+    added_tolerations(new, old, causes);
+    removed_gates(new, old, causes);
+    let mut rest = new.clone();
+    for name in ["containers", "initContainers"] {
+        let images = objects(old, name);
+        let containers = list_mut(&mut rest, name).iter_mut().filter_map(Value::as_object_mut);
+        containers.zip(images).for_each(|(container, old)| take_over(container, old, "image"));
+    }
+    for name in ["activeDeadlineSeconds", "schedulingGates", "tolerations"] {
+        take_over(&mut rest, old, name);
+    }
+    const GRACE: &str = "terminationGracePeriodSeconds";
+    if int(old, GRACE).is_some_and(|seconds| seconds < 0) && int(&rest, GRACE) == Some(1) {
+        take_over(&mut rest, old, GRACE);
+    }
+    if !list(old, "schedulingGates").is_empty() {
+        while_gated(&mut rest, old, causes);
+    }
+    if !same_objects(&rest, old) {
+        let detail = "pod updates may not change fields other than `spec.containers[*].image`,\
+                      `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions \
+                      to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it \
+                      was previously negative)";
+        causes.forbidden(&SPEC, &format!("{detail}\n{}", difference(old, &rest)));
+    }
+}
+
+/// Which members of a spec differ. Upstream appends a diff of its internal types here.
+fn difference(old: &Members, new: &Members) -> String {
+    let mut lines = String::new();
+    let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names.into_iter().filter(|name| !crate::strategy::value::same_member(old, new, name)) {
+        for (sign, side) in [("-", old), ("+", new)] {
+            if let Some(value) = side.get(name) {
+                let value = forebay_apimachinery::json::to_go_text(value);
+                lines.push_str(&format!("{sign} \"{name}\": {value}\n"));
+            }
+        }
+    }
+    lines
+}
+
+fn same_containers(new: &Members, old: &Members, name: &str, causes: &mut Causes) -> bool {
+    let at = SPEC.child(name);
+    if list(new, name).len() != list(old, name).len() {
+        causes.forbidden(&at, "pod updates may not add or remove containers");
+        return false;
+    }
+    for (index, container) in objects(new, name).enumerate() {
+        if text(container, "image").is_empty() {
+            causes.required(&at.index(index).child("image"), "");
+        }
+        no_spaces(container, &at.index(index), causes);
+    }
+    true
+}
+
+/// Whether to look further.
+fn deadline(new: &Members, old: &Members, causes: &mut Causes) -> bool {
+    let at = SPEC.child("activeDeadlineSeconds");
+    match (int(new, "activeDeadlineSeconds"), int(old, "activeDeadlineSeconds")) {
+        (Some(seconds), _) if !(0..=i64::from(i32::MAX)).contains(&seconds) => {
+            causes.invalid(&at, seconds, "must be between 0 and 2147483647, inclusive");
+            false
+        }
+        (Some(seconds), Some(before)) if before < seconds => {
+            causes.invalid(&at, seconds, "must be less than or equal to previous value");
+            false
+        }
+        (None, Some(_)) => {
+            causes.invalid(&at, Bad::Nil, "must not update from a positive integer to nil value");
+            true
+        }
+        _ => true,
+    }
+}
+
+fn added_tolerations(new: &Members, old: &Members, causes: &mut Causes) {
+    let at = SPEC.child("tolerations");
+    let without_seconds = |toleration: &Members| {
+        let mut rest = toleration.clone();
+        rest.remove("tolerationSeconds");
+        rest
+    };
+    for before in objects(old, "tolerations").map(without_seconds) {
+        if !objects(new, "tolerations").any(|toleration| same_objects(&without_seconds(toleration), &before)) {
+            let detail = "existing toleration can not be modified except its tolerationSeconds";
+            return causes.forbidden(&at, detail);
+        }
+    }
+    for (index, toleration) in objects(new, "tolerations").enumerate() {
+        toleration_rules(toleration, &at.index(index), causes);
+    }
+}
+
+fn removed_gates(new: &Members, old: &Members, causes: &mut Causes) {
+    for (index, gate) in objects(new, "schedulingGates").enumerate() {
+        let name = text(gate, "name");
+        if !objects(old, "schedulingGates").any(|before| text(before, "name") == name) {
+            let at = SPEC.child("schedulingGates");
+            let detail = format!("only deletion is allowed, but found new scheduling gate '{name}'");
+            causes.forbidden(&at.index(index).child("name"), &detail);
+        }
+    }
+}
+
+/// Where a gated pod goes may be narrowed.
+fn while_gated(rest: &mut Members, old: &Members, causes: &mut Causes) {
+    let (selected, before) = (child_or_empty(rest, "nodeSelector"), child_or_empty(old, "nodeSelector"));
+    if !before.iter().all(|(key, value)| selected.get(key) == Some(value)) {
+        let bad = rest.get("nodeSelector");
+        let detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
+        causes.invalid(&SPEC.child("nodeSelector"), bad, detail);
+    }
+    take_over(rest, old, "nodeSelector");
+    let old_affinity = child_or_empty(old, "affinity");
+    if let Some(affinity) = child_mut(rest, "affinity") {
+        take_over(affinity, old_affinity, "nodeAffinity");
+        if affinity.is_empty() && !old.contains_key("affinity") {
+            rest.remove("affinity");
+        }
+    } else if old_affinity.contains_key("nodeAffinity") {
+        take_over(child_made(rest, "affinity"), old_affinity, "nodeAffinity");
+    }
+}
+
+fn ephemeral_containers(new: &Members, old: &Members, causes: &mut Causes) {
+    if child_or_empty(child_or_empty(old, "metadata"), "annotations").contains_key(MIRROR) {
+        return causes.forbidden(&Path::root(""), "static pods do not support ephemeral containers");
+    }
+    let at = SPEC.child("ephemeralContainers");
+    let (new, old) = (child_or_empty(new, "spec"), child_or_empty(old, "spec"));
+    for before in objects(old, "ephemeralContainers") {
+        let name = text(before, "name");
+        match objects(new, "ephemeralContainers").find(|container| text(container, "name") == name) {
+            None => {
+                let detail = format!("existing ephemeral containers {name:?} may not be removed\n");
+                causes.forbidden(&at, &detail);
+            }
+            Some(container) if !same_objects(container, before) => {
+                let detail = format!(
+                    "existing ephemeral containers {name:?} may not be changed\n{}",
+                    difference(before, container)
+                );
+                causes.forbidden(&at, &detail);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+fn resize(new: &Members, old: &Members, causes: &mut Causes) {
+    if child_or_empty(child_or_empty(old, "metadata"), "annotations").contains_key(MIRROR) {
+        return causes.forbidden(&Path::root(""), "static pods cannot be resized");
+    }
+    let class = text(child_or_empty(old, "status"), "qosClass");
+    let (new_spec, old_spec) = (child_or_empty(new, "spec"), child_or_empty(old, "spec"));
+    if qos::class(new_spec) != class {
+        let detail = "Pod QOS Class may not change as a result of resizing";
+        causes.invalid(&SPEC, text(child_or_empty(new, "status"), "qosClass"), detail);
+    }
+    if child_or_empty(old, "status").get("resize").is_some_and(|resize| resize == "Infeasible") {
+        causes.forbidden(&SPEC, "Pod running on node without support for resize");
+    }
+    let mut rest = new_spec.clone();
+    for name in ["containers", "initContainers"] {
+        if list(new_spec, name).len() != list(old_spec, name).len() {
+            let detail = "containers may not be renamed, reordered, added or removed on resize";
+            return causes.forbidden(&SPEC.child(name), detail);
+        }
+        let containers = list_mut(&mut rest, name).iter_mut().filter_map(Value::as_object_mut);
+        containers.zip(objects(old_spec, name)).for_each(|(container, old)| same_cpu_and_memory(container, old));
+    }
+    take_over(&mut rest, old_spec, "resources");
+    if !same_objects(&rest, old_spec) {
+        causes.forbidden(&SPEC, "only cpu and memory resources are mutable");
+    }
+}
+
+fn same_cpu_and_memory(container: &mut Members, old: &Members) {
+    let old = child_or_empty(old, "resources").clone();
+    let resources = child_made(container, "resources");
+    for name in ["requests", "limits"] {
+        let before = child_or_empty(&old, name);
+        let list = child_made(resources, name);
+        take_over(list, before, "cpu");
+        take_over(list, before, "memory");
+        if list.is_empty() {
+            resources.remove(name);
+        }
+    }
+}
