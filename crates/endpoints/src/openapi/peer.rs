@@ -1,3 +1,5 @@
+//! The comparison with saved documents of a real kube-apiserver. In: a directory of them. Out: differences. Never: serves.
+
 use forebay_schema::builtin::table;
 use forebay_schema::openapi::Kinds;
 use super::contents::*;
