@@ -15,7 +15,12 @@ impl Registry {
     ///
     /// A miss in the cache is judged again on the live object, so that a namespace counts from the moment that its
     /// creation was acknowledged.
-    pub(crate) async fn admit_into_namespace(&self, served: &Served, namespace: &str, name: &str) -> Result<(), Status> {
+    pub(crate) async fn admit_into_namespace(
+        &self,
+        served: &Served,
+        namespace: &str,
+        name: &str,
+    ) -> Result<(), Status> {
         if !served.namespaced {
             return Ok(());
         }

@@ -22,16 +22,15 @@ pub fn catalog(config: &Config, backend: &Arc<dyn Backend>, clock: &Clock, tasks
     let mut served = Vec::new();
     for resource in table.resources() {
         let Some(kind) = table.kind(resource.group, resource.version, resource.kind) else { continue };
-        let store = resource.storage_prefix.map(|prefix| {
-            match stores.iter().find(|(known, _)| *known == prefix) {
+        let store =
+            resource.storage_prefix.map(|prefix| match stores.iter().find(|(known, _)| *known == prefix) {
                 Some((_, store)) => store.clone(),
                 None => {
                     let store = Arc::new(store(config, resource, prefix, backend, clock, tasks));
                     stores.push((prefix, store.clone()));
                     store
                 }
-            }
-        });
+            });
         let gvk = GroupVersionKind::new(resource.group, resource.version, resource.kind);
         served.push(Served {
             gvr: GroupVersionResource::new(resource.group, resource.version, resource.plural),
@@ -74,7 +73,10 @@ fn stored_as(resource: &builtin::Resource) -> Option<builtin::TypeId> {
 
 /// The field selectors beyond name and namespace: label, stored paths, and what an absent value counts as.
 fn fields(resource: &builtin::Resource) -> Vec<(&'static str, Vec<String>, &'static str)> {
-    let own = resource.fields().iter().filter(|field| !matches!(field.label, "metadata.name" | "metadata.namespace"));
+    let own = resource
+        .fields()
+        .iter()
+        .filter(|field| !matches!(field.label, "metadata.name" | "metadata.namespace"));
     own.map(|field| {
         let stored = |path: &str| match stored_as(resource) {
             Some(_) => convert::event_path_to_stored(path),
@@ -92,14 +94,19 @@ fn selectable(resource: &builtin::Resource) -> Vec<SelectableField> {
         .into_iter()
         .map(|(label, paths, absent)| {
             let place = |path: &String| layout.iter().position(|known| known == path);
-            SelectableField { label: label.to_string(), fields: paths.iter().filter_map(place).collect(), absent }
+            SelectableField {
+                label: label.to_string(),
+                fields: paths.iter().filter_map(place).collect(),
+                absent,
+            }
         })
         .collect()
 }
 
 /// The paths that the store of `resource` keeps the values of: those of every resource with its storage prefix.
 fn layout_fields(resource: &builtin::Resource) -> Vec<String> {
-    let sharing = builtin::table().resources().iter().filter(|other| other.storage_prefix == resource.storage_prefix);
+    let sharing =
+        builtin::table().resources().iter().filter(|other| other.storage_prefix == resource.storage_prefix);
     let mut paths: Vec<String> = sharing.flat_map(fields).flat_map(|(_, paths, _)| paths).collect();
     paths.sort();
     paths.dedup();
@@ -115,7 +122,8 @@ fn store(
     tasks: &Tasks,
 ) -> Store {
     let prefix = format!("{}/{prefix}/", config.storage_prefix);
-    let fields = layout_fields(resource).iter().map(|path| path.split('.').map(String::from).collect()).collect();
+    let fields =
+        layout_fields(resource).iter().map(|path| path.split('.').map(String::from).collect()).collect();
     let scope = if resource.namespaced { Scope::Namespaced } else { Scope::Cluster };
     let layout = Layout { prefix_len: prefix.len(), scope, form: Form::Typed, fields };
     let name = format!("{}.{}", resource.plural, resource.group);

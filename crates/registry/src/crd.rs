@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use forebay_apimachinery::object::{Form, Layout, Scope};
 use forebay_apimachinery::options::DeleteOptions;
-use forebay_apimachinery::{Key, Object, Reason, Revision, Status};
-use forebay_schema::crd;
+use forebay_apimachinery::{Cause, Key, Object, Reason, Revision, Status};
+use forebay_schema::crd::{check, conditions};
 use forebay_watchcache::{Cacher, EventKind, Interest, Resource, WatchStep, Watcher};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::builtins;
 use crate::catalog::{Catalog, Served};
@@ -21,6 +21,7 @@ use crate::custom;
 use crate::registry::Registry;
 use crate::request::Target;
 use crate::store::{Decision, Mode, Store};
+use crate::strategy::CLEANUP_FINALIZER;
 
 /// How long the writer of a CRD waits for it to be served.
 const TAKEN_IN_WAIT: Duration = Duration::from_secs(5);
@@ -28,9 +29,6 @@ const TAKEN_IN_WAIT: Duration = Duration::from_secs(5);
 const READY_WAIT: Duration = Duration::from_secs(5);
 /// How often the deletion of a CRD's objects is tried again while finalizers hold some of them.
 const CLEANUP_PERIOD: Duration = Duration::from_secs(1);
-/// Keeps a CRD until its objects are gone.
-pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
-
 /// What the controller knows.
 struct Controller {
     registry: Registry,
@@ -45,6 +43,8 @@ struct Known {
     value: Value,
     /// The resource's storage and what its layout was made from.
     storage: Option<(Arc<Store>, LayoutKey)>,
+    /// The served versions of `value`; made once for each change.
+    served: Option<Vec<Arc<Served>>>,
     deleting: bool,
 }
 
@@ -62,15 +62,18 @@ impl Registry {
     /// # Errors
     /// When the CRDs cannot be read.
     pub(crate) async fn start_crds(&self) -> Result<(), Status> {
-        let served = self.catalog().resource("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned();
+        let served =
+            self.catalog().resource("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned();
         let served = served.ok_or_else(|| Status::internal("CRDs are not served"))?;
         let store = self.store_of(&served)?;
         let deadline = self.clock.now() + READY_WAIT;
         let snapshot = store.cacher.fresh(deadline).await.map_err(|error| crate::errors::cache(&error))?;
         let interest = Interest::all(store.reach(None, None));
         let reached = snapshot.revision();
-        let watcher = store.cacher.watch_list(interest, snapshot).map_err(|error| crate::errors::cache(&error))?;
-        let mut controller = Controller { registry: self.clone(), served, store, crds: BTreeMap::new(), reached };
+        let watcher =
+            store.cacher.watch_list(interest, snapshot).map_err(|error| crate::errors::cache(&error))?;
+        let mut controller =
+            Controller { registry: self.clone(), served, store, crds: BTreeMap::new(), reached };
         let watcher = controller.take_initial(watcher).await;
         self.tasks.spawn("crd controller", controller.run(watcher));
         Ok(())
@@ -78,7 +81,7 @@ impl Registry {
 
     /// What follows a write: a CRD is taken in before its writer is answered.
     pub(crate) async fn after_write(&self, served: &Served, object: &Object) {
-        if served.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        if served.is_crd() {
             self.crds_taken_in(object.revision()).await;
         }
     }
@@ -154,10 +157,12 @@ impl Controller {
         let known = self.crds.entry(object.name().to_string()).or_insert_with(|| Known {
             value: Value::Null,
             storage: None,
+            served: None,
             deleting: false,
         });
         if revision_of(&value) >= revision_of(&known.value) {
             known.value = value;
+            known.served = None;
         }
     }
 
@@ -180,14 +185,25 @@ impl Controller {
         let mut order: Vec<(String, String)> = self
             .crds
             .iter()
-            .map(|(name, known)| (text(&known.value, "/metadata/creationTimestamp").to_string(), name.clone()))
+            .map(|(name, known)| {
+                (text(&known.value, "/metadata/creationTimestamp").to_string(), name.clone())
+            })
             .collect();
         order.sort();
         for (_, name) in order {
             let Some(known) = self.crds.get(&name) else { continue };
-            let others: Vec<&Value> =
-                self.crds.iter().filter(|(other, _)| **other != name).map(|(_, known)| &known.value).collect();
-            let status = custom::status(&known.value, &others, &self.registry.now_rfc3339());
+            let others: Vec<&Value> = self
+                .crds
+                .iter()
+                .filter(|(other, _)| **other != name)
+                .map(|(_, known)| &known.value)
+                .collect();
+            let needs = needs(&known.value);
+            let more: Vec<_> = needs
+                .iter()
+                .map(|(kind, status, reason, why)| (*kind, *status, *reason, why.as_str()))
+                .collect();
+            let status = conditions::status(&known.value, &others, &more, &self.registry.now_rfc3339());
             if status == known.value["status"] {
                 continue;
             }
@@ -195,10 +211,13 @@ impl Controller {
                 Ok(Some(value)) => {
                     if let Some(known) = self.crds.get_mut(&name) {
                         known.value = value;
+                        known.served = None;
                     }
                 }
                 Ok(None) => {}
-                Err(status) => tracing::warn!(crd = name, message = status.message, "its conditions were not written"),
+                Err(status) => {
+                    tracing::warn!(crd = name, message = status.message, "its conditions were not written")
+                }
             }
         }
     }
@@ -236,15 +255,18 @@ impl Controller {
                 continue;
             }
             let wanted = layout_key(&known.value);
-            if known.storage.as_ref().is_some_and(|(_, key)| *key == wanted) {
-                continue;
+            if known.storage.as_ref().is_none_or(|(_, key)| *key != wanted) {
+                if let Some((old, _)) = known.storage.take() {
+                    old.cacher.stop();
+                }
+                let store = Arc::new(open_store(&self.registry, &known.value, &wanted));
+                opened.push(store.clone());
+                known.storage = Some((store, wanted));
+                known.served = None;
             }
-            if let Some((old, _)) = known.storage.take() {
-                old.cacher.stop();
+            if let (None, Some((store, key))) = (&known.served, &known.storage) {
+                known.served = Some(custom::served(&known.value, store, &key.fields));
             }
-            let store = Arc::new(open_store(&self.registry, &known.value, &wanted));
-            opened.push(store.clone());
-            known.storage = Some((store, wanted));
         }
         let deadline = self.registry.clock.now() + READY_WAIT;
         for store in opened {
@@ -257,11 +279,9 @@ impl Controller {
 
     fn publish(&self) {
         let built_in = builtins::of(&self.registry.catalog());
-        let custom = self.crds.values().filter_map(|known| {
-            let (store, key) = known.storage.as_ref()?;
-            Some(custom::served(&known.value, store, &key.fields))
-        });
-        self.registry.publish(Catalog::from_shared(built_in.into_iter().chain(custom.flatten()), Some(self.reached)));
+        let custom = self.crds.values().filter_map(|known| known.served.as_ref()).flatten().cloned();
+        // What is built in comes last and stays.
+        self.registry.publish(Catalog::from_shared(custom.chain(built_in), Some(self.reached)));
     }
 
     /// Deletes the objects of every CRD that is being deleted.
@@ -278,9 +298,7 @@ impl Controller {
                 served: self.served.clone(),
                 name: name.clone(),
                 uid: known.value["metadata"]["uid"].clone(),
-                objects: known.storage.as_ref().map(|(store, key)| {
-                    (store.clone(), custom::served(&known.value, store, &key.fields))
-                }),
+                objects: known.storage.as_ref().map(|(store, _)| store.clone()).zip(known.served.clone()),
             };
             self.registry.tasks.spawn("crd cleanup", cleanup.run());
         }
@@ -303,7 +321,11 @@ impl Cleanup {
             self.registry.clock.sleep(CLEANUP_PERIOD).await;
         }
         while let Err(status) = self.release().await {
-            tracing::warn!(crd = self.name, message = status.message, "its deletion was not finished, trying again");
+            tracing::warn!(
+                crd = self.name,
+                message = status.message,
+                "its deletion was not finished, trying again"
+            );
             self.registry.clock.sleep(CLEANUP_PERIOD).await;
         }
     }
@@ -314,7 +336,9 @@ impl Cleanup {
         let Some(served) = served.first() else { return true };
         let target = Target { served: served.clone(), namespace: None, name: None, subresource: None };
         let everything = Interest::all(store.reach(None, None));
-        if let Err(status) = self.registry.delete_collection(&target, everything, &DeleteOptions::default()).await {
+        if let Err(status) =
+            self.registry.delete_collection(&target, everything, &DeleteOptions::default()).await
+        {
             tracing::warn!(crd = self.name, message = status.message, "its objects were not all deleted");
             return false;
         }
@@ -334,7 +358,7 @@ impl Cleanup {
                     return Ok(Decision::Keep { carry: () });
                 }
                 if let Some(finalizers) = value["metadata"]["finalizers"].as_array_mut() {
-                    finalizers.retain(|finalizer| finalizer != CLEANUP);
+                    finalizers.retain(|finalizer| finalizer != CLEANUP_FINALIZER);
                 }
                 if value["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty) {
                     return Ok(Decision::Delete { carry: () });
@@ -349,23 +373,78 @@ impl Cleanup {
     }
 }
 
-/// Marks a CRD whose deletion begins: its objects go first.
-pub(crate) fn mark_deleting(value: &mut Value, now: &str) {
-    if value["metadata"]["deletionTimestamp"].is_string() {
-        return;
+/// What a CRD asks for that is not served yet, as conditions: type, status, reason, message.
+///
+/// A condition that no longer holds is set to false, not taken away.
+fn needs(crd: &Value) -> Vec<(&'static str, &'static str, &'static str, String)> {
+    let needs = check::needs(crd);
+    let had = |kind: &str| {
+        crd["status"]["conditions"]
+            .as_array()
+            .is_some_and(|list| list.iter().any(|condition| condition["type"] == kind))
+    };
+    let mut found = Vec::new();
+    if needs.rules || had(RULES) {
+        found.push(match needs.rules {
+            true => (RULES, "True", "ValidationRules", RULES_WARNING.to_string()),
+            false => (RULES, "False", "NoValidationRules", "there are no rules".to_string()),
+        });
     }
-    let finalizers = value["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
-    if is_true(value, "Established") && !finalizers.iter().any(|finalizer| finalizer == CLEANUP) {
-        value["metadata"]["finalizers"] = finalizers.into_iter().chain([json!(CLEANUP)]).collect();
+    if needs.webhook_conversion || had(CONVERSION) {
+        found.push(match needs.webhook_conversion {
+            true => (CONVERSION, "True", "WebhookConversion", CONVERSION_WARNING.to_string()),
+            false => (CONVERSION, "False", "NoWebhookConversion", "every version is served".to_string()),
+        });
     }
-    custom::set_condition(
-        value,
-        "Terminating",
-        "True",
-        "InstanceDeletionPending",
-        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
-        now,
-    );
+    found
+}
+
+/// The condition of a CRD whose rules (CEL) are kept and not evaluated.
+const RULES: &str = "RulesNotEvaluated";
+const RULES_WARNING: &str = "x-kubernetes-validations rules are stored, but this server does not evaluate them: objects that break them are accepted";
+/// The condition of a CRD whose webhook is not called.
+const CONVERSION: &str = "ConversionNotServed";
+const CONVERSION_WARNING: &str =
+    "conversion webhooks are stored, but this server does not call them: only the storage version is served";
+
+/// Fills in what the writer of a CRD may leave out.
+pub(crate) fn set_defaults(crd: &mut Value) {
+    let Some(spec) = crd.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    if let Some(names) = spec.get_mut("names").and_then(Value::as_object_mut) {
+        let kind = names.get("kind").and_then(Value::as_str).unwrap_or("").to_string();
+        let mut fill = |member: &str, text: String| {
+            if names.get(member).and_then(Value::as_str).unwrap_or("").is_empty() {
+                names.insert(member.to_string(), Value::from(text));
+            }
+        };
+        fill("singular", kind.to_lowercase());
+        if !kind.is_empty() {
+            fill("listKind", format!("{kind}List"));
+        }
+    }
+    let conversion = spec.entry("conversion").or_insert_with(|| serde_json::json!({ "strategy": "None" }));
+    if let Some(service) =
+        conversion.pointer_mut("/webhook/clientConfig/service").and_then(Value::as_object_mut)
+    {
+        service.entry("port").or_insert_with(|| Value::from(443));
+    }
+}
+
+/// What the writer of a CRD is told.
+pub(crate) fn warnings(crd: &Value, old: Option<&Value>) -> Vec<String> {
+    let needs = check::needs(crd);
+    let mut warnings = check::warnings(crd, old);
+    warnings.extend(needs.rules.then(|| RULES_WARNING.to_string()));
+    warnings.extend(needs.webhook_conversion.then(|| CONVERSION_WARNING.to_string()));
+    warnings
+}
+
+/// What is wrong with a CRD, which takes the place of `old` if there is one.
+pub(crate) fn validate(crd: &Value, old: Option<&Value>) -> Vec<Cause> {
+    custom::causes(&match old {
+        Some(old) => check::validate_update(crd, old),
+        None => check::validate_create(crd),
+    })
 }
 
 /// Whether a condition of `crd` is true.

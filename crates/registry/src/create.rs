@@ -7,6 +7,8 @@ use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Object, Reason, Status};
 use serde_json::Value;
 
+use crate::catalog::Source;
+use crate::custom::Custom;
 use crate::incoming;
 use crate::registry::{Registry, whole};
 use crate::request::{Answer, Body, Outcome, Target};
@@ -21,10 +23,22 @@ impl Registry {
     ///
     /// # Errors
     /// 400, 403, 404, 409 and 422 in kube-apiserver's words.
-    pub async fn create(&self, target: &Target, body: &Body, options: &CreateOptions) -> Result<Answer, Status> {
+    pub async fn create(
+        &self,
+        target: &Target,
+        body: &Body,
+        options: &CreateOptions,
+    ) -> Result<Answer, Status> {
         let served = &target.served;
         if let Some(subresource) = &target.subresource {
             return self.create_subresource(target, subresource, body, options).await;
+        }
+        if let Source::Custom(Custom { terminating: true, .. }) = served.source {
+            let message = "create not allowed while custom resource definition is terminating";
+            return Err(Status::new(Reason::MethodNotAllowed, message));
+        }
+        if served.is("", "bindings") {
+            return self.create_binding(target, body, options).await;
         }
         let store = self.store_of(served)?;
         let incoming = incoming::read(served, &served.gvk, body, options.field_validation)?;
@@ -62,11 +76,14 @@ impl Registry {
     pub(crate) fn prepare(&self, target: &Target, value: &mut Value) -> Result<(), Status> {
         let rules = target.served.rules();
         if value["metadata"]["resourceVersion"].as_str().is_some_and(|rv| !rv.is_empty()) {
-            return Err(Status::new(Reason::Unknown, "resourceVersion should not be set on objects to be created"));
+            return Err(Status::new(
+                Reason::Unknown,
+                "resourceVersion should not be set on objects to be created",
+            ));
         }
         let now = self.now_rfc3339();
         let context = Context { now: &now };
-        strategy::defaults(&rules, value);
+        target.served.set_defaults(value);
         strategy::fill_system_fields(value, &context, &self.random.uuid());
         strategy::prepare_create(&rules, value, &context);
         Ok(())
@@ -80,11 +97,16 @@ impl Registry {
         }
     }
 
-    fn validate_create(&self, target: &Target, value: &Value, warnings: &mut Vec<String>) -> Result<(), Status> {
+    fn validate_create(
+        &self,
+        target: &Target,
+        value: &Value,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Status> {
         let served = &target.served;
         let mut causes = strategy::validate_create(&served.rules(), value);
-        causes.extend(served.validate_fields(value));
-        warnings.extend(served.warnings(value));
+        causes.extend(served.validate_fields(value, None));
+        warnings.extend(served.warnings(value, None));
         if causes.is_empty() {
             return Ok(());
         }

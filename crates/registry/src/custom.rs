@@ -1,36 +1,169 @@
-//! Custom resources: what a CRD's version says of its objects. (in work)
+//! Custom resources: what a CRD's version says of its objects.
+//!
+//! In: a CRD that is established. Out: its served versions, each of which normalizes, judges and prints its objects. The
+//! schema itself is understood by `forebay_schema::crd`; this file fits it to the verbs.
 
-use forebay_apimachinery::Cause;
+use std::sync::Arc;
+
+use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, GroupVersionResource};
+use forebay_printers::duration;
+use forebay_schema::crd::field::{FieldError, Reason};
+use forebay_schema::crd::{Definition, Version};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::strategy::CustomRules;
+use crate::catalog::{Served, Source, SubresourceInfo};
+use crate::store::{SelectableField, Store};
+use crate::strategy::{CustomRules, ScalePaths};
+
+/// As discovery lists them.
+const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+const SUBRESOURCE_VERBS: [&str; 3] = ["get", "patch", "update"];
 
 /// One version of a CRD.
-pub enum Custom {}
+pub struct Custom {
+    definition: Arc<Definition>,
+    version: usize,
+    rules: CustomRules,
+    /// The CRD is being deleted: nothing new is taken.
+    pub terminating: bool,
+    /// The versions' columns in this one; made once.
+    columns: Value,
+}
+
+/// The versions of `crd` that are served, on `store`, whose layout keeps `fields`.
+///
+/// Objects that only a webhook can convert are served in the version that they are stored in.
+pub(crate) fn served(crd: &Value, store: &Arc<Store>, fields: &[String]) -> Vec<Arc<Served>> {
+    let definition = Arc::new(Definition::compile(crd));
+    let terminating = crd["metadata"]["deletionTimestamp"].is_string();
+    let versions = definition.versions.iter().enumerate();
+    versions
+        .filter(|(_, version)| version.served && (version.storage || !definition.webhook_conversion))
+        .map(|(index, version)| Arc::new(one(&definition, index, version, terminating, store, fields)))
+        .collect()
+}
+
+fn one(
+    definition: &Arc<Definition>,
+    index: usize,
+    version: &Version,
+    terminating: bool,
+    store: &Arc<Store>,
+    fields: &[String],
+) -> Served {
+    let scale = version.scale.as_ref().map(|scale| ScalePaths {
+        spec_replicas: format!(".{}", scale.spec_replicas),
+        status_replicas: format!(".{}", scale.status_replicas),
+        label_selector: scale.label_selector.as_ref().map(|path| format!(".{path}")),
+    });
+    let rules = CustomRules { namespaced: definition.namespaced, status_subresource: version.status, scale };
+    let gvk = GroupVersionKind::new(&definition.group, &version.name, &definition.kind);
+    let selectable = version.selectable_fields.iter().filter_map(|path| {
+        let place = fields.iter().position(|known| known == path)?;
+        Some(SelectableField { label: path.clone(), fields: Box::new([place]), absent: "" })
+    });
+    Served {
+        gvr: GroupVersionResource::new(&definition.group, &version.name, &definition.plural),
+        list_kind: definition.list_kind.clone(),
+        singular: definition.singular.clone(),
+        namespaced: definition.namespaced,
+        short_names: definition.short_names.clone(),
+        categories: definition.categories.clone(),
+        verbs: VERBS.to_vec(),
+        subresources: subresources(version, &gvk),
+        gvk,
+        selectable: selectable.collect(),
+        source: Source::Custom(Custom {
+            columns: version.column_definitions(),
+            definition: definition.clone(),
+            version: index,
+            rules,
+            terminating,
+        }),
+        store: Some(store.clone()),
+    }
+}
+
+fn subresources(version: &Version, gvk: &GroupVersionKind) -> Vec<SubresourceInfo> {
+    let subresource = |name: &str, gvk| SubresourceInfo {
+        name: name.into(),
+        gvk,
+        verbs: SUBRESOURCE_VERBS.to_vec(),
+        connect: false,
+    };
+    let status = version.status.then(|| subresource("status", gvk.clone()));
+    let scale = version.scale.as_ref();
+    let scale = scale.map(|_| subresource("scale", GroupVersionKind::new("autoscaling", "v1", "Scale")));
+    status.into_iter().chain(scale).collect()
+}
 
 impl Custom {
+    fn version(&self) -> &Version {
+        &self.definition.versions[self.version]
+    }
+
+    /// The version that objects are stored in.
     pub fn storage_version(&self) -> &str {
-        match *self {}
+        &self.definition.storage_version().name
     }
 
+    /// What its strategy needs to know.
     pub fn rules(&self) -> &CustomRules {
-        match *self {}
+        &self.rules
     }
 
-    pub fn normalize(&self, _value: &mut Value) -> Result<Vec<String>, String> {
-        match *self {}
+    /// What clients of this version are told, if it is deprecated.
+    pub fn deprecation_warning(&self) -> Option<&str> {
+        self.version().deprecation_warning.as_deref()
     }
 
-    pub fn validate(&self, _value: &Value) -> Vec<Cause> {
-        match *self {}
+    /// The schema of this version, for those who describe it.
+    pub fn definition(&self) -> (&Definition, &Version) {
+        (&self.definition, self.version())
     }
 
-    pub fn cells(&self, _value: &Value, _now: Timestamp) -> Vec<Value> {
-        match *self {}
+    /// Brings an object into the form of this version; what is unknown is dropped and named.
+    ///
+    /// # Errors
+    /// Metadata of the wrong type.
+    pub fn normalize(&self, value: &mut Value) -> Result<Vec<String>, String> {
+        self.version().normalize(value)
     }
 
+    /// What the schema has against `value` in the place of `old`.
+    pub fn validate(&self, value: &Value, old: Option<&Value>) -> Vec<Cause> {
+        causes(&self.version().validate(value, old))
+    }
+
+    /// A Table's cells.
+    pub fn cells(&self, value: &Value, now: Timestamp) -> Vec<Value> {
+        self.version().cells(value, now, |then, now| duration::since(Some(then), now))
+    }
+
+    /// A Table's columns.
     pub fn column_definitions(&self) -> Value {
-        match *self {}
+        self.columns.clone()
+    }
+}
+
+/// Violations, as causes of a `Status`.
+pub(crate) fn causes(violations: &[FieldError]) -> Vec<Cause> {
+    let cause = |violation: &FieldError| {
+        Cause::new(cause_reason(violation.reason), violation.field.clone(), violation.message())
+    };
+    violations.iter().map(cause).collect()
+}
+
+fn cause_reason(reason: Reason) -> CauseReason {
+    match reason {
+        Reason::Required => CauseReason::FieldValueRequired,
+        Reason::Duplicate => CauseReason::FieldValueDuplicate,
+        Reason::Invalid => CauseReason::FieldValueInvalid,
+        Reason::NotSupported => CauseReason::FieldValueNotSupported,
+        Reason::Forbidden => CauseReason::FieldValueForbidden,
+        Reason::TooLong => CauseReason::FieldValueTooLong,
+        Reason::TooMany => CauseReason::FieldValueTooMany,
+        Reason::TypeInvalid => CauseReason::FieldValueTypeInvalid,
     }
 }

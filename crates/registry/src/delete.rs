@@ -56,7 +56,11 @@ impl Registry {
             Done::Put { object, .. } | Done::Kept { object, .. } => {
                 self.after_write(served, &object).await;
                 let bytes = whole(served, &object, None);
-                if options.orphan_dependents == Some(false) { Outcome::Accepted(bytes) } else { Outcome::Object(bytes) }
+                if options.orphan_dependents == Some(false) {
+                    Outcome::Accepted(bytes)
+                } else {
+                    Outcome::Object(bytes)
+                }
             }
         };
         Ok(Answer::plain(outcome))
@@ -72,12 +76,11 @@ impl Registry {
         let old = served.to_value(&current.object)?;
         check_preconditions(target, &old, options)?;
         let (mut value, now, rules) = (old, self.now_rfc3339(), served.rules());
-        if served.is("apiextensions.k8s.io", "customresourcedefinitions") {
-            crate::crd::mark_deleting(&mut value, &now);
-        }
         let wanted = wanted(options);
         let begun = if served.is("", "namespaces") {
             strategy::start_namespace_deletion(&mut value, &wanted, &now)
+        } else if served.is_crd() {
+            strategy::start_definition_deletion(&mut value, &now)
         } else {
             None
         };
@@ -137,7 +140,7 @@ impl Registry {
 
     /// What follows a delete: a CRD's end is taken in before the client is answered.
     pub(crate) async fn after_delete(&self, served: &Served, revision: Revision) {
-        if served.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        if served.is_crd() {
             self.crds_taken_in(revision).await;
         }
     }
@@ -147,7 +150,8 @@ fn check_preconditions(target: &Target, old: &Value, options: &DeleteOptions) ->
     let served = &target.served;
     let text = |member: &str| old["metadata"][member].as_str().unwrap_or("");
     let conflict = |what: &str, asked: &str, found: &str| {
-        let why = format!("Precondition failed: {what} in precondition: {asked}, {what} in object meta: {found}");
+        let why =
+            format!("Precondition failed: {what} in precondition: {asked}, {what} in object meta: {found}");
         Err(Status::conflict(served.group(), served.resource(), target.name(), &why))
     };
     if let Some(uid) = options.preconditions.uid.as_deref().filter(|uid| *uid != text("uid")) {
@@ -180,7 +184,9 @@ fn wanted(options: &DeleteOptions) -> strategy::DeleteOptions {
     strategy::DeleteOptions {
         grace_period_seconds: options.grace_period_seconds,
         orphan_dependents: options.orphan_dependents,
-        propagation: options.propagation_policy.and_then(|policy| strategy::Propagation::parse(policy.as_str())),
+        propagation: options
+            .propagation_policy
+            .and_then(|policy| strategy::Propagation::parse(policy.as_str())),
     }
 }
 

@@ -8,10 +8,11 @@ use forebay_watchcache as watchcache;
 pub fn txn(error: &backend::TxnError) -> Status {
     match error {
         backend::TxnError::TooLarge { .. } => Status::new(Reason::RequestEntityTooLarge, error.to_string()),
-        backend::TxnError::Busy => {
-            Status::new(Reason::TooManyRequests, "the store has too many writes waiting, please try again later")
-                .retry_after(1)
-        }
+        backend::TxnError::Busy => Status::new(
+            Reason::TooManyRequests,
+            "the store has too many writes waiting, please try again later",
+        )
+        .retry_after(1),
         backend::TxnError::Closed => shutting_down(),
         backend::TxnError::ReadOnly { .. } | backend::TxnError::Failed { .. } => Status::internal(error),
     }
@@ -78,6 +79,9 @@ pub fn too_contended() -> Status {
 /// The resource does not do that.
 pub fn method_not_supported(served: &crate::catalog::Served, verb: &str) -> Status {
     let resource = served.gvr.group_resource();
-    Status::new(Reason::MethodNotAllowed, format!("{verb} is not supported on resources of kind {:?}", resource.to_string()))
-        .about(served.group(), served.resource(), "")
+    Status::new(
+        Reason::MethodNotAllowed,
+        format!("{verb} is not supported on resources of kind {:?}", resource.to_string()),
+    )
+    .about(served.group(), served.resource(), "")
 }

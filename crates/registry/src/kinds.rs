@@ -7,7 +7,7 @@ use forebay_apimachinery::object::Form;
 use forebay_apimachinery::resource::{api_version, split_api_version};
 use forebay_apimachinery::selector::{FieldOperator, FieldRequirement, FieldSelector};
 use forebay_apimachinery::{Cause, GroupVersionKind, Object, Revision, Status, json};
-use forebay_schema::builtin::codec;
+use forebay_schema::builtin::{TypeId, codec};
 use forebay_watchcache::{FieldSource, FieldTerm};
 use serde_json::Value;
 
@@ -20,6 +20,14 @@ impl Served {
         match self.source {
             Source::BuiltIn { .. } => Form::Typed,
             Source::Custom(_) => Form::Whole,
+        }
+    }
+
+    /// The type of a built-in kind.
+    pub fn ty(&self) -> Option<TypeId> {
+        match self.source {
+            Source::BuiltIn { ty, .. } => Some(ty),
+            Source::Custom(_) => None,
         }
     }
 
@@ -115,7 +123,11 @@ impl Served {
             ("metadata.namespace", None) if self.selects_by_namespace() => FieldSource::Namespace,
             _ => return Err(self.unsupported_field(path)),
         };
-        Ok(FieldTerm { field, equal: requirement.operator == FieldOperator::Equals, value: requirement.value.to_string() })
+        Ok(FieldTerm {
+            field,
+            equal: requirement.operator == FieldOperator::Equals,
+            value: requirement.value.to_string(),
+        })
     }
 
     fn selects_by_namespace(&self) -> bool {
@@ -142,7 +154,9 @@ impl Served {
     /// 400 in kube-apiserver's words.
     pub fn check_type(&self, value: &mut Value, expected: &GroupVersionKind) -> Result<(), Status> {
         let Some(object) = value.as_object_mut() else {
-            return Err(Status::bad_request("couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }"));
+            return Err(Status::bad_request(
+                "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }",
+            ));
         };
         let text = |member: &str| object.get(member).and_then(Value::as_str).unwrap_or("").to_string();
         let (found_version, found_kind) = (text("apiVersion"), text("kind"));
@@ -157,7 +171,8 @@ impl Served {
         }
         let (group, version) = split_api_version(&found_version);
         let kind_differs = !found_kind.is_empty() && found_kind != *expected.kind;
-        let version_differs = !found_version.is_empty() && (group, version) != (&*expected.group, &*expected.version);
+        let version_differs =
+            !found_version.is_empty() && (group, version) != (&*expected.group, &*expected.version);
         if kind_differs || version_differs {
             return Err(Status::bad_request(format!(
                 "{} in version {:?} cannot be handled as a {}: no kind {:?} is registered for version {:?}",
@@ -205,20 +220,30 @@ impl Served {
         }
     }
 
-    /// What its schema has against `value`.
-    pub fn validate_fields(&self, value: &Value) -> Vec<Cause> {
+    /// Fills in what a client may leave out. A custom resource's schema has done so when it was decoded.
+    pub fn set_defaults(&self, value: &mut Value) {
+        strategy::defaults(&self.rules(), value);
+        if self.is_crd() {
+            crd::set_defaults(value);
+        }
+    }
+
+    /// What its schema has against `value` in the place of `old`.
+    pub fn validate_fields(&self, value: &Value, old: Option<&Value>) -> Vec<Cause> {
         match &self.source {
-            Source::BuiltIn { .. } if self.is("apiextensions.k8s.io", "customresourcedefinitions") => crd::validate(value),
+            Source::BuiltIn { .. } if self.is_crd() => crd::validate(value, old),
             Source::BuiltIn { .. } => Vec::new(),
-            Source::Custom(custom) => custom.validate(value),
+            Source::Custom(custom) => custom.validate(value, old),
         }
     }
 
     /// What a client is told about an object that is accepted as it is.
-    pub fn warnings(&self, value: &Value) -> Vec<String> {
-        match &self.source {
-            Source::BuiltIn { .. } if self.is("apiextensions.k8s.io", "customresourcedefinitions") => crd::warnings(value),
-            _ => Vec::new(),
-        }
+    pub fn warnings(&self, value: &Value, old: Option<&Value>) -> Vec<String> {
+        if self.is_crd() { crd::warnings(value, old) } else { Vec::new() }
+    }
+
+    /// Whether its objects say what else is served.
+    pub fn is_crd(&self) -> bool {
+        self.is("apiextensions.k8s.io", "customresourcedefinitions")
     }
 }

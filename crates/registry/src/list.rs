@@ -53,7 +53,8 @@ pub async fn list(
     let after = plan.start_after.as_deref().map(|start| Key::from(format!("{prefix}{start}")));
     let mut meta = ListMeta { revision: Some(rv), ..ListMeta::default() };
     if let Some(limit) = plan.limit {
-        let mut matching = snapshot.range(&interest.reach, after.as_ref()).filter(|object| interest.selects(object));
+        let mut matching =
+            snapshot.range(&interest.reach, after.as_ref()).filter(|object| interest.selects(object));
         let last = matching.by_ref().take(limit).last();
         if let (Some(last), Some(_)) = (last, matching.next()) {
             let start = &last.key().as_str()[prefix.len()..];

@@ -4,6 +4,8 @@
 
 use forebay_apimachinery::options::PatchOptions;
 use forebay_apimachinery::{Cause, CauseReason, Reason, Status, json};
+use forebay_schema::builtin::TypeId;
+use forebay_schema::strategic::{self, PatchFault};
 use serde_json::Value;
 
 use crate::catalog::{Served, Source};
@@ -11,7 +13,7 @@ use crate::create::name_of;
 use crate::incoming;
 use crate::registry::Registry;
 use crate::request::{Answer, Body, PatchKind, Target};
-use crate::store::{Decision, Mode};
+use crate::store::Mode;
 use crate::update::{Unconditional, not_found};
 
 /// Operations of one JSON patch (`maxJSONPatchOperations`).
@@ -30,7 +32,13 @@ impl Registry {
     ///
     /// # Errors
     /// 400, 404, 409, 415 and 422 in kube-apiserver's words.
-    pub async fn patch(&self, target: &Target, kind: PatchKind, body: &Body, options: &PatchOptions) -> Result<Answer, Status> {
+    pub async fn patch(
+        &self,
+        target: &Target,
+        kind: PatchKind,
+        body: &Body,
+        options: &PatchOptions,
+    ) -> Result<Answer, Status> {
         let served = &target.served;
         let patch = Patch::parse(served, kind, body)?;
         if target.subresource.as_deref() == Some("scale") {
@@ -42,9 +50,10 @@ impl Registry {
         let done = store
             .guarded_update(&key, mode, |current| {
                 let current = current.ok_or_else(|| not_found(target))?;
-                let mut patched = patch.apply(served, served.to_value(&current.object)?)?;
+                let mut patched = patch.apply(served.ty(), served.to_value(&current.object)?)?;
                 served.check_type(&mut patched, &served.gvk)?;
-                let incoming = incoming::normalize(served, &served.gvk, patched, Vec::new(), options.field_validation)?;
+                let incoming =
+                    incoming::normalize(served, &served.gvk, patched, Vec::new(), options.field_validation)?;
                 if name_of(&incoming.value) != target.name() {
                     return Err(Status::bad_request(format!(
                         "the name of the object ({}) does not match the name on the URL ({})",
@@ -53,27 +62,10 @@ impl Registry {
                     )));
                 }
                 let decision = self.decide(target, incoming.value, current, Unconditional::Always)?;
-                Ok(with_warnings(decision, incoming.warnings))
+                Ok(decision.with_warnings(incoming.warnings))
             })
             .await?;
         self.answer(target, done, Vec::new()).await
-    }
-}
-
-fn with_warnings(decision: Decision<Vec<String>>, mut warnings: Vec<String>) -> Decision<Vec<String>> {
-    match decision {
-        Decision::Put { value, ttl, carry } => {
-            warnings.extend(carry);
-            Decision::Put { value, ttl, carry: warnings }
-        }
-        Decision::Delete { carry } => {
-            warnings.extend(carry);
-            Decision::Delete { carry: warnings }
-        }
-        Decision::Keep { carry } => {
-            warnings.extend(carry);
-            Decision::Keep { carry: warnings }
-        }
     }
 }
 
@@ -95,9 +87,9 @@ impl Patch {
                     .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
                 Ok(Patch::Json(patch))
             }
-            PatchKind::Merge | PatchKind::StrategicMerge if !value.is_object() => {
-                Err(Status::bad_request("error decoding patch: json: cannot unmarshal into Go value of type map[string]interface {}"))
-            }
+            PatchKind::Merge | PatchKind::StrategicMerge if !value.is_object() => Err(Status::bad_request(
+                "error decoding patch: json: cannot unmarshal into Go value of type map[string]interface {}",
+            )),
             PatchKind::Merge => Ok(Patch::Merge(value)),
             PatchKind::StrategicMerge => match served.source {
                 Source::BuiltIn { .. } => Ok(Patch::Strategic(value)),
@@ -109,8 +101,8 @@ impl Patch {
         }
     }
 
-    /// `document` with the patch applied.
-    pub(crate) fn apply(&self, served: &Served, mut document: Value) -> Result<Value, Status> {
+    /// `document`, of the type `ty` where that is known, with the patch applied.
+    pub(crate) fn apply(&self, ty: Option<TypeId>, mut document: Value) -> Result<Value, Status> {
         match self {
             Patch::Json(patch) => {
                 json_patch::patch(&mut document, patch).map_err(|error| rejected(&error))?;
@@ -121,11 +113,13 @@ impl Patch {
                 Ok(document)
             }
             Patch::Strategic(patch) => {
-                let Source::BuiltIn { ty, .. } = served.source else {
-                    return Err(Status::internal("a strategic merge patch of a custom resource"));
-                };
-                forebay_schema::strategic::apply(ty, document, patch)
-                    .map_err(|error| Status::bad_request(error.to_string()))
+                let ty =
+                    ty.ok_or_else(|| Status::internal("a strategic merge patch of a custom resource"))?;
+                strategic::merge(ty, document, patch.clone()).map_err(|error| match error.fault() {
+                    PatchFault::BadRequest => Status::bad_request(error.to_string()),
+                    PatchFault::Unprocessable => rejected(&error),
+                    PatchFault::Internal => Status::internal(error),
+                })
             }
         }
     }

@@ -85,7 +85,8 @@ pub fn interest(target: &Target, store: &Store, options: &ListOptions) -> Result
         (None, true) => pinned("metadata.namespace").filter(|namespace| !namespace.is_empty()),
         (_, false) => None,
     };
-    let reach = store.reach(namespace.as_deref(), name.as_deref().filter(|name| !name.is_empty() && !name.contains('/')));
+    let reach = store
+        .reach(namespace.as_deref(), name.as_deref().filter(|name| !name.is_empty() && !name.contains('/')));
     Ok(Interest { reach, labels: Arc::new(options.label_selector.clone()), fields: fields.into() })
 }
 
@@ -188,13 +189,20 @@ fn validate(options: &ListOptions, verb: Verb) -> Result<(), Status> {
     let watches = verb == Verb::Watch;
     if !rv_match.is_empty() {
         if watches && options.send_initial_events.is_none() {
-            causes.push(field_forbidden(MATCH, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"));
+            causes.push(field_forbidden(
+                MATCH,
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            ));
         }
         if !watches && options.resource_version.is_empty() {
-            causes.push(field_forbidden(MATCH, "resourceVersionMatch is forbidden unless resourceVersion is provided"));
+            causes.push(field_forbidden(
+                MATCH,
+                "resourceVersionMatch is forbidden unless resourceVersion is provided",
+            ));
         }
         if !options.continue_token.is_empty() {
-            causes.push(field_forbidden(MATCH, "resourceVersionMatch is forbidden when continue is provided"));
+            causes
+                .push(field_forbidden(MATCH, "resourceVersionMatch is forbidden when continue is provided"));
         }
         let known: &[&str] = if watches { &["NotOlderThan"] } else { &["Exact", "NotOlderThan"] };
         if !known.contains(&rv_match) {
@@ -202,7 +210,10 @@ fn validate(options: &ListOptions, verb: Verb) -> Result<(), Status> {
             causes.push(field_not_supported(MATCH, rv_match, listed));
         }
         if rv_match == "Exact" && options.resource_version == "0" {
-            causes.push(field_forbidden(MATCH, "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""));
+            causes.push(field_forbidden(
+                MATCH,
+                "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+            ));
         }
     }
     if options.send_initial_events.is_some() {

@@ -118,7 +118,14 @@ impl Presenter {
     }
 
     /// One watch event, a line.
-    pub fn event(&mut self, kind: EventKind, object: &Object, revision: Revision, now: Timestamp, out: &mut Vec<u8>) {
+    pub fn event(
+        &mut self,
+        kind: EventKind,
+        object: &Object,
+        revision: Revision,
+        now: Timestamp,
+        out: &mut Vec<u8>,
+    ) {
         let head: &[u8] = match kind {
             EventKind::Added => b"{\"type\":\"ADDED\",\"object\":",
             EventKind::Modified => b"{\"type\":\"MODIFIED\",\"object\":",
@@ -167,7 +174,14 @@ impl Presenter {
         out.extend_from_slice(b"}\n");
     }
 
-    fn alone(&self, object: &Object, revision: Option<Revision>, columns: bool, now: Timestamp, out: &mut Vec<u8>) {
+    fn alone(
+        &self,
+        object: &Object,
+        revision: Option<Revision>,
+        columns: bool,
+        now: Timestamp,
+        out: &mut Vec<u8>,
+    ) {
         match self.shown {
             As::Object => self.served.write_object(object, revision, out),
             As::PartialMetadata => write_partial(object, revision, out),
@@ -183,7 +197,14 @@ impl Presenter {
         }
     }
 
-    fn row(&self, object: &Object, revision: Option<Revision>, include: IncludeObject, now: Timestamp, out: &mut Vec<u8>) {
+    fn row(
+        &self,
+        object: &Object,
+        revision: Option<Revision>,
+        include: IncludeObject,
+        now: Timestamp,
+        out: &mut Vec<u8>,
+    ) {
         let value = self.served.to_value(object).unwrap_or(Value::Null);
         out.extend_from_slice(b"{\"cells\":");
         let conditions = match &self.served.source {
@@ -275,7 +296,8 @@ fn condition_value(condition: &forebay_printers::TableRowCondition) -> Value {
     })
 }
 
-const PARTIAL_HEAD: &[u8] = b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":";
+const PARTIAL_HEAD: &[u8] =
+    b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":";
 
 fn write_partial(object: &Object, revision: Option<Revision>, out: &mut Vec<u8>) {
     out.extend_from_slice(PARTIAL_HEAD);

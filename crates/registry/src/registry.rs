@@ -53,7 +53,13 @@ impl std::ops::Deref for Registry {
 
 impl Registry {
     /// A registry of the built-in resources on `backend`. CRDs are served once [`Registry::start`] has run.
-    pub fn new(config: Config, backend: Arc<dyn Backend>, clock: Clock, random: Random, tasks: Tasks) -> Registry {
+    pub fn new(
+        config: Config,
+        backend: Arc<dyn Backend>,
+        clock: Clock,
+        random: Random,
+        tasks: Tasks,
+    ) -> Registry {
         let catalog = crate::builtins::catalog(&config, &backend, &clock, &tasks);
         Registry(Arc::new(Inner {
             config,

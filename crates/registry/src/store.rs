@@ -45,12 +45,32 @@ pub enum Decision<T> {
     Keep { carry: T },
 }
 
+impl Decision<Vec<String>> {
+    /// Adds what the client is to be told first.
+    pub(crate) fn with_warnings(mut self, mut warnings: Vec<String>) -> Self {
+        let (Decision::Put { carry, .. } | Decision::Delete { carry } | Decision::Keep { carry }) = &mut self;
+        warnings.append(carry);
+        *carry = warnings;
+        self
+    }
+}
+
 /// What was done.
 pub enum Done<T> {
-    Put { object: Arc<Object>, carry: T },
+    Put {
+        object: Arc<Object>,
+        carry: T,
+    },
     /// `object` is the last state; its revision is still that of the last put, `revision` is the delete's.
-    Deleted { object: Arc<Object>, revision: Revision, carry: T },
-    Kept { object: Arc<Object>, carry: T },
+    Deleted {
+        object: Arc<Object>,
+        revision: Revision,
+        carry: T,
+    },
+    Kept {
+        object: Arc<Object>,
+        carry: T,
+    },
 }
 
 /// Whether a write is carried out.
@@ -113,7 +133,9 @@ impl Store {
         match self.backend.commit(txn).await.map_err(|error| Some(errors::txn(&error)))? {
             Outcome::Committed(revision) => self.decode(key, revision, &value).map_err(Some),
             Outcome::Conflict(Some(_)) => Err(None),
-            Outcome::Conflict(None) => Err(Some(Status::internal("the store refused to create an absent key"))),
+            Outcome::Conflict(None) => {
+                Err(Some(Status::internal("the store refused to create an absent key")))
+            }
         }
     }
 
@@ -168,7 +190,9 @@ impl Store {
                 // "No change" judged on a cached object holds only if that is still the object.
                 if !live {
                     let newest = self.live(key).await?;
-                    if newest.as_ref().map(|newest| newest.object.revision()) != Some(current.object.revision()) {
+                    if newest.as_ref().map(|newest| newest.object.revision())
+                        != Some(current.object.revision())
+                    {
                         return Ok(Err(newest));
                     }
                 }

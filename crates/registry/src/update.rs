@@ -13,7 +13,8 @@ use crate::request::{Answer, Body, Outcome, Target};
 use crate::store::{Current, Decision, Done, Mode};
 use crate::strategy::{self, Context};
 
-const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
+const MODIFIED: &str =
+    "the object has been modified; please apply your changes to the latest version and try again";
 
 /// Whether a write that names no resourceVersion may overwrite whatever is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +30,12 @@ impl Registry {
     ///
     /// # Errors
     /// 400, 404, 409 and 422 in kube-apiserver's words.
-    pub async fn update(&self, target: &Target, body: &Body, options: &UpdateOptions) -> Result<Answer, Status> {
+    pub async fn update(
+        &self,
+        target: &Target,
+        body: &Body,
+        options: &UpdateOptions,
+    ) -> Result<Answer, Status> {
         let served = &target.served;
         if target.subresource.as_deref() == Some("scale") {
             return self.update_scale(target, body, options).await;
@@ -76,14 +82,14 @@ impl Registry {
         let old = served.to_value(&current.object)?;
         check_preconditions(target, &mut proposed, &old, unconditional)?;
         let (subresource, now) = (target.subresource.as_deref(), self.now_rfc3339());
-        strategy::defaults(&rules, &mut proposed);
+        served.set_defaults(&mut proposed);
         strategy::prepare_update(&rules, subresource, &mut proposed, &old, &Context { now: &now });
         let mut causes = strategy::validate_update(&rules, subresource, &proposed, &old);
-        causes.extend(served.validate_fields(&proposed));
+        causes.extend(served.validate_fields(&proposed, Some(&old)));
         if !causes.is_empty() {
             return Err(Status::invalid(served.group(), &served.gvk.kind, target.name(), causes));
         }
-        let carry = served.warnings(&proposed);
+        let carry = served.warnings(&proposed, Some(&old));
         if strategy::may_finish_deletion(&rules, &proposed, &old) {
             return Ok(Decision::Delete { carry });
         }
@@ -106,7 +112,10 @@ impl Registry {
             Done::Deleted { object, revision, carry } => {
                 self.after_delete(served, revision).await;
                 warnings.extend(carry);
-                return Ok(Answer { outcome: Outcome::Object(whole(served, &object, Some(revision))), warnings });
+                return Ok(Answer {
+                    outcome: Outcome::Object(whole(served, &object, Some(revision))),
+                    warnings,
+                });
             }
         };
         self.after_write(served, &object).await;
@@ -114,7 +123,12 @@ impl Registry {
         Ok(Answer { outcome: Outcome::Object(whole(served, &object, None)), warnings })
     }
 
-    async fn create_on_update(&self, target: &Target, body: &Body, options: &UpdateOptions) -> Result<Answer, Status> {
+    async fn create_on_update(
+        &self,
+        target: &Target,
+        body: &Body,
+        options: &UpdateOptions,
+    ) -> Result<Answer, Status> {
         let collection = Target { name: None, ..target.clone() };
         let options = CreateOptions {
             dry_run: options.dry_run,
@@ -148,7 +162,9 @@ fn check_preconditions(
     }
     let (new_rv, old_rv) = (text(proposed, "resourceVersion"), text(old, "resourceVersion"));
     match new_rv.as_str() {
-        "" | "0" if unconditional == Unconditional::ByKind && !served.rules().flags().unconditional_update => {
+        "" | "0"
+            if unconditional == Unconditional::ByKind && !served.rules().flags().unconditional_update =>
+        {
             let cause = Cause::new(
                 CauseReason::FieldValueInvalid,
                 "metadata.resourceVersion",

@@ -165,7 +165,11 @@ impl WatchBody {
             return;
         };
         let end = self.deadline;
-        let alarm = if self.plan.bookmarks && matches!(self.state, State::Open) { self.bookmark_at.min(end) } else { end };
+        let alarm = if self.plan.bookmarks && matches!(self.state, State::Open) {
+            self.bookmark_at.min(end)
+        } else {
+            end
+        };
         tokio::select! {
             biased;
             () = self.clock.sleep_until(alarm) => {}

@@ -21,7 +21,8 @@ struct World {
 impl World {
     async fn new() -> World {
         let (clock, _hand) = Clock::manual(1_700_000_000_000);
-        let engine = Engine::open_in_memory(Options { clock: clock.clone(), ..Options::default() }).expect("opens");
+        let engine =
+            Engine::open_in_memory(Options { clock: clock.clone(), ..Options::default() }).expect("opens");
         World::on(engine, clock).await
     }
 
@@ -81,7 +82,8 @@ impl World {
     /// The frames of a watch until `last` holds for one.
     async fn watch(&self, path: &str, query: &str, last: impl Fn(&Value) -> bool) -> Vec<Value> {
         let options = ListOptions::from_query(&Query::parse(query)).expect("options");
-        let mut body = self.registry.watch(&self.target(path), &options, As::Object, false).await.expect("starts");
+        let mut body =
+            self.registry.watch(&self.target(path), &options, As::Object, false).await.expect("starts");
         let mut frames: Vec<Value> = Vec::new();
         while !frames.last().is_some_and(&last) {
             let mut out = Vec::new();
@@ -104,8 +106,10 @@ fn text(body: Value) -> Body {
 }
 
 fn object(answer: Answer) -> Value {
-    let (Outcome::Object(bytes) | Outcome::Created(bytes) | Outcome::Accepted(bytes) | Outcome::Success(bytes)) =
-        answer.outcome;
+    let (Outcome::Object(bytes)
+    | Outcome::Created(bytes)
+    | Outcome::Accepted(bytes)
+    | Outcome::Success(bytes)) = answer.outcome;
     serde_json::from_slice(&bytes).expect("an answer is JSON")
 }
 
@@ -118,7 +122,12 @@ fn rv(object: &Value) -> &str {
 }
 
 fn names(list: &Value) -> Vec<&str> {
-    list["items"].as_array().expect("items").iter().map(|item| item["metadata"]["name"].as_str().unwrap_or("")).collect()
+    list["items"]
+        .as_array()
+        .expect("items")
+        .iter()
+        .map(|item| item["metadata"]["name"].as_str().unwrap_or(""))
+        .collect()
 }
 
 const CM: &str = "@v1/configmaps/default";
@@ -134,7 +143,10 @@ async fn an_object_comes_back_as_it_was_sent() {
     assert_eq!(list["kind"], "ConfigMapList");
     assert_eq!(list["items"][0]["data"]["k"], "v<>&");
     assert!(list["items"][0].get("kind").is_none(), "items of a built-in list go without their type");
-    assert_eq!(world.create(CM, configmap("a", json!({}))).await.expect_err("exists").reason, Reason::AlreadyExists);
+    assert_eq!(
+        world.create(CM, configmap("a", json!({}))).await.expect_err("exists").reason,
+        Reason::AlreadyExists
+    );
 }
 
 #[tokio::test]
@@ -176,7 +188,9 @@ async fn concurrent_patches_of_one_object_all_succeed() {
         .map(|number| {
             let world = world.clone();
             let patch = json!({ "data": { format!("k{number}"): "v" } });
-            tokio::spawn(async move { world.patch("@v1/configmaps/default/a", PatchKind::Merge, patch).await })
+            tokio::spawn(
+                async move { world.patch("@v1/configmaps/default/a", PatchKind::Merge, patch).await },
+            )
         })
         .collect();
     for patch in patches {
@@ -232,8 +246,10 @@ async fn a_watch_list_ends_its_state_with_a_bookmark_and_goes_on() {
     let a = world.create(CM, configmap("a", json!({}))).await.expect("creates");
     let query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     let frames = world.watch(CM, query, |frame| frame["type"] == "BOOKMARK").await;
-    let shown: Vec<String> =
-        frames.iter().map(|frame| format!("{} {}", frame["type"], frame["object"]["metadata"]["name"])).collect();
+    let shown: Vec<String> = frames
+        .iter()
+        .map(|frame| format!("{} {}", frame["type"], frame["object"]["metadata"]["name"]))
+        .collect();
     assert_eq!(shown, ["\"ADDED\" \"a\"", "\"ADDED\" \"b\"", "\"BOOKMARK\" null"]);
     let bookmark = &frames[2]["object"];
     assert_eq!(bookmark["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
@@ -250,7 +266,10 @@ async fn a_deleted_event_carries_the_last_state_and_the_deletes_revision() {
     let last = frames.last().expect("an event");
     assert_eq!(last["object"]["data"]["k"], "v");
     assert!(rv(&last["object"]).parse::<u64>().expect("a number") > rv(&created).parse().expect("a number"));
-    assert_eq!(world.get("@v1/configmaps/default/a").await.expect_err("gone").message, "configmaps \"a\" not found");
+    assert_eq!(
+        world.get("@v1/configmaps/default/a").await.expect_err("gone").message,
+        "configmaps \"a\" not found"
+    );
 }
 
 #[tokio::test]
@@ -269,14 +288,19 @@ async fn finalizers_hold_an_object_until_they_are_gone() {
 #[tokio::test]
 async fn a_missing_namespace_is_not_found_and_a_terminating_one_is_forbidden() {
     let world = World::new().await;
-    let refused = world.create("@v1/configmaps/nowhere", configmap("a", json!({}))).await.expect_err("no namespace");
-    assert_eq!((refused.reason, refused.message.as_str()), (Reason::NotFound, "namespaces \"nowhere\" not found"));
+    let refused =
+        world.create("@v1/configmaps/nowhere", configmap("a", json!({}))).await.expect_err("no namespace");
+    assert_eq!(
+        (refused.reason, refused.message.as_str()),
+        (Reason::NotFound, "namespaces \"nowhere\" not found")
+    );
     let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "leaving" } });
     world.create("@v1/namespaces", namespace).await.expect("creates");
     world.create("@v1/configmaps/leaving", configmap("a", json!({}))).await.expect("creates");
     let leaving = world.delete("@v1/namespaces/leaving").await.expect("begins");
     assert_eq!(leaving["status"]["phase"], "Terminating");
-    let refused = world.create("@v1/configmaps/leaving", configmap("b", json!({}))).await.expect_err("terminating");
+    let refused =
+        world.create("@v1/configmaps/leaving", configmap("b", json!({}))).await.expect_err("terminating");
     assert_eq!(refused.reason, Reason::Forbidden);
     assert_eq!(refused.causes[0].reason.as_str(), "NamespaceTerminating");
 }
@@ -287,12 +311,17 @@ async fn unknown_fields_are_warned_of_or_refused() {
     let mut body = configmap("a", json!({}));
     body["bogus"] = json!(1);
     let options = CreateOptions { field_validation: FieldValidation::Strict, ..CreateOptions::default() };
-    let refused = world.registry.create(&world.target(CM), &text(body.clone()), &options).await.expect_err("strict");
+    let refused =
+        world.registry.create(&world.target(CM), &text(body.clone()), &options).await.expect_err("strict");
     assert_eq!(
         refused.message,
         "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: unknown field \"bogus\""
     );
-    let answer = world.registry.create(&world.target(CM), &text(body), &CreateOptions::default()).await.expect("warns");
+    let answer = world
+        .registry
+        .create(&world.target(CM), &text(body), &CreateOptions::default())
+        .await
+        .expect("warns");
     assert_eq!(answer.warnings, ["unknown field \"bogus\""]);
     assert!(object(answer).get("bogus").is_none());
 }
@@ -301,7 +330,11 @@ async fn unknown_fields_are_warned_of_or_refused() {
 async fn a_dry_run_leaves_no_trace() {
     let world = World::new().await;
     let options = CreateOptions { dry_run: true, ..CreateOptions::default() };
-    world.registry.create(&world.target(CM), &text(configmap("a", json!({}))), &options).await.expect("would create");
+    world
+        .registry
+        .create(&world.target(CM), &text(configmap("a", json!({}))), &options)
+        .await
+        .expect("would create");
     assert_eq!(world.get("@v1/configmaps/default/a").await.expect_err("was not").reason, Reason::NotFound);
 }
 
@@ -318,10 +351,16 @@ async fn status_and_spec_are_written_apart() {
     assert!(created["status"].get("replicas").is_none(), "a new object has no status of the client's");
     assert_eq!(created["metadata"]["generation"], 1);
     let patch = json!({ "spec": { "replicas": 7 }, "status": { "replicas": 3 } });
-    let status = world.patch("apps@v1/deployments/default/web/status", PatchKind::Merge, patch.clone()).await.expect("patches");
+    let status = world
+        .patch("apps@v1/deployments/default/web/status", PatchKind::Merge, patch.clone())
+        .await
+        .expect("patches");
     assert_eq!((&status["spec"]["replicas"], &status["status"]["replicas"]), (&json!(2), &json!(3)));
     assert_eq!(status["metadata"]["generation"], 1);
-    let spec = world.patch("apps@v1/deployments/default/web", PatchKind::StrategicMerge, patch).await.expect("patches");
+    let spec = world
+        .patch("apps@v1/deployments/default/web", PatchKind::StrategicMerge, patch)
+        .await
+        .expect("patches");
     assert_eq!((&spec["spec"]["replicas"], &spec["status"]["replicas"]), (&json!(7), &json!(3)));
     assert_eq!(spec["metadata"]["generation"], 2);
 }
@@ -329,7 +368,8 @@ async fn status_and_spec_are_written_apart() {
 #[tokio::test]
 async fn a_watch_resumes_across_a_restart_without_a_gap() {
     let (clock, _hand) = Clock::manual(1_700_000_000_000);
-    let engine = Engine::open_in_memory(Options { clock: clock.clone(), ..Options::default() }).expect("opens");
+    let engine =
+        Engine::open_in_memory(Options { clock: clock.clone(), ..Options::default() }).expect("opens");
     let before = World::on(engine, clock.clone()).await;
     let first = before.create(CM, configmap("a", json!({}))).await.expect("creates");
     before.create(CM, configmap("b", json!({}))).await.expect("creates");
