@@ -88,9 +88,14 @@ mod tests {
 
     #[test]
     fn ranges_need_an_address_and_its_bits() {
-        for (text, fits) in
-            [("10.0.0.0/8", true), ("::/0", true), ("10.0.0.0", false), ("10.0.0.0/33", false), ("a/8", false), ("10.0.0.0/+8", false)]
-        {
+        for (text, fits) in [
+            ("10.0.0.0/8", true),
+            ("::/0", true),
+            ("10.0.0.0", false),
+            ("10.0.0.0/33", false),
+            ("a/8", false),
+            ("10.0.0.0/+8", false),
+        ] {
             let at = Path::root("x");
             assert_eq!(messages(|causes| legacy_cidr(text, &at, causes)).is_empty(), fits, "{text}");
         }
@@ -99,7 +104,15 @@ mod tests {
     #[test]
     fn some_addresses_are_no_endpoints() {
         let at = Path::root("x");
-        for (text, count) in [("10.1.2.3", 0), ("127.0.0.1", 1), ("0.0.0.0", 1), ("169.254.1.1", 1), ("224.0.0.9", 1), ("fe80::1", 1), ("ff02::1", 1)] {
+        for (text, count) in [
+            ("10.1.2.3", 0),
+            ("127.0.0.1", 1),
+            ("0.0.0.0", 1),
+            ("169.254.1.1", 1),
+            ("224.0.0.9", 1),
+            ("fe80::1", 1),
+            ("ff02::1", 1),
+        ] {
             assert_eq!(messages(|causes| endpoint_ip(text, &at, causes)).len(), count, "{text}");
         }
         assert_eq!(

@@ -38,7 +38,10 @@ pub fn prepare_update(rules: &CustomRules, new: &mut Members, update: &Update<'_
     }
     let rest = |object: &Members| object.iter().filter(|(name, _)| *name != "metadata").count();
     let same = rest(new) == rest(old)
-        && new.iter().filter(|(name, _)| *name != "metadata").all(|(name, value)| old.get(name) == Some(value));
+        && new
+            .iter()
+            .filter(|(name, _)| *name != "metadata")
+            .all(|(name, value)| old.get(name) == Some(value));
     if !same {
         let generation = int(child_or_empty(old, "metadata"), "generation").unwrap_or(0);
         set(child_made(new, "metadata"), "generation", Some((generation + 1).into()));

@@ -10,7 +10,6 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::Kind;
-use super::field::{Causes, Path};
 use super::value::{Members, child_made, child_or_empty, int, list, set, text, texts};
 
 const ORPHAN: &str = "orphan";
@@ -190,21 +189,26 @@ pub fn finalizers_for_deletion(
     if should_wait_for_dependents(default, current, options) {
         finalizers.push(FOREGROUND);
     }
-    let unchanged =
-        current.iter().all(|name| finalizers.contains(name)) && finalizers.iter().all(|name| current.contains(name));
+    let unchanged = current.iter().all(|name| finalizers.contains(name))
+        && finalizers.iter().all(|name| current.contains(name));
     (!unchanged).then(|| finalizers.into_iter().map(str::to_string).collect())
 }
 
 fn should_orphan(default: DefaultPropagation, current: &[&str], options: &DeleteOptions) -> bool {
     let asked = options.orphan_dependents.or(options.propagation.map(|asked| asked == Propagation::Orphan));
-    let finalizers = || current.iter().find(|name| [ORPHAN, FOREGROUND].contains(name)).map(|name| *name == ORPHAN);
+    let finalizers =
+        || current.iter().find(|name| [ORPHAN, FOREGROUND].contains(name)).map(|name| *name == ORPHAN);
     match default {
         DefaultPropagation::Unsupported => false,
         _ => asked.or_else(finalizers).unwrap_or(default == DefaultPropagation::Orphan),
     }
 }
 
-fn should_wait_for_dependents(default: DefaultPropagation, current: &[&str], options: &DeleteOptions) -> bool {
+fn should_wait_for_dependents(
+    default: DefaultPropagation,
+    current: &[&str],
+    options: &DeleteOptions,
+) -> bool {
     if default == DefaultPropagation::Unsupported || options.orphan_dependents.is_some() {
         return false;
     }
@@ -225,7 +229,11 @@ pub fn may_finish_deletion(kind: &Kind<'_>, new: &Value, old: &Value) -> bool {
 
 /// Begins the deletion of a namespace, which goes on until its content is gone: `None` when it has begun before and
 /// nothing of its content is left, so that it is deleted like everything else, with [`start_deletion`].
-pub fn start_namespace_deletion(namespace: &mut Value, options: &DeleteOptions, now: &str) -> Option<Deletion> {
+pub fn start_namespace_deletion(
+    namespace: &mut Value,
+    options: &DeleteOptions,
+    now: &str,
+) -> Option<Deletion> {
     let members = namespace.as_object_mut()?;
     if !text(child_or_empty(members, "metadata"), "deletionTimestamp").is_empty() {
         let held = !list(child_or_empty(members, "spec"), "finalizers").is_empty();
@@ -250,22 +258,6 @@ pub fn start_namespace_deletion(namespace: &mut Value, options: &DeleteOptions, 
     let finalizers: Vec<Value> = finalizers.into_iter().map(Value::from).collect();
     set(meta, "finalizers", (!finalizers.is_empty()).then_some(Value::Array(finalizers)));
     Some(Deletion::Store)
-}
-
-/// What is wrong with the options of a DELETE, as JSON; nothing when they make sense.
-pub fn validate_delete_options(options: &Members, causes: &mut Causes) {
-    let at = Path::root("propagationPolicy");
-    if let Some(policy) = options.get("propagationPolicy").and_then(Value::as_str) {
-        if options.contains_key("orphanDependents") {
-            causes.invalid(&at, policy, "orphanDependents and deletionPropagation cannot be both set");
-        }
-        if Propagation::parse(policy).is_none() {
-            causes.not_supported(&at, policy, &["Foreground", "Background", "Orphan", "nil"]);
-        }
-    }
-    if texts(options, "dryRun").any(|value| value != "All") {
-        causes.not_supported(&Path::root("dryRun"), options.get("dryRun"), &["All"]);
-    }
 }
 
 impl Propagation {

@@ -16,8 +16,8 @@ use super::meta::{IMMUTABLE, label_key, label_value, labels, validate_built_in_c
 use super::names::NameRule;
 use super::rules::{NONE, Rules, Update};
 use super::value::{
-    Members, child, child_or_empty, default, list, objects, objects_mut, same_member, same_objects, text, text_opt,
-    texts,
+    Members, child, child_or_empty, default, list, objects, objects_mut, same_member, same_objects, text,
+    text_opt, texts,
 };
 
 const ADDRESSES_MAX: usize = 100;

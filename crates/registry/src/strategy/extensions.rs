@@ -11,9 +11,7 @@ use super::Context;
 use super::deletion::Deletion;
 use super::lifecycle::{begin, status_apart};
 use super::rules::{Flags, NONE, Rules, Update};
-use super::value::{
-    Members, child_made, child_or_empty, is_true, list_mut, objects, set, text, texts,
-};
+use super::value::{Members, child_made, child_or_empty, is_true, list_mut, objects, set, text, texts};
 
 /// Holds a CustomResourceDefinition until its objects are gone.
 pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";

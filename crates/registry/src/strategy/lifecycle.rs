@@ -47,9 +47,15 @@ pub fn bump_generation(new: &mut Members, old: &Members) {
 pub fn reset_meta(new: &mut Members, old: &Members) {
     let old = child_or_empty(old, "metadata");
     let new = child_made(new, "metadata");
-    for name in
-        ["deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences"]
-    {
+    for name in [
+        "deletionTimestamp",
+        "generation",
+        "selfLink",
+        "labels",
+        "annotations",
+        "finalizers",
+        "ownerReferences",
+    ] {
         take_over(new, old, name);
     }
 }
@@ -57,7 +63,8 @@ pub fn reset_meta(new: &mut Members, old: &Members) {
 /// Whether everything but metadata means the same.
 pub fn same_but_meta(new: &Members, old: &Members) -> bool {
     let without = |object: &Members| {
-        let rest = object.iter().filter(|(name, _)| !matches!(name.as_str(), "metadata" | "apiVersion" | "kind"));
+        let rest =
+            object.iter().filter(|(name, _)| !matches!(name.as_str(), "metadata" | "apiVersion" | "kind"));
         rest.map(|(name, value)| (name.clone(), value.clone())).collect::<Members>()
     };
     same_objects(&without(new), &without(old))

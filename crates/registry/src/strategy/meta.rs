@@ -121,13 +121,7 @@ pub fn known_finalizer(finalizer: &str, at: &Path<'_>, causes: &mut Causes) {
 }
 
 /// `metadata` somewhere inside an object, such as a pod template's volume claim.
-pub fn validate_at(
-    meta: &Members,
-    namespaced: bool,
-    rule: NameRule,
-    at: &Path<'_>,
-    causes: &mut Causes,
-) {
+pub fn validate_at(meta: &Members, namespaced: bool, rule: NameRule, at: &Path<'_>, causes: &mut Causes) {
     let base = text(meta, "generateName");
     if !base.is_empty() {
         causes.faults(&at.child("generateName"), base, rule.generate_faults(base));
@@ -253,9 +247,8 @@ fn owner_reference(owner: &Members, at: &Path<'_>, causes: &mut Causes) {
 /// An owner reference with its members in the order of upstream's struct.
 fn owner_shown(owner: &Members) -> String {
     const ALWAYS: [&str; 4] = ["apiVersion", "kind", "name", "uid"];
-    let shown = |name: &str, value: &Value| {
-        format!("\"{name}\":{}", forebay_apimachinery::json::to_go_text(value))
-    };
+    let shown =
+        |name: &str, value: &Value| format!("\"{name}\":{}", forebay_apimachinery::json::to_go_text(value));
     let empty = Value::String(String::new());
     let mut members: Vec<String> =
         ALWAYS.iter().map(|name| shown(name, owner.get(*name).unwrap_or(&empty))).collect();

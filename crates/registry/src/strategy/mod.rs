@@ -46,7 +46,7 @@ pub use rules::Flags;
 pub use scale::{ScaleError, ScalePaths, apply_scale, has_scale, scale_to_update, to_scale};
 
 use rules::{Rules, Update};
-use value::{Members, child_made, child_or_empty, text};
+use value::{child_made, child_or_empty};
 
 /// Which rules an object is under.
 #[derive(Clone, Copy, Debug)]
@@ -173,15 +173,4 @@ pub fn validate_update(kind: &Kind<'_>, subresource: Option<&str>, new: &Value, 
         None => (kind.rules().validate_update)(members, &update, &mut causes),
     }
     causes.into_vec()
-}
-
-/// Joins the name and namespace of an object for tests and messages.
-#[cfg(test)]
-fn name_of(object: &Value) -> &str {
-    object.get("metadata").and_then(Value::as_object).map_or("", |meta| text(meta, "name"))
-}
-
-#[cfg(test)]
-fn members(value: &Value) -> &Members {
-    value.as_object().expect("an object")
 }

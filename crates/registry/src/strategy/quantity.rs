@@ -119,7 +119,9 @@ mod tests {
 
     #[test]
     fn what_is_finer_than_a_thousandth_is_rounded_up() {
-        for (text, rounded) in [("1n", Some("1m")), ("1500u", Some("2m")), ("999001u", Some("1")), ("1m", None)] {
+        for (text, rounded) in
+            [("1n", Some("1m")), ("1500u", Some("2m")), ("999001u", Some("1")), ("1m", None)]
+        {
             assert_eq!(rounded_to_milli(text).as_deref(), rounded, "{text}");
         }
     }

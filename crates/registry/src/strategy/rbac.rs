@@ -14,7 +14,8 @@ use super::names::NameRule;
 use super::rules::{Flags, NONE, Rules, Update};
 use super::selector;
 use super::value::{
-    Members, child, child_made, child_or_empty, default_text, list, objects, objects_mut, same_member, text, text_opt,
+    Members, child, child_made, child_or_empty, default_text, list, objects, objects_mut, same_member, text,
+    text_opt,
 };
 
 const GROUP: &str = "rbac.authorization.k8s.io";

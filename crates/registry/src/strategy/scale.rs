@@ -157,9 +157,14 @@ fn read(kind: &Kind<'_>, object: &Members) -> Result<(Option<i64>, Value), Scale
 /// The selector of a built-in kind as text.
 fn selected(kind: &Kind<'_>, spec: &Members) -> Result<String, ScaleError> {
     if kind.kind == "ReplicationController" {
-        return Ok(entries(spec, "selector").map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(","));
+        return Ok(entries(spec, "selector")
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect::<Vec<_>>()
+            .join(","));
     }
-    selector::of(spec, "selector").map(|selector| selector::to_text(&selector)).map_err(ScaleError::Unreadable)
+    selector::of(spec, "selector")
+        .map(|selector| selector::to_text(&selector))
+        .map_err(ScaleError::Unreadable)
 }
 
 /// The number at a path.
@@ -215,7 +220,10 @@ fn write_at(object: &mut Members, path: &str, value: Value) -> Result<(), String
             return Ok(());
         }
         if members.get(step).is_some_and(|value| !value.is_object()) {
-            return Err(format!("value cannot be set because .{} is not a map[string]interface{{}}", walked.join(".")));
+            return Err(format!(
+                "value cannot be set because .{} is not a map[string]interface{{}}",
+                walked.join(".")
+            ));
         }
         members = child_made(members, step);
     }

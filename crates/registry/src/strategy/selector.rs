@@ -42,7 +42,8 @@ fn requirement(expression: &Members, at: &Path<'_>, causes: &mut Causes) {
 
 /// Whether a selector selects everything because it says nothing.
 pub fn is_empty(selector: &Members) -> bool {
-    child_or_empty(selector, "matchLabels").is_empty() && objects(selector, "matchExpressions").next().is_none()
+    child_or_empty(selector, "matchLabels").is_empty()
+        && objects(selector, "matchExpressions").next().is_none()
 }
 
 /// A selector that an object holds under `name`, ready to match; none matches nothing.

@@ -3,11 +3,13 @@
 //! In: objects as the codec leaves them: no nulls, no empty lists or maps where they mean nothing. Out: members by
 //! type; one of another type counts as absent. Never: panics, names a kind.
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value, map::Entry};
 
 pub type Members = Map<String, Value>;
 
-static NO_MEMBERS: Members = Members::new();
+static NO_MEMBERS: LazyLock<Members> = LazyLock::new(Members::new);
 
 /// The text of a member, empty when absent.
 pub fn text<'o>(object: &'o Members, name: &str) -> &'o str {
@@ -36,7 +38,7 @@ pub fn child<'o>(object: &'o Members, name: &str) -> Option<&'o Members> {
 
 /// An object member, or one without members.
 pub fn child_or_empty<'o>(object: &'o Members, name: &str) -> &'o Members {
-    child(object, name).unwrap_or(&NO_MEMBERS)
+    child(object, name).unwrap_or_else(|| &NO_MEMBERS)
 }
 
 /// An object member to change.
@@ -73,7 +75,7 @@ pub fn list_mut<'o>(object: &'o mut Members, name: &str) -> &'o mut [Value] {
 }
 
 /// The objects of a list member.
-pub fn objects<'o>(object: &'o Members, name: &str) -> impl Iterator<Item = &'o Members> {
+pub fn objects<'o>(object: &'o Members, name: &str) -> impl DoubleEndedIterator<Item = &'o Members> {
     list(object, name).iter().filter_map(Value::as_object)
 }
 
@@ -196,9 +198,8 @@ fn is_zero(name: &str, value: &Value) -> bool {
 }
 
 /// Structs that Go writes though they are empty.
-const ALWAYS_THERE: &[&str] = &[
-    "jobTemplate", "metadata", "resources", "spec", "status", "strategy", "template", "updateStrategy",
-];
+const ALWAYS_THERE: &[&str] =
+    &["jobTemplate", "metadata", "resources", "spec", "status", "strategy", "template", "updateStrategy"];
 
 /// Members whose zero is not the same as their absence, sorted.
 const POINTERS: &[&str] = &[

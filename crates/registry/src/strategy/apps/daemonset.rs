@@ -62,8 +62,7 @@ pub fn prepare_update(new: &mut Members, update: &Update<'_>, _: &Context<'_>) {
         return set_template_generation(new, generation);
     }
     take_over(new, old, "status");
-    let same_template =
-        same_member(child_or_empty(new, "spec"), child_or_empty(old, "spec"), "template");
+    let same_template = same_member(child_or_empty(new, "spec"), child_or_empty(old, "spec"), "template");
     set_template_generation(new, generation + i64::from(!same_template));
     if !same_member(new, old, "spec") {
         bump_generation(new, old);
@@ -126,8 +125,15 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
     if update.is_status() {
         let (status, old_status) = (child_or_empty(new, "status"), child_or_empty(old, "status"));
         const COUNTS: [&str; 9] = [
-            "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady",
-            "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount",
+            "currentNumberScheduled",
+            "numberMisscheduled",
+            "desiredNumberScheduled",
+            "numberReady",
+            "observedGeneration",
+            "updatedNumberScheduled",
+            "numberAvailable",
+            "numberUnavailable",
+            "collisionCount",
         ];
         COUNTS.into_iter().for_each(|name| not_negative(status, name, &STATUS, causes));
         return not_decremented(status, old_status, "collisionCount", causes);

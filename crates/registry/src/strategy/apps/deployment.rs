@@ -7,8 +7,8 @@
 use serde_json::Value;
 
 use super::template::{
-    amount, at_most_all, int_or_percent, not_decremented, not_more_than, not_negative, same_selector, selector_of,
-    template_of,
+    amount, at_most_all, int_or_percent, not_decremented, not_more_than, not_negative, same_selector,
+    selector_of, template_of,
 };
 use crate::strategy::Context;
 use crate::strategy::core::pod;
@@ -92,7 +92,8 @@ fn rolling_update(rolling: &Members, at: &Path<'_>, causes: &mut Causes) {
     int_or_percent(unavailable, &unavailable_at, causes);
     int_or_percent(surge, &at.child("maxSurge"), causes);
     if amount(unavailable) == 0 && amount(surge) == 0 {
-        let bad = unavailable.map_or(Bad::Int(0), |value| Bad::Shown(forebay_apimachinery::json::to_go_text(value)));
+        let bad = unavailable
+            .map_or(Bad::Int(0), |value| Bad::Shown(forebay_apimachinery::json::to_go_text(value)));
         causes.invalid(&unavailable_at, bad, "may not be 0 when `maxSurge` is 0");
     }
     at_most_all(unavailable, &unavailable_at, causes);
@@ -123,13 +124,25 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
 
 fn validate_status(status: &Members, old: &Members, causes: &mut Causes) {
     const COUNTS: [&str; 8] = [
-        "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
-        "unavailableReplicas", "terminatingReplicas", "collisionCount",
+        "observedGeneration",
+        "replicas",
+        "updatedReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "unavailableReplicas",
+        "terminatingReplicas",
+        "collisionCount",
     ];
     COUNTS.into_iter().for_each(|name| not_negative(status, name, &STATUS, causes));
     for name in ["updatedReplicas", "readyReplicas", "availableReplicas"] {
         not_more_than(status, name, "replicas", "cannot be greater than status.replicas", causes);
     }
-    not_more_than(status, "availableReplicas", "readyReplicas", "cannot be greater than readyReplicas", causes);
+    not_more_than(
+        status,
+        "availableReplicas",
+        "readyReplicas",
+        "cannot be greater than readyReplicas",
+        causes,
+    );
     not_decremented(status, old, "collisionCount", causes);
 }

@@ -40,12 +40,22 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
 
 fn validate_status(status: &Members, causes: &mut Causes) {
     const COUNTS: [&str; 6] = [
-        "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration",
+        "replicas",
+        "fullyLabeledReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "observedGeneration",
         "terminatingReplicas",
     ];
     COUNTS.into_iter().for_each(|name| not_negative(status, name, &STATUS, causes));
     for name in ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"] {
         not_more_than(status, name, "replicas", "cannot be greater than status.replicas", causes);
     }
-    not_more_than(status, "availableReplicas", "readyReplicas", "cannot be greater than readyReplicas", causes);
+    not_more_than(
+        status,
+        "availableReplicas",
+        "readyReplicas",
+        "cannot be greater than readyReplicas",
+        causes,
+    );
 }

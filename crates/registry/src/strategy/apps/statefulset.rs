@@ -18,14 +18,19 @@ use crate::strategy::meta::{annotations, labels, validate_built_in_update};
 use crate::strategy::rules::Update;
 use crate::strategy::selector;
 use crate::strategy::value::{
-    Members, child, child_made, child_mut, child_or_empty, default, default_text, int, list, objects, objects_mut,
-    same_objects, take_over, text,
+    Members, child, child_made, child_mut, child_or_empty, default, default_text, int, list, objects,
+    objects_mut, same_objects, take_over, text,
 };
 
 const SPEC: Path<'static> = Path::root("spec");
 const STATUS: Path<'static> = Path::root("status");
 const MUTABLE: [&str; 7] = [
-    "replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "revisionHistoryLimit",
+    "replicas",
+    "template",
+    "updateStrategy",
+    "minReadySeconds",
+    "ordinals",
+    "revisionHistoryLimit",
     "persistentVolumeClaimRetentionPolicy",
 ];
 
@@ -151,7 +156,8 @@ fn update_strategy(strategy: &Members, causes: &mut Causes) {
 }
 
 fn rolling_shown(rolling: &Members) -> Bad<'static> {
-    let unavailable = rolling.get("maxUnavailable").map_or("null".into(), forebay_apimachinery::json::to_go_text);
+    let unavailable =
+        rolling.get("maxUnavailable").map_or("null".into(), forebay_apimachinery::json::to_go_text);
     let partition = int(rolling, "partition").unwrap_or(0);
     Bad::Shown(format!("{{\"Partition\":{partition},\"MaxUnavailable\":{unavailable}}}"))
 }
@@ -214,10 +220,11 @@ fn with_claims(spec: &Members) -> Members {
     if names.is_empty() {
         return template;
     }
-    let claimed = names.iter().map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
-    let own = list(pod_spec, "volumes").iter().filter(|volume| {
-        !volume.as_object().is_some_and(|volume| names.contains(&text(volume, "name")))
-    });
+    let claimed =
+        names.iter().map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
+    let own = list(pod_spec, "volumes")
+        .iter()
+        .filter(|volume| !volume.as_object().is_some_and(|volume| names.contains(&text(volume, "name"))));
     let volumes: Vec<Value> = claimed.chain(own.cloned()).collect();
     pod_spec.insert("volumes".into(), Value::Array(volumes));
     template
@@ -250,7 +257,12 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
 
 fn validate_status(status: &Members, causes: &mut Causes) {
     const COUNTS: [&str; 7] = [
-        "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration",
+        "replicas",
+        "readyReplicas",
+        "currentReplicas",
+        "updatedReplicas",
+        "availableReplicas",
+        "observedGeneration",
         "collisionCount",
     ];
     COUNTS.into_iter().for_each(|name| not_negative(status, name, &STATUS, causes));

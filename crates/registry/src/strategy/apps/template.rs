@@ -29,7 +29,9 @@ pub fn selector_of(spec: &Members, at: &Path<'_>, empty: &str, causes: &mut Caus
 pub fn template_of(spec: &Members, at: &Path<'_>, unreadable: &str, owner: &str, causes: &mut Causes) {
     let template = child_or_empty(spec, "template");
     match selector::of(spec, "selector") {
-        Err(_) => return causes.invalid(&at.child("selector"), selector::shown(spec.get("selector")), unreadable),
+        Err(_) => {
+            return causes.invalid(&at.child("selector"), selector::shown(spec.get("selector")), unreadable);
+        }
         Ok(selector) => {
             let labels = child(child_or_empty(template, "metadata"), "labels");
             if !selector.is_everything() && !selector::selects(&selector, labels) {

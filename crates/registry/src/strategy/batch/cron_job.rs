@@ -59,7 +59,9 @@ fn validate(spec: &Members, old: Option<&Members>, causes: &mut Causes) {
     match text(spec, "concurrencyPolicy") {
         "Allow" | "Forbid" | "Replace" => {}
         "" => causes.required(&SPEC.child("concurrencyPolicy"), ""),
-        other => causes.not_supported(&SPEC.child("concurrencyPolicy"), other, &["Allow", "Forbid", "Replace"]),
+        other => {
+            causes.not_supported(&SPEC.child("concurrencyPolicy"), other, &["Allow", "Forbid", "Replace"])
+        }
     }
     job_template(child_or_empty(child_or_empty(spec, "jobTemplate"), "spec"), causes);
     not_negative(spec, "successfulJobsHistoryLimit", &SPEC, causes);
@@ -91,7 +93,11 @@ fn job_template(job: &Members, causes: &mut Causes) {
     let at = at.child("spec");
     spec::validate(job, &at, causes);
     if job.contains_key("selector") {
-        causes.invalid(&at.child("selector"), selector::shown(job.get("selector")), "`selector` will be auto-generated");
+        causes.invalid(
+            &at.child("selector"),
+            selector::shown(job.get("selector")),
+            "`selector` will be auto-generated",
+        );
     }
     if is_true(job, "manualSelector") {
         causes.not_supported(&at.child("manualSelector"), Bad::Shown("true".into()), &["nil", "false"]);

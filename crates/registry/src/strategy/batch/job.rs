@@ -17,8 +17,8 @@ use crate::strategy::names::NameRule;
 use crate::strategy::rules::Update;
 use crate::strategy::selector;
 use crate::strategy::value::{
-    Members, child, child_made, child_mut, child_or_empty, default, int, is_true, objects, same_member, same_objects,
-    take_over, text, text_opt,
+    Members, child, child_made, child_mut, child_or_empty, default, int, is_true, objects, same_member,
+    same_objects, take_over, text, text_opt,
 };
 
 const SPEC: Path<'static> = Path::root("spec");
@@ -150,7 +150,11 @@ fn generated_selector(meta: &Members, spec: &Members, prefixed: bool, causes: &m
         selector.matches(|key| expected.iter().find(|(known, _)| *known == key).map(|(_, value)| *value))
     };
     if selector::of(spec, "selector").is_ok_and(|selector| !generated(selector)) {
-        causes.invalid(&SPEC.child("selector"), selector::shown(spec.get("selector")), "`selector` not auto-generated");
+        causes.invalid(
+            &SPEC.child("selector"),
+            selector::shown(spec.get("selector")),
+            "`selector` not auto-generated",
+        );
     }
 }
 
@@ -161,7 +165,8 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
         return status::validate_update(new, old, causes);
     }
     let old_spec = child_or_empty(old, "spec");
-    let old_labels = child_or_empty(child_or_empty(child_or_empty(old_spec, "template"), "metadata"), "labels");
+    let old_labels =
+        child_or_empty(child_or_empty(child_or_empty(old_spec, "template"), "metadata"), "labels");
     let prefixed = old_labels.contains_key(JOB_NAME) && old_labels.contains_key(CONTROLLER_UID);
     validate_built_in_create(child_or_empty(new, "metadata"), true, NameRule::Subdomain, causes);
     validate(new, prefixed, causes);
@@ -195,7 +200,11 @@ fn completions(spec: &Members, old: &Members, causes: &mut Causes) {
     if text(spec, "completionMode") != "Indexed" {
         causes.invalid(&at, encoded(spec.get("completions")), IMMUTABLE);
     } else if spec.contains_key("completions") && spec.get("completions") != spec.get("parallelism") {
-        causes.invalid(&at, encoded(spec.get("completions")), "can only be modified in tandem with spec.parallelism");
+        causes.invalid(
+            &at,
+            encoded(spec.get("completions")),
+            "can only be modified in tandem with spec.parallelism",
+        );
     }
 }
 

@@ -54,8 +54,12 @@ fn failure_rule(spec: &Members, rule: &Members, at: &Path<'_>, causes: &mut Caus
         condition(pattern, &patterns_at.index(index), causes);
     }
     match (codes.is_some(), patterns > 0) {
-        (true, true) => causes.invalid_omitted(at, "specifying both OnExitCodes and OnPodConditions is not supported"),
-        (false, false) => causes.invalid_omitted(at, "specifying one of OnExitCodes and OnPodConditions is required"),
+        (true, true) => {
+            causes.invalid_omitted(at, "specifying both OnExitCodes and OnPodConditions is not supported")
+        }
+        (false, false) => {
+            causes.invalid_omitted(at, "specifying one of OnExitCodes and OnPodConditions is required")
+        }
         _ => {}
     }
 }
@@ -105,7 +109,10 @@ fn exit_codes(spec: &Members, codes: &Members, at: &Path<'_>, causes: &mut Cause
 
 fn has_container(spec: &Members, name: &str) -> bool {
     let pod = child_or_empty(child_or_empty(spec, "template"), "spec");
-    ["containers", "initContainers"].into_iter().flat_map(|list| objects(pod, list)).any(|of| text(of, "name") == name)
+    ["containers", "initContainers"]
+        .into_iter()
+        .flat_map(|list| objects(pod, list))
+        .any(|of| text(of, "name") == name)
 }
 
 fn valid_values(values: &[&str]) -> String {
@@ -149,7 +156,8 @@ fn success_rule(rule: &Members, completions: i64, at: &Path<'_>, causes: &mut Ca
     not_negative(rule, "succeededCount", at, causes);
     let at = at.child("succeededCount");
     if wanted > completions {
-        let detail = format!("must be less than or equal to {completions} (the number of specified completions)");
+        let detail =
+            format!("must be less than or equal to {completions} (the number of specified completions)");
         causes.invalid(&at, wanted, &detail);
     }
     if indexes.is_some() && wanted > total {

@@ -37,9 +37,7 @@ pub fn parse(schedule: &str) -> Result<(), String> {
     if spec.starts_with("TZ=") || spec.starts_with("CRON_TZ=") {
         let zone = spec.find('=').map_or(0, |at| at + 1);
         let Some(end) = spec.find(' ') else {
-            return Err(format!(
-                "invalid schedule format: runtime error: slice bounds out of range [:-1]"
-            ));
+            return Err(format!("invalid schedule format: runtime error: slice bounds out of range [:-1]"));
         };
         if let Some(fault) = spec.get(zone..end).and_then(load_fault) {
             return Err(format!("provided bad location {}: {fault}", &spec[zone..end]));
@@ -61,10 +59,9 @@ fn descriptor(text: &str) -> Result<(), String> {
         "@yearly" | "@annually" | "@monthly" | "@weekly" | "@daily" | "@midnight" | "@hourly" => Ok(()),
         _ => match text.strip_prefix("@every ") {
             Some(duration) if is_duration(duration) => Ok(()),
-            Some(duration) => Err(format!(
-                "failed to parse duration {text}: time: invalid duration {}",
-                go_quote(duration)
-            )),
+            Some(duration) => {
+                Err(format!("failed to parse duration {text}: time: invalid duration {}", go_quote(duration)))
+            }
             None => Err(format!("unrecognized descriptor: {text}")),
         },
     }
@@ -151,7 +148,9 @@ fn number_or_name(text: &str, bounds: &Bounds) -> Result<u64, String> {
 
 fn number(text: &str) -> Result<u64, String> {
     match text.parse::<i64>() {
-        Ok(number) => u64::try_from(number).map_err(|_| format!("negative number ({number}) not allowed: {text}")),
+        Ok(number) => {
+            u64::try_from(number).map_err(|_| format!("negative number ({number}) not allowed: {text}"))
+        }
         Err(_) => {
             let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
             let all_digits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -196,7 +195,14 @@ mod tests {
 
     #[test]
     fn schedules_are_read_as_cron_reads_them() {
-        for text in ["* * * * *", "*/5 0-6 1,15 jan-MAR ?", "5/15 * * * sun", "@hourly", "@every 1h30m", "TZ=UTC 0 0 * * *"] {
+        for text in [
+            "* * * * *",
+            "*/5 0-6 1,15 jan-MAR ?",
+            "5/15 * * * sun",
+            "@hourly",
+            "@every 1h30m",
+            "TZ=UTC 0 0 * * *",
+        ] {
             assert_eq!(parse(text), Ok(()), "{text}");
         }
     }

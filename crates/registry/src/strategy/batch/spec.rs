@@ -18,8 +18,13 @@ const MANAGED_BY_BYTES_MAX: usize = 63;
 
 pub fn validate(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
     const NUMBERS: [&str; 7] = [
-        "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
-        "backoffLimitPerIndex", "maxFailedIndexes",
+        "parallelism",
+        "completions",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "ttlSecondsAfterFinished",
+        "backoffLimitPerIndex",
+        "maxFailedIndexes",
     ];
     NUMBERS.into_iter().for_each(|name| not_negative(spec, name, at, causes));
     if spec.contains_key("maxFailedIndexes") && !spec.contains_key("backoffLimitPerIndex") {
@@ -92,8 +97,9 @@ fn indexed(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
         causes.required(&at.child("completions"), "when completion mode is Indexed");
     }
     if parallelism > INDEXED_PARALLELISM_MAX {
-        let detail =
-            format!("must be less than or equal to {INDEXED_PARALLELISM_MAX} when completion mode is Indexed");
+        let detail = format!(
+            "must be less than or equal to {INDEXED_PARALLELISM_MAX} when completion mode is Indexed"
+        );
         causes.invalid(&parallelism_at, parallelism, &detail);
     }
     if let (Some(completions), Some(failed)) = (completions, failed)
@@ -104,7 +110,9 @@ fn indexed(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
     if let Some(failed) = failed.filter(|failed| *failed > FAILED_INDEXES_MAX) {
         causes.invalid(&failed_at, failed, &format!("must be less than or equal to {FAILED_INDEXES_MAX}"));
     }
-    if completions.is_none_or(|count| count <= COMPLETIONS_SOFT_MAX) || !spec.contains_key("backoffLimitPerIndex") {
+    if completions.is_none_or(|count| count <= COMPLETIONS_SOFT_MAX)
+        || !spec.contains_key("backoffLimitPerIndex")
+    {
         return;
     }
     let detail = format!(

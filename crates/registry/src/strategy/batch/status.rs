@@ -8,13 +8,16 @@
 use super::indexes;
 use crate::strategy::core::not_negative;
 use crate::strategy::field::{Bad, Causes, Path};
-use crate::strategy::value::{Members, child, child_or_empty, int, list, objects, same_member, text, text_opt, texts};
+use crate::strategy::value::{
+    Members, child, child_or_empty, int, list, objects, same_member, text, text_opt, texts,
+};
 
 const STATUS: Path<'static> = Path::root("status");
 
 /// Whether a condition of the status is true.
 pub fn is_true_condition(status: &Members, kind: &str) -> bool {
-    objects(status, "conditions").any(|condition| text(condition, "type") == kind && text(condition, "status") == "True")
+    objects(status, "conditions")
+        .any(|condition| text(condition, "type") == kind && text(condition, "status") == "True")
 }
 
 /// The conditions that end a Job, or are about to.
@@ -94,7 +97,11 @@ fn times(status: &Members, old: &Members, ends: Ends, ended: Ends, causes: &mut 
     let shown = || status.get("completionTime").map_or(Bad::Nil, Bad::Json);
     if ends.complete != ended.complete || changed(status, old, "completionTime") {
         if !completion.is_empty() && !ends.complete {
-            causes.invalid(&at, shown(), "cannot set completionTime when there is no Complete=True condition");
+            causes.invalid(
+                &at,
+                shown(),
+                "cannot set completionTime when there is no Complete=True condition",
+            );
         }
         if completion.is_empty() && ends.complete {
             causes.required(&at, "completionTime is required for Complete jobs");
@@ -109,11 +116,17 @@ fn times(status: &Members, old: &Members, ends: Ends, ended: Ends, causes: &mut 
 fn early_ends(status: &Members, old: &Members, ends: Ends, ended: Ends, causes: &mut Causes) {
     let failing = ends.failed != ended.failed || changed(status, old, "failedIndexes");
     if failing && ends.failed && !ends.failing {
-        conditions_invalid("cannot set Failed=True condition without the FailureTarget=true condition", causes);
+        conditions_invalid(
+            "cannot set Failed=True condition without the FailureTarget=true condition",
+            causes,
+        );
     }
     let completing = ends.complete != ended.complete || ends.succeeding != ended.succeeding;
     if completing && ends.complete && !ends.succeeding {
-        conditions_invalid("cannot set Complete=True condition without the SuccessCriteriaMet=true condition", causes);
+        conditions_invalid(
+            "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
+            causes,
+        );
     }
 }
 
@@ -138,7 +151,11 @@ fn finished(spec: &Members, status: &Members, old: &Members, ends: Ends, ended: 
             None => "null".into(),
         };
         let bad = format!("{{\"Succeeded\":{},\"Failed\":{}}}", shown("succeeded"), shown("failed"));
-        causes.invalid(&STATUS.child("uncountedTerminatedPods"), Bad::Shown(bad), "must be empty for finished job");
+        causes.invalid(
+            &STATUS.child("uncountedTerminatedPods"),
+            Bad::Shown(bad),
+            "must be empty for finished job",
+        );
     }
 }
 
@@ -182,7 +199,11 @@ fn ready(status: &Members, old: &Members, ends: Ends, ended: Ends, causes: &mut 
     let turned = ends.finished() != ended.finished() || changed(status, old, "terminating");
     let terminating = int(status, "terminating").unwrap_or(0);
     if turned && ends.finished() && terminating > 0 {
-        causes.invalid(&STATUS.child("terminating"), terminating, "terminating>0 is invalid for finished job");
+        causes.invalid(
+            &STATUS.child("terminating"),
+            terminating,
+            "terminating>0 is invalid for finished job",
+        );
     }
     let (ready, active) = (int(status, "ready").unwrap_or(0), int(status, "active").unwrap_or(0));
     if (changed(status, old, "ready") || changed(status, old, "active")) && ready > active {
@@ -203,7 +224,14 @@ fn conditions(spec: &Members, ends: Ends, causes: &mut Causes) {
     }
 }
 
-fn never_again(status: &Members, old: &Members, ends: Ends, ended: Ends, spec: &Members, causes: &mut Causes) {
+fn never_again(
+    status: &Members,
+    old: &Members,
+    ends: Ends,
+    ended: Ends,
+    spec: &Members,
+    causes: &mut Causes,
+) {
     let terminal = [
         ("Failed", ended.failed, ends.failed),
         ("Complete", ended.complete, ends.complete),
@@ -218,7 +246,8 @@ fn never_again(status: &Members, old: &Members, ends: Ends, ended: Ends, spec: &
         causes.invalid(&STATUS.child("failed"), failed, "cannot decrease the failed counter");
     }
     // An elastic indexed Job may give up what it has done.
-    let elastic = text(spec, "completionMode") == "Indexed" && spec.get("completions") == spec.get("parallelism");
+    let elastic =
+        text(spec, "completionMode") == "Indexed" && spec.get("completions") == spec.get("parallelism");
     if !elastic && less("succeeded") {
         let succeeded = int(status, "succeeded").unwrap_or(0);
         causes.invalid(&STATUS.child("succeeded"), succeeded, "cannot decrease the succeeded counter");
@@ -228,7 +257,8 @@ fn never_again(status: &Members, old: &Members, ends: Ends, ended: Ends, spec: &
         causes.invalid(&STATUS.child("completionTime"), status.get("completionTime"), "field is immutable");
     }
     let resumes = is_true_condition(old, "Suspended")
-        && objects(status, "conditions").any(|of| text(of, "type") == "Suspended" && text(of, "status") == "False");
+        && objects(status, "conditions")
+            .any(|of| text(of, "type") == "Suspended" && text(of, "status") == "False");
     let suspended = crate::strategy::value::is_true(spec, "suspend");
     if old.contains_key("startTime") && changed(status, old, "startTime") && !resumes && !suspended {
         let detail = "field is immutable for unsuspended job once set";

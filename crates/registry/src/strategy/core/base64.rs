@@ -8,7 +8,8 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 pub fn encode(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
-        let group = chunk.iter().fold(0u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        let group =
+            chunk.iter().fold(0u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
         for position in 0..4 {
             let digit = (group >> (18 - 6 * position)) as usize & 63;
             out.push(if position <= chunk.len() { char::from(ALPHABET[digit]) } else { '=' });
@@ -45,7 +46,8 @@ mod tests {
 
     #[test]
     fn both_ways() {
-        for (plain, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")] {
+        for (plain, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
+        {
             assert_eq!(encode(plain.as_bytes()), text);
             assert_eq!(decode(text), plain.as_bytes());
             assert_eq!(decoded_len(text), plain.len());

@@ -18,8 +18,8 @@ use crate::strategy::quantity;
 use crate::strategy::rules::Update;
 use crate::strategy::selector;
 use crate::strategy::value::{
-    Members, child, child_made, child_mut, child_or_empty, default_text, list, same_member, same_objects, set,
-    take_over, text, text_opt, texts,
+    Members, child, child_made, child_mut, child_or_empty, default_text, list, same_member, same_objects,
+    set, take_over, text, text_opt, texts,
 };
 
 pub const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
@@ -150,7 +150,8 @@ pub fn access_modes(
         causes.not_supported(&at, mode, &ACCESS_MODES);
     }
     let alone = texts(spec, "accessModes").any(|mode| mode == "ReadWriteOncePod");
-    let others = texts(spec, "accessModes").any(|mode| mode != "ReadWriteOncePod" && ACCESS_MODES.contains(&mode));
+    let others =
+        texts(spec, "accessModes").any(|mode| mode != "ReadWriteOncePod" && ACCESS_MODES.contains(&mode));
     if alone && others {
         causes.forbidden(&at, "may not use ReadWriteOncePod with other access modes");
     }
@@ -210,7 +211,8 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
     }
     shrinks(spec, old_spec, old, causes);
     if !same_member(spec, old_spec, "volumeMode") {
-        let bad = spec.get("volumeMode").map(forebay_apimachinery::json::to_go_text).map_or(Bad::Nil, Bad::Shown);
+        let bad =
+            spec.get("volumeMode").map(forebay_apimachinery::json::to_go_text).map_or(Bad::Nil, Bad::Shown);
         causes.invalid(&Path::root("volumeMode"), bad, IMMUTABLE);
     }
     attributes_class(spec, old_spec, old, causes);
@@ -249,8 +251,11 @@ fn may_become(spec: &Members, old_spec: &Members, new: &Members, old: &Members) 
         wanted.remove("storageClassName");
     }
     if text(child_or_empty(new, "status"), "phase") == "Bound" {
-        let storage = child_or_empty(child_or_empty(&before, "resources"), "requests").get("storage").cloned();
-        if let Some(requests) = child_mut(&mut wanted, "resources").and_then(|resources| child_mut(resources, "requests")) {
+        let storage =
+            child_or_empty(child_or_empty(&before, "resources"), "requests").get("storage").cloned();
+        if let Some(requests) =
+            child_mut(&mut wanted, "resources").and_then(|resources| child_mut(resources, "requests"))
+        {
             set(requests, "storage", storage);
         }
         take_over(&mut wanted, &before, "volumeAttributesClassName");
@@ -280,7 +285,8 @@ fn attributes_class(spec: &Members, old_spec: &Members, old: &Members, causes: &
         Some("") => "empty string",
         Some(_) => return,
     };
-    let detail = format!("update to {to} is forbidden when status.currentVolumeAttributesClassName is not nil");
+    let detail =
+        format!("update to {to} is forbidden when status.currentVolumeAttributesClassName is not nil");
     causes.forbidden(&SPEC.child(NAME), &detail);
 }
 

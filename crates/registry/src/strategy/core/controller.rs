@@ -20,7 +20,9 @@ pub fn defaults(controller: &mut Members) {
     default(spec, "replicas", 1);
     let Some(template) = spec.get_mut("template").and_then(Value::as_object_mut) else { return };
     pod::defaults::template(template);
-    let Some(labels) = child(child_or_empty(template, "metadata"), "labels").filter(|labels| !labels.is_empty()) else {
+    let Some(labels) =
+        child(child_or_empty(template, "metadata"), "labels").filter(|labels| !labels.is_empty())
+    else {
         return;
     };
     let labels = Value::Object(labels.clone());
@@ -44,7 +46,8 @@ pub fn validate_create(controller: &Members, causes: &mut Causes) {
     let at = SPEC.child("template");
     let Some(template) = child(spec, "template") else { return causes.required(&at, "") };
     let labels = child(child_or_empty(template, "metadata"), "labels");
-    let selected = |(key, value)| labels.is_some_and(|labels| text(labels, key) == value && labels.contains_key(key));
+    let selected =
+        |(key, value)| labels.is_some_and(|labels| text(labels, key) == value && labels.contains_key(key));
     if !entries(spec, "selector").all(selected) {
         pod::template_not_selected(template, &at, causes);
     }
@@ -68,7 +71,13 @@ fn validate_status(status: &Members, causes: &mut Causes) {
     for name in ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"] {
         not_more_than(status, name, "replicas", "cannot be greater than status.replicas", causes);
     }
-    not_more_than(status, "availableReplicas", "readyReplicas", "cannot be greater than readyReplicas", causes);
+    not_more_than(
+        status,
+        "availableReplicas",
+        "readyReplicas",
+        "cannot be greater than readyReplicas",
+        causes,
+    );
 }
 
 /// A count in the status that another one bounds.

@@ -23,7 +23,6 @@ mod volume;
 pub use controller::{not_more_than, not_negative};
 pub use endpoints::PROTOCOLS;
 
-
 use super::deletion::DefaultPropagation;
 use super::lifecycle::{begin, reset_status, status_apart, status_apart_without_generation};
 use super::names::NameRule;
@@ -45,7 +44,11 @@ pub const KINDS: &[Rules] = &[
         kind: "Event",
         validate_create: event::validate_create,
         validate_update: event::validate_update,
-        flags: Flags { expires: true, propagation: DefaultPropagation::Unsupported, ..Flags::CREATED_ON_UPDATE },
+        flags: Flags {
+            expires: true,
+            propagation: DefaultPropagation::Unsupported,
+            ..Flags::CREATED_ON_UPDATE
+        },
         ..NONE
     },
     Rules {

@@ -15,6 +15,7 @@ use crate::strategy::value::{
     Members, child_made, child_or_empty, default_text, set, take_over, text, texts,
 };
 
+const SPEC: Path<'static> = Path::root("spec");
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 const FINALIZER: &str = "kubernetes";
 
@@ -50,7 +51,7 @@ pub fn prepare_update(new: &mut Members, update: &Update<'_>, _: &Context<'_>) {
 }
 
 pub fn validate_create(namespace: &Members, causes: &mut Causes) {
-    let at = Path::root("spec").child("finalizers");
+    let at = SPEC.child("finalizers");
     for finalizer in texts(child_or_empty(namespace, "spec"), "finalizers") {
         label_key(finalizer, &at, causes);
         known_finalizer(finalizer, &at, causes);
@@ -66,7 +67,7 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
         }
         Some("finalize") => {
             validate_built_in_update(new, old, causes);
-            let at = Path::root("spec").child("finalizers");
+            let at = SPEC.child("finalizers");
             for (index, finalizer) in texts(child_or_empty(new, "spec"), "finalizers").enumerate() {
                 label_key(finalizer, &at.index(index), causes);
                 known_finalizer(finalizer, &at.index(index), causes);

@@ -7,8 +7,8 @@
 use forebay_apimachinery::json::to_go_text;
 use serde_json::Value;
 
-use super::pod::resources::quantity_value;
 use super::pod::defaults::round_up;
+use super::pod::resources::quantity_value;
 use crate::strategy::Context;
 use crate::strategy::address::legacy_cidr;
 use crate::strategy::field::{Bad, Causes, Path};
@@ -20,6 +20,8 @@ use crate::strategy::value::{
 };
 use forebay_apimachinery::selector::label_value_faults;
 
+const SPEC: Path<'static> = Path::root("spec");
+const METADATA: Path<'static> = Path::root("metadata");
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 pub fn defaults(node: &mut Members) {
@@ -66,7 +68,7 @@ pub fn validate_create(node: &Members, causes: &mut Causes) {
     let spec = child_or_empty(node, "spec");
     taints(spec, causes);
     resources(node, causes);
-    let at = Path::root("spec").child("podCIDRs");
+    let at = SPEC.child("podCIDRs");
     let ranges: Vec<&str> = texts(spec, "podCIDRs").collect();
     for (index, range) in ranges.iter().enumerate() {
         legacy_cidr(range, &at.index(index), causes);
@@ -104,7 +106,10 @@ fn only_from_empty(spec: &Members, old: &Members, causes: &mut Causes) {
         _ => ranges.iter().zip(old_ranges).filter(|(range, old)| range != old).count(),
     };
     for _ in 0..changed {
-        causes.forbidden(&at.child("podCIDRs"), "node updates may not change podCIDR except from \"\" to valid");
+        causes.forbidden(
+            &at.child("podCIDRs"),
+            "node updates may not change podCIDR except from \"\" to valid",
+        );
     }
     let provider = text(old, "providerID");
     if !provider.is_empty() && provider != text(spec, "providerID") {
@@ -125,7 +130,9 @@ fn resources(node: &Members, causes: &mut Causes) {
 
 fn addresses(node: &Members, causes: &mut Causes) {
     let addresses: Vec<&Members> = objects(child_or_empty(node, "status"), "addresses").collect();
-    for (index, address) in addresses.iter().enumerate().filter(|(index, of)| addresses[..*index].contains(of)) {
+    for (index, address) in
+        addresses.iter().enumerate().filter(|(index, of)| addresses[..*index].contains(of))
+    {
         let shown = |name| to_go_text(&Value::from(text(address, name)));
         let bad = format!("{{\"Type\":{},\"Address\":{}}}", shown("type"), shown("address"));
         causes.duplicate(&Path::root("status").child("addresses").index(index), Bad::Shown(bad));
@@ -133,7 +140,7 @@ fn addresses(node: &Members, causes: &mut Causes) {
 }
 
 fn taints(spec: &Members, causes: &mut Causes) {
-    let at = Path::root("metadata").child("taints"); // where upstream has them
+    let at = METADATA.child("taints"); // where upstream has them
     let mut known: Vec<(&str, &str)> = Vec::new(); // key, effect
     for (index, taint) in objects(spec, "taints").enumerate() {
         let at = at.index(index);

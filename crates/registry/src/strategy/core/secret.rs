@@ -14,7 +14,9 @@ use crate::strategy::format;
 use crate::strategy::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use crate::strategy::names::NameRule;
 use crate::strategy::rules::Update;
-use crate::strategy::value::{Members, child_made, child_or_empty, default_text, entries, same_member, take_over, text};
+use crate::strategy::value::{
+    Members, child_made, child_or_empty, default_text, entries, same_member, take_over, text,
+};
 
 pub fn defaults(secret: &mut Members) {
     if let Some(Value::Object(plain)) = secret.remove("stringData")

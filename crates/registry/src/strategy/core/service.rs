@@ -61,7 +61,8 @@ pub fn defaults(service: &mut Members) {
 }
 
 fn ingress_modes(service: &mut Members) {
-    let Some(balancer) = child_mut(service, "status").and_then(|status| child_mut(status, "loadBalancer")) else {
+    let Some(balancer) = child_mut(service, "status").and_then(|status| child_mut(status, "loadBalancer"))
+    else {
         return;
     };
     for ingress in objects_mut(balancer, "ingress").filter(|ingress| !text(ingress, "ip").is_empty()) {
@@ -132,8 +133,8 @@ fn drop_what_the_type_had(new: &mut Members, old: &Members) {
     }
     if needs_node_port(old) && !needs_node_port(new) {
         let known: Vec<i64> = objects(old, "ports").filter_map(|port| int(port, "nodePort")).collect();
-        let mut ports = objects(new, "ports").filter_map(|port| int(port, "nodePort"));
-        if ports.all(|port| port == 0 || known.contains(&port)) {
+        let known_port = |port| port == 0 || known.contains(&port);
+        if objects(new, "ports").filter_map(|port| int(port, "nodePort")).all(known_port) {
             for port in objects_mut(new, "ports") {
                 port.remove("nodePort");
             }
@@ -167,7 +168,8 @@ fn keep_allocated(new: &mut Members, old: &Members) {
     if needs_node_port(old) && needs_node_port(new) {
         keep_node_ports(new, old);
     }
-    if needs_health_check(old) && needs_health_check(new) && int(new, "healthCheckNodePort").unwrap_or(0) == 0 {
+    if needs_health_check(old) && needs_health_check(new) && int(new, "healthCheckNodePort").unwrap_or(0) == 0
+    {
         take_over(new, old, "healthCheckNodePort");
     }
 }

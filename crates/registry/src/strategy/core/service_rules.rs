@@ -300,7 +300,9 @@ fn port_pairs(spec: &Members, causes: &mut Causes) {
     }
     for (name, zero_counts) in [("nodePort", false), ("port", true)] {
         let key = |port: &Members| (text(port, "protocol").to_string(), number(port, name));
-        for (index, port) in ports.iter().enumerate().filter(|(_, port)| zero_counts || number(port, name) != 0) {
+        for (index, port) in
+            ports.iter().enumerate().filter(|(_, port)| zero_counts || number(port, name) != 0)
+        {
             if !ports[..index].iter().any(|before| key(before) == key(port)) {
                 continue;
             }
@@ -329,8 +331,9 @@ fn source_ranges(service: &Members, old: Option<&Members>, causes: &mut Causes) 
             causes.forbidden(&at, DETAIL);
         }
         let old_spec = old.map(|old| child_or_empty(old, "spec"));
-        let known: Vec<&str> =
-            old_spec.map(|old| texts(old, "loadBalancerSourceRanges").map(str::trim).collect()).unwrap_or_default();
+        let known: Vec<&str> = old_spec
+            .map(|old| texts(old, "loadBalancerSourceRanges").map(str::trim).collect())
+            .unwrap_or_default();
         for (index, range) in texts(spec, "loadBalancerSourceRanges").map(str::trim).enumerate() {
             if !known.contains(&range) {
                 legacy_cidr(range, &at.index(index), causes);
@@ -338,7 +341,9 @@ fn source_ranges(service: &Members, old: Option<&Members>, causes: &mut Causes) 
         }
         return;
     }
-    let annotation = |service| text_opt(child_or_empty(child_or_empty(service, "metadata"), "annotations"), RANGES_ANNOTATION);
+    let annotation = |service| {
+        text_opt(child_or_empty(child_or_empty(service, "metadata"), "annotations"), RANGES_ANNOTATION)
+    };
     let Some(ranges) = annotation(service) else { return };
     let (meta, annotations) = (Path::root("metadata"), "annotations");
     let at = meta.child(annotations);
@@ -379,11 +384,14 @@ fn traffic(spec: &Members, causes: &mut Causes) {
     {
         causes.invalid(&at, number, fault);
     }
-    if let Some(policy) = text_opt(spec, "internalTrafficPolicy").filter(|policy| !POLICIES.contains(policy)) {
+    if let Some(policy) = text_opt(spec, "internalTrafficPolicy").filter(|policy| !POLICIES.contains(policy))
+    {
         causes.not_supported(&SPEC.child("internalTrafficPolicy"), policy, &POLICIES);
     }
     const DISTRIBUTIONS: [&str; 3] = ["PreferClose", "PreferSameZone", "PreferSameNode"];
-    if let Some(policy) = text_opt(spec, "trafficDistribution").filter(|policy| !DISTRIBUTIONS.contains(policy)) {
+    if let Some(policy) =
+        text_opt(spec, "trafficDistribution").filter(|policy| !DISTRIBUTIONS.contains(policy))
+    {
         causes.not_supported(&SPEC.child("trafficDistribution"), policy, &DISTRIBUTIONS);
     }
 }
@@ -406,7 +414,9 @@ fn ingress(status: &Members, spec: &Members, causes: &mut Causes) {
             legacy_ip(ip, &at.child("ip"), causes);
         }
         match text_opt(ingress, "ipMode") {
-            None if !ip.is_empty() => causes.required(&at.child("ipMode"), "must be specified when `ip` is set"),
+            None if !ip.is_empty() => {
+                causes.required(&at.child("ipMode"), "must be specified when `ip` is set")
+            }
             None => {}
             Some(_) if ip.is_empty() => {
                 causes.forbidden(&at.child("ipMode"), "may not be specified when `ip` is not set");

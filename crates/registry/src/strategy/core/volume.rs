@@ -17,16 +17,35 @@ use crate::strategy::names::NameRule;
 use crate::strategy::quantity;
 use crate::strategy::rules::Update;
 use crate::strategy::value::{
-    Members, child, child_made, child_mut, child_or_empty, default, default_text, same_member, set, take_over, text,
-    text_opt,
+    Members, child, child_made, child_mut, child_or_empty, default, default_text, same_member, set,
+    take_over, text, text_opt,
 };
 
 const SPEC: Path<'static> = Path::root("spec");
 const RECLAIM: [&str; 3] = ["Delete", "Recycle", "Retain"];
 const SOURCES: [&str; 22] = [
-    "hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte", "cephfs",
-    "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume",
-    "azureDisk", "scaleIO", "local", "storageos", "csi",
+    "hostPath",
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "glusterfs",
+    "flocker",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "cephfs",
+    "iscsi",
+    "cinder",
+    "fc",
+    "flexVolume",
+    "azureFile",
+    "vsphereVolume",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "azureDisk",
+    "scaleIO",
+    "local",
+    "storageos",
+    "csi",
 ];
 
 pub fn defaults(volume: &mut Members) {

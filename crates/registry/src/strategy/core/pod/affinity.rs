@@ -71,7 +71,8 @@ mod tests {
             },
         });
         merge_label_keys(pod.as_object_mut().expect("an object"));
-        let terms = &pod["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+        let terms =
+            &pod["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
         assert_eq!(
             terms[0]["labelSelector"]["matchExpressions"],
             json!([

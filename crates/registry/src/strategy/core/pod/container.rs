@@ -28,7 +28,7 @@ pub struct Pod<'o> {
 const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
 
 /// All lists of containers, in upstream's order.
-pub fn validate(pod: &Pod<'_>, owner: Owner, at: &Path<'_>, causes: &mut Causes) {
+pub fn validate(pod: &Pod<'_>, at: &Path<'_>, causes: &mut Causes) {
     regular(pod, &at.child("containers"), causes);
     init(pod, &at.child("initContainers"), causes);
     ephemeral(pod, &at.child("ephemeralContainers"), causes);
@@ -94,14 +94,22 @@ fn init(pod: &Pod<'_>, at: &Path<'_>, causes: &mut Causes) {
 
 fn ephemeral(pod: &Pod<'_>, at: &Path<'_>, causes: &mut Causes) {
     const FORBIDDEN: [&str; 9] = [
-        "ports", "resources", "resizePolicy", "restartPolicy", "livenessProbe", "readinessProbe", "startupProbe",
-        "lifecycle", "restartPolicyRules",
+        "ports",
+        "resources",
+        "resizePolicy",
+        "restartPolicy",
+        "livenessProbe",
+        "readinessProbe",
+        "startupProbe",
+        "lifecycle",
+        "restartPolicyRules",
     ];
     if list(pod.spec, "ephemeralContainers").is_empty() {
         return;
     }
     let lists = ["containers", "initContainers"];
-    let others: Vec<&str> = lists.into_iter().flat_map(|list| objects(pod.spec, list)).map(|of| text(of, "name")).collect();
+    let others: Vec<&str> =
+        lists.into_iter().flat_map(|list| objects(pod.spec, list)).map(|of| text(of, "name")).collect();
     let mut names = others.clone();
     for (index, container) in objects(pod.spec, "ephemeralContainers").enumerate() {
         let at = at.index(index);

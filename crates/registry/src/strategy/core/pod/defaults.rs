@@ -9,12 +9,12 @@
 
 use serde_json::Value;
 
+use super::image;
 use crate::strategy::quantity;
 use crate::strategy::value::{
-    Members, child, child_made, child_mut, default, default_int, default_object, default_text, is_true, objects_mut,
-    text,
+    Members, child, child_made, child_mut, default, default_int, default_object, default_text, is_true,
+    objects_mut, text,
 };
-use super::image;
 
 const MODE: i64 = 0o644;
 const TOKEN_SECONDS: i64 = 3600;
@@ -159,7 +159,9 @@ fn volume_source(volume: &mut Members) {
     if let Some(source) = child_mut(volume, "projected") {
         objects_mut(source, "sources").for_each(projection);
     }
-    if let Some(claim) = child_mut(volume, "ephemeral").and_then(|source| child_mut(source, "volumeClaimTemplate")) {
+    if let Some(claim) =
+        child_mut(volume, "ephemeral").and_then(|source| child_mut(source, "volumeClaimTemplate"))
+    {
         claim_spec(child_made(claim, "spec"));
     }
     if let Some(source) = child_mut(volume, "image")

@@ -54,8 +54,7 @@ fn value_from(variable: &Members, source: &Members, at: &Path<'_>, causes: &mut 
         }
     }
     if sources == 0 {
-        let detail =
-            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`";
+        let detail = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`";
         causes.invalid(at, "", detail);
     } else if !text(variable, "value").is_empty() {
         causes.invalid(at, "", "may not be specified when `value` is not empty");
@@ -108,13 +107,31 @@ fn file_key(reference: &Members, at: &Path<'_>, causes: &mut Causes) {
 }
 
 const KNOWN: [&str; 14] = [
-    "metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName",
-    "spec.restartPolicy", "spec.serviceAccountName", "spec.schedulerName", "status.phase", "status.hostIP",
-    "status.hostIPs", "status.podIP", "status.podIPs",
+    "metadata.annotations",
+    "metadata.labels",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "spec.nodeName",
+    "spec.restartPolicy",
+    "spec.serviceAccountName",
+    "spec.schedulerName",
+    "status.phase",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
 ];
 const IN_VARIABLES: [&str; 9] = [
-    "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
-    "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "spec.nodeName",
+    "spec.serviceAccountName",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
 ];
 const IN_FILES: [&str; 5] =
     ["metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"];
@@ -136,7 +153,9 @@ pub fn field_ref(reference: &Members, used: Use, at: &Path<'_>, causes: &mut Cau
     }
     if let Some((field, key)) = subscript(path) {
         return match field {
-            "metadata.annotations" => causes.faults(at, &key.to_lowercase(), label_key_faults(&key.to_lowercase())),
+            "metadata.annotations" => {
+                causes.faults(at, &key.to_lowercase(), label_key_faults(&key.to_lowercase()))
+            }
             "metadata.labels" => causes.faults(at, key, label_key_faults(key)),
             _ => refuse(format!("field label does not support subscript: {path}"), causes),
         };
@@ -160,7 +179,11 @@ fn subscript(path: &str) -> Option<(&str, &str)> {
 /// A resource of a container.
 pub fn resource_ref(reference: &Members, used: Use, at: &Path<'_>, causes: &mut Causes) {
     const RESOURCES: [&str; 6] = [
-        "limits.cpu", "limits.ephemeral-storage", "limits.memory", "requests.cpu", "requests.ephemeral-storage",
+        "limits.cpu",
+        "limits.ephemeral-storage",
+        "limits.memory",
+        "requests.cpu",
+        "requests.ephemeral-storage",
         "requests.memory",
     ];
     let resource = text(reference, "resource");
@@ -176,8 +199,10 @@ pub fn resource_ref(reference: &Members, used: Use, at: &Path<'_>, causes: &mut 
 }
 
 fn divisor(reference: &Members, resource: &str, huge: bool, at: &Path<'_>, causes: &mut Causes) {
-    const SIZES: [&str; 13] = ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
-    let Some(divisor) = text_opt(reference, "divisor").filter(|divisor| quantity::parse(divisor) != Some(0)) else {
+    const SIZES: [&str; 13] =
+        ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
+    let Some(divisor) = text_opt(reference, "divisor").filter(|divisor| quantity::parse(divisor) != Some(0))
+    else {
         return;
     };
     let (allowed, of): (&[&str], &str) = match resource.rsplit('.').next() {

@@ -34,7 +34,9 @@ fn is_name(name: &str) -> bool {
 }
 
 fn is_domain(domain: &str) -> bool {
-    domain.contains(['.', ':']) || domain == "localhost" || domain.bytes().any(|byte| byte.is_ascii_uppercase())
+    domain.contains(['.', ':'])
+        || domain == "localhost"
+        || domain.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
 fn is_component(component: &str) -> bool {

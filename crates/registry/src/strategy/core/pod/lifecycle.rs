@@ -69,7 +69,8 @@ fn keep_observed_generations(status: &mut Members, old: &Members) {
     for condition in list_mut(status, "conditions").iter_mut().filter_map(Value::as_object_mut) {
         let kind = text(condition, "type").to_string();
         let mut before = objects(old, "conditions").enumerate();
-        let Some((at, before)) = before.find(|(at, before)| !taken[*at] && text(before, "type") == kind) else {
+        let Some((at, before)) = before.find(|(at, before)| !taken[*at] && text(before, "type") == kind)
+        else {
             continue;
         };
         taken[at] = true;
@@ -102,7 +103,9 @@ fn resize(new: &mut Members, old: &Members) {
     let spec = child_made(new, "spec");
     take_over(spec, &wanted, "resources");
     for name in lists {
-        let same_names = objects(&wanted, name).map(|c| text(c, "name")).eq(objects(old_spec, name).map(|c| text(c, "name")));
+        let same_names = objects(&wanted, name)
+            .map(|c| text(c, "name"))
+            .eq(objects(old_spec, name).map(|c| text(c, "name")));
         if !same_names {
             take_over(spec, &wanted, name);
             continue;

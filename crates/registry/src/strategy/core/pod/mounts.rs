@@ -19,7 +19,14 @@ pub fn validate(container: &Members, known: &Known<'_>, at: &Path<'_>, causes: &
         one_mount(container, mount, before, &devices, known, &at.child("volumeMounts"), index, causes);
     }
     for (index, device) in devices.iter().enumerate() {
-        one_device(device, &devices[..index], &mounts, known, &at.child("volumeDevices").index(index), causes);
+        one_device(
+            device,
+            &devices[..index],
+            &mounts,
+            known,
+            &at.child("volumeDevices").index(index),
+            causes,
+        );
     }
 }
 
@@ -135,7 +142,8 @@ fn one_device(
         None => causes.not_found(&at.child("name"), name),
         Some((_, true)) => {}
         Some((_, false)) => {
-            let detail = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode";
+            let detail =
+                "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode";
             causes.invalid(&at.child("name"), name, detail);
         }
     }

@@ -16,7 +16,9 @@ pub fn probes(container: &Members, grace: i64, at: &Path<'_>, causes: &mut Cause
         let Some(probe) = child(container, name) else { continue };
         let at = at.child(name);
         handler(probe, grace, &at, causes);
-        for number in ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"] {
+        for number in
+            ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"]
+        {
             not_negative(probe, number, &at, causes);
         }
         let own_grace = int(probe, "terminationGracePeriodSeconds");

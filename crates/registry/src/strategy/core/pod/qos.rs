@@ -74,7 +74,10 @@ mod tests {
         for (containers, class_of) in [
             (json!([{}]), "BestEffort"),
             (json!([{"resources": {"limits": both, "requests": both}}]), "Guaranteed"),
-            (json!([{"resources": {"limits": both, "requests": {"cpu": "1000m", "memory": "1024Mi"}}}]), "Guaranteed"),
+            (
+                json!([{"resources": {"limits": both, "requests": {"cpu": "1000m", "memory": "1024Mi"}}}]),
+                "Guaranteed",
+            ),
             (json!([{"resources": {"limits": both, "requests": both}}, {}]), "Burstable"),
             (json!([{"resources": {"requests": {"cpu": "1"}}}]), "Burstable"),
             (json!([{"resources": {"requests": {"cpu": "0"}}}]), "BestEffort"),

@@ -20,14 +20,37 @@ pub enum Of {
 }
 
 const STANDARD: [&str; 20] = [
-    "cpu", "memory", "ephemeral-storage", "requests.cpu", "requests.memory", "requests.ephemeral-storage",
-    "limits.cpu", "limits.memory", "limits.ephemeral-storage", "pods", "resourcequotas", "services",
-    "replicationcontrollers", "secrets", "configmaps", "persistentvolumeclaims", "storage", "requests.storage",
-    "services.nodeports", "services.loadbalancers",
+    "cpu",
+    "memory",
+    "ephemeral-storage",
+    "requests.cpu",
+    "requests.memory",
+    "requests.ephemeral-storage",
+    "limits.cpu",
+    "limits.memory",
+    "limits.ephemeral-storage",
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "storage",
+    "requests.storage",
+    "services.nodeports",
+    "services.loadbalancers",
 ];
 const WHOLE: [&str; 9] = [
-    "pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps",
-    "persistentvolumeclaims", "services.nodeports", "services.loadbalancers",
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "services.nodeports",
+    "services.loadbalancers",
 ];
 
 /// Resources of Kubernetes' own.
@@ -135,7 +158,11 @@ fn within_limit(
     if asked != most && !may_overcommit(resource) {
         causes.invalid(requests_at, request, &format!("must be equal to {resource} limit of {text}"));
     } else if asked > most {
-        causes.invalid(requests_at, request, &format!("must be less than or equal to {resource} limit of {text}"));
+        causes.invalid(
+            requests_at,
+            request,
+            &format!("must be less than or equal to {resource} limit of {text}"),
+        );
     }
 }
 

@@ -82,13 +82,13 @@ fn resource_claims<'o>(spec: &'o Members, at: &Path<'_>, causes: &mut Causes) ->
         let from = ["resourceClaimName", "resourceClaimTemplateName"];
         match from.into_iter().filter(|from| claim.contains_key(*from)).count() {
             0 => {
-                let detail =
-                    "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`";
+                let detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`";
                 causes.invalid(&at, super::template::shown(claim), detail);
             }
             1 => {}
             _ => {
-                let detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified";
+                let detail =
+                    "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified";
                 causes.invalid(&at, super::template::shown(claim), detail);
             }
         }
@@ -202,7 +202,9 @@ fn dns_config(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
         causes.invalid(&at.child("searches"), config.get("searches"), &detail);
     }
     if searches.join(" ").len() > SEARCH_BYTES_MAX {
-        let detail = format!("must not have more than {SEARCH_BYTES_MAX} characters (including spaces) in the search list");
+        let detail = format!(
+            "must not have more than {SEARCH_BYTES_MAX} characters (including spaces) in the search list"
+        );
         causes.invalid(&at.child("searches"), config.get("searches"), &detail);
     }
     for (index, option) in objects(config, "options").enumerate() {
@@ -247,7 +249,8 @@ fn spread(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
         if !WHEN.contains(&when) {
             causes.not_supported(&at.child("whenUnsatisfiable"), when, &WHEN);
         }
-        let repeats = |after: &&&Members| text(after, "topologyKey") == key && text(after, "whenUnsatisfiable") == when;
+        let repeats =
+            |after: &&&Members| text(after, "topologyKey") == key && text(after, "whenUnsatisfiable") == when;
         if constraints[index + 1..].iter().any(|after| repeats(&after)) {
             let bad = format!("{{{key}, {when}}}");
             causes.duplicate(&at.child("{topologyKey, whenUnsatisfiable}"), bad.as_str());
@@ -276,7 +279,9 @@ fn names(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
             causes.faults(&at.child(name), value, format::dns1123_subdomain(value));
         }
     }
-    if let Some(seconds) = int(spec, "activeDeadlineSeconds").filter(|at| !(1..=i64::from(i32::MAX)).contains(at)) {
+    if let Some(seconds) =
+        int(spec, "activeDeadlineSeconds").filter(|at| !(1..=i64::from(i32::MAX)).contains(at))
+    {
         let detail = "must be between 1 and 2147483647, inclusive";
         causes.invalid(&at.child("activeDeadlineSeconds"), seconds, detail);
     }
@@ -297,11 +302,13 @@ fn tolerations(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
 
 /// One toleration.
 pub fn toleration_rules(toleration: &Members, at: &Path<'_>, causes: &mut Causes) {
-    let [key, operator, value, effect] = ["key", "operator", "value", "effect"].map(|name| text(toleration, name));
+    let [key, operator, value, effect] =
+        ["key", "operator", "value", "effect"].map(|name| text(toleration, name));
     if !key.is_empty() {
         label_key(key, &at.child("key"), causes);
     } else if operator != "Exists" {
-        let detail = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
+        let detail =
+            "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
         causes.invalid(&at.child("operator"), operator, detail);
     }
     if toleration.contains_key("tolerationSeconds") && effect != "NoExecute" {

@@ -43,7 +43,11 @@ fn conditions(status: &Members, causes: &mut Causes) {
     for (index, condition) in objects(status, "conditions").enumerate() {
         let generation = int(condition, "observedGeneration").unwrap_or(0);
         if generation < 0 {
-            causes.invalid(&at.index(index).child("observedGeneration"), generation, "must be a non-negative integer");
+            causes.invalid(
+                &at.index(index).child("observedGeneration"),
+                generation,
+                "must be a non-negative integer",
+            );
         }
         let kind = text(condition, "type");
         if !matches!(kind, "PodScheduled" | "Ready" | "Initialized") {
@@ -83,11 +87,15 @@ fn restarts(
         let name = text(before, "name");
         let runs_again = objects(status, statuses)
             .any(|now| text(now, "name") == name && !child_or_empty(now, "state").contains_key("terminated"));
-        let Some(container) = objects(spec, containers).find(|container| text(container, "name") == name) else {
+        let Some(container) = objects(spec, containers).find(|container| text(container, "name") == name)
+        else {
             continue;
         };
         if runs_again && !should_restart(container, spec, int(ended, "exitCode").unwrap_or(0), containers) {
-            causes.forbidden(&at.index(index).child("state"), "may not be transitioned to non-terminated state");
+            causes.forbidden(
+                &at.index(index).child("state"),
+                "may not be transitioned to non-terminated state",
+            );
         }
     }
 }

@@ -18,7 +18,8 @@ pub fn validate_template(template: &Members, at: &Path<'_>, causes: &mut Causes)
     spec::validate(pod, Owner::Template, &at.child("spec"), causes);
     if !list(pod, "ephemeralContainers").is_empty() {
         let at = at.child("spec");
-        causes.forbidden(&at.child("ephemeralContainers"), "ephemeral containers not allowed in pod template");
+        causes
+            .forbidden(&at.child("ephemeralContainers"), "ephemeral containers not allowed in pod template");
     }
 }
 

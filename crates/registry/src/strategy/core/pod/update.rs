@@ -14,7 +14,8 @@ use crate::strategy::meta::{validate_built_in_create, validate_built_in_update};
 use crate::strategy::names::NameRule;
 use crate::strategy::rules::Update;
 use crate::strategy::value::{
-    Members, child, child_made, child_mut, child_or_empty, int, list, list_mut, objects, same_objects, take_over, text,
+    Members, child, child_made, child_mut, child_or_empty, int, list, list_mut, objects, same_objects,
+    take_over, text,
 };
 
 const SPEC: Path<'static> = Path::root("spec");
@@ -193,7 +194,8 @@ fn added_tolerations(new: &Members, old: &Members, causes: &mut Causes) {
         rest
     };
     for before in objects(old, "tolerations").map(without_seconds) {
-        if !objects(new, "tolerations").any(|toleration| same_objects(&without_seconds(toleration), &before)) {
+        if !objects(new, "tolerations").any(|toleration| same_objects(&without_seconds(toleration), &before))
+        {
             let detail = "existing toleration can not be modified except its tolerationSeconds";
             return causes.forbidden(&at, detail);
         }
@@ -279,7 +281,9 @@ fn resize(new: &Members, old: &Members, causes: &mut Causes) {
             return causes.forbidden(&SPEC.child(name), detail);
         }
         let containers = list_mut(&mut rest, name).iter_mut().filter_map(Value::as_object_mut);
-        containers.zip(objects(old_spec, name)).for_each(|(container, old)| same_cpu_and_memory(container, old));
+        containers
+            .zip(objects(old_spec, name))
+            .for_each(|(container, old)| same_cpu_and_memory(container, old));
     }
     take_over(&mut rest, old_spec, "resources");
     if !same_objects(&rest, old_spec) {

@@ -18,10 +18,36 @@ const MODE: &str = "must be a number between 0 and 0777 (octal), both inclusive"
 
 /// In the order in which upstream counts them.
 const SOURCES: [&str; 30] = [
-    "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi",
-    "glusterfs", "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI", "fc",
-    "flexVolume", "configMap", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume", "azureDisk",
-    "storageos", "projected", "scaleIO", "csi", "ephemeral", "image",
+    "emptyDir",
+    "hostPath",
+    "gitRepo",
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "secret",
+    "nfs",
+    "iscsi",
+    "glusterfs",
+    "flocker",
+    "persistentVolumeClaim",
+    "rbd",
+    "cinder",
+    "cephfs",
+    "quobyte",
+    "downwardAPI",
+    "fc",
+    "flexVolume",
+    "configMap",
+    "azureFile",
+    "vsphereVolume",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "azureDisk",
+    "storageos",
+    "projected",
+    "scaleIO",
+    "csi",
+    "ephemeral",
+    "image",
 ];
 
 /// The volumes of a pod.
@@ -192,7 +218,9 @@ fn projected(source: &Members, at: &Path<'_>, causes: &mut Causes) {
             let Some(source) = child(of, name) else { continue };
             required(source, "name", &item.child(name), causes);
             items(source, &item.child(name), causes);
-            for path in objects(source, "items").map(|item| text(item, "path")).filter(|path| !path.is_empty()) {
+            for path in
+                objects(source, "items").map(|item| text(item, "path")).filter(|path| !path.is_empty())
+            {
                 unique(path, text(source, "name"), &mut paths, at, causes);
             }
         }
