@@ -13,6 +13,8 @@ pub struct Counters {
     pub init_events: AtomicU64,
     /// Times the cache was filled from the store.
     pub initializations: AtomicU64,
+    /// Times the cache fell behind its feed and went on from the store's history, unnoticed by watchers.
+    pub resumptions: AtomicU64,
     /// Watchers that fell out of the window.
     pub terminated_watchers: AtomicU64,
     /// Stored values that could not be read.

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use forebay_apimachinery::object::Interner;
 use forebay_apimachinery::{Key, Object, Revision};
-use forebay_backend::{Backend, Change, Feed, FeedError, FeedStep, Range};
+use forebay_backend::{Backend, Change, FeedError, FeedStep, Range};
 use forebay_revlog::{Limits, Writer};
 use forebay_rt::Clock;
 use tokio::sync::{Notify, watch};
@@ -18,6 +18,7 @@ use crate::counters::Counters;
 use crate::event::Event;
 use crate::limits;
 use crate::snapshot::Snapshot;
+use crate::source::Source;
 
 const LIMITS: Limits = Limits {
     items_max: limits::EVENTS_MAX,
@@ -66,27 +67,49 @@ impl Ingest {
 
     async fn fill_and_follow(&self) -> Result<std::convert::Infallible, FeedError> {
         let start = self.backend.oldest().await?;
-        let mut feed = self.backend.feed(self.resource.prefix.as_str(), start).await?;
+        let mut source = Source::open(self.backend.clone(), self.resource.prefix.clone(), start).await?;
         let mut state = State {
             snapshot: Snapshot::new(start),
             window: Writer::new(start.get(), LIMITS),
             interner: Interner::default(),
         };
         self.fill(&mut state, start).await?;
-        let current = self.backend.barrier().await?;
         self.counters.initializations.fetch_add(1, Ordering::Relaxed);
+        loop {
+            let Err(lost) = self.follow(&mut source, &mut state).await;
+            if !matches!(lost, FeedError::Compacted { .. }) {
+                return Err(lost);
+            }
+            // Too slow for the feed's memory; the store's own history reaches further back.
+            source.resume(state.snapshot.revision(), lost).await?;
+            Counters::add(&self.counters.resumptions, 1);
+            tracing::debug!(
+                resource = self.resource.name,
+                revision = %state.snapshot.revision(),
+                "fell behind the feed, going on from history"
+            );
+        }
+    }
+
+    /// Follows the feed until it ends.
+    async fn follow(
+        &self,
+        source: &mut Source,
+        state: &mut State,
+    ) -> Result<std::convert::Infallible, FeedError> {
         let mut changes = Vec::new();
         loop {
-            let step = self.drain(&mut feed, &mut state, &mut changes)?;
-            if state.snapshot.revision() >= current {
-                self.publish(&state);
+            let step = source.take(&mut changes).await?;
+            self.drain(&step, state, &mut changes);
+            if state.snapshot.revision() >= source.current() {
+                self.publish(state);
             }
             if !matches!(step, FeedStep::Idle) {
                 continue;
             }
             let evict_at = self.clock.now() + limits::EVICT_PERIOD;
             tokio::select! {
-                () = feed.ready() => {}
+                () = source.ready() => {}
                 () = self.kick.notified() => {}
                 () = self.clock.sleep_until(evict_at) => state.window.evict(self.clock.unix_ms()),
             }
@@ -113,22 +136,15 @@ impl Ingest {
     }
 
     /// Takes one step of the feed into the state.
-    fn drain(
-        &self,
-        feed: &mut Feed,
-        state: &mut State,
-        changes: &mut Vec<Change>,
-    ) -> Result<FeedStep, FeedError> {
-        let step = feed.take(limits::INGEST_BATCH_MAX, changes)?;
+    fn drain(&self, step: &FeedStep, state: &mut State, changes: &mut Vec<Change>) {
         match step {
             FeedStep::Changes => self.apply(state, changes),
             FeedStep::Progress(revision) => {
                 state.window.announce(revision.get());
-                state.snapshot.set_revision(revision);
+                state.snapshot.set_revision(*revision);
             }
             FeedStep::Idle => {}
         }
-        Ok(step)
     }
 
     fn apply(&self, state: &mut State, changes: &mut Vec<Change>) {

@@ -18,6 +18,7 @@ mod ingest;
 mod interest;
 pub mod limits;
 mod snapshot;
+mod source;
 mod watcher;
 
 pub use cacher::{Cacher, Resource};
@@ -28,5 +29,7 @@ pub use interest::{FieldSource, FieldTerm, Interest, Reach};
 pub use snapshot::Snapshot;
 pub use watcher::{WatchStep, Watcher};
 
+#[cfg(test)]
+mod lag_tests;
 #[cfg(test)]
 mod tests;

@@ -18,6 +18,10 @@ pub const INGEST_BATCH_MAX: usize = 1024;
 /// Objects read in one page while a cache is filled.
 pub const FILL_PAGE: usize = 2_000;
 
+/// Caches of one process that read history from disk at once, each on a thread that blocks; the others wait. Twice what
+/// two cores can use: some of it is waiting for the disk.
+pub const HISTORY_READERS_MAX: usize = 4;
+
 /// How long a read waits for the cache to reach a revision (reference §3.1, blockTimeout).
 pub const FRESH_WAIT: Duration = Duration::from_secs(3);
 

@@ -12,35 +12,42 @@ use forebay_rt::{Clock, Duration, Tasks};
 
 use crate::{Cacher, EventKind, Interest, Reach, ReadError, Resource, WatchStep, Watcher};
 
-const PREFIX: &str = "/registry/pods/";
+pub(crate) const PREFIX: &str = "/registry/pods/";
 
-struct World {
-    engine: Arc<Engine>,
-    cacher: Cacher,
-    tasks: Tasks,
-    clock: Clock,
+pub(crate) struct World {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) cacher: Cacher,
+    pub(crate) tasks: Tasks,
+    pub(crate) clock: Clock,
 }
 
 impl World {
     async fn new() -> World {
         let (clock, _hand) = Clock::manual(1_000_000);
-        let engine =
-            Engine::open_in_memory(Options { clock: clock.clone(), ..Options::default() }).expect("opens");
+        let engine = World::engine(&clock);
         let tasks = Tasks::new();
         let cacher = World::cacher(&engine, &clock, &tasks).await;
         World { engine, cacher, tasks, clock }
     }
 
+    pub(crate) fn engine(clock: &Clock) -> Arc<Engine> {
+        Engine::open_in_memory(Options { clock: clock.clone(), ..Options::default() }).expect("opens")
+    }
+
     async fn cacher(engine: &Arc<Engine>, clock: &Clock, tasks: &Tasks) -> Cacher {
-        let layout =
-            Layout { prefix_len: PREFIX.len(), scope: Scope::Namespaced, form: Form::Typed, fields: vec![] };
-        let resource = Resource { name: "pods".into(), prefix: PREFIX.into(), layout };
-        let cacher = Cacher::start(resource, engine.clone(), clock.clone(), tasks);
+        let cacher = World::start(engine.clone(), clock, tasks);
         cacher.wait_ready().await;
         cacher
     }
 
-    async fn put(&self, place: &str, labels: &str) -> Revision {
+    pub(crate) fn start(backend: Arc<dyn Backend>, clock: &Clock, tasks: &Tasks) -> Cacher {
+        let layout =
+            Layout { prefix_len: PREFIX.len(), scope: Scope::Namespaced, form: Form::Typed, fields: vec![] };
+        let resource = Resource { name: "pods".into(), prefix: PREFIX.into(), layout };
+        Cacher::start(resource, backend, clock.clone(), tasks)
+    }
+
+    pub(crate) async fn put(&self, place: &str, labels: &str) -> Revision {
         let (namespace, name) = place.split_once('/').expect("namespace/name");
         let labels = labels
             .split_once('=')
@@ -51,7 +58,7 @@ impl World {
         self.commit(place, Op::Put { value: value.into(), ttl: None }).await
     }
 
-    async fn delete(&self, place: &str) -> Revision {
+    pub(crate) async fn delete(&self, place: &str) -> Revision {
         self.commit(place, Op::Delete).await
     }
 
@@ -65,11 +72,11 @@ impl World {
         }
     }
 
-    fn soon(&self) -> forebay_rt::Instant {
+    pub(crate) fn soon(&self) -> forebay_rt::Instant {
         self.clock.now() + Duration::from_secs(3)
     }
 
-    async fn state(&self, at: Option<Revision>) -> String {
+    pub(crate) async fn state(&self, at: Option<Revision>) -> String {
         let snapshot = match at {
             None => self.cacher.fresh(self.soon()).await,
             Some(revision) => self.cacher.exact(revision, self.soon()).await,
@@ -88,7 +95,7 @@ impl World {
     }
 
     /// What a watcher has now, once everything committed so far has reached the cache.
-    async fn drain(&self, watcher: &mut Watcher) -> String {
+    pub(crate) async fn drain(&self, watcher: &mut Watcher) -> String {
         self.cacher.fresh(self.soon()).await.expect("fresh");
         let mut out = Vec::new();
         while let Some(step) = watcher.try_next() {
@@ -121,11 +128,11 @@ fn labelled(selector: &str) -> Interest {
     Interest { labels, ..Interest::all(Reach::Below(PREFIX.into())) }
 }
 
-fn everything() -> Interest {
+pub(crate) fn everything() -> Interest {
     Interest::all(Reach::Below(PREFIX.into()))
 }
 
-fn check(expected: Expect, actual: &str) {
+pub(crate) fn check(expected: Expect, actual: &str) {
     expected.assert_eq(actual);
 }
 

@@ -1,0 +1,94 @@
+//! The feed of one cache: opened after a revision, opened again where it was lost, and read where reading may block.
+//!
+//! A feed begins with history, which the store reads from disk; then it goes on from memory. Until it has reached what
+//! was current when it was opened, it is read on a thread that may block.
+//!
+//! In: a backend, a prefix, a revision. Out: changes, in order. Owner: the ingest task.
+
+use std::sync::Arc;
+
+use forebay_apimachinery::{Key, Revision};
+use forebay_backend::{Backend, Change, Feed, FeedError, FeedStep};
+use tokio::sync::Semaphore;
+
+use crate::limits;
+
+/// Who may read history now, of all caches of this process: each holds a thread while it does.
+static READERS: Semaphore = Semaphore::const_new(limits::HISTORY_READERS_MAX);
+
+/// See the module's doc.
+pub(crate) struct Source {
+    backend: Arc<dyn Backend>,
+    prefix: Key,
+    // `None` while a thread has it.
+    feed: Option<Feed>,
+    // Below this there may be history to read.
+    current: Revision,
+    caught_up: bool,
+    // Where it was last opened.
+    opened_after: Revision,
+}
+
+impl Source {
+    /// Every change below `prefix` after `after`.
+    pub(crate) async fn open(
+        backend: Arc<dyn Backend>,
+        prefix: Key,
+        after: Revision,
+    ) -> Result<Source, FeedError> {
+        let feed = backend.feed(prefix.as_str(), after).await?;
+        let current = backend.barrier().await?;
+        Ok(Source { backend, prefix, feed: Some(feed), current, caught_up: false, opened_after: after })
+    }
+
+    /// Goes on after `reached` although the feed was lost, from the store's history.
+    ///
+    /// # Errors
+    /// [`FeedError::Compacted`] when the history does not reach back that far, or the feed has not moved since it was
+    /// last opened: then the state is read again.
+    pub(crate) async fn resume(&mut self, reached: Revision, lost: FeedError) -> Result<(), FeedError> {
+        if reached <= self.opened_after {
+            return Err(lost);
+        }
+        *self = Source::open(self.backend.clone(), self.prefix.clone(), reached).await?;
+        Ok(())
+    }
+
+    /// The revision that was current when the feed was opened.
+    pub(crate) fn current(&self) -> Revision {
+        self.current
+    }
+
+    /// Moves what there is now into `changes`. Not cancel-safe: a call that is dropped may lose the feed.
+    pub(crate) async fn take(&mut self, changes: &mut Vec<Change>) -> Result<FeedStep, FeedError> {
+        let Some(mut feed) = self.feed.take() else { return Err(gone()) };
+        let step = if self.caught_up {
+            feed.take(limits::INGEST_BATCH_MAX, changes)
+        } else {
+            let _reader = READERS.acquire().await;
+            let mut page = std::mem::take(changes);
+            let read = tokio::task::spawn_blocking(move || {
+                let step = feed.take(limits::INGEST_BATCH_MAX, &mut page);
+                (feed, page, step)
+            });
+            let step;
+            (feed, *changes, step) = read.await.map_err(|_| gone())?;
+            step
+        };
+        self.feed = Some(feed);
+        let reached = changes.last().is_some_and(|change| change.revision >= self.current);
+        self.caught_up |= reached || !matches!(step, Ok(FeedStep::Changes));
+        step
+    }
+
+    /// Waits until [`Source::take`] has a change or an end. Cancel-safe.
+    pub(crate) async fn ready(&mut self) {
+        if let Some(feed) = &mut self.feed {
+            feed.ready().await;
+        }
+    }
+}
+
+fn gone() -> FeedError {
+    FeedError::Failed { cause: "the thread that read the history is gone".to_string() }
+}
