@@ -1,4 +1,7 @@
 //! The history that a feed is given before its log begins: rows of a prefix, page by page, in revision order.
+//!
+//! In: the index, rows. Out: changes. A page waits for the disk: whoever takes from a feed that begins with history does
+//! so where that is allowed.
 
 use std::sync::Arc;
 
@@ -26,14 +29,14 @@ impl History {
     /// [`FeedError::Compacted`] when some of them are gone.
     pub(crate) fn new(
         shared: &Arc<Shared>,
-        prefix: &str,
+        prefix: Box<str>,
         (after, upto): (u64, u64),
     ) -> Result<Option<History>, FeedError> {
         let (mut revisions, mut from) = (Vec::new(), None::<Key>);
         loop {
             let view = shared.view();
             from = view.index.walk_history(
-                prefix,
+                &prefix,
                 from.as_ref(),
                 (after, upto),
                 INDEX_KEYS_A_HOLD,
@@ -47,7 +50,7 @@ impl History {
         still_kept(shared, after)?;
         revisions.sort_unstable_by(|a, b| b.cmp(a));
         revisions.dedup();
-        let history = History { shared: shared.clone(), prefix: prefix.into(), revisions };
+        let history = History { shared: shared.clone(), prefix, revisions };
         Ok((!history.revisions.is_empty()).then_some(history))
     }
 

@@ -149,10 +149,28 @@ impl Engine {
         }
     }
 
+    async fn get(&self, key: Key) -> Result<Option<Versioned>, ReadError> {
+        let read = self.read(move |shared| shared.get(&key)).await?;
+        read.map(|found| found.map(|(revision, value)| versioned(revision, value)))
+    }
+
     async fn range(&self, range: Range) -> Result<RangePage, ReadError> {
+        self.read(move |shared| read_range(shared, &range)).await?
+    }
+
+    /// Runs `read` on a thread that may wait for the disk, once there is one for it.
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Arc<Shared>) -> T + Send + 'static,
+    ) -> Result<T, ReadError> {
         let shared = self.shared.clone();
-        let read = tokio::task::spawn_blocking(move || read_range(&shared, &range));
-        read.await.unwrap_or_else(|error| Err(ReadError::Failed { cause: error.to_string() }))
+        let reader = shared.readers.clone().acquire_owned().await.map_err(|_| ReadError::Closed)?;
+        let read = tokio::task::spawn_blocking(move || {
+            let found = read(&shared);
+            drop(reader);
+            found
+        });
+        read.await.map_err(|error| ReadError::Failed { cause: error.to_string() })
     }
 
     async fn feed(&self, prefix: &str, after: Revision) -> Result<Feed, FeedError> {
@@ -173,7 +191,8 @@ impl Engine {
         if after < oldest {
             return Err(compacted(oldest));
         }
-        let history = History::new(&self.shared, prefix, (after, current))?;
+        let prefix = Box::from(prefix);
+        let history = self.read(move |shared| History::new(shared, prefix, (after, current))).await??;
         Ok(Feed::new(history.map(|history| Box::new(history) as Box<dyn Backlog>), live))
     }
 }
@@ -225,9 +244,7 @@ impl Backend for Engine {
     }
 
     fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>> {
-        let found =
-            self.shared.get(key).map(|found| found.map(|(revision, value)| versioned(revision, value)));
-        Box::pin(std::future::ready(found))
+        Box::pin(self.get(key.clone()))
     }
 
     fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {

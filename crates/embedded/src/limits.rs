@@ -56,6 +56,9 @@ pub const LOG_AGE_MS_MAX: u64 = 30_000;
 /// Prefixes with a log of their own: a few for each resource that is served. Past it a feed is refused.
 pub const LOGS_MAX: usize = 1 << 14;
 
+/// Reads that run at once, each on a thread that may wait for the disk; the others wait for one of these, in order.
+pub const READERS_MAX: usize = 16;
+
 /// Rows in one page of a feed's backlog.
 pub const BACKLOG_ROWS_MAX: usize = 512;
 

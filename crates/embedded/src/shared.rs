@@ -10,10 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 use bytes::Bytes;
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::ReadError;
+use tokio::sync::Semaphore;
 
 use crate::error::StoreError;
 use crate::guard::Guard;
 use crate::index::Index;
+use crate::limits::READERS_MAX;
 use crate::queue::Queue;
 use crate::row;
 use crate::store::Rows;
@@ -21,6 +23,8 @@ use crate::store::Rows;
 /// See the module's doc.
 pub(crate) struct Shared {
     pub(crate) queue: Queue,
+    /// Held by each read that may wait for the disk.
+    pub(crate) readers: Arc<Semaphore>,
     pub(crate) guard: Guard,
     view: RwLock<View>,
     // The newest revision that is durable and in every log.
@@ -48,6 +52,7 @@ impl Shared {
     ) -> Shared {
         Shared {
             queue: Queue::new(),
+            readers: Arc::new(Semaphore::new(READERS_MAX)),
             guard,
             view: RwLock::new(View { index, rows: Some(Arc::new(rows)) }),
             visible: AtomicU64::new(visible),
