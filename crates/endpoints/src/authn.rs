@@ -102,7 +102,9 @@ impl Authenticator {
         let now = self.clock.now();
         let mut last = peer.verdict.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
-            Some((at, verdict)) if now.duration_since(*at) < limits::CERTIFICATE_VERDICT => Some(verdict.clone()),
+            Some((at, verdict)) if now.duration_since(*at) < limits::CERTIFICATE_VERDICT => {
+                Some(verdict.clone())
+            }
             _ => {
                 let verdict = judge(authority, &peer.chain, self.clock.unix_ms());
                 *last = Some((now, verdict.clone()));

@@ -43,7 +43,8 @@ impl Budget {
         B: Body<Data = Bytes> + Unpin,
         B::Error: std::fmt::Display,
     {
-        let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+        let announced =
+            headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
         if announced.is_some_and(|len| len > BODY_BYTES_MAX) {
             return Err(Failure::entity_too_large(BODY_BYTES_MAX));
         }
@@ -106,7 +107,8 @@ pub fn object_json(received: &Received, content_type: ContentType, kind: &str) -
     }
     yaml::to_json(&received.bytes).map(Bytes::from).map_err(|error| {
         let summary = summary(&received.bytes);
-        let message = format!("the object provided is unrecognized (must be of type {kind}): {error} ({summary})");
+        let message =
+            format!("the object provided is unrecognized (must be of type {kind}): {error} ({summary})");
         Status::bad_request(message).into()
     })
 }
@@ -143,11 +145,19 @@ mod tests {
     async fn a_body_is_read_up_to_the_limit() {
         let budget = Budget::new();
         let max = BODY_BYTES_MAX;
-        for (len, announced, want) in
-            [(0, None, true), (max, None, true), (max, Some(max), true), (max + 1, None, false), (5, Some(max + 1), false)]
-        {
+        for (len, announced, want) in [
+            (0, None, true),
+            (max, None, true),
+            (max, Some(max), true),
+            (max + 1, None, false),
+            (5, Some(max + 1), false),
+        ] {
             let got = read(&budget, len, announced).await;
-            assert_eq!(got.as_ref().map(|body| body.bytes.len()).ok(), want.then_some(len), "{len} {announced:?}");
+            assert_eq!(
+                got.as_ref().map(|body| body.bytes.len()).ok(),
+                want.then_some(len),
+                "{len} {announced:?}"
+            );
             if let Err(failure) = got {
                 assert_eq!(failure, Failure::entity_too_large(max));
             }

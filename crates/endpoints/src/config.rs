@@ -48,7 +48,10 @@ pub struct Tls {
 /// Without the key.
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tls").field("versions", &self.versions).field("http2", &self.http2).finish_non_exhaustive()
+        f.debug_struct("Tls")
+            .field("versions", &self.versions)
+            .field("http2", &self.http2)
+            .finish_non_exhaustive()
     }
 }
 

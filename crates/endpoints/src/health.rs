@@ -91,7 +91,8 @@ impl Checks {
 
     /// Asks one check, or all.
     pub fn ask(&self, endpoint: Endpoint, one: Option<&str>, query: &Query) -> Health {
-        let mut asked = self.0.iter().filter(|check| check.endpoints == Endpoints::All || endpoint == Endpoint::Readyz);
+        let mut asked =
+            self.0.iter().filter(|check| check.endpoints == Endpoints::All || endpoint == Endpoint::Readyz);
         match one {
             None => all(endpoint, asked, query),
             Some(name) => match asked.find(|check| check.name == name) {
@@ -112,8 +113,10 @@ impl Checks {
         let mut paths = Vec::new();
         for endpoint in [Endpoint::Healthz, Endpoint::Livez, Endpoint::Readyz] {
             paths.push(format!("/{}", endpoint.name()));
-            let asked =
-                self.0.iter().filter(|check| check.endpoints == Endpoints::All || endpoint == Endpoint::Readyz);
+            let asked = self
+                .0
+                .iter()
+                .filter(|check| check.endpoints == Endpoints::All || endpoint == Endpoint::Readyz);
             paths.extend(asked.map(|check| format!("/{}/{}", endpoint.name(), check.name)));
         }
         paths

@@ -40,7 +40,9 @@ pub enum Privilege {
 impl Inflight {
     /// Seats for so many reads and writes; `None` is no limit.
     pub fn new(reads: Option<usize>, writes: Option<usize>) -> Inflight {
-        let seats = |max: Option<usize>| Arc::new(Seats { max: max.unwrap_or(usize::MAX), taken: AtomicUsize::new(0) });
+        let seats = |max: Option<usize>| {
+            Arc::new(Seats { max: max.unwrap_or(usize::MAX), taken: AtomicUsize::new(0) })
+        };
         Inflight { reads: seats(reads), writes: seats(writes) }
     }
 

@@ -1,11 +1,36 @@
 //! The HTTP edge: everything between a socket and the verbs of `registry`.
+//!
+//! In: connections. Out: answers. A request goes through [`handler`] (who, may they, is there room), then to
+//! [`resource`] (the API's verbs) or to [`documents`] (what describes the server). Never: decides what a write means.
 
+mod answer;
 mod authn;
 mod authz;
-mod config;
+mod body_in;
+pub mod config;
+pub mod discovery;
+mod documents;
+mod gzip;
+mod handler;
+pub mod health;
+mod inflight;
 pub mod limits;
+mod metrics;
+mod negotiate;
+mod openapi;
+mod pins;
+mod pretty;
 mod request_info;
+mod resource;
+mod response;
+mod server;
+mod shutdown;
+mod source;
 mod status;
 mod tls;
+mod version;
+mod warnings;
+mod watch_body;
+mod yaml;
 
-pub mod discovery;
+pub use server::{Bound, ServeError};

@@ -49,7 +49,12 @@ pub fn is_pretty(headers: &HeaderMap, query: &Query) -> bool {
 ///
 /// # Errors
 /// 406.
-pub fn object(headers: &HeaderMap, query: &Query, served: &Served, answered: Answered) -> Result<Form, Failure> {
+pub fn object(
+    headers: &HeaderMap,
+    query: &Query,
+    served: &Served,
+    answered: Answered,
+) -> Result<Form, Failure> {
     let accept = accept(headers);
     let types: &[&str] = match answered {
         Answered::Object => &["application/json", "application/yaml"],
@@ -59,7 +64,9 @@ pub fn object(headers: &HeaderMap, query: &Query, served: &Served, answered: Ans
     let choice = negotiate(accept, &OFFERED).ok_or_else(|| not_acceptable(&OFFERED))?;
     let wanted = match (choice.as_kind, answered) {
         (AsKind::PartialObjectMetadata, Answered::List) => Some(("PartialObjectMetadata", "a list")),
-        (AsKind::PartialObjectMetadataList, Answered::Object) => Some(("PartialObjectMetadataList", "not a list")),
+        (AsKind::PartialObjectMetadataList, Answered::Object) => {
+            Some(("PartialObjectMetadataList", "not a list"))
+        }
         _ => None,
     };
     if let Some((asked, but)) = wanted {
@@ -91,10 +98,13 @@ pub fn failure(headers: &HeaderMap, query: &Query) -> Form {
             let streams = clause.param("stream");
             let takes = |media: &&Media| {
                 let (kind, subtype) = media.content_type().split_once('/').unwrap_or_default();
-                clause.takes(kind, subtype) && streams.is_none_or(|stream| stream == "watch" && media.can_stream())
+                clause.takes(kind, subtype)
+                    && streams.is_none_or(|stream| stream == "watch" && media.can_stream())
             };
             let sane = !transformed && clause.param("sv").is_none_or(|version| version == "v1");
-            sane.then(|| OFFERED.iter().find(takes)).flatten().map(|media| (*media, clause.param("pretty") == Some("1")))
+            sane.then(|| OFFERED.iter().find(takes))
+                .flatten()
+                .map(|media| (*media, clause.param("pretty") == Some("1")))
         })
     };
     let (media, pretty) = match accept(headers).map(untransformed) {
@@ -178,7 +188,11 @@ mod tests {
             ("pretty=yes", "x", false),
             ("pretty", "curl/8", true),
         ] {
-            assert_eq!(is_pretty(&headers(&[("user-agent", agent)]), &Query::parse(query)), want, "{query} {agent}");
+            assert_eq!(
+                is_pretty(&headers(&[("user-agent", agent)]), &Query::parse(query)),
+                want,
+                "{query} {agent}"
+            );
         }
     }
 

@@ -77,7 +77,8 @@ impl RequestInfo {
             }
         };
         info.is_resource = true;
-        info.is_malformed = path.starts_with("//") || path.ends_with("//") || parts.iter().any(|part| part.is_empty());
+        info.is_malformed =
+            path.starts_with("//") || path.ends_with("//") || parts.iter().any(|part| part.is_empty());
         let rest = info.read_verb(method, rest).ok_or_else(|| PathError::Incomplete(path.clone()))?;
         info.read_parts(rest);
         info.complete_verb(query);
@@ -86,7 +87,9 @@ impl RequestInfo {
     }
 
     fn read_verb<'p>(&mut self, method: &Method, rest: &'p [&'p str]) -> Option<&'p [&'p str]> {
-        if let Some((special @ ("watch" | "proxy"), rest)) = rest.split_first().map(|(first, rest)| (*first, rest)) {
+        if let Some((special @ ("watch" | "proxy"), rest)) =
+            rest.split_first().map(|(first, rest)| (*first, rest))
+        {
             self.verb = special.into();
             self.path_form = true;
             return (!rest.is_empty()).then_some(rest);
@@ -128,7 +131,9 @@ impl RequestInfo {
         match self.verb.as_str() {
             "get" => {
                 // Only `0` and `false` are false, as for every boolean option.
-                let watches = query.first("watch").is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"));
+                let watches = query
+                    .first("watch")
+                    .is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"));
                 self.verb = if watches { "watch" } else { "list" }.into();
                 self.name = selected_name(query).unwrap_or_default();
             }
@@ -226,7 +231,11 @@ mod tests {
             ("PUT", "/api/v1/namespaces/a/finalize", "update /v1 a/namespaces/finalize a"),
             ("GET", "/api/v1/namespaces/a/pods", "list /v1 a/pods/ "),
             ("POST", "/apis/apps/v1/namespaces/a/deployments", "create apps/v1 a/deployments/ "),
-            ("PATCH", "/apis/apps/v1/namespaces/a/deployments/d/scale", "patch apps/v1 a/deployments/scale d"),
+            (
+                "PATCH",
+                "/apis/apps/v1/namespaces/a/deployments/d/scale",
+                "patch apps/v1 a/deployments/scale d",
+            ),
             ("GET", "/api/v1/namespaces/a/pods/p?watch=1", "get /v1 a/pods/ p"),
             ("DELETE", "/api/v1/nodes", "deletecollection /v1 /nodes/ "),
             ("DELETE", "/api/v1/nodes/n", "delete /v1 /nodes/ n"),

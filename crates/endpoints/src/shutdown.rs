@@ -111,7 +111,8 @@ mod tests {
     async fn watches_end_at_the_rate() {
         let clock = Clock::system();
         let now = clock.now();
-        for (ticket, all, ms) in [(0, 1, 0), (200, 300, 1_000), (999, 1_000, 4_995), (40_000, 50_000, 4_000)] {
+        for (ticket, all, ms) in [(0, 1, 0), (200, 300, 1_000), (999, 1_000, 4_995), (40_000, 50_000, 4_000)]
+        {
             assert_eq!(turn_at(now, ticket, all) - now, Duration::from_millis(ms), "{ticket} of {all}");
         }
         let drain = Drain::new(clock);

@@ -134,7 +134,8 @@ impl Failure {
         let start = out.len();
         out.extend_from_slice(b",\"details\":{");
         let empty = out.len();
-        let texts = [("name", &status.name), ("group", &status.group), ("kind", &status.kind), ("uid", &status.uid)];
+        let texts =
+            [("name", &status.name), ("group", &status.group), ("kind", &status.kind), ("uid", &status.uid)];
         for (member, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
             write_member(member, out);
             write_string(text, out);

@@ -28,7 +28,8 @@ pub fn document(version: &Version) -> Vec<u8> {
         ("compiler", "rustc".to_string()),
         ("platform", version.platform.clone()),
     ];
-    let lines: Vec<String> = members.iter().map(|(name, value)| format!("  \"{name}\": {}", json!(value))).collect();
+    let lines: Vec<String> =
+        members.iter().map(|(name, value)| format!("  \"{name}\": {}", json!(value))).collect();
     format!("{{\n{}\n}}", lines.join(",\n")).into_bytes()
 }
 

@@ -55,7 +55,8 @@ mod tests {
     fn check(warnings: &[&str], want: &[&str]) {
         let warnings: Vec<String> = warnings.iter().map(|warning| (*warning).to_string()).collect();
         let got = headers(&warnings);
-        let got: Vec<&str> = got.iter().map(|value| std::str::from_utf8(value.as_bytes()).expect("UTF-8")).collect();
+        let got: Vec<&str> =
+            got.iter().map(|value| std::str::from_utf8(value.as_bytes()).expect("UTF-8")).collect();
         assert_eq!(got, want);
     }
 

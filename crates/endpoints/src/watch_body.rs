@@ -78,7 +78,10 @@ async fn run(mut watch: WatchBody, slot: WatchSlot, mut events: WatchEvents, bat
 /// Returns to whoever polls, once. Not woken: the poller has something to do, and comes back when that is done.
 async fn pause() {
     let mut paused = false;
-    std::future::poll_fn(|_| if std::mem::replace(&mut paused, true) { Poll::Ready(()) } else { Poll::Pending }).await;
+    std::future::poll_fn(
+        |_| if std::mem::replace(&mut paused, true) { Poll::Ready(()) } else { Poll::Pending },
+    )
+    .await;
 }
 
 /// `{"type":"ERROR","object":{...}}` and a newline.

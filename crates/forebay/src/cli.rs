@@ -83,7 +83,7 @@ fn serve_command(arguments: impl Iterator<Item = OsString>, out: &mut dyn Write)
     let mut warnings = Vec::new();
     let prepared = Prepared::new(config, Timestamp::now(), &mut warnings)?;
     log_warnings(&warnings);
-    serve::run(&prepared)
+    serve::run(&prepared, out)
 }
 
 fn log_warnings(warnings: &[String]) {

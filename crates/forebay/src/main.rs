@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+/// Gives memory back to the system when a storm is over, and does not fragment under many sizes (docs/adr).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     forebay::cli::main()
 }

@@ -129,7 +129,7 @@ impl Registry {
 
     /// How long objects of this kind are kept.
     pub(crate) fn ttl(&self, served: &crate::catalog::Served) -> Option<Duration> {
-        served.rules().flags().expires.then_some(self.config.event_ttl)
+        self.config.event_ttl.filter(|_| served.rules().flags().expires)
     }
 
     /// Wall time as `creationTimestamp` has it.

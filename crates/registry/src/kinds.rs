@@ -242,6 +242,14 @@ impl Served {
         if self.is_crd() { crd::warnings(value, old) } else { Vec::new() }
     }
 
+    /// What clients of this version are told, if it is deprecated.
+    pub fn deprecation_warning(&self) -> Option<&str> {
+        match &self.source {
+            Source::BuiltIn { .. } => None,
+            Source::Custom(custom) => custom.deprecation_warning(),
+        }
+    }
+
     /// Whether its objects say what else is served.
     pub fn is_crd(&self) -> bool {
         self.is("apiextensions.k8s.io", "customresourcedefinitions")

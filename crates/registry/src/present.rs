@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use forebay_apimachinery::object::Form;
 use forebay_apimachinery::resource::api_version;
-use forebay_apimachinery::{Object, Revision, json};
+use forebay_apimachinery::{Object, Revision, Status, json};
 use forebay_watchcache::EventKind;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -117,6 +117,42 @@ impl Presenter {
         out.push(b'\n');
     }
 
+    /// An object that was just written, from the JSON of all of it.
+    ///
+    /// # Errors
+    /// JSON of ours that is none.
+    pub fn written(&self, json: &[u8], now: Timestamp) -> Result<Vec<u8>, Status> {
+        let value: Value = serde_json::from_slice(json).map_err(Status::internal)?;
+        let partial = json!({
+            "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": value["metadata"],
+        });
+        let mut out = Vec::with_capacity(json.len());
+        match self.shown {
+            As::Object => return Ok(json.to_vec()),
+            As::PartialMetadata => self.write(&partial, &mut out),
+            As::Table(include) => {
+                let (cells, conditions) = self.cells(&value, now);
+                let object = match include {
+                    IncludeObject::None => Value::Null,
+                    IncludeObject::Metadata => partial,
+                    IncludeObject::Object => value.clone(),
+                };
+                let mut row = json!({ "cells": cells, "object": object });
+                if !conditions.is_empty() {
+                    row["conditions"] = Value::Array(conditions);
+                }
+                let table = json!({
+                    "kind": "Table", "apiVersion": "meta.k8s.io/v1",
+                    "metadata": { "resourceVersion": value["metadata"]["resourceVersion"] },
+                    "columnDefinitions": self.columns(), "rows": [row],
+                });
+                self.write(&table, &mut out);
+            }
+        }
+        out.push(b'\n');
+        Ok(out)
+    }
+
     /// One watch event, a line.
     pub fn event(
         &mut self,
@@ -206,18 +242,9 @@ impl Presenter {
         out: &mut Vec<u8>,
     ) {
         let value = self.served.to_value(object).unwrap_or(Value::Null);
+        let (cells, conditions) = self.cells(&value, now);
         out.extend_from_slice(b"{\"cells\":");
-        let conditions = match &self.served.source {
-            Source::BuiltIn { .. } => {
-                let row = forebay_printers::row(self.served.group(), &self.served.gvk.kind, &value, now);
-                self.write(&Value::Array(row.cells), out);
-                row.conditions.iter().map(condition_value).collect()
-            }
-            Source::Custom(custom) => {
-                self.write(&Value::Array(custom.cells(&value, now)), out);
-                Vec::new()
-            }
-        };
+        self.write(&Value::Array(cells), out);
         if !conditions.is_empty() {
             out.extend_from_slice(b",\"conditions\":");
             self.write(&Value::Array(conditions), out);
@@ -234,6 +261,17 @@ impl Presenter {
             }
         }
         out.push(b'}');
+    }
+
+    /// A Table's cells for an object, and the conditions of its row.
+    fn cells(&self, value: &Value, now: Timestamp) -> (Vec<Value>, Vec<Value>) {
+        match &self.served.source {
+            Source::BuiltIn { .. } => {
+                let row = forebay_printers::row(self.served.group(), &self.served.gvk.kind, value, now);
+                (row.cells, row.conditions.iter().map(condition_value).collect())
+            }
+            Source::Custom(custom) => (custom.cells(value, now), Vec::new()),
+        }
     }
 
     fn columns(&self) -> Value {

@@ -22,8 +22,8 @@ use crate::store::Store;
 pub struct Config {
     /// `/registry`: what every storage key begins with.
     pub storage_prefix: String,
-    /// How long events are kept (`--event-ttl`).
-    pub event_ttl: Duration,
+    /// How long events are kept (`--event-ttl`); `None` is until they are deleted.
+    pub event_ttl: Option<Duration>,
     /// A watch without a timeout of its own ends after this to twice this (`--min-request-timeout`).
     pub min_request_timeout: Duration,
 }
@@ -75,6 +75,16 @@ impl Registry {
     /// What is served now.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.0.catalog.load_full()
+    }
+
+    /// Resources that cannot be read yet.
+    pub fn unready(&self) -> usize {
+        self.catalog().stores().iter().filter(|store| store.cacher.snapshot().is_err()).count()
+    }
+
+    /// Wall time as Tables show ages at.
+    pub fn timestamp(&self) -> jiff::Timestamp {
+        crate::list::timestamp(&self.0.clock)
     }
 
     /// The clock that the registry lives by.

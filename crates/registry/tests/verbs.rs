@@ -29,7 +29,7 @@ impl World {
     async fn on(engine: Arc<Engine>, clock: Clock) -> World {
         let config = Config {
             storage_prefix: "/registry".into(),
-            event_ttl: Duration::from_secs(3600),
+            event_ttl: Some(Duration::from_secs(3600)),
             min_request_timeout: Duration::from_secs(1800),
         };
         let tasks = Tasks::new();

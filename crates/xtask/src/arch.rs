@@ -26,7 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("upstream", &["apimachinery", "backend", "client", "informer", "revlog", "rt"]),
     ("watchcache", &["apimachinery", "backend", "revlog", "rt"]),
     ("registry", &["apimachinery", "backend", "printers", "rt", "schema", "watchcache"]),
-    ("endpoints", &["apimachinery", "registry", "rt"]),
+    ("endpoints", &["apimachinery", "registry", "rt", "schema"]),
     ("client", &["apimachinery", "rt"]),
     ("informer", &["apimachinery", "client", "revlog", "rt"]),
     ("controllers", &["apimachinery", "client", "informer", "rt"]),

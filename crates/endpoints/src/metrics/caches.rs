@@ -75,14 +75,24 @@ fn rows(catalog: &Catalog) -> Vec<Row> {
 type Counted = (&'static str, &'static str, fn(&Row) -> u64);
 
 const COUNTERS: [Counted; 6] = [
-    ("apiserver_watch_cache_events_received_total", "Changes that a cache took from the store.", |row| row.received),
-    ("apiserver_watch_cache_events_dispatched_total", "Events that a cache gave to its watchers.", |row| row.dispatched),
-    ("apiserver_init_events_total", "Objects sent as the initial state of watches.", |row| row.init),
-    ("apiserver_watch_cache_initializations_total", "Times that a cache was filled.", |row| row.initializations),
-    ("apiserver_terminated_watchers_total", "Watchers that fell behind further than history reaches.", |row| {
-        row.terminated
+    ("apiserver_watch_cache_events_received_total", "Changes that a cache took from the store.", |row| {
+        row.received
     }),
-    ("apiserver_storage_decode_errors_total", "Stored values that could not be read.", |row| row.decode_errors),
+    ("apiserver_watch_cache_events_dispatched_total", "Events that a cache gave to its watchers.", |row| {
+        row.dispatched
+    }),
+    ("apiserver_init_events_total", "Objects sent as the initial state of watches.", |row| row.init),
+    ("apiserver_watch_cache_initializations_total", "Times that a cache was filled.", |row| {
+        row.initializations
+    }),
+    (
+        "apiserver_terminated_watchers_total",
+        "Watchers that fell behind further than history reaches.",
+        |row| row.terminated,
+    ),
+    ("apiserver_storage_decode_errors_total", "Stored values that could not be read.", |row| {
+        row.decode_errors
+    }),
 ];
 
 fn counters(text: &mut Text, rows: &[Row]) {

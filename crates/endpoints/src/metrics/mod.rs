@@ -18,10 +18,10 @@ use forebay_rt::Clock;
 
 use crate::inflight::{Inflight, Kind};
 use family::{Counter, Family, Histogram};
-pub use request::{Record, RequestLabels};
 use request::RequestSeries;
-use text::Text;
+pub use request::{Record, RequestLabels};
 pub use text::CONTENT_TYPE;
+use text::Text;
 pub use watch::WatchEvents;
 use watch::{SIZES, WatchLabels};
 
@@ -75,7 +75,11 @@ impl Metrics {
     fn requests(&self, text: &mut Text) {
         let series = self.requests.read();
         let name = "apiserver_request_total";
-        text.family(name, "counter", "Requests that were answered, by what they were about and the HTTP code.");
+        text.family(
+            name,
+            "counter",
+            "Requests that were answered, by what they were about and the HTTP code.",
+        );
         for (labels, of) in &series {
             let codes = of.codes.lock().unwrap_or_else(PoisonError::into_inner).clone();
             for (code, count) in codes {
@@ -173,13 +177,18 @@ mod tests {
             let mut text = Text::default();
             metrics.requests(&mut text);
             let text = text.finish();
-            text.lines().filter(|line| line.starts_with("apiserver_request_total{")).map(String::from).collect::<Vec<_>>()
+            text.lines()
+                .filter(|line| line.starts_with("apiserver_request_total{"))
+                .map(String::from)
+                .collect::<Vec<_>>()
         };
         assert_eq!(count(&metrics), Vec::<String>::new());
         drop(record);
         assert_eq!(
             count(&metrics),
-            [r#"apiserver_request_total{code="200",component="",dry_run="",group="",resource="",scope="",subresource="/healthz",verb="GET",version=""} 1"#]
+            [
+                r#"apiserver_request_total{code="200",component="",dry_run="",group="",resource="",scope="",subresource="/healthz",verb="GET",version=""} 1"#
+            ]
         );
     }
 

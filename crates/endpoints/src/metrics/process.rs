@@ -12,7 +12,12 @@ const KIB: u64 = 1024;
 /// Writes the process's own metrics.
 pub fn write(text: &mut Text) {
     if let Some((cpu_seconds, start_seconds)) = times() {
-        text.single("process_cpu_seconds_total", "counter", "Processor time spent, user and system, in seconds.", cpu_seconds);
+        text.single(
+            "process_cpu_seconds_total",
+            "counter",
+            "Processor time spent, user and system, in seconds.",
+            cpu_seconds,
+        );
         let help = "When the process was started, seconds since the Unix epoch.";
         text.single("process_start_time_seconds", "gauge", help, start_seconds);
     }
@@ -49,5 +54,11 @@ fn memory() -> Option<(u64, u64)> {
 
 fn max_fds() -> Option<u64> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
-    limits.lines().find_map(|line| line.strip_prefix("Max open files"))?.split_whitespace().next()?.parse().ok()
+    limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"))?
+        .split_whitespace()
+        .next()?
+        .parse()
+        .ok()
 }

@@ -57,10 +57,20 @@ impl RequestLabels {
         let empty: Arc<str> = Arc::from("");
         let dry_run = if dry_run { "All" } else { "" };
         let Some(served) = served else {
-            let subresource = if info.is_resource { empty.clone() } else { Arc::from(known_path(&info.path)) };
+            let subresource =
+                if info.is_resource { empty.clone() } else { Arc::from(known_path(&info.path)) };
             let (group, resource, version) = (empty.clone(), empty.clone(), empty);
             let verb = verb(method, "");
-            return RequestLabels { component: "", dry_run, group, resource, scope: "", subresource, verb, version };
+            return RequestLabels {
+                component: "",
+                dry_run,
+                group,
+                resource,
+                scope: "",
+                subresource,
+                verb,
+                version,
+            };
         };
         let subresource = served.subresource(&info.subresource).map_or(empty, |known| known.name.clone());
         let scope = match (info.name.is_empty() && info.verb != "create", info.namespace.is_empty()) {
@@ -84,7 +94,16 @@ impl RequestLabels {
     pub fn other() -> RequestLabels {
         let other: Arc<str> = Arc::from("other");
         let (group, resource, subresource, version) = (other.clone(), other.clone(), other.clone(), other);
-        RequestLabels { component: "apiserver", dry_run: "", group, resource, scope: "", subresource, verb: "other", version }
+        RequestLabels {
+            component: "apiserver",
+            dry_run: "",
+            group,
+            resource,
+            scope: "",
+            subresource,
+            verb: "other",
+            version,
+        }
     }
 }
 
@@ -106,9 +125,20 @@ fn verb(method: &Method, verb: &str) -> &'static str {
 }
 
 fn known_path(path: &str) -> &'static str {
-    const KNOWN: [&str; 9] =
-        ["/healthz", "/livez", "/readyz", "/version", "/metrics", "/openapi/v2", "/openapi/v3", "/apis", "/api"];
-    let below = |known: &&&str| path.strip_prefix(**known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    const KNOWN: [&str; 9] = [
+        "/healthz",
+        "/livez",
+        "/readyz",
+        "/version",
+        "/metrics",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/apis",
+        "/api",
+    ];
+    let below = |known: &&&str| {
+        path.strip_prefix(**known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
     KNOWN.iter().find(below).copied().unwrap_or("")
 }
 
@@ -126,7 +156,12 @@ pub struct Record {
 }
 
 impl Record {
-    pub fn begin(metrics: &Arc<Metrics>, labels: &RequestLabels, started: Instant, is_long_running: bool) -> Record {
+    pub fn begin(
+        metrics: &Arc<Metrics>,
+        labels: &RequestLabels,
+        started: Instant,
+        is_long_running: bool,
+    ) -> Record {
         let series = metrics.requests.of(labels);
         if is_long_running {
             series.open.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

@@ -61,10 +61,22 @@ pub fn root_route<'c>(table: &'static Table, root: &str) -> Option<Route<'c>> {
 
 /// `/version/`.
 pub fn version_route<'c>() -> Route<'c> {
-    plain_route("/version/".into(), "getCodeVersion".into(), "version".into(), Model::Fixed(Fixed::VersionInfo), &["application/json"])
+    plain_route(
+        "/version/".into(),
+        "getCodeVersion".into(),
+        "version".into(),
+        Model::Fixed(Fixed::VersionInfo),
+        &["application/json"],
+    )
 }
 
-fn document_route<'c>(table: &'static Table, path: String, operation_id: String, tag: String, kind: &str) -> Option<Route<'c>> {
+fn document_route<'c>(
+    table: &'static Table,
+    path: String,
+    operation_id: String,
+    tag: String,
+    kind: &str,
+) -> Option<Route<'c>> {
     let ty = table.type_named("meta/v1", kind)?;
     Some(plain_route(path, operation_id, tag, Model::BuiltIn(ty), media::OBJECTS))
 }
@@ -100,9 +112,10 @@ pub fn prefix(group: &str, version: &str) -> String {
 impl<'c> Resource<'c> {
     fn new(table: &'static Table, served: &'c Served) -> Resource<'c> {
         let (collection, scope) = match served.namespaced {
-            true => {
-                (format!("namespaces/{{namespace}}/{}", served.resource()), vec![Parameter::path("namespace")])
-            }
+            true => (
+                format!("namespaces/{{namespace}}/{}", served.resource()),
+                vec![Parameter::path("namespace")],
+            ),
             false => (served.resource().to_string(), Vec::new()),
         };
         let prefix = prefix(served.group(), &served.gvr.version);
@@ -197,7 +210,8 @@ impl<'c> Resource<'c> {
     }
 
     fn list(&self, path: &str, suffix: &str) -> Option<Route<'c>> {
-        let list = self.table.kind(self.served.group(), &self.served.gvr.version, &self.served.gvk.kind)?.list?;
+        let list =
+            self.table.kind(self.served.group(), &self.served.gvr.version, &self.served.gvk.kind)?.list?;
         let mut route = self.route(&verbs::LIST, path, None, suffix);
         route.parameters.extend(self.options("meta/v1", "ListOptions"));
         route.responses = vec![(200, Model::BuiltIn(list))];
@@ -231,7 +245,9 @@ impl<'c> Resource<'c> {
         let mut route = self.route(&verbs::DELETE_COLLECTION, path, None, "");
         route.parameters.extend(self.options("meta/v1", "DeleteOptions"));
         let lists = self.options("meta/v1", "ListOptions").into_iter();
-        route.parameters.extend(lists.filter(|option| !["watch", "allowWatchBookmarks"].contains(&&*option.name)));
+        route
+            .parameters
+            .extend(lists.filter(|option| !["watch", "allowWatchBookmarks"].contains(&&*option.name)));
         route.body = Some(Body { model: Model::BuiltIn(self.meta("DeleteOptions")?), required: false });
         route.responses = vec![(200, Model::BuiltIn(self.meta("Status")?))];
         Some(route)
@@ -290,7 +306,12 @@ impl<'c> Resource<'c> {
             method: verb.method,
             operation_id: operation_id(verb.prefix, served.group(), version, &rest),
             tag: tag(served.group(), version),
-            action: Some(Action { name: verb.action, group: &gvk.group, version: &gvk.version, kind: &gvk.kind }),
+            action: Some(Action {
+                name: verb.action,
+                group: &gvk.group,
+                version: &gvk.version,
+                kind: &gvk.kind,
+            }),
             parameters,
             body: None,
             responses: Vec::new(),

@@ -69,7 +69,9 @@ impl<'c> Contents<'c> {
     pub fn of(catalog: &'c Catalog, subject: &Subject) -> Contents<'c> {
         let table = table();
         let (served, routes, within): (Vec<&Served>, Vec<Route<'c>>, _) = match subject {
-            Subject::Root(root) => (Vec::new(), builtin_routes::root_route(table, root).into_iter().collect(), None),
+            Subject::Root(root) => {
+                (Vec::new(), builtin_routes::root_route(table, root).into_iter().collect(), None)
+            }
             Subject::Group(group) => {
                 (Vec::new(), builtin_routes::group_route(table, group).into_iter().collect(), None)
             }
@@ -77,7 +79,8 @@ impl<'c> Contents<'c> {
             Subject::Version { group, version } => {
                 let served: Vec<&Served> = in_version(catalog, group, version).collect();
                 let lists = served.iter().any(|served| !is_custom(served));
-                let list = lists.then(|| builtin_routes::resource_list_route(table, group, version)).flatten();
+                let list =
+                    lists.then(|| builtin_routes::resource_list_route(table, group, version)).flatten();
                 (served, list.into_iter().collect(), Some((group.clone(), version.clone())))
             }
         };

@@ -9,7 +9,7 @@ use serde_json::Value;
 pub fn schema(served: &Served) -> Option<Value> {
     match &served.source {
         Source::BuiltIn { .. } => None,
-        Source::Custom(custom) => serde_json::from_str(&custom.schema).ok(),
+        Source::Custom(custom) => serde_json::from_str(custom.definition().1.schema.as_ref()?.source()).ok(),
     }
 }
 

@@ -62,9 +62,11 @@ impl<'c> Resource<'c> {
         let namespaced = if served.namespaced { "Namespaced" } else { "" };
         let rest = format!("{}{namespaced}{}{}", verb.infix, served.gvk.kind, verbs::title(subresource));
         let mut parameters = vec![Parameter::query("pretty", "string")];
-        parameters.extend(["namespace", "name"].into_iter().filter_map(|name| {
-            path.contains(&format!("{{{name}}}")).then(|| Parameter::path(name))
-        }));
+        parameters.extend(
+            ["namespace", "name"]
+                .into_iter()
+                .filter_map(|name| path.contains(&format!("{{{name}}}")).then(|| Parameter::path(name))),
+        );
         let options = match verb.action {
             "get" => "GetOptions",
             "list" | "deletecollection" => "ListOptions",

@@ -10,8 +10,11 @@ pub const STREAMS: &[&str] = &["application/json;stream=watch"];
 pub const ANY: &[&str] = &["*/*"];
 
 /// What a patch of a built-in resource may be.
-pub const PATCHES: &[&str] =
-    &["application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json"];
+pub const PATCHES: &[&str] = &[
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+];
 
 /// What a patch of a custom resource may be.
 pub const CUSTOM_PATCHES: &[&str] = &["application/json-patch+json", "application/merge-patch+json"];

@@ -10,7 +10,7 @@ mod custom_routes;
 mod json;
 mod media;
 mod path_item;
-mod route;
-mod verbs;
 #[cfg(test)]
 mod peer;
+mod route;
+mod verbs;

@@ -52,7 +52,8 @@ pub fn v3(table: &Table, routes: &[Route<'_>]) -> Value {
             }
             operation.insert("requestBody".into(), body);
         }
-        let responses = responses(route, |model| json!({ "content": content(table, model, &route.produces) }));
+        let responses =
+            responses(route, |model| json!({ "content": content(table, model, &route.produces) }));
         operation.insert("responses".into(), responses);
         item.insert(route.method.into(), operation.into());
     }
@@ -87,7 +88,10 @@ pub fn v2(table: &Table, routes: &[Route<'_>], shared: &mut SharedParameters) ->
         item.insert(route.method.into(), operation.into());
     }
     if !common.is_empty() {
-        item.insert("parameters".into(), common.into_iter().map(|common| parameter_v2(common, shared)).collect());
+        item.insert(
+            "parameters".into(),
+            common.into_iter().map(|common| parameter_v2(common, shared)).collect(),
+        );
     }
     item.into()
 }

@@ -80,7 +80,7 @@ pub fn options(table: &Table, ty: TypeId) -> Vec<Parameter> {
                 TypeKind::Bool => "boolean",
                 TypeKind::Int32 | TypeKind::Int64 => "integer",
                 TypeKind::List if table.ty(table.elem(field.ty)).kind == TypeKind::Int32 => "integer",
-                TypeKind::Struct => return None,
+                TypeKind::Struct | TypeKind::Time => return None,
                 _ => "string",
             };
             Some(Parameter::query(field.name, of_type))
@@ -137,7 +137,10 @@ mod tests {
             id("list", "rbac.authorization.k8s.io", "v1", "ClusterRole"),
             "listRbacAuthorizationV1ClusterRole"
         );
-        assert_eq!(id("patch", "stable.example.com", "v1beta1", "CronTab"), "patchStableExampleComV1beta1CronTab");
+        assert_eq!(
+            id("patch", "stable.example.com", "v1beta1", "CronTab"),
+            "patchStableExampleComV1beta1CronTab"
+        );
         assert_eq!(operation_id("get", "apps", None, "APIGroup"), "getAppsAPIGroup");
         assert_eq!(tag("", Some("v1")), "core_v1");
         assert_eq!(tag("rbac.authorization.k8s.io", Some("v1")), "rbacAuthorization_v1");

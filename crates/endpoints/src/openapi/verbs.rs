@@ -22,7 +22,8 @@ pub const DELETE: Verb = verb("delete", "delete", "delete");
 pub const WATCH: Verb = verb("get", "watch", "watch");
 pub const WATCH_LIST: Verb = verb("get", "watchlist", "watch");
 // Upstream cuts the name after the shortest verb it begins with.
-pub const DELETE_COLLECTION: Verb = Verb { infix: "Collection", ..verb("delete", "deletecollection", "delete") };
+pub const DELETE_COLLECTION: Verb =
+    Verb { infix: "Collection", ..verb("delete", "deletecollection", "delete") };
 
 /// The methods of exec, attach and port-forward.
 pub const CONNECT_STREAM: [Verb; 2] = [connect("get", "Get"), connect("post", "Post")];

@@ -1,0 +1,143 @@
+//! What describes the server: discovery, OpenAPI, health, version, metrics.
+//!
+//! In: a request that is about no resource. Out: a document. Those that are long and change only with the catalog have
+//! an ETag.
+
+use bytes::Bytes;
+use forebay_apimachinery::accept::{Media, aggregated_discovery, negotiate, not_acceptable};
+use http::header;
+use http::{HeaderValue, Method, StatusCode};
+use sha2::{Digest, Sha256};
+
+use crate::answer::{self, HttpResponse};
+use crate::discovery::{self, aggregated, legacy};
+use crate::handler::{Handler, Head};
+use crate::health::{Checks, Endpoint, Health};
+use crate::metrics;
+use crate::negotiate::{self, Form};
+use crate::response::ResponseBody;
+use crate::status::{Failure, OFFERED};
+
+/// What documents are made from besides the catalog.
+pub struct Documents {
+    pub checks: Checks,
+    /// `/version`, as it is sent.
+    pub version: Bytes,
+    /// Host and port that clients reach this server at.
+    pub address: String,
+}
+
+/// The type of aggregated discovery; clients compare it as a whole.
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// Answers a request that is about no resource.
+///
+/// # Errors
+/// 404, 405 and 406.
+pub fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Failure> {
+    let mut response = document(handler, head)?;
+    if head.method == Method::HEAD {
+        *response.body_mut() = ResponseBody::whole(Bytes::new());
+    }
+    Ok(response)
+}
+
+fn document(handler: &Handler, head: &Head) -> Result<HttpResponse, Failure> {
+    let path = head.info.path.as_str();
+    if !matches!(head.method, Method::GET | Method::HEAD) {
+        return Err(Failure::no_such_method());
+    }
+    if let Some((endpoint, check)) = Endpoint::of(path) {
+        return Ok(health(handler, head, endpoint, check));
+    }
+    let catalog = handler.registry.catalog();
+    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+    match parts.as_slice() {
+        [""] => {
+            let checks = handler.documents.checks.paths();
+            let others = checks.iter().map(String::as_str).chain(["/metrics"]);
+            let json = discovery::root_paths(&catalog, others);
+            Ok(answer::sized(StatusCode::OK, "application/json", json.into(), &head.headers))
+        }
+        ["version"] => {
+            let json = handler.documents.version.clone();
+            Ok(answer::sized(StatusCode::OK, "application/json", json, &head.headers))
+        }
+        ["metrics"] => {
+            let text = handler.metrics.render(&catalog, &handler.inflight);
+            Ok(answer::sized(StatusCode::OK, metrics::CONTENT_TYPE, text.into(), &head.headers))
+        }
+        ["api"] => match aggregated_discovery(negotiate::accept(&head.headers), &OFFERED) {
+            Some(media) => {
+                with_etag(head, media, aggregated::group_discovery_list(&catalog, aggregated::Part::Core))
+            }
+            None => json(head, legacy::core_versions(&catalog, &handler.documents.address)),
+        },
+        ["apis"] => match aggregated_discovery(negotiate::accept(&head.headers), &OFFERED) {
+            Some(media) => {
+                with_etag(head, media, aggregated::group_discovery_list(&catalog, aggregated::Part::Named))
+            }
+            None => json(head, legacy::group_list(&catalog)),
+        },
+        ["api", version] => found(head, legacy::resource_list(&catalog, "", version)),
+        ["apis", group] => found(head, legacy::group(&catalog, group)),
+        ["apis", group, version] => found(head, legacy::resource_list(&catalog, group, version)),
+        _ => Err(Failure::no_such_resource()),
+    }
+}
+
+fn found(head: &Head, document: Option<Vec<u8>>) -> Result<HttpResponse, Failure> {
+    json(head, document.ok_or_else(Failure::no_such_resource)?)
+}
+
+/// A document in the form that the client takes.
+fn json(head: &Head, document: Vec<u8>) -> Result<HttpResponse, Failure> {
+    let accept = negotiate::accept(&head.headers);
+    negotiate::any_of(accept, &["application/json", "application/yaml"])?;
+    let choice = negotiate(accept, &OFFERED).ok_or_else(|| not_acceptable(&OFFERED))?;
+    let pretty = choice.pretty || negotiate::is_pretty(&head.headers, &head.query);
+    let form = Form { media: choice.media, as_kind: choice.as_kind, pretty };
+    answer::object(StatusCode::OK, document.into(), form, &head.headers)
+}
+
+/// Aggregated discovery, unless the client has it already.
+fn with_etag(head: &Head, media: Media, document: Vec<u8>) -> Result<HttpResponse, Failure> {
+    let etag = etag(&document);
+    let mut response = if has(head, &etag) {
+        answer::response(StatusCode::NOT_MODIFIED, AGGREGATED, ResponseBody::whole(Bytes::new()))
+    } else {
+        let form = Form { media, as_kind: forebay_apimachinery::accept::AsKind::Object, pretty: false };
+        answer::object(StatusCode::OK, document.into(), form, &head.headers)?
+    };
+    let headers = response.headers_mut();
+    if media == Media::Json {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(AGGREGATED));
+    }
+    if let Ok(etag) = HeaderValue::from_str(&etag) {
+        headers.insert(header::ETAG, etag);
+    }
+    headers.insert(header::VARY, HeaderValue::from_static("Accept"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
+    Ok(response)
+}
+
+/// A document's ETag, in quotes.
+pub fn etag(document: &[u8]) -> String {
+    let digest = Sha256::digest(document);
+    let hex: String = digest.iter().map(|byte| format!("{byte:02X}")).collect();
+    format!("\"{hex}\"")
+}
+
+/// Whether the client says that it has the document.
+pub fn has(head: &Head, etag: &str) -> bool {
+    let known = head.headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    known.is_some_and(|known| known.split(',').any(|one| one.trim() == etag))
+}
+
+fn health(handler: &Handler, head: &Head, endpoint: Endpoint, check: Option<&str>) -> HttpResponse {
+    match handler.documents.checks.ask(endpoint, check, &head.query) {
+        Health::Well(text) => answer::text(StatusCode::OK, text),
+        Health::Ill(text) => answer::text(StatusCode::INTERNAL_SERVER_ERROR, text),
+        Health::Unknown => answer::text(StatusCode::NOT_FOUND, "404 page not found\n"),
+    }
+}

@@ -1,0 +1,225 @@
+//! One request, from its head to its response: who asks, whether they may, whether there is room, and who answers.
+//!
+//! In: a request and what its connection showed. Out: a response, always. Every refusal is made here or passes here, so
+//! that each has an Audit-Id, is counted, and has the form that the client takes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_apimachinery::options::Query;
+use forebay_apimachinery::{Reason, Status};
+use forebay_registry::Registry;
+use forebay_registry::catalog::Served;
+use forebay_rt::{Clock, Random};
+use http::{HeaderMap, HeaderValue, Method, Request};
+use hyper::body::Incoming;
+
+use crate::answer::{self, AUDIT_ID, HttpResponse};
+use crate::authn::{Asker, Authenticator, Peer};
+use crate::authz::{Authorizer, MASTERS};
+use crate::body_in::Budget;
+use crate::documents::{self, Documents};
+use crate::inflight::{Inflight, Kind, Privilege, Seat};
+use crate::metrics::{Metrics, Record, RequestLabels};
+use crate::pins::Pins;
+use crate::request_info::RequestInfo;
+use crate::resource;
+use crate::shutdown::Drain;
+use crate::status::Failure;
+
+/// Everything that answering takes; one for the whole server.
+pub struct Handler {
+    pub registry: Registry,
+    pub clock: Clock,
+    pub random: Random,
+    pub authenticator: Authenticator,
+    pub authorizer: Authorizer,
+    pub inflight: Inflight,
+    pub bodies: Budget,
+    pub pins: Pins,
+    pub metrics: Arc<Metrics>,
+    pub drain: Drain,
+    pub documents: Documents,
+    pub request_timeout: Duration,
+}
+
+/// A request's head, read once.
+pub struct Head {
+    pub method: Method,
+    pub headers: HeaderMap,
+    pub query: Query,
+    pub info: RequestInfo,
+    pub asker: Asker,
+}
+
+impl Handler {
+    /// Answers `request`.
+    pub async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> HttpResponse {
+        let started = self.clock.now();
+        let (parts, body) = request.into_parts();
+        let query = Query::parse(parts.uri.query().unwrap_or(""));
+        let audit_id = audit_id(&parts.headers, &self.random);
+        let (mut response, recorded) = match RequestInfo::parse(&parts.method, parts.uri.path(), &query) {
+            Err(error) => {
+                let failure = Status::bad_request(error.to_string()).into();
+                let labels = RequestLabels::new(&parts.method, &RequestInfo::default(), None, false);
+                let record = Record::begin(&self.metrics, &labels, started, false);
+                (answer::failure(&failure, &parts.headers, &query), (None, record))
+            }
+            Ok(info) => {
+                let served = self.served(&info);
+                let labels = RequestLabels::new(&parts.method, &info, served.as_deref(), is_dry_run(&query));
+                let record = Record::begin(&self.metrics, &labels, started, info.is_long_running());
+                let asker = Asker::Anonymous;
+                let mut head = Head { method: parts.method, headers: parts.headers, query, info, asker };
+                let (answered, seat) = match self.admit(&mut head, peer) {
+                    Err(failure) => (Err(failure), None),
+                    Ok(seat) => (self.within_time(&head, served, body).await, seat),
+                };
+                let response =
+                    answered.unwrap_or_else(|failure| answer::failure(&failure, &head.headers, &head.query));
+                (response, (seat, record))
+            }
+        };
+        response.headers_mut().insert(AUDIT_ID, audit_id);
+        let (seat, mut record) = recorded;
+        record.answered(response.status().as_u16());
+        response.body_mut().hold(seat, record);
+        response
+    }
+
+    /// Who asks, whether they may, and a seat for the request.
+    fn admit(&self, head: &mut Head, peer: &Peer) -> Result<Option<Seat>, Failure> {
+        head.asker = self
+            .authenticator
+            .authenticate(peer, &head.headers)
+            .map_err(|_unauthorized| Failure::unauthorized())?;
+        self.authorizer.authorize(&head.asker, &head.info)?;
+        // Whoever looks after the server may see how it leaves.
+        if self.drain.is_draining() && head.info.is_resource {
+            return Err(Failure::shutting_down());
+        }
+        if head.info.is_long_running() {
+            return Ok(None);
+        }
+        let kind = if head.info.is_read_only() { Kind::ReadOnly } else { Kind::Mutating };
+        let privilege = if head.asker.is_in(MASTERS) { Privilege::Exempt } else { Privilege::None };
+        let seat = self.inflight.take(kind, privilege);
+        seat.map(Some).ok_or_else(|| {
+            Status::new(Reason::TooManyRequests, "Too many requests, please try again later.")
+                .retry_after(1)
+                .into()
+        })
+    }
+
+    async fn within_time(
+        &self,
+        head: &Head,
+        served: Option<Arc<Served>>,
+        body: Incoming,
+    ) -> Result<HttpResponse, Failure> {
+        let work = async {
+            match (head.info.is_resource, served) {
+                (false, _) => documents::answer(self, head),
+                (true, None) => Err(Failure::no_such_resource()),
+                (true, Some(served)) => resource::answer(self, head, served, body).await,
+            }
+        };
+        if head.info.is_long_running() {
+            return work.await;
+        }
+        let limit = match head.query.first("timeout").filter(|text| !text.is_empty()) {
+            None => self.request_timeout,
+            Some(text) => match go_duration(text) {
+                Some(asked) if !asked.is_zero() => asked.min(self.request_timeout),
+                Some(_) => self.request_timeout,
+                None => {
+                    return Err(Status::bad_request("invalid timeout specified in the request URL").into());
+                }
+            },
+        };
+        tokio::select! {
+            biased;
+            answered = work => answered,
+            () = self.clock.sleep(limit) => Err(Failure::request_timeout()),
+        }
+    }
+
+    /// The resource that a request is about.
+    fn served(&self, info: &RequestInfo) -> Option<Arc<Served>> {
+        if !info.is_resource || info.is_malformed || info.verb == "proxy" {
+            return None;
+        }
+        let is_core = info.prefix == "api";
+        if is_core != info.group.is_empty() {
+            return None;
+        }
+        self.registry.catalog().resource(&info.group, &info.version, &info.resource).cloned()
+    }
+}
+
+/// The id that the client gave, or a new one.
+fn audit_id(headers: &HeaderMap, random: &Random) -> HeaderValue {
+    const BYTES_MAX: usize = 64;
+    let given = headers.get(AUDIT_ID).filter(|value| !value.is_empty() && value.len() <= BYTES_MAX);
+    given.cloned().unwrap_or_else(|| {
+        HeaderValue::from_str(&random.uuid()).unwrap_or_else(|_| HeaderValue::from_static(""))
+    })
+}
+
+fn is_dry_run(query: &Query) -> bool {
+    query.first("dryRun").is_some_and(|value| !value.is_empty())
+}
+
+/// A Go duration: `30s`, `1m30s`, `1.5h`, `0`. Negative ones count as none.
+fn go_duration(text: &str) -> Option<Duration> {
+    if text == "0" {
+        return Some(Duration::ZERO);
+    }
+    let mut rest = text.strip_prefix('+').unwrap_or(text);
+    let mut seconds = 0.0;
+    if rest.is_empty() {
+        return None;
+    }
+    while !rest.is_empty() {
+        let number_len = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let number: f64 = rest[..number_len].parse().ok()?;
+        rest = &rest[number_len..];
+        let unit_len = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
+        let unit = match &rest[..unit_len] {
+            "ns" => 1e-9,
+            "us" | "µs" | "μs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return None,
+        };
+        seconds += number * unit;
+        rest = &rest[unit_len..];
+    }
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_go_reads_them() {
+        for (text, want) in [
+            ("0", Some(0)),
+            ("30s", Some(30_000)),
+            ("1m30s", Some(90_000)),
+            ("1.5h", Some(5_400_000)),
+            ("250ms", Some(250)),
+            ("", None),
+            ("5", None),
+            ("-1s", None),
+            ("s", None),
+            ("1x", None),
+        ] {
+            assert_eq!(go_duration(text), want.map(Duration::from_millis), "{text}");
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! The API's verbs over HTTP: from a resource's path to the registry and back.
+//!
+//! In: a request about a resource that is served. Out: a response, or a failure. Knows which method, media type and
+//! options belong to which verb; never what a verb does.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use forebay_apimachinery::accept::{AsKind, ContentType, unsupported_media_type};
+use forebay_apimachinery::options::{
+    CreateOptions, DeleteOptions, GetOptions, IncludeObject, ListOptions, PatchOptions, TableOptions,
+    UpdateOptions,
+};
+use forebay_apimachinery::{Reason, Status};
+use forebay_registry::catalog::{Served, Source};
+use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
+use forebay_registry::{As, Presenter};
+use http::StatusCode;
+use http::header;
+use hyper::body::Incoming;
+
+use crate::answer::{self, HttpResponse};
+use crate::body_in::{self, OBJECT_TYPES, Received};
+use crate::handler::{Handler, Head};
+use crate::negotiate::{self, Answered, Form};
+use crate::response::{Content, ResponseBody};
+use crate::status::Failure;
+use crate::warnings;
+use crate::watch_body::WatchStream;
+
+/// Answers a request about `served`.
+///
+/// # Errors
+/// Whatever is wrong with it, as kube-apiserver says it.
+pub async fn answer(
+    handler: &Handler,
+    head: &Head,
+    served: Arc<Served>,
+    body: Incoming,
+) -> Result<HttpResponse, Failure> {
+    let target = target(head, served)?;
+    let mut answered = match head.info.verb.as_str() {
+        "get" => get(handler, head, &target).await,
+        "list" => list(handler, head, &target).await,
+        "watch" => watch(handler, head, &target).await,
+        "create" => create(handler, head, &target, body).await,
+        "update" => update(handler, head, &target, body).await,
+        "patch" => patch(handler, head, &target, body).await,
+        "delete" => delete(handler, head, &target, body).await,
+        "deletecollection" => delete_collection(handler, head, &target, body).await,
+        _ => Err(Failure::no_such_method()),
+    }?;
+    if let Some(warning) = target.served.deprecation_warning() {
+        add_warnings(&mut answered, &[warning.to_string()]);
+    }
+    Ok(answered)
+}
+
+/// What the path names, if there is such a thing and it has the verb.
+fn target(head: &Head, served: Arc<Served>) -> Result<Target, Failure> {
+    let info = &head.info;
+    // A namespace's own path names it twice.
+    let is_namespace = served.is("", "namespaces");
+    let namespace = (!is_namespace && !info.namespace.is_empty()).then(|| info.namespace.clone());
+    let name = info.named_in_path.then(|| info.name.clone());
+    if namespace.is_some() && !served.namespaced {
+        return Err(Failure::no_such_resource());
+    }
+    let subresource = (!info.subresource.is_empty()).then(|| info.subresource.clone());
+    let is_collection = matches!(info.verb.as_str(), "list" | "watch");
+    if served.namespaced && namespace.is_none() && !is_collection {
+        // Objects and writes have a namespace; a POST to all namespaces has no route.
+        let is_post = info.verb == "create" && name.is_none() || info.verb == "deletecollection";
+        return Err(if is_post { Failure::no_such_method() } else { Failure::no_such_resource() });
+    }
+    let verbs = match &subresource {
+        None if !info.rest.is_empty() => return Err(Failure::no_such_resource()),
+        None => &served.verbs,
+        Some(asked) => {
+            let known = served.subresource(asked).ok_or_else(Failure::no_such_resource)?;
+            if known.connect {
+                return Err(no_kubelet(&served, asked, &info.name));
+            }
+            if !info.rest.is_empty() {
+                return Err(Failure::no_such_resource());
+            }
+            &known.verbs
+        }
+    };
+    if head.method == http::Method::HEAD || !verbs.contains(&info.verb.as_str()) {
+        return Err(match served.source {
+            Source::BuiltIn { .. } => Failure::no_such_method(),
+            Source::Custom(_) => Failure::method_not_supported(served.group(), served.resource(), &info.verb),
+        });
+    }
+    let wants_name = matches!(info.verb.as_str(), "get" | "update" | "patch" | "delete");
+    if wants_name != name.is_some() && subresource.is_none() && info.verb != "watch" {
+        return Err(Failure::no_such_method());
+    }
+    Ok(Target { served, namespace, name, subresource })
+}
+
+/// What only the node of a pod could answer.
+fn no_kubelet(served: &Served, subresource: &str, name: &str) -> Failure {
+    let message = format!(
+        "{}/{subresource} is answered by the kubelet of a node, and this server is connected to none",
+        negotiate::qualified(served)
+    );
+    Status::new(Reason::MethodNotAllowed, message).about(served.group(), served.resource(), name).into()
+}
+
+async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
+    let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
+    let options = GetOptions::from_query(&head.query);
+    if target.subresource.as_deref() == Some("scale") {
+        let scale = handler.registry.get_scale(target, &options.resource_version).await?;
+        return answer::object(StatusCode::OK, scale, form, &head.headers);
+    }
+    let shown = shown(form, head)?;
+    let object = handler.registry.get(target, &options.resource_version).await?;
+    let mut json = Vec::with_capacity(object.body().len() + 128);
+    Presenter::new(target.served.clone(), shown).single(&object, handler.registry.timestamp(), &mut json);
+    answer::object(StatusCode::OK, json.into(), form, &head.headers)
+}
+
+async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
+    let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::List)?;
+    let options = ListOptions::from_query(&head.query)?;
+    let body = handler.registry.list(target, &options, shown(form, head)?).await?;
+    Ok(answer::list(body, form, &head.headers, &handler.pins))
+}
+
+async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
+    let form = negotiate::stream(&head.headers, &head.query, &target.served)?;
+    let options = ListOptions::from_query(&head.query)?;
+    let shown = shown(form, head)?;
+    let body = handler.registry.watch(target, &options, shown, head.info.path_form).await?;
+    let events = handler.metrics.watch_events(&target.served);
+    let stream = WatchStream::new(body, handler.drain.watch(), events);
+    let content = Content::Watch(Box::new(stream));
+    Ok(answer::response(StatusCode::OK, form.media.content_type(), ResponseBody::new(content)))
+}
+
+async fn create(
+    handler: &Handler,
+    head: &Head,
+    target: &Target,
+    body: Incoming,
+) -> Result<HttpResponse, Failure> {
+    let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
+    let options = CreateOptions::from_query(&head.query)?;
+    let (received, json) = object_body(handler, head, target, body).await?;
+    let answered = handler.registry.create(target, &Body { json }, &options).await;
+    drop(received);
+    written(handler, head, target, form, answered?)
+}
+
+async fn update(
+    handler: &Handler,
+    head: &Head,
+    target: &Target,
+    body: Incoming,
+) -> Result<HttpResponse, Failure> {
+    let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
+    let options = UpdateOptions::from_query(&head.query)?;
+    let (received, json) = object_body(handler, head, target, body).await?;
+    let answered = handler.registry.update(target, &Body { json }, &options).await;
+    drop(received);
+    written(handler, head, target, form, answered?)
+}
+
+/// What a patch may be, in the order that messages list it.
+const PATCH_TYPES: [ContentType; 3] =
+    [ContentType::JsonPatch, ContentType::MergePatch, ContentType::StrategicMergePatch];
+
+async fn patch(
+    handler: &Handler,
+    head: &Head,
+    target: &Target,
+    body: Incoming,
+) -> Result<HttpResponse, Failure> {
+    let is_custom = matches!(target.served.source, Source::Custom(_));
+    let taken = if is_custom { &PATCH_TYPES[..2] } else { &PATCH_TYPES[..] };
+    let content_type = ContentType::parse(body_in::content_type(&head.headers));
+    if content_type.is_some_and(ContentType::is_apply) {
+        return Err(Status::new(
+            Reason::UnsupportedMediaType,
+            "server-side apply is not served yet; use one of application/json-patch+json, application/merge-patch+json, \
+             application/strategic-merge-patch+json (kubectl apply without --server-side)",
+        )
+        .into());
+    }
+    let content_type = content_type.filter(|content_type| taken.contains(content_type));
+    let content_type = content_type.ok_or_else(|| unsupported_media_type(taken))?;
+    let kind = match content_type {
+        ContentType::JsonPatch => PatchKind::Json,
+        ContentType::MergePatch => PatchKind::Merge,
+        _ => PatchKind::StrategicMerge,
+    };
+    let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
+    let options = PatchOptions::from_query(&head.query, content_type)?;
+    let received = handler.bodies.read(&head.headers, body).await?;
+    let answered =
+        handler.registry.patch(target, kind, &Body { json: received.bytes.clone() }, &options).await;
+    drop(received);
+    written(handler, head, target, form, answered?)
+}
+
+async fn delete(
+    handler: &Handler,
+    head: &Head,
+    target: &Target,
+    body: Incoming,
+) -> Result<HttpResponse, Failure> {
+    let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
+    let options = delete_options(handler, head, body).await?;
+    let answered = handler.registry.delete(target, &options).await?;
+    written(handler, head, target, form, answered)
+}
+
+async fn delete_collection(
+    handler: &Handler,
+    head: &Head,
+    target: &Target,
+    body: Incoming,
+) -> Result<HttpResponse, Failure> {
+    let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::List)?;
+    let selection = ListOptions::from_query(&head.query)?;
+    let options = delete_options(handler, head, body).await?;
+    let interest = handler.registry.interest(target, &selection)?;
+    let answered = handler.registry.delete_collection(target, interest, &options).await?;
+    finish(head, form, StatusCode::OK, &answered.warnings, object_of(answered.outcome))
+}
+
+/// The options of a DELETE: its body's, or if there is none the query's.
+async fn delete_options(handler: &Handler, head: &Head, body: Incoming) -> Result<DeleteOptions, Failure> {
+    let received = handler.bodies.read(&head.headers, body).await?;
+    if received.bytes.is_empty() {
+        return Ok(DeleteOptions::from_query(&head.query)?);
+    }
+    let content_type = body_in::object_type(&head.headers)?;
+    let json = body_in::object_json(&received, content_type, "DeleteOptions")?;
+    let parsed = forebay_apimachinery::json::parse(&json).map_err(|error| {
+        Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
+    })?;
+    Ok(DeleteOptions::from_body(&parsed.value)?)
+}
+
+async fn object_body(
+    handler: &Handler,
+    head: &Head,
+    target: &Target,
+    body: Incoming,
+) -> Result<(Received, Bytes), Failure> {
+    let content_type = body_in::object_type(&head.headers)?;
+    debug_assert!(OBJECT_TYPES.contains(&content_type));
+    let received = handler.bodies.read(&head.headers, body).await?;
+    let json = body_in::object_json(&received, content_type, &target.served.gvk.kind)?;
+    Ok((received, json))
+}
+
+/// How objects are shown.
+fn shown(form: Form, head: &Head) -> Result<As, Failure> {
+    Ok(match form.as_kind {
+        AsKind::Object => As::Object,
+        AsKind::PartialObjectMetadata | AsKind::PartialObjectMetadataList => As::PartialMetadata,
+        AsKind::Table => As::Table(match TableOptions::from_query(&head.query)?.include_object {
+            IncludeObject::None => forebay_registry::IncludeObject::None,
+            IncludeObject::Metadata => forebay_registry::IncludeObject::Metadata,
+            IncludeObject::Object => forebay_registry::IncludeObject::Object,
+        }),
+    })
+}
+
+/// The answer to a write.
+fn written(
+    handler: &Handler,
+    head: &Head,
+    target: &Target,
+    form: Form,
+    answer: Answer,
+) -> Result<HttpResponse, Failure> {
+    let code = match &answer.outcome {
+        Outcome::Object(_) | Outcome::Success(_) => StatusCode::OK,
+        Outcome::Created(_) => StatusCode::CREATED,
+        Outcome::Accepted(_) => StatusCode::ACCEPTED,
+    };
+    let is_status = matches!(answer.outcome, Outcome::Success(_));
+    let is_itself = !is_status && target.subresource.as_deref().is_none_or(|name| name == "status");
+    let mut json = object_of(answer.outcome);
+    let shown = shown(form, head)?;
+    if is_itself && shown != As::Object {
+        let presenter = Presenter::new(target.served.clone(), shown);
+        json = presenter.written(&json, handler.registry.timestamp())?.into();
+    }
+    finish(head, form, code, &answer.warnings, json)
+}
+
+fn object_of(outcome: Outcome) -> Bytes {
+    let (Outcome::Object(json) | Outcome::Created(json) | Outcome::Accepted(json) | Outcome::Success(json)) =
+        outcome;
+    json
+}
+
+fn finish(
+    head: &Head,
+    form: Form,
+    code: StatusCode,
+    warnings: &[String],
+    json: Bytes,
+) -> Result<HttpResponse, Failure> {
+    let mut response = answer::object(code, json, form, &head.headers)?;
+    add_warnings(&mut response, warnings);
+    Ok(response)
+}
+
+fn add_warnings(response: &mut HttpResponse, given: &[String]) {
+    for value in warnings::headers(given) {
+        response.headers_mut().append(header::WARNING, value);
+    }
+}

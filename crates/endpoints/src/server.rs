@@ -1,0 +1,313 @@
+//! Connections: accepted within a limit, made secure, spoken to in HTTP/1.1 or HTTP/2, and let go of.
+//!
+//! In: a listening socket. Out: requests for the [`Handler`]. Every buffer and wait of a connection has a limit from
+//! [`limits`]. On shutdown connections are asked to finish, and cut when their time is over.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use forebay_registry::Registry;
+use forebay_rt::{Clock, Random, Shutdown, Tasks};
+use http::Request;
+use hyper::body::Incoming;
+use hyper::rt::Executor;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::authn::{Authenticator, Peer};
+use crate::authz::Authorizer;
+use crate::body_in::Budget;
+use crate::config::Config;
+use crate::documents::Documents;
+use crate::handler::Handler;
+use crate::health::{Check, Checks, Endpoints};
+use crate::inflight::Inflight;
+use crate::metrics::Metrics;
+use crate::pins::Pins;
+use crate::shutdown::Drain;
+use crate::tls::{self, ClientAuthority, TlsError};
+use crate::{limits, version};
+
+/// Why the server cannot serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error("cannot listen on {address}")]
+    Listen {
+        address: SocketAddr,
+        #[source]
+        cause: std::io::Error,
+    },
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+}
+
+/// A socket that is listened on. Clients that come before [`Bound::serve`] wait in the kernel's backlog.
+pub struct Bound {
+    listener: TcpListener,
+    address: SocketAddr,
+    acceptor: TlsAcceptor,
+    authority: Option<ClientAuthority>,
+    config: Config,
+}
+
+impl Bound {
+    /// Listens.
+    ///
+    /// # Errors
+    /// [`ServeError`].
+    pub fn listen(config: Config) -> Result<Bound, ServeError> {
+        let address = config.listen;
+        let cause = |cause| ServeError::Listen { address, cause };
+        let (server_config, authority) = tls::server_config(&config.tls)?;
+        let socket =
+            if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.map_err(cause)?;
+        socket.set_reuseaddr(true).map_err(cause)?;
+        socket.bind(address).map_err(cause)?;
+        let listener = socket.listen(limits::BACKLOG).map_err(cause)?;
+        let address = listener.local_addr().map_err(cause)?;
+        Ok(Bound { listener, address, acceptor: TlsAcceptor::from(server_config), authority, config })
+    }
+
+    /// Where clients connect.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves `registry` until `stop` is raised, then lets go of everybody in order.
+    ///
+    /// - `checks`: what the health endpoints ask besides the server's own.
+    pub async fn serve(
+        self,
+        registry: Registry,
+        checks: Vec<Check>,
+        random: Random,
+        tasks: Tasks,
+        stop: Shutdown,
+    ) {
+        let clock = registry.clock().clone();
+        let drain = Drain::new(clock.clone());
+        let pins = Pins::new(clock.clone());
+        tasks.spawn("stalled readers", pins.clone().reap());
+        let metrics = Arc::new(Metrics::new(clock.clone()));
+        let delay = self.config.shutdown_delay;
+        let handler = Arc::new(self.handler(registry, checks, random, &drain, pins, metrics.clone()));
+        let connections = Tasks::new();
+        let server = Connections {
+            acceptor: self.acceptor,
+            handler,
+            metrics,
+            drain: drain.clone(),
+            clock: clock.clone(),
+            tasks: connections.clone(),
+            streams_max: self.config.http2_max_streams.unwrap_or(limits::STREAMS_MAX),
+        };
+        let leave = async {
+            stop.raised().await;
+            drain.leave();
+            clock.sleep(delay).await;
+        };
+        tokio::select! {
+            () = server.accept_all(self.listener) => {}
+            () = leave => {}
+        }
+        drain.begin();
+        tracing::info!(watches = drain.watches(), "shutting down: letting requests finish");
+        if !connections.stop(limits::DRAIN_WAIT).await {
+            tracing::warn!("some connections did not finish in time and were cut");
+        }
+    }
+
+    fn handler(
+        &self,
+        registry: Registry,
+        checks: Vec<Check>,
+        random: Random,
+        drain: &Drain,
+        pins: Pins,
+        metrics: Arc<Metrics>,
+    ) -> Handler {
+        let config = &self.config;
+        let clock = registry.clock().clone();
+        Handler {
+            authenticator: Authenticator::new(clock.clone(), self.authority.clone(), &config.tokens),
+            authorizer: Authorizer { mode: config.authorization, anonymous: config.anonymous },
+            inflight: Inflight::new(config.max_requests_inflight, config.max_mutating_requests_inflight),
+            bodies: Budget::new(),
+            documents: Documents {
+                checks: Checks::new(all_checks(checks, &registry, drain)),
+                version: version::document(&config.version).into(),
+                address: config.external_address.clone().unwrap_or_else(|| self.address.to_string()),
+            },
+            request_timeout: config.request_timeout,
+            registry,
+            clock,
+            random,
+            pins,
+            metrics,
+            drain: drain.clone(),
+        }
+    }
+}
+
+/// The server's own checks around those that it was given.
+fn all_checks(given: Vec<Check>, registry: &Registry, drain: &Drain) -> Vec<Check> {
+    let mut checks = vec![
+        Check::new("ping", Endpoints::All, || Ok(())),
+        // The log is written by the process itself: while this runs, it works.
+        Check::new("log", Endpoints::All, || Ok(())),
+    ];
+    checks.extend(given);
+    let registry = registry.clone();
+    checks.push(Check::new("informer-sync", Endpoints::Ready, move || match registry.unready() {
+        0 => Ok(()),
+        unready => Err(format!("{unready} resources are not read yet")),
+    }));
+    let drain = drain.clone();
+    checks.push(Check::new("shutdown", Endpoints::Ready, move || {
+        if drain.is_leaving() { Err("process is shutting down".to_string()) } else { Ok(()) }
+    }));
+    checks
+}
+
+struct Connections {
+    acceptor: TlsAcceptor,
+    handler: Arc<Handler>,
+    metrics: Arc<Metrics>,
+    drain: Drain,
+    clock: Clock,
+    tasks: Tasks,
+    streams_max: u32,
+}
+
+impl Connections {
+    /// Accepts for ever. At the limit of connections it waits until one is gone.
+    async fn accept_all(self, listener: TcpListener) {
+        let connections = Arc::new(self);
+        let seats = Arc::new(Semaphore::new(limits::CONNECTIONS_MAX));
+        let (first, last) = limits::ACCEPT_PAUSE;
+        let mut pause = first;
+        loop {
+            let Ok(seat) = seats.clone().acquire_owned().await else { return };
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    pause = first;
+                    connections.metrics.connections.add(1);
+                    let one = connections.clone();
+                    connections
+                        .tasks
+                        .spawn_graceful("connection", async move { one.connection(stream, seat).await });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    connections.clock.sleep(pause).await;
+                    pause = (pause * 2).min(last);
+                }
+            }
+        }
+    }
+
+    async fn connection(&self, stream: TcpStream, _seat: OwnedSemaphorePermit) {
+        // Small answers and events are not to wait for each other.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "TCP_NODELAY");
+        }
+        let secured = tokio::select! {
+            secured = self.acceptor.accept(stream) => secured,
+            () = self.clock.sleep(limits::HANDSHAKE_WAIT) => {
+                self.metrics.handshake_errors.add(1);
+                return;
+            }
+            () = self.drain.draining() => return,
+        };
+        match secured {
+            Ok(stream) => self.speak(stream).await,
+            Err(error) => {
+                self.metrics.handshake_errors.add(1);
+                tracing::debug!(%error, "TLS handshake failed");
+            }
+        }
+    }
+
+    async fn speak(&self, stream: TlsStream<TcpStream>) {
+        let session = stream.get_ref().1;
+        let chain = session.peer_certificates().unwrap_or_default();
+        let peer = Arc::new(Peer::new(chain.iter().map(|one| one.clone().into_owned()).collect()));
+        let is_http2 = session.alpn_protocol() == Some(b"h2");
+        let handler = self.handler.clone();
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (handler, peer) = (handler.clone(), peer.clone());
+            async move { Ok::<_, std::convert::Infallible>(handler.answer(request, &peer).await) }
+        });
+        let io = TokioIo::new(stream);
+        let ended = if is_http2 {
+            let connection = self.http2().serve_connection(io, service);
+            let mut connection = std::pin::pin!(connection);
+            tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = self.drain.draining() => {
+                    connection.as_mut().graceful_shutdown();
+                    self.until_cut(connection).await
+                }
+            }
+        } else {
+            let connection = http1().serve_connection(io, service);
+            let mut connection = std::pin::pin!(connection);
+            tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = self.drain.draining() => {
+                    connection.as_mut().graceful_shutdown();
+                    self.until_cut(connection).await
+                }
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, "connection ended");
+        }
+    }
+
+    /// Lets a connection finish, for as long as the server waits.
+    async fn until_cut(&self, connection: impl Future<Output = hyper::Result<()>>) -> hyper::Result<()> {
+        tokio::select! {
+            ended = connection => ended,
+            () = self.clock.sleep(limits::DRAIN_WAIT) => Ok(()),
+        }
+    }
+
+    fn http2(&self) -> http2::Builder<Spawner> {
+        let mut builder = http2::Builder::new(Spawner(self.tasks.clone()));
+        builder
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(self.streams_max)
+            .max_header_list_size(limits::HEAD_BYTES_MAX as u32)
+            .initial_stream_window_size(limits::STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(limits::CONNECTION_WINDOW_BYTES)
+            .max_send_buf_size(limits::STREAM_SEND_BYTES)
+            .keep_alive_interval(limits::PING_PERIOD)
+            .keep_alive_timeout(limits::PING_WAIT);
+        builder
+    }
+}
+
+fn http1() -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits::HEADER_WAIT)
+        .max_buf_size(limits::HEAD_BYTES_MAX.max(limits::WRITE_BUFFER_BYTES));
+    builder
+}
+
+/// Runs the streams of an HTTP/2 connection as tasks of the server.
+#[derive(Clone)]
+struct Spawner(Tasks);
+
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Spawner {
+    fn execute(&self, stream: F) {
+        self.0.spawn_graceful("stream", stream);
+    }
+}

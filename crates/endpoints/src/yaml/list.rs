@@ -1,0 +1,197 @@
+//! A list's JSON, as YAML, item by item.
+//!
+//! In: another source's JSON of one object with one long list in it. Out: the YAML of that object, keys in order, as
+//! [`super::write`] writes it. Holds the short members and one item, whatever the length of the list.
+
+use serde_json::{Map, Value};
+
+use super::write::{item, member};
+use crate::source::Source;
+
+/// Another source's list, as YAML.
+pub struct YamlList<S> {
+    inner: S,
+    piece: Vec<u8>,
+    scan: Scan,
+    state: State,
+}
+
+/// How far the reading has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// What comes before the list.
+    Head,
+    Items,
+    /// What comes behind the list.
+    Tail,
+    Done,
+}
+
+/// Where in the JSON the scan is, and what it holds.
+#[derive(Default)]
+struct Scan {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    // What was read since the last thing was taken out.
+    held: Vec<u8>,
+    head: Map<String, Value>,
+    list: String,
+    // Items so far.
+    items: usize,
+}
+
+impl<S: Source> YamlList<S> {
+    pub fn new(inner: S) -> YamlList<S> {
+        YamlList { inner, piece: Vec::new(), scan: Scan::default(), state: State::Head }
+    }
+}
+
+impl<S: Source> Source for YamlList<S> {
+    fn fill(&mut self, out: &mut Vec<u8>) -> bool {
+        if self.state == State::Done {
+            return false;
+        }
+        self.piece.clear();
+        let more = self.inner.fill(&mut self.piece);
+        let mut text = String::new();
+        for &byte in &self.piece {
+            self.state = self.scan.push(byte, self.state, &mut text);
+        }
+        if !more {
+            self.scan.finish(&mut text);
+            self.state = State::Done;
+        }
+        out.extend_from_slice(text.as_bytes());
+        true
+    }
+}
+
+impl Scan {
+    fn push(&mut self, byte: u8, state: State, text: &mut String) -> State {
+        let quiet = self.in_string || byte == b'"';
+        if self.in_string {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = true,
+                b'"' => self.in_string = false,
+                _ => {}
+            }
+        } else if byte == b'"' {
+            self.in_string = true;
+        }
+        if quiet {
+            self.held.push(byte);
+            return state;
+        }
+        match byte {
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+        match (state, byte, self.depth) {
+            // The long list begins: the only one right below the object that is called so.
+            (State::Head, b'[', 2) if self.begins_list() => {
+                self.begin(text);
+                State::Items
+            }
+            (State::Items, b',', 2) | (State::Items, b']', 1) => {
+                self.item(text);
+                if byte == b']' { State::Tail } else { State::Items }
+            }
+            _ => {
+                self.held.push(byte);
+                state
+            }
+        }
+    }
+
+    fn begins_list(&self) -> bool {
+        self.held.ends_with(b"\"items\":") || self.held.ends_with(b"\"rows\":")
+    }
+
+    /// Takes the members before the list, and writes those that come before it in order.
+    fn begin(&mut self, text: &mut String) {
+        let name = if self.held.ends_with(b"\"rows\":") { "rows" } else { "items" };
+        self.list = name.to_string();
+        let end = self.held.len() - name.len() - 3;
+        self.take_members(end, b"");
+        let early: Vec<String> = self.head.keys().filter(|key| key.as_str() < name).cloned().collect();
+        for key in early {
+            if let Some(value) = self.head.remove(&key) {
+                member(&key, &value, 0, text);
+            }
+        }
+        text.push_str(name);
+        text.push(':');
+    }
+
+    /// Reads `held` up to `end` as members of the object, after `open`.
+    fn take_members(&mut self, end: usize, open: &[u8]) {
+        let mut json = open.to_vec();
+        let members = self.held[..end].trim_ascii();
+        json.extend_from_slice(members.strip_suffix(b",").unwrap_or(members));
+        if !json.ends_with(b"}") || json == b"{" {
+            json.push(b'}');
+        }
+        self.held.clear();
+        // Our own lists are well formed.
+        if let Ok(Value::Object(members)) = serde_json::from_slice(&json) {
+            self.head.extend(members);
+        }
+    }
+
+    fn item(&mut self, text: &mut String) {
+        let value = serde_json::from_slice::<Value>(&self.held);
+        self.held.clear();
+        if let Ok(value) = value {
+            if self.items == 0 {
+                text.push('\n');
+            }
+            self.items += 1;
+            item(&value, 0, text);
+        }
+    }
+
+    /// Writes the members behind the list.
+    fn finish(&mut self, text: &mut String) {
+        if self.items == 0 && !self.list.is_empty() {
+            text.push_str(" []\n");
+        }
+        let held = std::mem::take(&mut self.held);
+        let members = held.trim_ascii();
+        self.held = members.strip_prefix(b",").unwrap_or(members).to_vec();
+        let end = self.held.len();
+        self.take_members(end, b"{");
+        for (key, value) in &self.head {
+            member(key, value, 0, text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::testing::{Pieces, all};
+
+    fn check(json: &str) {
+        let want = super::super::from_json(json.as_bytes()).expect("JSON");
+        for size in [1, 7, json.len()] {
+            let pieces: Vec<&[u8]> = json.as_bytes().chunks(size).collect();
+            let got = all(YamlList::new(Pieces::of(&pieces)));
+            assert_eq!(String::from_utf8_lossy(&got), String::from_utf8_lossy(&want), "{json} by {size}");
+        }
+    }
+
+    #[test]
+    fn a_list_comes_out_as_one_object_would() {
+        for json in [
+            r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}"#,
+            r#"{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"a":[1,{"items":[2]}],"s":"]}\",["},{}]}"#,
+            r#"{"apiVersion":"g/v1","items":[{"x":1},{"y":null}],"kind":"FooList","metadata":{"continue":""}}"#,
+            r#"{"kind":"Table","columnDefinitions":[{"name":"A"}],"rows":[{"cells":[1]}]}"#,
+        ] {
+            check(json);
+        }
+    }
+}
