@@ -1,237 +1,122 @@
-//! The defaults that a schema itself holds: are they valid, and without unknown fields?
+//! What the writer of a CRD may leave out.
 //!
-//! In: a schema. Out: all violations by its defaults, as they are judged when a CRD is written (`violations`), and the
-//! schema with its defaults pruned, as it is served (`pruned`). A default inside of metadata is judged as part of the
-//! resource around it, because metadata is more than its schema says. Never judges CEL rules.
+//! In: a CRD as it came. Out: the same with its defaults. Never: touches a schema or judges.
 //!
-//! Source: apiextensions-apiserver v0.36.3 `pkg/apiserver/schema/defaulting`.
+//! Source: apiextensions-apiserver v0.36.3 `pkg/apis/apiextensions/v1/defaults.go`.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::embedded;
-use super::field::{self, BadValue, FieldError, Path};
-use super::object_meta::Malformed;
-use super::prune::{self, Meta};
-use super::schema::{Flags, Node, Schema};
-use super::validate;
-
-/// One step from a resource to a value inside of it.
-#[derive(Clone)]
-enum Step {
-    Name(String),
-    Item,
-}
-
-/// Returns all violations by the defaults of the schema at `path`.
-pub(crate) fn violations(schema: &Schema, path: &Path<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let top = Resource { root: schema.root(), steps: Vec::new() };
-    visit(schema.root(), Meta::Root, &top, false, path, &mut errors);
-    errors
-}
-
-/// The resource around a value.
-struct Resource<'a> {
-    root: &'a Node,
-    steps: Vec<Step>,
-}
-
-impl<'a> Resource<'a> {
-    fn then(&self, step: Step) -> Resource<'a> {
-        let mut steps = self.steps.clone();
-        steps.push(step);
-        Resource { root: self.root, steps }
+/// Sets the defaults of a CRD: names that follow from the kind, no conversion, a webhook's port, the first stored version.
+///
+/// Values of the wrong type stay as they are. To be called at every create and update, before it is judged.
+pub fn apply(crd: &mut Value) {
+    let Some(crd) = crd.as_object_mut() else { return };
+    let Some(spec) = crd.entry("spec").or_insert_with(|| json!({})).as_object_mut() else { return };
+    names(spec);
+    conversion(spec);
+    let storage = spec.get("versions").and_then(Value::as_array).into_iter().flatten();
+    let storage = storage.filter(|version| version["storage"] == true).find_map(|version| version.get("name").cloned());
+    if let Some(storage) = storage {
+        stored_versions(crd, storage);
     }
 }
 
-fn visit(
-    node: &Node,
-    meta: Meta,
-    resource: &Resource<'_>,
-    inside_meta: bool,
-    path: &Path<'_>,
-    errors: &mut Vec<FieldError>,
-) {
-    if !node.has(Flags::DEFAULT_BELOW) {
+fn names(spec: &mut Map<String, Value>) {
+    let Some(names) = spec.get_mut("names").and_then(Value::as_object_mut) else { return };
+    let kind = names.get("kind").and_then(Value::as_str).unwrap_or("").to_owned();
+    if kind.is_empty() {
         return;
     }
-    let is_resource = meta == Meta::Root || node.has(Flags::EMBEDDED);
-    let own = Resource { root: node, steps: Vec::new() };
-    let (resource, inside_meta) = if is_resource { (&own, false) } else { (resource, inside_meta) };
-    if let Some(default) = node.default_value() {
-        let at = path.child("default");
-        match inside_meta {
-            true => errors.extend(inside_metadata(default, node, resource, &at)),
-            false => errors.extend(outside_metadata(default, node, is_resource, &at)),
+    for (key, name) in [("singular", kind.to_lowercase()), ("listKind", format!("{kind}List"))] {
+        if names.get(key).is_none_or(says_nothing) {
+            names.insert(key.to_owned(), name.into());
         }
-    }
-    if let Some(item) = node.item() {
-        let resource = resource.then(Step::Item);
-        visit(item, Meta::AsSchema, &resource, inside_meta, &path.child("items"), errors);
-    }
-    for (name, property) in node.properties() {
-        let resource = resource.then(Step::Name(name.to_owned()));
-        let inside_meta = inside_meta || (is_resource && matches!(name, "metadata" | "apiVersion" | "kind"));
-        visit(property, Meta::AsSchema, &resource, inside_meta, &path.child("properties").key(name), errors);
     }
 }
 
-fn inside_metadata(
-    default: &Value,
-    node: &Node,
-    resource: &Resource<'_>,
-    path: &Path<'_>,
-) -> Vec<FieldError> {
-    let mut object = surround(default.clone(), &resource.steps);
-    if let Some(map) = object.as_object_mut() {
-        map.entry("kind").or_insert_with(|| "Validation".into());
-        map.entry("apiVersion").or_insert_with(|| "validation/v1".into());
+fn conversion(spec: &mut Map<String, Value>) {
+    if spec.get("conversion").is_none_or(Value::is_null) {
+        spec.insert("conversion".to_owned(), json!({ "strategy": "None" }));
     }
-    let invalid = |cause: String| {
-        vec![FieldError::invalid(
-            path,
-            BadValue::Json(default),
-            format!("must result in valid metadata: {cause}"),
-        )]
-    };
-    if let Err(error) =
-        embedded::coerce(&mut object, resource.root, Meta::Root, Malformed::Refuse, &Path::NIL)
+    let service = spec.get_mut("conversion").and_then(|c| c.pointer_mut("/webhook/clientConfig/service"));
+    if let Some(service) = service.and_then(Value::as_object_mut)
+        && service.get("port").is_none_or(Value::is_null)
     {
-        return invalid(error.to_string());
-    }
-    let errors = embedded::validate(&object, resource.root, Meta::Root, &Path::NIL);
-    match errors.is_empty() {
-        false => invalid(field::aggregate(&errors)),
-        true => validate::check_default(node, default, &path.to_string()),
+        service.insert("port".to_owned(), 443.into());
     }
 }
 
-fn outside_metadata(default: &Value, node: &Node, is_resource: bool, path: &Path<'_>) -> Vec<FieldError> {
-    let meta = if is_resource { Meta::Root } else { Meta::AsSchema };
-    let mut errors = Vec::new();
-    let mut pruned = default.clone();
-    prune::prune(&mut pruned, node, meta);
-    if pruned != *default {
-        errors.push(FieldError::invalid(path, BadValue::Json(default), "must not have unknown fields"));
+fn stored_versions(crd: &mut Map<String, Value>, storage: Value) {
+    let status = crd.entry("status").or_insert_with(|| json!({}));
+    if status.is_null() {
+        *status = json!({});
     }
-    let mut coerced = default.clone();
-    if let Err(error) = embedded::coerce(&mut coerced, node, meta, Malformed::Refuse, path) {
-        errors.push(error);
-        return errors;
+    let Some(status) = status.as_object_mut() else { return };
+    if status.get("storedVersions").is_none_or(says_nothing) {
+        status.insert("storedVersions".to_owned(), json!([storage]));
     }
-    let more = embedded::validate(&coerced, node, meta, path);
-    errors.extend(match more.is_empty() {
-        false => more,
-        true => validate::check_default(node, &coerced, &path.to_string()),
-    });
-    errors
 }
 
-/// Returns the schema with pruned defaults, if any of them has something to prune.
-pub(crate) fn pruned(schema: &Value, root: &Node) -> Option<Value> {
-    if !root.has(Flags::DEFAULT_BELOW) {
-        return None;
+fn says_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        _ => false,
     }
-    let mut pruned = schema.clone();
-    prune_below(&mut pruned, &mut Vec::new(), root).then_some(pruned)
-}
-
-/// Prunes the defaults of a schema at `steps` of the root; returns whether anything went.
-fn prune_below(schema: &mut Value, steps: &mut Vec<Step>, root: &Node) -> bool {
-    let Some(keywords) = schema.as_object_mut() else { return false };
-    let mut changed = false;
-    if let Some(default) = keywords.get("default").filter(|default| !default.is_null()) {
-        let kept = prune_one(default, steps, root);
-        if kept.as_ref() != Some(default) {
-            changed = true;
-            keywords.insert("default".to_owned(), kept.unwrap_or_default());
-        }
-    }
-    if let Some(additional) = keywords.get_mut("additionalProperties") {
-        changed |= step_into(additional, Step::Name("*".to_owned()), steps, root);
-    }
-    if let Some(items) = keywords.get_mut("items") {
-        changed |= step_into(items, Step::Item, steps, root);
-    }
-    if let Some(Value::Object(properties)) = keywords.get_mut("properties") {
-        for (name, property) in properties {
-            changed |= step_into(property, Step::Name(name.clone()), steps, root);
-        }
-    }
-    changed
-}
-
-fn step_into(schema: &mut Value, step: Step, steps: &mut Vec<Step>, root: &Node) -> bool {
-    steps.push(step);
-    let changed = prune_below(schema, steps, root);
-    steps.pop();
-    changed
-}
-
-/// Prunes a default as part of a whole object; none when nothing is left of it.
-fn prune_one(default: &Value, steps: &[Step], root: &Node) -> Option<Value> {
-    let mut object = surround(default.clone(), steps);
-    // Malformed fields are dropped, so nothing is refused.
-    let _ = embedded::coerce(&mut object, root, Meta::Root, Malformed::Drop, &Path::NIL);
-    prune::prune(&mut object, root, Meta::Root);
-    extract(object, steps)
-}
-
-/// Builds the object in which `value` stands at `steps`.
-fn surround(value: Value, steps: &[Step]) -> Value {
-    steps.iter().rev().fold(value, |value, step| match step {
-        Step::Name(name) => Value::Object([(name.clone(), value)].into_iter().collect()),
-        Step::Item => json!([value]),
-    })
-}
-
-fn extract(object: Value, steps: &[Step]) -> Option<Value> {
-    steps.iter().try_fold(object, |value, step| match (step, value) {
-        (Step::Name(name), Value::Object(mut map)) => map.remove(name),
-        (Step::Item, Value::Array(items)) => items.into_iter().next(),
-        _ => None,
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(properties: Value, want: &[&str]) {
-        let schema = Schema::compile(&json!({"type": "object", "properties": properties}));
-        let found: Vec<String> =
-            violations(&schema, &Path::root("s")).iter().map(FieldError::to_string).collect();
-        assert_eq!(found, want, "{properties}");
-    }
-
-    fn served(properties: Value) -> Value {
-        let schema = Schema::compile(&json!({"type": "object", "properties": properties}));
-        let mut object = json!({});
-        schema.default(&mut object);
-        object
+    fn check(mut crd: Value, want: Value) {
+        let given = crd.clone();
+        apply(&mut crd);
+        assert_eq!(crd, want, "{given}");
+        apply(&mut crd);
+        assert_eq!(crd, want, "a second time: {given}");
     }
 
     #[test]
-    fn defaults_must_fit_their_schema() {
-        check(json!({"a": {"type": "string", "default": "x", "maxLength": 1}}), &[]);
-        check(
-            json!({"a": {"type": "integer", "default": "x"}}),
-            &[
-                "s.properties[a].default: Invalid value: \"string\":  in body must be of type integer: \"string\"",
-            ],
+    fn names_follow_from_the_kind() {
+        let filled = |given: Value, want: Value| {
+            let none = json!({ "strategy": "None" });
+            check(json!({ "spec": { "names": given } }), json!({ "spec": { "names": want, "conversion": none } }));
+        };
+        filled(json!({ "kind": "CronTab" }), json!({ "kind": "CronTab", "singular": "crontab", "listKind": "CronTabList" }));
+        filled(
+            json!({ "kind": "A", "singular": "", "listKind": null }),
+            json!({ "kind": "A", "singular": "a", "listKind": "AList" }),
         );
-        check(
-            json!({"l": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "integer", "default": 0, "minimum": 1}}}}}),
-            &[
-                "s.properties[l].items.properties[a].default: Invalid value: 0:  in body should be greater than or equal to 1",
-            ],
-        );
+        filled(json!({ "kind": "A", "singular": "b", "listKind": "C" }), json!({ "kind": "A", "singular": "b", "listKind": "C" }));
+        filled(json!({ "kind": "" }), json!({ "kind": "" }));
     }
 
     #[test]
-    fn defaults_must_have_no_unknown_fields_and_are_served_without() {
-        let properties = json!({"o": {"type": "object", "default": {"a": 1, "z": 2}, "properties": {"a": {"type": "integer"}}}});
-        assert_eq!(served(properties.clone()), json!({"o": {"a": 1}}));
-        check(properties, &[]);
+    fn a_webhook_service_has_a_port() {
+        let webhook = |service: Value| {
+            json!({ "spec": { "conversion": { "strategy": "Webhook", "webhook": { "clientConfig": { "service": service } } } } })
+        };
+        check(webhook(json!({ "name": "a" })), webhook(json!({ "name": "a", "port": 443 })));
+        check(webhook(json!({ "port": 8443 })), webhook(json!({ "port": 8443 })));
+    }
+
+    #[test]
+    fn the_storage_version_is_the_first_stored_one() {
+        let none = json!({ "strategy": "None" });
+        let spec = json!({ "conversion": none, "versions": [{ "name": "v1" }, { "name": "v2", "storage": true }] });
+        let stored = |versions: Value| json!({ "spec": spec, "status": { "storedVersions": versions } });
+        check(json!({ "spec": spec }), stored(json!(["v2"])));
+        check(stored(json!([])), stored(json!(["v2"])));
+        check(stored(json!(["v1"])), stored(json!(["v1"])));
+    }
+
+    #[test]
+    fn what_is_no_crd_stays_as_it_is() {
+        for value in [json!(null), json!([]), json!({ "spec": 5 })] {
+            check(value.clone(), value);
+        }
+        check(json!({ "spec": { "conversion": "x", "names": 1 } }), json!({ "spec": { "conversion": "x", "names": 1 } }));
     }
 }

@@ -29,3 +29,7 @@ pub const ANNOTATIONS_BYTES_MAX: usize = 256 << 10;
 /// Characters of a field manager's name and bytes of a subresource's, in `managedFields`.
 pub const FIELD_MANAGER_CHARS_MAX: usize = 128;
 pub const SUBRESOURCE_BYTES_MAX: usize = 256;
+
+/// Bytes of a schema that is repeated in a message; Kubernetes prints it whole, which for the largest schema would be
+/// hundreds of megabytes. Beyond this, nested schemas print as null.
+pub const PRINTED_BYTES_MAX: usize = 256 << 10;

@@ -1,13 +1,14 @@
-//! CustomResourceDefinitions as pure data: schemas, conditions, definitions for serving.
+//! CustomResourceDefinitions and the resources that they define, as pure data.
 //!
-//! In: CRDs and custom resources as JSON values. Out: violations, pruned and defaulted values, what is served. Never:
-//! stores or serves anything.
+//! In: a CRD, or a custom resource, as JSON values. Out: whether it is right (every violation, in the words of
+//! kube-apiserver), what it becomes (pruned, defaulted, normalized), and what is served of it (columns, conditions,
+//! OpenAPI). Never: stores, waits or knows HTTP.
 
-#![allow(dead_code, reason = "the validation of CRD objects, which comes next, calls the rest")]
-
+pub mod check;
 pub mod conditions;
 mod default;
-mod defaults;
+mod default_check;
+pub mod defaults;
 mod definition;
 mod embedded;
 pub mod field;
@@ -23,6 +24,7 @@ mod pattern;
 mod props;
 mod prune;
 mod schema;
+mod spec;
 mod structural;
 mod validate;
 

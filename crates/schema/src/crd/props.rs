@@ -1,4 +1,4 @@
-//! A read-only view of one OpenAPI v3 schema object (JSONSchemaProps) as it stands in a CRD.
+//! A read-only view of an object of a CRD, foremost of an OpenAPI v3 schema (JSONSchemaProps) as it stands there.
 //!
 //! In: JSON values, borrowed. Out: typed accessors; a member that is absent, null or of the wrong type reads as unset,
 //! because the decoder in front has already refused wrong types. Never copies, so a schema of any size costs nothing.
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::go::Num;
 
-/// One schema; copying it copies a pointer.
+/// One object or schema; copying it copies a pointer.
 #[derive(Clone, Copy)]
 pub(crate) struct Props<'a>(Option<&'a Map<String, Value>>);
 
@@ -39,9 +39,26 @@ impl<'a> SchemaOrBool<'a> {
 }
 
 impl<'a> Props<'a> {
+    pub(crate) const EMPTY: Props<'static> = Props(None);
+
     /// Views a value as a schema; anything but an object is the empty schema.
     pub(crate) fn of(value: &'a Value) -> Self {
         Props(value.as_object())
+    }
+
+    /// The member `key` as an object of its own.
+    pub(crate) fn object(self, key: &str) -> Option<Props<'a>> {
+        self.get(key).filter(|value| value.is_object()).map(Props::of)
+    }
+
+    /// The member `key`, when there is something in it: an empty list counts as absent.
+    pub(crate) fn filled(self, key: &str) -> Option<&'a Value> {
+        self.get(key).filter(|value| value.as_array().is_none_or(|list| !list.is_empty()))
+    }
+
+    /// The objects of a list.
+    pub(crate) fn objects(self, key: &str) -> impl ExactSizeIterator<Item = Props<'a>> {
+        self.schemas(key)
     }
 
     /// The member `key`, when it is there and not null.

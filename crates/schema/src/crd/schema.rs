@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::defaults;
+use super::default_check;
 use super::pattern::Pattern;
 use super::props::{Props, SchemaOrBool};
 
@@ -29,11 +29,17 @@ impl Schema {
         Compiler::default().compile(schema)
     }
 
+    /// Compiles a schema with its defaults as written, unknown fields and all: to judge them, not to serve.
+    pub(crate) fn as_written(schema: &Value) -> Schema {
+        Schema { root: Compiler::default().node(Props::of(schema)), source: "".into() }
+    }
+
     pub(crate) fn root(&self) -> &Node {
         &self.root
     }
 
-    pub(crate) fn source(&self) -> &str {
+    /// The schema as the CRD has it, in JSON, for those who describe it.
+    pub fn source(&self) -> &str {
         &self.source
     }
 
@@ -252,7 +258,7 @@ impl Compiler {
     /// Compiles a schema; defaults are served without the fields that the schema does not know.
     pub(crate) fn compile(&mut self, schema: &Value) -> Schema {
         let mut root = self.node(Props::of(schema));
-        if let Some(pruned) = defaults::pruned(schema, &root) {
+        if let Some(pruned) = default_check::pruned(schema, &root) {
             root = self.node(Props::of(&pruned));
         }
         Schema { root, source: schema.to_string().into() }

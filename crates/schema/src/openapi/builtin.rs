@@ -132,13 +132,14 @@ impl Writer<'_> {
         if let Some(key) = attrs.patch_merge_key {
             schema.insert("x-kubernetes-patch-merge-key".into(), key.into());
         }
-        Value::Object(self.wrapped(schema))
+        // Upstream has a description in nearly every field, and so something beside the reference.
+        Value::Object(self.wrapped(schema, true))
     }
 
     /// In v3 a reference has no members beside it.
-    fn wrapped(&self, mut schema: Schema) -> Schema {
+    fn wrapped(&self, mut schema: Schema, described: bool) -> Schema {
         if self.dialect == Dialect::V3
-            && schema.len() > 1
+            && (described || schema.len() > 1)
             && let Some(reference) = schema.remove("$ref")
         {
             schema.insert("allOf".into(), json!([{ "$ref": reference }]));
@@ -195,7 +196,7 @@ impl Writer<'_> {
         {
             schema.insert("default".into(), zero);
         }
-        Value::Object(self.wrapped(schema))
+        Value::Object(self.wrapped(schema, false))
     }
 
     /// What Go writes for a value that is not there; `None` where it writes nothing or null.
@@ -244,9 +245,7 @@ impl Writer<'_> {
     /// A type that writes its own JSON.
     fn special(&self, kind: TypeKind) -> Value {
         match (kind, self.dialect) {
-            (TypeKind::Quantity, Dialect::V3) => {
-                json!({ "oneOf": [{ "type": "string" }, { "type": "number" }] })
-            }
+            (TypeKind::Quantity, Dialect::V3) => json!({ "oneOf": [{ "type": "string" }, { "type": "number" }] }),
             (TypeKind::Quantity, Dialect::V2) => json!({ "type": "string" }),
             (TypeKind::IntOrString, Dialect::V3) => {
                 json!({ "format": "int-or-string", "oneOf": [{ "type": "integer" }, { "type": "string" }] })

@@ -58,7 +58,6 @@ pub(super) fn is_credit_card(text: &str) -> bool {
 
 /// The length that the issuer's prefix asks for.
 fn is_card_number(digits: &[u8]) -> bool {
-    #[allow(clippy::match_like_matches_macro, reason = "one line a card scheme")]
     match (digits, digits.len()) {
         ([4, ..], 13 | 16)
         | ([5, 1..=5, ..], 16)

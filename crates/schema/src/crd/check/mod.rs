@@ -1,0 +1,272 @@
+//! Is a CustomResourceDefinition right? All violations, with the paths and in the words of kube-apiserver.
+//!
+//! In: a defaulted CRD, and for an update the one before. Out: field errors. On an update, rules that a stored CRD
+//! already breaks are not held against the new one. Metadata that all kinds have in common is judged elsewhere
+//! ([`super::meta_rules`]); here only that the name is made of plural and group. CEL rules are not compiled and webhooks
+//! not called: [`needs`] says which of both a CRD asks for.
+//!
+//! Source: apiextensions-apiserver v0.36.3 `pkg/apis/apiextensions/validation`.
+
+pub(super) use conversion::has_bad_ca;
+
+mod conversion;
+mod field_path;
+mod names;
+mod printed;
+mod schema;
+mod versions;
+
+use serde_json::Value;
+
+use super::default_check;
+use super::field::{BadValue, FieldError, Path};
+use super::format;
+use super::limits::{DEPTH_MAX, SELECTABLE_FIELDS_MAX};
+use super::props::{self, Props};
+use super::spec::{self, Spec};
+use super::structural;
+
+/// Returns all violations of a new CRD.
+pub fn validate_create(crd: &Value) -> Vec<FieldError> {
+    if let Some(error) = too_deep(crd) {
+        return vec![error];
+    }
+    let mut errors: Vec<FieldError> = names::object_name(crd).into_iter().collect();
+    let spec = Spec::of(crd);
+    errors.extend(validate_spec(&spec, &Leniency::of_create()));
+    errors.extend(validate_status(crd, &spec));
+    errors.extend(names::approval(crd, None));
+    errors.extend(preserve_unknown_fields(&spec, None));
+    errors
+}
+
+/// Returns all violations of a CRD that takes the place of `old`.
+pub fn validate_update(crd: &Value, old: &Value) -> Vec<FieldError> {
+    if let Some(error) = too_deep(crd) {
+        return vec![error];
+    }
+    let (spec, old_spec) = (Spec::of(crd), Spec::of(old));
+    let mut leniency = Leniency::of_update(&spec, &old_spec);
+    leniency.allow_bad_ca = conversion::allows_bad_ca(old);
+    let mut errors = validate_spec(&spec, &leniency);
+    errors.extend(immutable(&spec, &old_spec, spec::is_true(old, "Established")));
+    errors.extend(validate_status(crd, &spec));
+    errors.extend(names::approval(crd, Some(old)));
+    errors.extend(preserve_unknown_fields(&spec, Some(&old_spec)));
+    errors
+}
+
+/// Returns all violations of a CRD whose status is written.
+pub fn validate_status_update(crd: &Value) -> Vec<FieldError> {
+    let status = Props::of(crd).object("status").unwrap_or(Props::EMPTY);
+    let names = status.object("acceptedNames").unwrap_or(Props::EMPTY);
+    names::validate(names, &Path::root("status").child("acceptedNames"))
+}
+
+/// What a CRD asks for beyond what its schema says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Rules in CEL, in any version.
+    pub rules: bool,
+    /// Conversion between versions by a webhook.
+    pub webhook_conversion: bool,
+}
+
+/// Says what a CRD asks for that has to be served by more than this module.
+pub fn needs(crd: &Value) -> Needs {
+    let spec = Spec::of(crd);
+    let strategy = spec.spec.object("conversion").map_or("", |conversion| conversion.str("strategy"));
+    Needs {
+        rules: props::depth_within(crd, DEPTH_MAX) && spec.any_schema(|schema| !schema.rules().is_empty()),
+        webhook_conversion: strategy == "Webhook",
+    }
+}
+
+/// Returns what a client is told about a CRD that is accepted: formats that are not known, unless `old` has them.
+pub fn warnings(crd: &Value, old: Option<&Value>) -> Vec<String> {
+    let before = old.map(unknown_formats).unwrap_or_default();
+    let new = unknown_formats(crd).into_iter().filter(|name| !before.contains(name));
+    new.map(|name| format!("unrecognized format {}", super::go::quote(&name))).collect()
+}
+
+fn unknown_formats(crd: &Value) -> Vec<String> {
+    let mut formats = Vec::new();
+    if props::depth_within(crd, DEPTH_MAX) {
+        Spec::of(crd).any_schema(|schema| {
+            let name = schema.str("format");
+            if !name.is_empty() && !format::is_known(schema.kind(), name) {
+                formats.push(name.to_owned());
+            }
+            false
+        });
+    }
+    formats
+}
+
+/// Which rules hold. A stored CRD may break a rule that came after it; then its updates may, too.
+struct Leniency {
+    require_recognized_review_version: bool,
+    require_schema: bool,
+    require_valid_type: bool,
+    require_structural: bool,
+    require_pruned_defaults: bool,
+    require_atomic_set: bool,
+    require_list_map_keys: bool,
+    allow_bad_ca: bool,
+    /// Names of the versions (empty for the top) that keep more selectable fields than there may be.
+    too_many_selectable: Vec<String>,
+}
+
+impl Leniency {
+    fn of_create() -> Self {
+        Leniency {
+            require_recognized_review_version: true,
+            require_schema: true,
+            require_valid_type: true,
+            require_structural: true,
+            require_pruned_defaults: true,
+            require_atomic_set: true,
+            require_list_map_keys: true,
+            // A CRD that is not established yet may still get its certificates.
+            allow_bad_ca: true,
+            too_many_selectable: Vec::new(),
+        }
+    }
+
+    fn of_update(spec: &Spec<'_>, old: &Spec<'_>) -> Self {
+        let is_type = |kind: &str| {
+            matches!(kind, "" | "array" | "boolean" | "integer" | "number" | "object" | "string")
+        };
+        let is_structural = |schema: &&Value| {
+            let schema = Props::of(schema);
+            structural::unreadable(schema).is_none() && structural::violations(&Path::NIL, schema).is_empty()
+        };
+        Leniency {
+            require_recognized_review_version: conversion::has_recognized_version_or_none(old),
+            require_schema: old.top.schema().is_some() || old.versions.iter().all(|v| v.schema().is_some()),
+            require_valid_type: !old.any_schema(|s| !is_type(s.kind())),
+            require_structural: old.schema_values().all(|schema| is_structural(&schema)),
+            require_pruned_defaults: !old.schema_values().filter(is_structural).any(default_check::are_unpruned),
+            require_atomic_set: !old.any_schema(schema::has_non_atomic_set),
+            require_list_map_keys: !old.any_schema(schema::has_bad_list_keys),
+            allow_bad_ca: false,
+            too_many_selectable: kept_selectable(spec, old),
+        }
+    }
+}
+
+fn kept_selectable(spec: &Spec<'_>, old: &Spec<'_>) -> Vec<String> {
+    let too_many = |fields: &[Value]| fields.len() > SELECTABLE_FIELDS_MAX;
+    let mut kept = Vec::new();
+    if too_many(old.top.selectable) && spec.top.selectable == old.top.selectable {
+        kept.push(String::new());
+    }
+    for version in &spec.versions {
+        let before = old.versions.iter().rfind(|old| old.name() == version.name());
+        if before.is_some_and(|b| too_many(b.selectable) && b.selectable == version.selectable) {
+            kept.push(version.name().to_owned());
+        }
+    }
+    kept
+}
+
+fn too_deep(crd: &Value) -> Option<FieldError> {
+    let detail = format!("must not be nested deeper than {DEPTH_MAX} levels");
+    (!props::depth_within(crd, DEPTH_MAX)).then(|| FieldError::invalid(&Path::root("spec"), BadValue::Str(""), detail))
+}
+
+fn validate_spec(spec: &Spec<'_>, leniency: &Leniency) -> Vec<FieldError> {
+    let path = Path::root("spec");
+    let mut errors = names::group_and_scope(spec, &path);
+    let preserve = spec.preserve_unknown_fields();
+    errors.extend(versions::schemas_present(spec, leniency, &path));
+    let has_defaults = spec.any_schema(|schema| schema.default_value().is_some());
+    if has_defaults && preserve {
+        let at = path.child("preserveUnknownFields");
+        let detail = "must be false in order to use defaults in the schema";
+        errors.push(FieldError::invalid(&at, BadValue::Bool(true), detail));
+    }
+    let leniency = &Leniency {
+        require_structural: leniency.require_structural || !preserve || has_defaults || has_extensions(spec),
+        too_many_selectable: leniency.too_many_selectable.clone(),
+        ..*leniency
+    };
+    errors.extend(versions::validate(spec, leniency, &path));
+    errors.extend(names::required(spec.names, &path.child("names")));
+    errors.extend(names::validate(spec.names, &path.child("names")));
+    errors.extend(versions::validate_top(spec, leniency, &path));
+    errors.extend(conversion::validate(spec, leniency, &path.child("conversion")));
+    errors
+}
+
+fn has_extensions(spec: &Spec<'_>) -> bool {
+    spec.any_schema(|s| {
+        s.embedded_resource()
+            || s.preserve_unknown_fields().is_some()
+            || s.int_or_string()
+            || s.list_map_keys().next().is_some()
+            || s.list_type().is_some()
+            || !s.rules().is_empty()
+    })
+}
+
+/// What storage depends on.
+fn immutable(spec: &Spec<'_>, old: &Spec<'_>, established: bool) -> Vec<FieldError> {
+    let path = Path::root("spec");
+    let names = path.child("names");
+    let mut errors = Vec::new();
+    let mut same = |new: Props<'_>, old: Props<'_>, key: &str, path: &Path<'_>| {
+        if new.str(key) != old.str(key) {
+            let value = Value::from(new.str(key));
+            errors.push(FieldError::invalid(&path.child(key), BadValue::Encoded(&value), "field is immutable"));
+        }
+    };
+    if established {
+        same(spec.spec, old.spec, "scope", &path);
+        same(spec.names, old.names, "kind", &names);
+    }
+    same(spec.spec, old.spec, "group", &path);
+    same(spec.names, old.names, "plural", &names);
+    errors
+}
+
+fn validate_status(crd: &Value, spec: &Spec<'_>) -> Vec<FieldError> {
+    let mut errors = validate_status_update(crd);
+    let status = Props::of(crd).object("status").unwrap_or(Props::EMPTY);
+    let path = Path::root("status");
+    let path = path.child("storedVersions");
+    let printed = printed::strings(status, "storedVersions");
+    let stored: Vec<&str> = status.strings("storedVersions").collect();
+    if stored.is_empty() {
+        errors.push(FieldError::invalid(&path, BadValue::Raw(&printed), "must have at least one stored version"));
+        return errors;
+    }
+    for version in spec.versions.iter().filter(|v| v.written.flag("storage") && !stored.contains(&v.name())) {
+        let detail = format!("must have the storage version {}", version.name());
+        errors.push(FieldError::invalid(&path, BadValue::Raw(&printed), detail));
+    }
+    for (i, name) in stored.iter().enumerate() {
+        let repeated = stored[i + 1..].contains(name);
+        if !repeated && !spec.versions.iter().any(|v| v.name() == *name) {
+            let detail = format!(
+                "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions \
+                 until a storage migration ensures no data remains persisted in {name} and removes {name} from \
+                 status.storedVersions"
+            );
+            errors.push(FieldError::invalid(&path.index(i), BadValue::Str(name), detail));
+        }
+    }
+    errors
+}
+
+fn preserve_unknown_fields(spec: &Spec<'_>, old: Option<&Spec<'_>>) -> Option<FieldError> {
+    let kept = old.is_some_and(Spec::preserve_unknown_fields);
+    let detail =
+        "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+    (spec.preserve_unknown_fields() && !kept).then(|| {
+        FieldError::invalid(&Path::root("spec").child("preserveUnknownFields"), BadValue::Bool(true), detail)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! What each rule says, in the words of kube-apiserver.

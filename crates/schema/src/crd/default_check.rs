@@ -1,0 +1,264 @@
+//! The defaults that a schema itself holds: are they valid, and without unknown fields?
+//!
+//! In: a schema. Out: all violations by its defaults, as they are judged when a CRD is written (`violations`), and the
+//! schema with its defaults pruned, as it is served (`pruned`). A default inside of metadata is judged as part of the
+//! resource around it, because metadata is more than its schema says. Never judges CEL rules.
+//!
+//! Source: apiextensions-apiserver v0.36.3 `pkg/apiserver/schema/defaulting`.
+
+use serde_json::{Value, json};
+
+use super::embedded;
+use super::field::{self, BadValue, FieldError, Path};
+use super::object_meta::Malformed;
+use super::prune::{self, Meta};
+use super::schema::{Flags, Node, Schema};
+use super::validate;
+
+/// One step from a resource to a value inside of it.
+#[derive(Clone)]
+enum Step {
+    Name(String),
+    Item,
+}
+
+/// Returns all violations by the defaults of the structural schema at `path`.
+///
+/// - `require_pruned`: defaults must have no unknown fields; false where a stored CRD already has such defaults.
+pub(crate) fn violations(schema: &Value, require_pruned: bool, path: &Path<'_>) -> Vec<FieldError> {
+    let schema = Schema::as_written(schema);
+    let mut judge = Judge { require_pruned, errors: Vec::new() };
+    let top = Resource { root: schema.root(), steps: Vec::new() };
+    judge.visit(schema.root(), Meta::Root, &top, false, path);
+    judge.errors
+}
+
+/// Whether a default of the schema has unknown fields.
+pub(crate) fn are_unpruned(schema: &Value) -> bool {
+    pruned(schema, Schema::as_written(schema).root()).is_some()
+}
+
+struct Judge {
+    require_pruned: bool,
+    errors: Vec<FieldError>,
+}
+
+/// The resource around a value.
+struct Resource<'a> {
+    root: &'a Node,
+    steps: Vec<Step>,
+}
+
+impl<'a> Resource<'a> {
+    fn then(&self, step: Step) -> Resource<'a> {
+        let mut steps = self.steps.clone();
+        steps.push(step);
+        Resource { root: self.root, steps }
+    }
+}
+
+impl Judge {
+    fn visit(&mut self, node: &Node, meta: Meta, resource: &Resource<'_>, inside_meta: bool, path: &Path<'_>) {
+        if !node.has(Flags::DEFAULT_BELOW) {
+            return;
+        }
+        let is_resource = meta == Meta::Root || node.has(Flags::EMBEDDED);
+        let own = Resource { root: node, steps: Vec::new() };
+        let (resource, inside_meta) = if is_resource { (&own, false) } else { (resource, inside_meta) };
+        if let Some(default) = node.default_value() {
+            let at = path.child("default");
+            let errors = match inside_meta {
+                true => inside_metadata(default, node, resource, &at),
+                false => self.outside_metadata(default, node, is_resource, &at),
+            };
+            self.errors.extend(errors);
+        }
+        if let Some(item) = node.item() {
+            let resource = resource.then(Step::Item);
+            self.visit(item, Meta::AsSchema, &resource, inside_meta, &path.child("items"));
+        }
+        for (name, property) in node.properties() {
+            let resource = resource.then(Step::Name(name.to_owned()));
+            let inside_meta = inside_meta || (is_resource && matches!(name, "metadata" | "apiVersion" | "kind"));
+            self.visit(property, Meta::AsSchema, &resource, inside_meta, &path.child("properties").key(name));
+        }
+    }
+
+    fn outside_metadata(&self, default: &Value, node: &Node, is_resource: bool, path: &Path<'_>) -> Vec<FieldError> {
+        let meta = if is_resource { Meta::Root } else { Meta::AsSchema };
+        let mut errors = Vec::new();
+        let mut pruned = default.clone();
+        prune::prune(&mut pruned, node, meta);
+        if self.require_pruned && pruned != *default {
+            errors.push(FieldError::invalid(path, BadValue::Json(default), "must not have unknown fields"));
+        }
+        let mut coerced = default.clone();
+        if let Err(error) = embedded::coerce(&mut coerced, node, meta, Malformed::Refuse, path) {
+            errors.push(error);
+            return errors;
+        }
+        let more = embedded::validate(&coerced, node, meta, path);
+        errors.extend(match more.is_empty() {
+            false => more,
+            true => validate::check_default(node, &coerced, &path.to_string()),
+        });
+        errors
+    }
+}
+
+fn inside_metadata(
+    default: &Value,
+    node: &Node,
+    resource: &Resource<'_>,
+    path: &Path<'_>,
+) -> Vec<FieldError> {
+    let mut object = surround(default.clone(), &resource.steps);
+    if let Some(map) = object.as_object_mut() {
+        map.entry("kind").or_insert_with(|| "Validation".into());
+        map.entry("apiVersion").or_insert_with(|| "validation/v1".into());
+    }
+    let invalid = |cause: String| {
+        vec![FieldError::invalid(
+            path,
+            BadValue::Json(default),
+            format!("must result in valid metadata: {cause}"),
+        )]
+    };
+    if let Err(error) =
+        embedded::coerce(&mut object, resource.root, Meta::Root, Malformed::Refuse, &Path::NIL)
+    {
+        return invalid(error.to_string());
+    }
+    let errors = embedded::validate(&object, resource.root, Meta::Root, &Path::NIL);
+    match errors.is_empty() {
+        false => invalid(field::aggregate(&errors)),
+        true => validate::check_default(node, default, &path.to_string()),
+    }
+}
+
+/// Returns the schema with pruned defaults, if any of them has something to prune.
+pub(crate) fn pruned(schema: &Value, root: &Node) -> Option<Value> {
+    if !root.has(Flags::DEFAULT_BELOW) {
+        return None;
+    }
+    let mut pruned = schema.clone();
+    prune_below(&mut pruned, &mut Vec::new(), root).then_some(pruned)
+}
+
+/// Prunes the defaults of a schema at `steps` of the root; returns whether anything went.
+fn prune_below(schema: &mut Value, steps: &mut Vec<Step>, root: &Node) -> bool {
+    let Some(keywords) = schema.as_object_mut() else { return false };
+    let mut changed = false;
+    if let Some(default) = keywords.get("default").filter(|default| !default.is_null()) {
+        let kept = prune_one(default, steps, root);
+        if kept.as_ref() != Some(default) {
+            changed = true;
+            keywords.insert("default".to_owned(), kept.unwrap_or_default());
+        }
+    }
+    if let Some(additional) = keywords.get_mut("additionalProperties") {
+        changed |= step_into(additional, Step::Name("*".to_owned()), steps, root);
+    }
+    if let Some(items) = keywords.get_mut("items") {
+        changed |= step_into(items, Step::Item, steps, root);
+    }
+    if let Some(Value::Object(properties)) = keywords.get_mut("properties") {
+        for (name, property) in properties {
+            changed |= step_into(property, Step::Name(name.clone()), steps, root);
+        }
+    }
+    changed
+}
+
+fn step_into(schema: &mut Value, step: Step, steps: &mut Vec<Step>, root: &Node) -> bool {
+    steps.push(step);
+    let changed = prune_below(schema, steps, root);
+    steps.pop();
+    changed
+}
+
+/// Prunes a default as part of a whole object; none when nothing is left of it.
+fn prune_one(default: &Value, steps: &[Step], root: &Node) -> Option<Value> {
+    let mut object = surround(default.clone(), steps);
+    // Malformed fields are dropped, so nothing is refused.
+    let _ = embedded::coerce(&mut object, root, Meta::Root, Malformed::Drop, &Path::NIL);
+    prune::prune(&mut object, root, Meta::Root);
+    extract(object, steps)
+}
+
+/// Builds the object in which `value` stands at `steps`.
+fn surround(value: Value, steps: &[Step]) -> Value {
+    steps.iter().rev().fold(value, |value, step| match step {
+        Step::Name(name) => Value::Object([(name.clone(), value)].into_iter().collect()),
+        Step::Item => json!([value]),
+    })
+}
+
+fn extract(object: Value, steps: &[Step]) -> Option<Value> {
+    steps.iter().try_fold(object, |value, step| match (step, value) {
+        (Step::Name(name), Value::Object(mut map)) => map.remove(name),
+        (Step::Item, Value::Array(items)) => items.into_iter().next(),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(properties: Value, want: &[&str]) {
+        let schema = json!({"type": "object", "properties": properties});
+        let found: Vec<String> =
+            violations(&schema, true, &Path::root("s")).iter().map(FieldError::to_string).collect();
+        assert_eq!(found, want, "{schema}");
+    }
+
+    fn served(properties: Value) -> Value {
+        let schema = Schema::compile(&json!({"type": "object", "properties": properties}));
+        let mut object = json!({});
+        schema.default(&mut object);
+        object
+    }
+
+    #[test]
+    fn defaults_must_fit_their_schema() {
+        check(json!({"a": {"type": "string", "default": "x", "maxLength": 1}}), &[]);
+        check(
+            json!({"a": {"type": "integer", "default": "x"}}),
+            &[
+                "s.properties[a].default: Invalid value: \"string\":  in body must be of type integer: \"string\"",
+            ],
+        );
+        check(
+            json!({"l": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "integer", "default": 0, "minimum": 1}}}}}),
+            &[
+                "s.properties[l].items.properties[a].default: Invalid value: 0:  in body should be greater than or equal to 1",
+            ],
+        );
+    }
+
+    #[test]
+    fn defaults_must_have_no_unknown_fields_and_are_served_without() {
+        let properties = json!({"o": {"type": "object", "default": {"a": 1, "z": 2}, "properties": {"a": {"type": "integer"}}}});
+        assert_eq!(served(properties.clone()), json!({"o": {"a": 1}}));
+        check(properties.clone(), &["s.properties[o].default: Invalid value: {\"a\":1,\"z\":2}: must not have unknown fields"]);
+        let schema = json!({"type": "object", "properties": properties});
+        assert!(are_unpruned(&schema));
+        assert!(violations(&schema, false, &Path::root("s")).is_empty());
+    }
+
+    #[test]
+    fn defaults_of_embedded_metadata_must_make_a_valid_resource() {
+        let embedded = |metadata: Value| {
+            json!({"e": {"type": "object", "x-kubernetes-embedded-resource": true,
+                "properties": {"metadata": {"type": "object", "properties": {"name": metadata}}}}})
+        };
+        check(embedded(json!({"type": "string", "default": "x"})), &[]);
+        check(embedded(json!({"type": "string", "default": "/"})), &[
+            "s.properties[e].properties[metadata].properties[name].default: Invalid value: \"/\": must result in valid metadata: metadata.name: Invalid value: \"/\": may not contain '/'",
+        ]);
+        check(embedded(json!({"type": "integer", "default": 5})), &[
+            "s.properties[e].properties[metadata].properties[name].default: Invalid value: 5: must result in valid metadata: metadata: Invalid value: {\"name\":5}: json: cannot unmarshal number into Go struct field ObjectMeta.name of type string",
+        ]);
+    }
+}
