@@ -1,6 +1,7 @@
-//! One HTTPS request without credentials: enough to ask a server whether it is ready.
+//! One HTTPS request with a client certificate: enough to ask a server whether it is ready.
 //!
-//! In: an address, the authority to trust, a path. Out: the status code and the body. Never: a connection kept.
+//! In: a port, what a kubeconfig says of the trust between both, a path. Out: the status code and the body.
+//! Never: a connection kept.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -8,22 +9,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
+/// Whom the client trusts and who it is, in PEM.
+pub struct Credentials {
+    pub authority: Vec<u8>,
+    pub certificate: Vec<u8>,
+    pub key: Vec<u8>,
+}
+
 /// GETs `https://127.0.0.1:<port><path>`.
-pub fn get(port: u16, authority: &[u8], path: &str) -> Result<(u16, String), String> {
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(authority) {
-        roots.add(certificate.map_err(shown)?).map_err(shown)?;
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(shown)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+pub fn get(port: u16, credentials: &Credentials, path: &str) -> Result<(u16, String), String> {
+    let config = config(credentials)?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let tcp = TcpStream::connect_timeout(&address, ANSWER_MAX).map_err(shown)?;
     tcp.set_read_timeout(Some(ANSWER_MAX)).map_err(shown)?;
@@ -38,6 +38,21 @@ pub fn get(port: u16, authority: &[u8], path: &str) -> Result<(u16, String), Str
         Err(why) if why.kind() != ErrorKind::UnexpectedEof => return Err(shown(why)),
         _ => parse(&String::from_utf8_lossy(&answer)),
     }
+}
+
+fn config(credentials: &Credentials) -> Result<ClientConfig, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(&credentials.authority) {
+        roots.add(certificate.map_err(shown)?).map_err(shown)?;
+    }
+    let chain = CertificateDer::pem_slice_iter(&credentials.certificate).collect::<Result<_, _>>();
+    let key = PrivateKeyDer::from_pem_slice(&credentials.key).map_err(shown)?;
+    ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(shown)?
+        .with_root_certificates(roots)
+        .with_client_auth_cert(chain.map_err(shown)?, key)
+        .map_err(shown)
 }
 
 fn parse(answer: &str) -> Result<(u16, String), String> {

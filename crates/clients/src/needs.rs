@@ -103,10 +103,12 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Returns `target/<profile>/forebay` of the build that this test belongs to, built anew if a source is newer.
+/// Returns what `FOREBAY_TEST_BINARY` names, or `target/<profile>/forebay` of the build that this test belongs to, built
+/// anew if a source is newer.
 pub fn forebay() -> Result<PathBuf, String> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    BUILT.get_or_init(built_forebay).clone()
+    let named = std::env::var_os("FOREBAY_TEST_BINARY").filter(|path| !path.is_empty());
+    BUILT.get_or_init(|| named.map_or_else(built_forebay, |path| Ok(path.into()))).clone()
 }
 
 fn built_forebay() -> Result<PathBuf, String> {

@@ -73,14 +73,21 @@ fn revision(before: &str, text: &str) -> Option<usize> {
     (key.ends_with("resourceVersion") && key.len() < before.len() && len > 0).then_some(len)
 }
 
-/// `7s` or `1m5s` as a column: behind a space, at the end or before two spaces.
+/// `7s` or `2m5s` as a column: behind a space, at the end or before two spaces.
 fn age(before: &str, text: &str) -> Option<usize> {
     let len = text.find(' ').unwrap_or(text.len());
-    let word = &text[..len];
-    let is_age = word.ends_with(['s', 'm']) && word.starts_with(|c: char| c.is_ascii_digit());
-    let is_age = is_age && word.chars().all(|c| c.is_ascii_digit() || c == 's' || c == 'm');
     let is_column = before.ends_with(' ') && (text.len() == len || text[len..].starts_with("  "));
-    (is_age && is_column).then_some(len)
+    (is_column && is_age(&text[..len])).then_some(len)
+}
+
+/// As kubectl shows what is younger than ten minutes: seconds below two minutes, then both.
+fn is_age(word: &str) -> bool {
+    let number = |text: &str| text.parse::<u32>().ok();
+    match word.strip_suffix('s').map(|word| word.split_once('m').ok_or(word)) {
+        Some(Ok((minutes, seconds))) => number(minutes).is_some_and(|m| m < 10) && number(seconds).is_some(),
+        Some(Err(seconds)) => number(seconds).is_some_and(|s| s < 120),
+        None => false,
+    }
 }
 
 #[cfg(test)]
@@ -99,7 +106,9 @@ mod tests {
             ("the resourceVersion 12 is old", "the resourceVersion <rv> is old"),
             ("app    2         7s", "app    2         <age>"),
             ("app    7s     nginx", "app    <age> nginx"),
-            ("app    1m5s   nginx", "app    <age> nginx"),
+            ("app    2m5s   nginx", "app    <age> nginx"),
+            ("cpu:     100m", "cpu:     100m"),
+            ("op=Exists for 300s", "op=Exists for 300s"),
             ("wait 5s then", "wait 5s then"),
             ("sleep  for60s", "sleep  for60s"),
             ("at https://127.0.0.1:4711/x in /tmp/d/f", "at <server>/x in <dir>/f"),

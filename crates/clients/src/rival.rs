@@ -51,6 +51,7 @@ impl Rival {
         vec![
             "--data-dir=etcd".to_owned(),
             "--unsafe-no-fsync".to_owned(),
+            "--log-level=warn".to_owned(),
             format!("--listen-client-urls=http://127.0.0.1:{client}"),
             format!("--advertise-client-urls=http://127.0.0.1:{client}"),
             format!("--listen-peer-urls=http://127.0.0.1:{peer}"),

@@ -12,6 +12,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::https::Credentials;
 use crate::process::Process;
 use crate::rival::Rival;
 use crate::wait::until;
@@ -118,8 +119,8 @@ impl Server {
         let (kubeconfig, processes) = (&self.kubeconfig, &mut self.processes);
         self.port = until("the server is ready", READY_MAX, || {
             processes.iter_mut().try_for_each(Process::alive)?;
-            let (port, authority) = reach(kubeconfig)?;
-            match https::get(port, &authority, "/readyz")? {
+            let (port, credentials) = reach(kubeconfig)?;
+            match https::get(port, &credentials, "/readyz")? {
                 (200, _) => Ok(port),
                 (code, body) => Err(format!("/readyz: {code}: {body}")),
             }
@@ -157,15 +158,20 @@ fn forebay(binary: &Path, port: u16, watchdog: &mut Watchdog) -> Result<Process,
     Process::start("forebay", &mut command, watchdog)
 }
 
-/// The port and the authority that `kubeconfig` names.
-fn reach(kubeconfig: &Path) -> Result<(u16, Vec<u8>), String> {
+/// The port and the credentials that `kubeconfig` names.
+fn reach(kubeconfig: &Path) -> Result<(u16, Credentials), String> {
     let text = fs::read_to_string(kubeconfig).map_err(|e| format!("{}: {e}", kubeconfig.display()))?;
     let value = |key: &str| {
         let line = text.lines().find_map(|line| line.trim_start().strip_prefix(key)?.strip_prefix(": "));
         line.map(|value| value.trim().trim_matches('"')).ok_or_else(|| format!("the kubeconfig has no {key}"))
     };
+    let data = |key| STANDARD.decode(value(key)?).map_err(|e| format!("{key}: {e}"));
     let server = value("server")?;
     let port = server.rsplit(':').next().and_then(|port| port.parse().ok());
-    let authority = STANDARD.decode(value("certificate-authority-data")?).map_err(|e| e.to_string())?;
-    Ok((port.ok_or_else(|| format!("no port in {server}"))?, authority))
+    let credentials = Credentials {
+        authority: data("certificate-authority-data")?,
+        certificate: data("client-certificate-data")?,
+        key: data("client-key-data")?,
+    };
+    Ok((port.ok_or_else(|| format!("no port in {server}"))?, credentials))
 }

@@ -8,14 +8,18 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use crate::normal::normal;
+use crate::wait;
 use crate::{Server, needs};
 
 /// Longest wait for a line that is expected.
 const LINE_MAX: Duration = Duration::from_secs(30);
+/// Longest run of a command that is not followed, as `timeout` reads it.
+const COMMAND_MAX: &str = "60s";
 /// Lines kept of a command that is followed; beyond it waits.
 const LINES_MAX: usize = 1024;
 
@@ -26,6 +30,8 @@ pub struct Session<'a> {
     kubeconfig: PathBuf,
     /// Directories before those of PATH.
     programs: PathBuf,
+    /// Commands followed so far; the next one's file is named by it.
+    followed: AtomicU32,
 }
 
 impl<'a> Session<'a> {
@@ -35,7 +41,7 @@ impl<'a> Session<'a> {
         let dir = server.dir().join(format!("session-{name}"));
         let made = fs::create_dir(&dir).and_then(|()| fs::copy(server.kubeconfig(), dir.join("kubeconfig")));
         made.unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
-        let session = Session { server, kubeconfig: dir.join("kubeconfig"), dir, programs };
+        let session = Session { server, kubeconfig: dir.join("kubeconfig"), dir, programs, followed: AtomicU32::new(0) };
         session.run(&format!("kubectl create namespace {name}"));
         session.run(&format!("kubectl config set-context --current --namespace={name}"));
         Some(session)
@@ -59,15 +65,15 @@ impl<'a> Session<'a> {
 
     /// Runs one line that has to succeed, and returns its standard output as it is.
     pub fn run(&self, line: &str) -> String {
-        needs::output(&mut self.shell(line)).unwrap_or_else(|why| panic!("{why}"))
+        needs::output(&mut self.limited(line)).unwrap_or_else(|why| panic!("{why}"))
     }
 
     /// Starts one line, and follows what it prints.
     pub fn follow(&self, line: &str) -> Follower<'_> {
         // `exec`, so that what is killed at the end is the command itself.
         let mut command = self.shell(&format!("exec {line}"));
-        let stderr = self.dir.join("follow.err");
-        let errors = fs::File::options().create(true).append(true).open(&stderr);
+        let stderr = self.dir.join(format!("follow-{}.err", self.followed.fetch_add(1, Ordering::Relaxed)));
+        let errors = fs::File::create(&stderr);
         command.stdout(Stdio::piped()).stderr(errors.unwrap_or_else(|e| panic!("{}: {e}", stderr.display())));
         let mut child = command.spawn().unwrap_or_else(|e| panic!("{line}: {e}"));
         let stdout = child.stdout.take().unwrap_or_else(|| panic!("{line}: no standard output"));
@@ -84,7 +90,7 @@ impl<'a> Session<'a> {
     }
 
     fn one(&self, line: &str) -> String {
-        let done = self.shell(line).output().unwrap_or_else(|e| panic!("{line}: {e}"));
+        let done = self.limited(line).output().unwrap_or_else(|e| panic!("{line}: {e}"));
         let mut text = format!("$ {line}\n");
         let add = |text: &mut String, bytes: &[u8], mark: &str| {
             for line in self.normal(&String::from_utf8_lossy(bytes)).lines() {
@@ -106,13 +112,22 @@ impl<'a> Session<'a> {
         normal(text, self.server.port(), &self.dir.to_string_lossy())
     }
 
+    /// Ended, with all that it started, when it does not end by itself: an editor may wait for a person.
+    fn limited(&self, line: &str) -> Command {
+        self.command("timeout", &[COMMAND_MAX, "sh", "-c", line])
+    }
+
     fn shell(&self, line: &str) -> Command {
+        self.command("sh", &["-c", line])
+    }
+
+    fn command(&self, program: &str, args: &[&str]) -> Command {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let dirs = std::iter::once(self.programs.clone()).chain(std::env::split_paths(&path));
         let path = std::env::join_paths(dirs).unwrap_or_else(|e| panic!("PATH: {e}"));
-        let mut command = Command::new("sh");
+        let mut command = Command::new(program);
         command
-            .args(["-c", line])
+            .args(args)
             .current_dir(&self.dir)
             .env_clear()
             .env("PATH", path)
@@ -155,6 +170,18 @@ impl Follower<'_> {
     /// When it does not come in time, or the command ends before.
     pub fn until(&mut self, text: &str) -> String {
         self.take(|_, last| last.contains(text))
+    }
+
+    /// Waits until its standard error, which `-v=6` makes kubectl tell each request on, contains `text`.
+    ///
+    /// # Panics
+    /// When it does not come in time.
+    pub fn told(&self, text: &str) {
+        let told = wait::until(&self.line, LINE_MAX, || {
+            let said = fs::read_to_string(&self.stderr).unwrap_or_default();
+            if said.contains(text) { Ok(()) } else { Err(said) }
+        });
+        told.unwrap_or_else(|why| panic!("{why}"));
     }
 
     fn take(&mut self, is_enough: impl Fn(usize, &str) -> bool) -> String {

@@ -21,7 +21,40 @@ fn what_is_not_there() {
         kubectl get --raw /no/such/path
         kubectl get --raw /api/v1/namespaces/missing/configmaps/nothing
         ",
-        expect![[""]],
+        expect![[r#"
+            $ kubectl get configmap nothing
+            ! Error from server (NotFound): configmaps "nothing" not found
+            exit 1
+            $ kubectl get deployment.apps nothing
+            ! Error from server (NotFound): deployments.apps "nothing" not found
+            exit 1
+            $ kubectl get nothings
+            ! error: the server doesn't have a resource type "nothings"
+            exit 1
+            $ kubectl get nothings.example.com
+            ! error: the server doesn't have a resource type "nothings"
+            exit 1
+            $ kubectl create configmap a --from-literal=k=v -n no-such-namespace
+            ! error: failed to create configmap: namespaces "no-such-namespace" not found
+            exit 1
+            $ kubectl get cm -n no-such-namespace
+            ! No resources found in no-such-namespace namespace.
+            $ kubectl delete configmap nothing
+            ! Error from server (NotFound): configmaps "nothing" not found
+            exit 1
+            $ kubectl patch configmap nothing --type=merge -p '{}'
+            ! Error from server (NotFound): configmaps "nothing" not found
+            exit 1
+            $ kubectl get --raw /apis/example.com
+            ! Error from server (NotFound): the server could not find the requested resource
+            exit 1
+            $ kubectl get --raw /no/such/path
+            ! Error from server (NotFound): the server could not find the requested resource
+            exit 1
+            $ kubectl get --raw /api/v1/namespaces/missing/configmaps/nothing
+            ! Error from server (NotFound): configmaps "nothing" not found
+            exit 1
+        "#]],
     );
 }
 
@@ -58,7 +91,48 @@ fn what_is_not_valid() {
         kubectl create secret generic s --from-literal=a=b --type=kubernetes.io/tls
         kubectl run bad --image=' '
         ",
-        expect![[""]],
+        expect![[r#"
+            $ kubectl create --validate=strict -f unknown.yaml
+            ! Error from server (BadRequest): error when creating "unknown.yaml": Deployment in version "v1" cannot be handled as a Deployment: strict decoding error: unknown field "spec.foo", unknown field "spec.template.spec.containers[0].bar"
+            exit 1
+            $ kubectl create --validate=warn --dry-run=server -f unknown.yaml
+            deployment.apps/web created (server dry run)
+            ! Warning: unknown field "spec.foo"
+            ! Warning: unknown field "spec.template.spec.containers[0].bar"
+            $ kubectl create --validate=ignore --dry-run=server -f unknown.yaml
+            deployment.apps/web created (server dry run)
+            $ kubectl create -f bad.yaml
+            ! The Deployment "Web_1" is invalid:
+            ! * metadata.name: Invalid value: "Web_1": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+            ! * spec.replicas: Invalid value: -1: must be greater than or equal to 0
+            ! * spec.template.metadata.labels: Invalid value: {"a":"c"}: `selector` does not match template `labels`
+            ! * spec.template.spec.containers[0].image: Required value
+            exit 1
+            $ kubectl create -f type.yaml
+            ! Error from server (BadRequest): error when creating "type.yaml": ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type string
+            exit 1
+            $ kubectl create -f kind.yaml
+            ! error: resource mapping not found for name: "t" namespace: "" from "kind.yaml": no matches for kind "Nothing" in version "v1"
+            ! ensure CRDs are installed first
+            exit 1
+            $ kubectl create -f nameless.yaml
+            ! The ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required
+            exit 1
+            $ kubectl create -f twice.yaml
+            configmap/t created
+            $ kubectl create configmap Bad_Name --from-literal=a=b
+            ! error: failed to create configmap: ConfigMap "Bad_Name" is invalid: metadata.name: Invalid value: "Bad_Name": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+            exit 1
+            $ kubectl create namespace Bad.Name
+            ! The Namespace "Bad.Name" is invalid: metadata.name: Invalid value: "Bad.Name": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')
+            exit 1
+            $ kubectl create secret generic s --from-literal=a=b --type=kubernetes.io/tls
+            ! error: failed to create secret Secret "s" is invalid: [data[tls.crt]: Required value, data[tls.key]: Required value]
+            exit 1
+            $ kubectl run bad --image=' '
+            ! error: Invalid image name " ": invalid reference format
+            exit 1
+        "#]],
     );
 }
 
@@ -75,8 +149,38 @@ fn what_may_not_change() {
         kubectl patch configmap app --type=merge -p '{"data":{"mode":"slow"}}'
         kubectl patch configmap app --type=merge -p '{"immutable":false}'
         kubectl patch configmap app --type=merge -p '{"metadata":{"resourceVersion":"1"}}'
-        kubectl patch job once --type=merge -p '{"spec":{"template":{"spec":{"restartPolicy":"OnFailure"}}}}'
+        kubectl patch job once --type=merge -p '{"spec":{"template":{"spec":{"restartPolicy":"OnFailure"}}}}' 2>&1 | sed -E 's/Invalid value: [{].*[}]:/Invalid value: <template>:/'
         "#,
-        expect![[""]],
+        expect![[r#"
+            $ kubectl create -f deployment.yaml -f pod.yaml -f job.yaml -f configmap.yaml
+            deployment.apps/web created
+            pod/web-0 created
+            job.batch/once created
+            configmap/app created
+            $ kubectl patch deployment web --type=merge -p '{"spec":{"selector":{"matchLabels":{"a":"b"}}}}'
+            ! The Deployment "web" is invalid:
+            ! * spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`
+            ! * spec.selector: Invalid value: {"matchLabels":{"a":"b","app":"web"}}: field is immutable
+            exit 1
+            $ kubectl patch pod web-0 --type=merge -p '{"metadata":{"name":"other"}}'
+            ! Error from server (BadRequest): the name of the object (other) does not match the name on the URL (web-0)
+            exit 1
+            $ kubectl patch pod web-0 --type=merge -p '{"metadata":{"uid":"other"}}'
+            ! The Pod "web-0" is invalid: metadata.uid: Invalid value: "other": field is immutable
+            exit 1
+            $ kubectl patch configmap app --type=merge -p '{"immutable":true}'
+            configmap/app patched
+            $ kubectl patch configmap app --type=merge -p '{"data":{"mode":"slow"}}'
+            ! The ConfigMap "app" is invalid: data: Forbidden: field is immutable when `immutable` is set
+            exit 1
+            $ kubectl patch configmap app --type=merge -p '{"immutable":false}'
+            ! The ConfigMap "app" is invalid: immutable: Forbidden: field is immutable when `immutable` is set
+            exit 1
+            $ kubectl patch configmap app --type=merge -p '{"metadata":{"resourceVersion":"1"}}'
+            ! Error from server (Conflict): Operation cannot be fulfilled on configmaps "app": the object has been modified; please apply your changes to the latest version and try again
+            exit 1
+            $ kubectl patch job once --type=merge -p '{"spec":{"template":{"spec":{"restartPolicy":"OnFailure"}}}}' 2>&1 | sed -E 's/Invalid value: [{].*[}]:/Invalid value: <template>:/'
+            The Job "once" is invalid: spec.template: Invalid value: <template>: field is immutable
+        "#]],
     );
 }

@@ -116,7 +116,7 @@ apiVersion: v1
 kind: Event
 metadata:
   name: web-0.1
-involvedObject: {apiVersion: v1, kind: Pod, name: web-0}
+involvedObject: {apiVersion: v1, kind: Pod, name: web-0, namespace: events}
 reason: Started
 message: Started container nginx
 type: Normal
@@ -124,8 +124,11 @@ count: 1
 source: {component: kubelet, host: n1}
 ";
 
-/// The CRD `<plural>.<group>`, kind Gadget: two versions, subresources, columns, short names, categories, selectable fields.
+/// The CRD `gadgets.<group>`, kind Gadget: two versions, subresources, columns, a short name, a category, selectable fields.
+///
+/// `gd-` and `things-` are followed by the first word of the group: tests share a server.
 pub fn crd(group: &str) -> String {
+    let word = group.split('.').next().unwrap_or(group);
     format!(
         "\
 apiVersion: apiextensions.k8s.io/v1
@@ -140,8 +143,8 @@ spec:
     singular: gadget
     kind: Gadget
     listKind: GadgetList
-    shortNames: [gd]
-    categories: [all, things]
+    shortNames: [gd-{word}]
+    categories: [things-{word}]
   versions:
   - name: v1
     served: true

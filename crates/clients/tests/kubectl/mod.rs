@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use forebay_clients::{Server, Session};
 
+mod change;
 mod crd;
 mod discover;
 mod errors;
