@@ -39,12 +39,18 @@ fn condition(
 ///   form of a CRD with `spec.group` and `status.acceptedNames`.
 /// - `more`: conditions that the server adds: (type, status, reason, message).
 /// - `now`: RFC 3339 in whole seconds, for conditions that change.
-pub fn status(crd: &Value, others: &[&Value], more: &[(&'static str, &'static str, &str, &str)], now: &str) -> Value {
+pub fn status(
+    crd: &Value,
+    others: &[&Value],
+    more: &[(&'static str, &'static str, &str, &str)],
+    now: &str,
+) -> Value {
     let mut status = crd["status"].as_object().cloned().unwrap_or_default();
     let mut conditions = Conditions(crd["status"]["conditions"].as_array().cloned().unwrap_or_default());
     let wanted = &crd["spec"]["names"];
     if *wanted != crd["status"]["acceptedNames"] || !conditions.has("NamesAccepted") {
-        let (accepted, names_accepted) = accept(wanted, &crd["status"]["acceptedNames"], &Used::of(crd, others));
+        let (accepted, names_accepted) =
+            accept(wanted, &crd["status"]["acceptedNames"], &Used::of(crd, others));
         status.insert("acceptedNames".into(), accepted);
         conditions.set(names_accepted, now);
         if !conditions.has("Established") {
@@ -112,16 +118,23 @@ pub fn set_terminating(crd: &mut Value, termination: &Termination, now: &str) {
         Termination::Pending => (
             "True",
             "InstanceDeletionPending",
-            "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon".to_owned(),
+            "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+                .to_owned(),
         ),
         Termination::InProgress => {
             ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress".to_owned())
         }
-        Termination::Failed(why) => ("True", "InstanceDeletionFailed", format!("could not issue all deletes: {why}")),
-        Termination::NotConfirmed(why) => {
-            ("True", "InstanceDeletionCheck", format!("could not confirm zero CustomResources remaining: {why}"))
+        Termination::Failed(why) => {
+            ("True", "InstanceDeletionFailed", format!("could not issue all deletes: {why}"))
         }
-        Termination::NeverEstablished => ("False", "NeverEstablished", "resource was never established".to_owned()),
+        Termination::NotConfirmed(why) => (
+            "True",
+            "InstanceDeletionCheck",
+            format!("could not confirm zero CustomResources remaining: {why}"),
+        ),
+        Termination::NeverEstablished => {
+            ("False", "NeverEstablished", "resource was never established".to_owned())
+        }
         Termination::Completed => ("False", "InstanceDeletionCompleted", "removed all instances".to_owned()),
     };
     set_condition(crd, "Terminating", status, reason, &message, now);
@@ -197,7 +210,9 @@ fn short_name_conflicts(wanted: Props<'_>, accepted: Props<'_>, used: &Used<'_>)
     }
     let own: Vec<&str> = accepted.strings("shortNames").collect();
     let mut conflicts = Vec::new();
-    for name in wanted.strings("shortNames").filter(|name| !own.contains(name) && used.resources.contains(name)) {
+    for name in
+        wanted.strings("shortNames").filter(|name| !own.contains(name) && used.resources.contains(name))
+    {
         let text = format!("{} is already in use", go::quote(name));
         if !conflicts.contains(&text) {
             conflicts.push(text);
@@ -208,7 +223,9 @@ fn short_name_conflicts(wanted: Props<'_>, accepted: Props<'_>, used: &Used<'_>)
 
 fn establish(crd: &Value) -> Condition {
     match check::has_bad_ca(crd) {
-        true => condition("Established", "False", "InvalidCABundle", "The conversion webhook CABundle is invalid"),
+        true => {
+            condition("Established", "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
+        }
         false => {
             condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted")
         }
@@ -220,14 +237,19 @@ fn non_structural(crd: &Value) -> Option<Condition> {
     let mut errors: Vec<FieldError> = Vec::new();
     if Spec::of(crd).preserve_unknown_fields() {
         let path = Path::root("spec");
-        errors.push(FieldError::invalid(&path.child("preserveUnknownFields"), BadValue::Bool(true), "must be false"));
+        errors.push(FieldError::invalid(
+            &path.child("preserveUnknownFields"),
+            BadValue::Bool(true),
+            "must be false",
+        ));
     }
     let mut unreadable = None;
     spec::each_written_schema(crd, |version, schema, path| match structural::unreadable(schema) {
         None if unreadable.is_none() => errors.extend(structural::violations(path, schema)),
         None => {}
         Some(reason) => {
-            let message = format!("failed to check validation schema for version {}: {reason}", version.str("name"));
+            let message =
+                format!("failed to check validation schema for version {}: {reason}", version.str("name"));
             unreadable.get_or_insert(message);
         }
     });
@@ -271,7 +293,9 @@ impl<'a> Approval<'a> {
     /// None for groups that are anybody's.
     pub(crate) fn of(crd: &'a Value) -> Option<Self> {
         let group = Spec::of(crd).spec.str("group");
-        let protected = |owner: &str| group.strip_suffix(owner).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+        let protected = |owner: &str| {
+            group.strip_suffix(owner).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
         let is_protected = protected("k8s.io") || protected("kubernetes.io");
         is_protected.then(|| Approval { state: Self::state_of(crd), annotation: Self::annotation(crd) })
     }
@@ -285,7 +309,9 @@ impl<'a> Approval<'a> {
         match Self::annotation(crd) {
             "" => ApprovalState::Missing,
             text if text.starts_with("unapproved") => ApprovalState::Bypassed,
-            text if Url::parse_request(text).is_ok_and(|url| !url.host.is_empty() && !url.scheme.is_empty()) => {
+            text if Url::parse_request(text)
+                .is_ok_and(|url| !url.host.is_empty() && !url.scheme.is_empty()) =>
+            {
                 ApprovalState::Approved
             }
             _ => ApprovalState::Invalid,
@@ -311,7 +337,9 @@ impl<'a> Approval<'a> {
         match self.state {
             ApprovalState::Approved | ApprovalState::Bypassed => None,
             ApprovalState::Missing => Some(FieldError::required(path, self.reason())),
-            ApprovalState::Invalid => Some(FieldError::invalid(path, BadValue::Str(self.annotation), self.reason())),
+            ApprovalState::Invalid => {
+                Some(FieldError::invalid(path, BadValue::Str(self.annotation), self.reason()))
+            }
         }
     }
 
@@ -397,7 +425,11 @@ mod tests {
             json!({"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList", "shortNames": ["f"]})
         );
         assert_eq!(foo["status"]["storedVersions"], json!(["v1"]));
-        assert_eq!(status(&foo, &[], &[], "2027-01-01T00:00:00Z"), foo["status"], "nothing changes the second time");
+        assert_eq!(
+            status(&foo, &[], &[], "2027-01-01T00:00:00Z"),
+            foo["status"],
+            "nothing changes the second time"
+        );
     }
 
     #[test]
@@ -435,7 +467,10 @@ mod tests {
         let mut bar = settled(crd("g.io", "bars", "Bar", &["b"]), &[&foo]);
         bar["spec"]["names"]["shortNames"] = json!(["foo", "b"]);
         let bar = settled(bar, &[&foo]);
-        assert_eq!(said(&bar), ["NamesAccepted=False ShortNamesConflict: \"foo\" is already in use", ESTABLISHED]);
+        assert_eq!(
+            said(&bar),
+            ["NamesAccepted=False ShortNamesConflict: \"foo\" is already in use", ESTABLISHED]
+        );
         assert_eq!(bar["status"]["acceptedNames"]["shortNames"], json!(["b"]));
         let freed = settled(bar, &[]);
         assert_eq!(said(&freed)[0], "NamesAccepted=True NoConflicts: no conflicts found");
@@ -483,10 +518,16 @@ mod tests {
     fn a_protected_group_says_whether_it_is_approved() {
         let url = "https://github.com/kubernetes/kubernetes/pull/1";
         let rows = [
-            ("", "False MissingAnnotation: protected groups must have approval annotation \"api-approved.kubernetes.io\", see https://github.com/kubernetes/enhancements/pull/1111"),
+            (
+                "",
+                "False MissingAnnotation: protected groups must have approval annotation \"api-approved.kubernetes.io\", see https://github.com/kubernetes/enhancements/pull/1111",
+            ),
             (url, "True ApprovedAnnotation: approved in https://github.com/kubernetes/kubernetes/pull/1"),
             ("unapproved, testing", "False UnapprovedAnnotation: not approved: \"unapproved, testing\""),
-            ("/path", "False InvalidAnnotation: protected groups must have approval annotation \"api-approved.kubernetes.io\" with either a URL or a reason starting with \"unapproved\", see https://github.com/kubernetes/enhancements/pull/1111"),
+            (
+                "/path",
+                "False InvalidAnnotation: protected groups must have approval annotation \"api-approved.kubernetes.io\" with either a URL or a reason starting with \"unapproved\", see https://github.com/kubernetes/enhancements/pull/1111",
+            ),
         ];
         for (annotation, want) in rows {
             for group in ["x.k8s.io", "kubernetes.io"] {
@@ -502,7 +543,8 @@ mod tests {
     #[test]
     fn unreadable_certificates_keep_a_crd_from_being_established() {
         let mut foo = crd("g.io", "foos", "Foo", &[]);
-        foo["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {"clientConfig": {"caBundle": "eA=="}}});
+        foo["spec"]["conversion"] =
+            json!({"strategy": "Webhook", "webhook": {"clientConfig": {"caBundle": "eA=="}}});
         assert_eq!(
             said(&settled(foo, &[]))[1],
             "Established=False InvalidCABundle: The conversion webhook CABundle is invalid"

@@ -58,7 +58,14 @@ impl<'a> Resource<'a> {
 }
 
 impl Judge {
-    fn visit(&mut self, node: &Node, meta: Meta, resource: &Resource<'_>, inside_meta: bool, path: &Path<'_>) {
+    fn visit(
+        &mut self,
+        node: &Node,
+        meta: Meta,
+        resource: &Resource<'_>,
+        inside_meta: bool,
+        path: &Path<'_>,
+    ) {
         if !node.has(Flags::DEFAULT_BELOW) {
             return;
         }
@@ -79,12 +86,19 @@ impl Judge {
         }
         for (name, property) in node.properties() {
             let resource = resource.then(Step::Name(name.to_owned()));
-            let inside_meta = inside_meta || (is_resource && matches!(name, "metadata" | "apiVersion" | "kind"));
+            let inside_meta =
+                inside_meta || (is_resource && matches!(name, "metadata" | "apiVersion" | "kind"));
             self.visit(property, Meta::AsSchema, &resource, inside_meta, &path.child("properties").key(name));
         }
     }
 
-    fn outside_metadata(&self, default: &Value, node: &Node, is_resource: bool, path: &Path<'_>) -> Vec<FieldError> {
+    fn outside_metadata(
+        &self,
+        default: &Value,
+        node: &Node,
+        is_resource: bool,
+        path: &Path<'_>,
+    ) -> Vec<FieldError> {
         let meta = if is_resource { Meta::Root } else { Meta::AsSchema };
         let mut errors = Vec::new();
         let mut pruned = default.clone();
@@ -241,7 +255,10 @@ mod tests {
     fn defaults_must_have_no_unknown_fields_and_are_served_without() {
         let properties = json!({"o": {"type": "object", "default": {"a": 1, "z": 2}, "properties": {"a": {"type": "integer"}}}});
         assert_eq!(served(properties.clone()), json!({"o": {"a": 1}}));
-        check(properties.clone(), &["s.properties[o].default: Invalid value: {\"a\":1,\"z\":2}: must not have unknown fields"]);
+        check(
+            properties.clone(),
+            &["s.properties[o].default: Invalid value: {\"a\":1,\"z\":2}: must not have unknown fields"],
+        );
         let schema = json!({"type": "object", "properties": properties});
         assert!(are_unpruned(&schema));
         assert!(violations(&schema, false, &Path::root("s")).is_empty());
@@ -254,11 +271,17 @@ mod tests {
                 "properties": {"metadata": {"type": "object", "properties": {"name": metadata}}}}})
         };
         check(embedded(json!({"type": "string", "default": "x"})), &[]);
-        check(embedded(json!({"type": "string", "default": "/"})), &[
-            "s.properties[e].properties[metadata].properties[name].default: Invalid value: \"/\": must result in valid metadata: metadata.name: Invalid value: \"/\": may not contain '/'",
-        ]);
-        check(embedded(json!({"type": "integer", "default": 5})), &[
-            "s.properties[e].properties[metadata].properties[name].default: Invalid value: 5: must result in valid metadata: metadata: Invalid value: {\"name\":5}: json: cannot unmarshal number into Go struct field ObjectMeta.name of type string",
-        ]);
+        check(
+            embedded(json!({"type": "string", "default": "/"})),
+            &[
+                "s.properties[e].properties[metadata].properties[name].default: Invalid value: \"/\": must result in valid metadata: metadata.name: Invalid value: \"/\": may not contain '/'",
+            ],
+        );
+        check(
+            embedded(json!({"type": "integer", "default": 5})),
+            &[
+                "s.properties[e].properties[metadata].properties[name].default: Invalid value: 5: must result in valid metadata: metadata: Invalid value: {\"name\":5}: json: cannot unmarshal number into Go struct field ObjectMeta.name of type string",
+            ],
+        );
     }
 }

@@ -15,7 +15,8 @@ pub fn apply(crd: &mut Value) {
     names(spec);
     conversion(spec);
     let storage = spec.get("versions").and_then(Value::as_array).into_iter().flatten();
-    let storage = storage.filter(|version| version["storage"] == true).find_map(|version| version.get("name").cloned());
+    let storage =
+        storage.filter(|version| version["storage"] == true).find_map(|version| version.get("name").cloned());
     if let Some(storage) = storage {
         stored_versions(crd, storage);
     }
@@ -82,22 +83,29 @@ mod tests {
     fn names_follow_from_the_kind() {
         let filled = |given: Value, want: Value| {
             let none = json!({ "strategy": "None" });
-            check(json!({ "spec": { "names": given } }), json!({ "spec": { "names": want, "conversion": none } }));
+            check(
+                json!({ "spec": { "names": given } }),
+                json!({ "spec": { "names": want, "conversion": none } }),
+            );
         };
-        filled(json!({ "kind": "CronTab" }), json!({ "kind": "CronTab", "singular": "crontab", "listKind": "CronTabList" }));
+        filled(
+            json!({ "kind": "CronTab" }),
+            json!({ "kind": "CronTab", "singular": "crontab", "listKind": "CronTabList" }),
+        );
         filled(
             json!({ "kind": "A", "singular": "", "listKind": null }),
             json!({ "kind": "A", "singular": "a", "listKind": "AList" }),
         );
-        filled(json!({ "kind": "A", "singular": "b", "listKind": "C" }), json!({ "kind": "A", "singular": "b", "listKind": "C" }));
+        filled(
+            json!({ "kind": "A", "singular": "b", "listKind": "C" }),
+            json!({ "kind": "A", "singular": "b", "listKind": "C" }),
+        );
         filled(json!({ "kind": "" }), json!({ "kind": "" }));
     }
 
     #[test]
     fn a_webhook_service_has_a_port() {
-        let webhook = |service: Value| {
-            json!({ "spec": { "conversion": { "strategy": "Webhook", "webhook": { "clientConfig": { "service": service } } } } })
-        };
+        let webhook = |service: Value| json!({ "spec": { "conversion": { "strategy": "Webhook", "webhook": { "clientConfig": { "service": service } } } } });
         check(webhook(json!({ "name": "a" })), webhook(json!({ "name": "a", "port": 443 })));
         check(webhook(json!({ "port": 8443 })), webhook(json!({ "port": 8443 })));
     }
@@ -105,7 +113,8 @@ mod tests {
     #[test]
     fn the_storage_version_is_the_first_stored_one() {
         let none = json!({ "strategy": "None" });
-        let spec = json!({ "conversion": none, "versions": [{ "name": "v1" }, { "name": "v2", "storage": true }] });
+        let spec =
+            json!({ "conversion": none, "versions": [{ "name": "v1" }, { "name": "v2", "storage": true }] });
         let stored = |versions: Value| json!({ "spec": spec, "status": { "storedVersions": versions } });
         check(json!({ "spec": spec }), stored(json!(["v2"])));
         check(stored(json!([])), stored(json!(["v2"])));
@@ -117,6 +126,9 @@ mod tests {
         for value in [json!(null), json!([]), json!({ "spec": 5 })] {
             check(value.clone(), value);
         }
-        check(json!({ "spec": { "conversion": "x", "names": 1 } }), json!({ "spec": { "conversion": "x", "names": 1 } }));
+        check(
+            json!({ "spec": { "conversion": "x", "names": 1 } }),
+            json!({ "spec": { "conversion": "x", "names": 1 } }),
+        );
     }
 }

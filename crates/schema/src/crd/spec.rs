@@ -66,7 +66,8 @@ impl<'a> Spec<'a> {
         let mut versions: Vec<Version<'a>> = spec.objects("versions").map(Version::of).collect();
         let mut top = Version::of(Props::EMPTY);
         if let Some(first) = versions.first().copied() {
-            let alike = |key: &str| versions.iter().all(|v| v.written.filled(key) == first.written.filled(key));
+            let alike =
+                |key: &str| versions.iter().all(|v| v.written.filled(key) == first.written.filled(key));
             let (validation, subresources) = (alike("schema"), alike("subresources"));
             let (columns, selectable) = (alike("additionalPrinterColumns"), alike("selectableFields"));
             move_up(validation, &mut versions, &mut top, first, |v| &mut v.validation);

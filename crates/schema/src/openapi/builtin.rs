@@ -245,7 +245,9 @@ impl Writer<'_> {
     /// A type that writes its own JSON.
     fn special(&self, kind: TypeKind) -> Value {
         match (kind, self.dialect) {
-            (TypeKind::Quantity, Dialect::V3) => json!({ "oneOf": [{ "type": "string" }, { "type": "number" }] }),
+            (TypeKind::Quantity, Dialect::V3) => {
+                json!({ "oneOf": [{ "type": "string" }, { "type": "number" }] })
+            }
             (TypeKind::Quantity, Dialect::V2) => json!({ "type": "string" }),
             (TypeKind::IntOrString, Dialect::V3) => {
                 json!({ "format": "int-or-string", "oneOf": [{ "type": "integer" }, { "type": "string" }] })

@@ -68,7 +68,8 @@ pub fn custom_name(group: &str, version: &str, kind: &str) -> String {
 ///
 /// - `schema`: `openAPIV3Schema`, if there is one and it is structural. Without it any object will do.
 pub fn custom_definition(kind: &CustomKind<'_>, schema: Option<&Value>, dialect: Dialect) -> Value {
-    let is_open = |schema: &Map<String, Value>| dialect == Dialect::V2 && schema.get(PRESERVE) == Some(&json!(true));
+    let is_open =
+        |schema: &Map<String, Value>| dialect == Dialect::V2 && schema.get(PRESERVE) == Some(&json!(true));
     let mut definition = match schema.and_then(Value::as_object) {
         // kubectl would refuse every other field if some were named.
         Some(written) if !is_open(written) => {
@@ -252,7 +253,13 @@ mod tests {
     use super::*;
 
     fn check(schema: Value, v3: Value, v2: Value) {
-        let kind = CustomKind { group: "g.example.com", version: "v1", kind: "K", list_kind: "KList", selectable_fields: &[] };
+        let kind = CustomKind {
+            group: "g.example.com",
+            version: "v1",
+            kind: "K",
+            list_kind: "KList",
+            selectable_fields: &[],
+        };
         let schema = json!({ "type": "object", "properties": { "x": schema } });
         for (dialect, want) in [(Dialect::V3, v3), (Dialect::V2, v2)] {
             let got = custom_definition(&kind, Some(&schema), dialect);
@@ -297,7 +304,11 @@ mod tests {
     #[test]
     fn integer_or_string_is_spelled_out_in_v3() {
         let either = json!([{ "type": "integer" }, { "type": "string" }]);
-        check(json!({ INT_OR_STRING: true }), json!({ INT_OR_STRING: true, "anyOf": either }), json!({ INT_OR_STRING: true }));
+        check(
+            json!({ INT_OR_STRING: true }),
+            json!({ INT_OR_STRING: true, "anyOf": either }),
+            json!({ INT_OR_STRING: true }),
+        );
         check(
             json!({ INT_OR_STRING: true, "anyOf": either }),
             json!({ INT_OR_STRING: true, "anyOf": either }),
@@ -334,7 +345,13 @@ mod tests {
 
     #[test]
     fn without_a_schema_any_object_will_do() {
-        let kind = CustomKind { group: "g", version: "v1", kind: "K", list_kind: "KList", selectable_fields: &["spec.a".into()] };
+        let kind = CustomKind {
+            group: "g",
+            version: "v1",
+            kind: "K",
+            list_kind: "KList",
+            selectable_fields: &["spec.a".into()],
+        };
         let want = json!({
             "type": "object",
             "x-kubernetes-group-version-kind": [{ "group": "g", "version": "v1", "kind": "K" }],
@@ -352,7 +369,8 @@ mod tests {
         for _ in 0..1_000 {
             schema = json!({ "items": schema });
         }
-        let kind = CustomKind { group: "g", version: "v1", kind: "K", list_kind: "KList", selectable_fields: &[] };
+        let kind =
+            CustomKind { group: "g", version: "v1", kind: "K", list_kind: "KList", selectable_fields: &[] };
         let definition = custom_definition(&kind, Some(&schema), Dialect::V3);
         assert!(definition.to_string().matches("items").count() < 200);
         std::mem::drop(definition);

@@ -46,7 +46,8 @@ impl Kinds {
     pub(super) fn extension(&self, ty: TypeId, within: Option<(&str, &str)>) -> Option<Value> {
         let kinds = self.of.get(&ty)?;
         let keep = |group: &str, version: &str| {
-            kinds.len() == 1 || within.is_none_or(|gv| gv == (group, version) || (group, version) == ("", "v1"))
+            kinds.len() == 1
+                || within.is_none_or(|gv| gv == (group, version) || (group, version) == ("", "v1"))
         };
         let kept = kinds.iter().filter(|(group, version, _)| keep(group, version));
         Some(kept.map(|(group, version, kind)| gvk(group, version, kind)).collect())

@@ -70,7 +70,9 @@ fn webhook_url(text: &str, path: &Path<'_>) -> Vec<FieldError> {
     const FORM: &str = "; desired format: https://host[/path]";
     let url = match Url::parse(text) {
         Ok(url) => url,
-        Err(error) => return vec![FieldError::required(path, format!("url must be a valid URL: {error}{FORM}"))],
+        Err(error) => {
+            return vec![FieldError::required(path, format!("url must be a valid URL: {error}{FORM}"))];
+        }
     };
     let mut errors = Vec::new();
     let mut check = |wrong: bool, value: &str, detail: &str| {
@@ -144,7 +146,8 @@ fn review_versions(webhook: Props<'_>, leniency: &Leniency, path: &Path<'_>) -> 
             continue;
         }
         let wrong = names::dns1035_label(version);
-        errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid(&path, BadValue::Str(version), wrong)));
+        errors
+            .extend(wrong.into_iter().map(|wrong| FieldError::invalid(&path, BadValue::Str(version), wrong)));
     }
     if leniency.require_recognized_review_version && !versions.iter().any(|v| REVIEW_VERSIONS.contains(v)) {
         let printed = printed::strings(webhook, "conversionReviewVersions");
@@ -170,7 +173,11 @@ pub(super) fn allows_bad_ca(old: &Value) -> bool {
 }
 
 fn ca_bundle<'a>(spec: &Spec<'a>) -> &'a str {
-    let client = spec.spec.object("conversion").and_then(|c| c.object("webhook")).and_then(|w| w.object("clientConfig"));
+    let client = spec
+        .spec
+        .object("conversion")
+        .and_then(|c| c.object("webhook"))
+        .and_then(|w| w.object("clientConfig"));
     client.map_or("", |client| client.str("caBundle"))
 }
 
@@ -186,7 +193,9 @@ fn ca_error(bundle: &str) -> Option<String> {
     }
     let bytes = STANDARD.decode(bundle).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let has = |label: &str| text.contains(&format!("-----BEGIN {label}-----")) && text.contains(&format!("-----END {label}-----"));
+    let has = |label: &str| {
+        text.contains(&format!("-----BEGIN {label}-----")) && text.contains(&format!("-----END {label}-----"))
+    };
     let reason = match (has("CERTIFICATE"), text.contains("-----BEGIN ")) {
         (true, _) => return None,
         (false, true) => "no valid certificate authority data seen",

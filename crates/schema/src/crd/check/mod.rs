@@ -146,7 +146,10 @@ impl Leniency {
             require_schema: old.top.schema().is_some() || old.versions.iter().all(|v| v.schema().is_some()),
             require_valid_type: !old.any_schema(|s| !is_type(s.kind())),
             require_structural: old.schema_values().all(|schema| is_structural(&schema)),
-            require_pruned_defaults: !old.schema_values().filter(is_structural).any(default_check::are_unpruned),
+            require_pruned_defaults: !old
+                .schema_values()
+                .filter(is_structural)
+                .any(default_check::are_unpruned),
             require_atomic_set: !old.any_schema(schema::has_non_atomic_set),
             require_list_map_keys: !old.any_schema(schema::has_bad_list_keys),
             allow_bad_ca: false,
@@ -172,7 +175,8 @@ fn kept_selectable(spec: &Spec<'_>, old: &Spec<'_>) -> Vec<String> {
 
 fn too_deep(crd: &Value) -> Option<FieldError> {
     let detail = format!("must not be nested deeper than {DEPTH_MAX} levels");
-    (!props::depth_within(crd, DEPTH_MAX)).then(|| FieldError::invalid(&Path::root("spec"), BadValue::Str(""), detail))
+    (!props::depth_within(crd, DEPTH_MAX))
+        .then(|| FieldError::invalid(&Path::root("spec"), BadValue::Str(""), detail))
 }
 
 fn validate_spec(spec: &Spec<'_>, leniency: &Leniency) -> Vec<FieldError> {
@@ -218,7 +222,11 @@ fn immutable(spec: &Spec<'_>, old: &Spec<'_>, established: bool) -> Vec<FieldErr
     let mut same = |new: Props<'_>, old: Props<'_>, key: &str, path: &Path<'_>| {
         if new.str(key) != old.str(key) {
             let value = Value::from(new.str(key));
-            errors.push(FieldError::invalid(&path.child(key), BadValue::Encoded(&value), "field is immutable"));
+            errors.push(FieldError::invalid(
+                &path.child(key),
+                BadValue::Encoded(&value),
+                "field is immutable",
+            ));
         }
     };
     if established {
@@ -238,7 +246,11 @@ fn validate_status(crd: &Value, spec: &Spec<'_>) -> Vec<FieldError> {
     let printed = printed::strings(status, "storedVersions");
     let stored: Vec<&str> = status.strings("storedVersions").collect();
     if stored.is_empty() {
-        errors.push(FieldError::invalid(&path, BadValue::Raw(&printed), "must have at least one stored version"));
+        errors.push(FieldError::invalid(
+            &path,
+            BadValue::Raw(&printed),
+            "must have at least one stored version",
+        ));
         return errors;
     }
     for version in spec.versions.iter().filter(|v| v.written.flag("storage") && !stored.contains(&v.name())) {
@@ -261,8 +273,7 @@ fn validate_status(crd: &Value, spec: &Spec<'_>) -> Vec<FieldError> {
 
 fn preserve_unknown_fields(spec: &Spec<'_>, old: Option<&Spec<'_>>) -> Option<FieldError> {
     let kept = old.is_some_and(Spec::preserve_unknown_fields);
-    let detail =
-        "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+    let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
     (spec.preserve_unknown_fields() && !kept).then(|| {
         FieldError::invalid(&Path::root("spec").child("preserveUnknownFields"), BadValue::Bool(true), detail)
     })

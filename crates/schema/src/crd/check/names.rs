@@ -15,7 +15,11 @@ pub(super) fn object_name(crd: &Value) -> Option<FieldError> {
     let wanted = format!("{}.{}", spec.names.str("plural"), spec.spec.str("group"));
     (!name.is_empty() && name != wanted).then(|| {
         let path = Path::root("metadata");
-        FieldError::invalid(&path.child("name"), BadValue::Str(name), "must be spec.names.plural+\".\"+spec.group")
+        FieldError::invalid(
+            &path.child("name"),
+            BadValue::Str(name),
+            "must be spec.names.plural+\".\"+spec.group",
+        )
     })
 }
 
@@ -35,14 +39,17 @@ pub(super) fn group_and_scope(spec: &Spec<'_>, path: &Path<'_>) -> Vec<FieldErro
     match spec.spec.str("scope") {
         "" => errors.push(FieldError::required(&at, "")),
         "Cluster" | "Namespaced" => {}
-        scope => errors.push(FieldError::not_supported(&at, BadValue::Str(scope), &["Cluster", "Namespaced"])),
+        scope => {
+            errors.push(FieldError::not_supported(&at, BadValue::Str(scope), &["Cluster", "Namespaced"]))
+        }
     }
     errors
 }
 
 /// Names that a spec must have, and a status need not.
 pub(super) fn required(names: Props<'_>, path: &Path<'_>) -> Vec<FieldError> {
-    let missing = ["plural", "singular", "kind", "listKind"].into_iter().filter(|key| names.str(key).is_empty());
+    let missing =
+        ["plural", "singular", "kind", "listKind"].into_iter().filter(|key| names.str(key).is_empty());
     missing.map(|key| FieldError::required(&path.child(key), "")).collect()
 }
 
@@ -50,7 +57,11 @@ pub(super) fn validate(names: Props<'_>, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut check = |name: &str, wrong: Vec<String>, prefix: &str, path: &Path<'_>| {
         if !wrong.is_empty() {
-            errors.push(FieldError::invalid(path, BadValue::Str(name), format!("{prefix}{}", wrong.join(","))));
+            errors.push(FieldError::invalid(
+                path,
+                BadValue::Str(name),
+                format!("{prefix}{}", wrong.join(",")),
+            ));
         }
     };
     let mixed_case = "may have mixed case, but should otherwise match: ";

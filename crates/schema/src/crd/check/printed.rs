@@ -120,7 +120,9 @@ impl Printer {
             p.field("SelectableFields", |p| match version.selectable {
                 [] => p.null(),
                 fields => {
-                    p.list(fields.iter(), |p, field| p.object(|p| p.text("JSONPath", Props::of(field), "jsonPath")));
+                    p.list(fields.iter(), |p, field| {
+                        p.object(|p| p.text("JSONPath", Props::of(field), "jsonPath"))
+                    });
                 }
             });
         });
@@ -262,7 +264,9 @@ impl Printer {
                                 let schema = Some(value).filter(|v| v.is_object()).map(Props::of);
                                 p.field("Schema", |p| p.some(schema, Self::schema));
                                 let names = Some(value).filter(|v| v.is_array());
-                                p.field("Property", |p| p.some(names, |p, v: &Value| p.out.push_str(&go::to_json(v))));
+                                p.field("Property", |p| {
+                                    p.some(names, |p, v: &Value| p.out.push_str(&go::to_json(v)))
+                                });
                             });
                         });
                     }

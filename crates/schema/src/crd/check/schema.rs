@@ -39,7 +39,9 @@ pub(super) fn validate(
         if unreadable.is_none() {
             let violations = structural::violations(&at, schema);
             errors.extend(match (violations.is_empty(), version.schema_value()) {
-                (true, Some(value)) => default_check::violations(value, leniency.require_pruned_defaults, &at),
+                (true, Some(value)) => {
+                    default_check::violations(value, leniency.require_pruned_defaults, &at)
+                }
                 _ => violations,
             });
         }
@@ -79,10 +81,12 @@ fn root_with_status(schema: Props<'_>, path: &Path<'_>) -> Option<FieldError> {
         "x-kubernetes-list-type",
         "x-kubernetes-map-type",
     ];
-    let is_set = |key: &&str| schema.get(key).is_some_and(|v| v != &Value::Bool(false) && v.as_str() != Some(""));
+    let is_set =
+        |key: &&str| schema.get(key).is_some_and(|v| v != &Value::Bool(false) && v.as_str() != Some(""));
     let refuse = || {
-        let detail =
-            format!("only {ALLOWED} fields are allowed at the root of the schema if the status subresource is enabled");
+        let detail = format!(
+            "only {ALLOWED} fields are allowed at the root of the schema if the status subresource is enabled"
+        );
         FieldError::invalid(&path.child("openAPIV3Schema"), BadValue::Raw(&printed::schema(schema)), detail)
     };
     if BEFORE_TYPE.iter().any(|key| is_set(&key)) {
@@ -91,8 +95,7 @@ fn root_with_status(schema: Props<'_>, path: &Path<'_>) -> Option<FieldError> {
     let kind = schema.kind();
     if !kind.is_empty() && kind != "object" {
         let at = path.child("openAPIV3Schema.type");
-        let detail =
-            "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
+        let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
         return Some(FieldError::invalid(&at, BadValue::Str(kind), detail));
     }
     AFTER_TYPE.iter().any(|key| is_set(&key)).then(refuse)
@@ -191,7 +194,11 @@ impl Walker<'_> {
         let properties = schema.named("properties");
         if let Some(additional) = schema.schema_or_bool("additionalProperties") {
             if !properties.is_empty() && (!additional.allows() || additional.schema().is_some()) {
-                self.forbid(path, "additionalProperties", "additionalProperties and properties are mutual exclusive");
+                self.forbid(
+                    path,
+                    "additionalProperties",
+                    "additionalProperties and properties are mutual exclusive",
+                );
             }
             if let Some(additional) = additional.schema() {
                 let no_default =
@@ -256,7 +263,11 @@ impl Walker<'_> {
         self.needs_type(schema, "object", "x-kubernetes-map-type", path);
         if !matches!(map_type, "atomic" | "granular") {
             let at = path.child("x-kubernetes-map-type");
-            self.errors.push(FieldError::not_supported(&at, BadValue::Str(map_type), &["atomic", "granular"]));
+            self.errors.push(FieldError::not_supported(
+                &at,
+                BadValue::Str(map_type),
+                &["atomic", "granular"],
+            ));
         }
     }
 
@@ -295,8 +306,10 @@ impl Walker<'_> {
                 return self.errors.push(FieldError::required(&items_at, detail));
             }
             Some(Items::Schemas(_)) => {
-                let (value, detail) =
-                    (printed::items(schema), "must only have a single schema if x-kubernetes-list-type is map");
+                let (value, detail) = (
+                    printed::items(schema),
+                    "must only have a single schema if x-kubernetes-list-type is map",
+                );
                 return self.errors.push(FieldError::invalid(&items_at, BadValue::Raw(&value), detail));
             }
             Some(Items::Schema(item)) => item,
@@ -315,7 +328,11 @@ impl Walker<'_> {
                     let key = properties.key(key);
                     let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
                     // The value is the item's type, not the key's: so does Kubernetes.
-                    self.errors.push(FieldError::invalid(&key.child("type"), BadValue::Str("object"), detail));
+                    self.errors.push(FieldError::invalid(
+                        &key.child("type"),
+                        BadValue::Str("object"),
+                        detail,
+                    ));
                 }
                 Some(_) => {}
                 None => {
@@ -340,9 +357,17 @@ impl Walker<'_> {
         if text.is_empty() {
             self.errors.push(FieldError::required(&path.child("rule"), "rule is not specified"));
         } else if !message.is_empty() && message.trim().is_empty() {
-            self.errors.push(FieldError::invalid(&at, BadValue::Str(message), "must be non-empty if specified"));
+            self.errors.push(FieldError::invalid(
+                &at,
+                BadValue::Str(message),
+                "must be non-empty if specified",
+            ));
         } else if has_newline(message.trim()) {
-            self.errors.push(FieldError::invalid(&at, BadValue::Str(message), "must not contain line breaks"));
+            self.errors.push(FieldError::invalid(
+                &at,
+                BadValue::Str(message),
+                "must not contain line breaks",
+            ));
         } else if has_newline(text) && message.trim().is_empty() {
             let detail = "message must be specified if rule contains line breaks";
             self.errors.push(FieldError::required(&at, detail));
@@ -353,7 +378,11 @@ impl Walker<'_> {
             self.errors.push(FieldError::required(&path.child("messageExpression"), detail));
         }
         if let Some(reason) = rule.opt_str("reason").filter(|reason| !REASONS.contains(reason)) {
-            self.errors.push(FieldError::not_supported(&path.child("reason"), BadValue::Str(reason), &REASONS));
+            self.errors.push(FieldError::not_supported(
+                &path.child("reason"),
+                BadValue::Str(reason),
+                &REASONS,
+            ));
         }
         let (field_path, at) = (rule.str("fieldPath"), path.child("fieldPath"));
         let mut invalid = |detail: &str| {
@@ -410,8 +439,7 @@ fn list_keys(schema: Props<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
         let properties = items.child("properties");
         let at = properties.key(key);
         if property.default_value().is_none() && !item.strings("required").any(|name| name == key) {
-            let detail =
-                "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
+            let detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
             errors.push(FieldError::required(&at.child("default"), detail));
         }
         if property.nullable() {
