@@ -17,6 +17,8 @@ pub struct Feed {
     live: Cursor<Change>,
     // Items pulled from the cursor; kept to reuse the allocation.
     pulled: Vec<(u64, Change)>,
+    // Where the live part begins, until it is told.
+    opening: Option<Revision>,
 }
 
 /// What a feed had.
@@ -33,7 +35,15 @@ pub enum FeedStep {
 impl Feed {
     /// A feed that drains `backlog`, if there is one, and goes on with `live`.
     pub fn new(backlog: Option<Box<dyn Backlog>>, live: Cursor<Change>) -> Feed {
-        Feed { backlog, live, pulled: Vec::new() }
+        Feed { backlog, live, pulled: Vec::new(), opening: None }
+    }
+
+    /// The same, for one who asked for what is after `after`: once the backlog is through, it is told how far the live
+    /// part has been when it began. It need not wait for the next write to know that it has everything.
+    #[must_use]
+    pub fn opened_after(self, after: Revision) -> Feed {
+        let begins = Revision::from_log(self.live.seen());
+        Feed { opening: (begins > after).then_some(begins), ..self }
     }
 
     /// Moves what there is now into `changes`, about `max` of them and whole revisions; never waits.
@@ -48,6 +58,10 @@ impl Feed {
                 return Ok(FeedStep::Changes);
             }
             self.backlog = None;
+        }
+        // Whatever came before the log is told by now: whoever fills a cache need not wait for the next write.
+        if let Some(revision) = self.opening.take() {
+            return Ok(FeedStep::Progress(revision));
         }
         let step = self.live.take(max, &mut self.pulled);
         if !self.pulled.is_empty() {
