@@ -41,14 +41,23 @@ pub fn dns1123_subdomain(value: &str) -> Vec<String> {
     faults
 }
 
-/// A label in DNS, RFC 1035: it begins with a letter.
-pub fn dns1035_label(value: &str) -> Vec<String> {
-    let mut faults = longer_than(value, LABEL_MAX);
-    if !is_dns1123_label(value) || !value.starts_with(|c: char| c.is_ascii_lowercase()) {
+/// A name in a search list, where a label may begin with an underscore.
+pub fn search_path(value: &str) -> Vec<String> {
+    let mut faults = longer_than(value, SUBDOMAIN_MAX);
+    let label = |label: &str| {
+        let body = label.strip_prefix('_').unwrap_or(label);
+        let edge =
+            |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+        let inner =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
+        let bytes = body.as_bytes();
+        edge(bytes.first()) && edge(bytes.last()) && bytes.iter().all(|byte| inner(*byte))
+    };
+    if !value.split('.').all(label) {
         faults.push(
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
-             character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
-             validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and \
+             must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
+             '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')"
                 .to_string(),
         );
     }
@@ -185,25 +194,34 @@ mod tests {
     #[test]
     fn labels_and_subdomains() {
         let rows = [
-            ("a", true, true, true),
-            ("0a", true, true, false),
-            ("a-b", true, true, true),
-            ("a.b", false, true, false),
-            ("", false, false, false),
-            ("-", false, false, false),
-            ("a-", false, false, false),
-            ("A", false, false, false),
-            ("a..b", false, false, false),
-            ("é", false, false, false),
+            ("a", true, true),
+            ("0a", true, true),
+            ("a-b", true, true),
+            ("a.b", false, true),
+            ("", false, false),
+            ("-", false, false),
+            ("a-", false, false),
+            ("A", false, false),
+            ("a..b", false, false),
+            ("é", false, false),
         ];
-        for (text, label, subdomain, rfc1035) in rows {
+        for (text, label, subdomain) in rows {
             assert_eq!(dns1123_label(text).is_empty(), label, "{text:?}");
             assert_eq!(dns1123_subdomain(text).is_empty(), subdomain, "{text:?}");
-            assert_eq!(dns1035_label(text).is_empty(), rfc1035, "{text:?}");
         }
         assert_eq!(dns1123_label("a.b"), ["must not contain dots"]);
         assert_eq!(dns1123_label(&"a".repeat(64)), ["must be no more than 63 characters"]);
         assert_eq!(dns1123_subdomain(&"a".repeat(254)), ["must be no more than 253 characters"]);
+    }
+
+    #[test]
+    fn search_paths_may_begin_with_an_underscore() {
+        for good in ["a", "_a.b_c", "svc.cluster.local"] {
+            assert!(search_path(good).is_empty(), "{good}");
+        }
+        for bad in ["", "-", "_", "a_", "a..b", "A"] {
+            assert_eq!(search_path(bad).len(), 1, "{bad}");
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod events;
 mod extensions;
 mod field;
 mod format;
+mod internal;
 mod lifecycle;
 mod meta;
 mod names;

@@ -85,6 +85,26 @@ pub fn rounded_to_milli(text: &str) -> Option<String> {
     Some(if milli % 1000 == 0 { (milli / 1000).to_string() } else { format!("{milli}m") })
 }
 
+/// A sum as a quantity, in the form of `like`, its first addend: powers of 1024 stay powers of 1024.
+pub fn shown(nanos: Nanos, like: &str) -> String {
+    const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+    const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+    let (number, step, suffixes) = if like.ends_with('i') && is_whole(nanos) {
+        (nanos / NANO, 1024, &BINARY[..])
+    } else {
+        (nanos, 1000, &DECIMAL[..])
+    };
+    if number == 0 {
+        return "0".into();
+    }
+    let (mut number, mut at) = (number, 0);
+    while at + 1 < suffixes.len() && number % step == 0 {
+        number /= step;
+        at += 1;
+    }
+    format!("{number}{}", suffixes[at])
+}
+
 /// Whether the quantity is a whole number.
 pub fn is_whole(nanos: Nanos) -> bool {
     nanos % NANO == 0
@@ -114,6 +134,21 @@ mod tests {
         }
         for bad in ["", "x", ".", "1x", "1.2.3", "-"] {
             assert_eq!(parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn sums_are_shown_in_the_form_of_their_first_addend() {
+        for (nanos, like, text) in [
+            (3 * NANO / 2, "1", "1500m"),
+            (2000 * NANO, "1", "2k"),
+            (2048 * NANO, "1Ki", "2Ki"),
+            (1000 * NANO, "1Ki", "1000"),
+            (2048 * NANO, "1k", "2048"),
+            (0, "1Gi", "0"),
+            (1, "1Gi", "1n"),
+        ] {
+            assert_eq!(shown(nanos, like), text, "{nanos} {like}");
         }
     }
 

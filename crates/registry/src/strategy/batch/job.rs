@@ -11,7 +11,8 @@ use crate::strategy::Context;
 use crate::strategy::core::pod;
 use crate::strategy::field::{Bad, Causes, Path};
 use crate::strategy::format;
-use crate::strategy::lifecycle::begin;
+use crate::strategy::internal;
+use crate::strategy::lifecycle::{begin, status_apart};
 use crate::strategy::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use crate::strategy::names::NameRule;
 use crate::strategy::rules::Update;
@@ -28,16 +29,6 @@ const LEGACY_CONTROLLER_UID: &str = "controller-uid";
 const LEGACY_JOB_NAME: &str = "job-name";
 
 pub fn defaults(job: &mut Members) {
-    let labels = {
-        let template = child_or_empty(child_or_empty(job, "spec"), "template");
-        child(child_or_empty(template, "metadata"), "labels").filter(|labels| !labels.is_empty()).cloned()
-    };
-    if let Some(labels) = labels {
-        let meta = child_made(job, "metadata");
-        if child_or_empty(meta, "labels").is_empty() {
-            meta.insert("labels".into(), Value::Object(labels));
-        }
-    }
     let spec = child_made(job, "spec");
     default_spec(spec);
     default(spec, "manualSelector", false);
@@ -71,9 +62,29 @@ pub fn failure_patterns(spec: &mut Members) {
 /// A new Job selects its pods by its own uid, unless its owner selects them by hand.
 pub fn prepare_create(job: &mut Members, context: &Context<'_>) {
     begin(job, context);
-    if is_true(child_or_empty(job, "spec"), "manualSelector") {
-        return;
+    if !is_true(child_or_empty(job, "spec"), "manualSelector") {
+        select_by_uid(job);
     }
+    labels_of_template(job);
+}
+
+/// A Job without labels has those of its template, the generated ones included.
+fn labels_of_template(job: &mut Members) {
+    let template = child_or_empty(child_or_empty(job, "spec"), "template");
+    let labels = child(child_or_empty(template, "metadata"), "labels").filter(|labels| !labels.is_empty());
+    if let Some(labels) = labels.cloned()
+        && child_or_empty(child_or_empty(job, "metadata"), "labels").is_empty()
+    {
+        child_made(job, "metadata").insert("labels".into(), Value::Object(labels));
+    }
+}
+
+pub fn prepare_update(new: &mut Members, update: &Update<'_>, context: &Context<'_>) {
+    status_apart(new, update, context);
+    labels_of_template(new);
+}
+
+fn select_by_uid(job: &mut Members) {
     let meta = child_or_empty(job, "metadata");
     let (name, uid) = (text(meta, "name").to_string(), text(meta, "uid").to_string());
     let spec = child_made(job, "spec");
@@ -182,7 +193,12 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
         ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"];
     for name in FIXED {
         if !same_member(spec, old_spec, name) {
-            causes.invalid(&SPEC.child(name), encoded(spec.get(name)), IMMUTABLE);
+            let bad = match (name, child(spec, name)) {
+                ("podFailurePolicy", Some(policy)) => internal::shown("PodFailurePolicy", policy),
+                ("successPolicy", Some(policy)) => internal::shown("SuccessPolicy", policy),
+                _ => encoded(spec.get(name)),
+            };
+            causes.invalid(&SPEC.child(name), bad, IMMUTABLE);
         }
     }
 }
@@ -223,10 +239,10 @@ fn template(spec: &Members, old: &Members, causes: &mut Causes) {
         take_over_resources(child_made(&mut before, "spec"), child_or_empty(template, "spec"));
         let (new_pod, old_pod) = (child_or_empty(template, "spec"), child_or_empty(&before, "spec"));
         if !same_objects(new_pod, old_pod) {
-            causes.invalid(&SPEC.child("template.spec"), pod::shown(new_pod), IMMUTABLE);
+            causes.invalid(&SPEC.child("template.spec"), internal::shown("PodSpec", new_pod), IMMUTABLE);
         }
     } else if !same_objects(template, &before) {
-        causes.invalid(&SPEC.child("template"), pod::template_shown(template), IMMUTABLE);
+        causes.invalid(&SPEC.child("template"), internal::shown("PodTemplateSpec", template), IMMUTABLE);
     }
 }
 

@@ -21,7 +21,7 @@ pub const KINDS: &[Rules] = &[
         name: Some(NameRule::Subdomain),
         defaults: job::defaults,
         prepare_create: job::prepare_create,
-        prepare_update: status_apart,
+        prepare_update: job::prepare_update,
         validate_create: job::validate_create,
         validate_update: job::validate_update,
         flags: Flags { propagation: DefaultPropagation::Orphan, ..Flags::PLAIN },

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::indexes;
 use crate::strategy::core::not_negative;
-use crate::strategy::field::{Causes, Path};
+use crate::strategy::field::{Bad, Causes, Path};
 use crate::strategy::meta::label_key;
 use crate::strategy::value::{Members, child, child_or_empty, int, list, objects, text, text_opt};
 
@@ -90,7 +90,7 @@ fn exit_codes(spec: &Members, codes: &Members, at: &Path<'_>, causes: &mut Cause
     let values: Vec<i64> = list(codes, "values").iter().filter_map(Value::as_i64).collect();
     let at = at.child("values");
     if values.is_empty() {
-        causes.invalid(&at, codes.get("values"), "at least one value is required");
+        causes.invalid(&at, Bad::Shown("[]".into()), "at least one value is required");
     } else if values.len() > CODES_MAX {
         causes.too_many(&at, values.len(), CODES_MAX);
     }

@@ -8,6 +8,7 @@ use super::policies;
 use crate::strategy::core::{not_negative, pod};
 use crate::strategy::field::{Bad, Causes, Path};
 use crate::strategy::format;
+use crate::strategy::internal;
 use crate::strategy::value::{Members, child, child_or_empty, int, text, text_opt};
 
 const INDEXED_PARALLELISM_MAX: i64 = 100_000;
@@ -42,7 +43,7 @@ pub fn validate(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
         if text(spec, "completionMode") == "Indexed" {
             policies::success(spec, policy, &at, causes);
         } else {
-            causes.invalid(&at, Bad::Shown(success_shown(policy)), "requires indexed completion mode");
+            causes.invalid(&at, internal::shown("SuccessPolicy", policy), "requires indexed completion mode");
         }
     }
     replacement(spec, &at.child("podReplacementPolicy"), causes);
@@ -129,21 +130,6 @@ fn indexed(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
     if let Some(failed) = failed.filter(|failed| *failed > HIGH_COMPLETIONS_MAX) {
         causes.invalid(&failed_at, failed, &detail);
     }
-}
-
-/// As the internal type is shown, which has Go's names.
-fn success_shown(policy: &Members) -> String {
-    let rules: Vec<String> = crate::strategy::value::objects(policy, "rules")
-        .map(|rule| {
-            let member = |name| rule.get(name).map_or("null".into(), forebay_apimachinery::json::to_go_text);
-            format!(
-                "{{\"SucceededIndexes\":{},\"SucceededCount\":{}}}",
-                member("succeededIndexes"),
-                member("succeededCount")
-            )
-        })
-        .collect();
-    format!("{{\"Rules\":[{}]}}", rules.join(","))
 }
 
 fn replacement(spec: &Members, at: &Path<'_>, causes: &mut Causes) {

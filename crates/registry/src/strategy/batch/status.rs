@@ -205,7 +205,8 @@ fn ready(status: &Members, old: &Members, ends: Ends, ended: Ends, causes: &mut 
             "terminating>0 is invalid for finished job",
         );
     }
-    let (ready, active) = (int(status, "ready").unwrap_or(0), int(status, "active").unwrap_or(0));
+    let Some(ready) = int(status, "ready") else { return };
+    let active = int(status, "active").unwrap_or(0);
     if (changed(status, old, "ready") || changed(status, old, "active")) && ready > active {
         causes.invalid(&STATUS.child("ready"), ready, "cannot set more ready pods than active");
     }

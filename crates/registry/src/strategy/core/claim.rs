@@ -12,6 +12,7 @@ use super::pod::resources::quantity_value;
 use crate::strategy::Context;
 use crate::strategy::field::{Bad, Causes, Path};
 use crate::strategy::format;
+use crate::strategy::internal;
 use crate::strategy::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use crate::strategy::names::NameRule;
 use crate::strategy::quantity;
@@ -204,10 +205,10 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
         let at = at.child("annotations");
         causes.invalid(&at.child(BETA_CLASS), text(annotations, BETA_CLASS), IMMUTABLE);
     }
-    if !may_become(spec, old_spec, new, old) {
+    if let Some(difference) = forbidden_change(spec, old_spec, new, old) {
         let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for \
                       bound claims";
-        causes.forbidden(&SPEC, detail);
+        causes.forbidden(&SPEC, &format!("{detail}\n{difference}"));
     }
     shrinks(spec, old_spec, old, causes);
     if !same_member(spec, old_spec, "volumeMode") {
@@ -234,8 +235,8 @@ fn same_class_annotation(new: &Members, old: &Members) -> bool {
     class_moved_from_annotation(new, old) || annotation(new).unwrap_or("") == annotation(old).unwrap_or("")
 }
 
-/// What may change: the volume's name and the class, once; sizes and attributes of bound claims.
-fn may_become(spec: &Members, old_spec: &Members, new: &Members, old: &Members) -> bool {
+/// What changes besides what may: the volume's name and the class, once; sizes and attributes of bound claims.
+fn forbidden_change(spec: &Members, old_spec: &Members, new: &Members, old: &Members) -> Option<String> {
     let (mut wanted, mut before) = (spec.clone(), old_spec.clone());
     align_sources(&mut before);
     if text(old_spec, "volumeName").is_empty() {
@@ -260,7 +261,8 @@ fn may_become(spec: &Members, old_spec: &Members, new: &Members, old: &Members) 
         }
         take_over(&mut wanted, &before, "volumeAttributesClassName");
     }
-    same_objects(&wanted, &before)
+    (!same_objects(&wanted, &before))
+        .then(|| internal::difference("PersistentVolumeClaimSpec", &before, &wanted))
 }
 
 fn shrinks(spec: &Members, old_spec: &Members, old: &Members, causes: &mut Causes) {

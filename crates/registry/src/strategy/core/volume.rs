@@ -1,7 +1,6 @@
 //! PersistentVolumes.
 //!
-//! In: a PersistentVolume. Out: defaults, what it is stored as, causes. Never: what is on it; each source's own rules come
-//! with the rest of validation.
+//! In: a PersistentVolume. Out: defaults, what it is stored as, causes. Never: what is on it.
 //!
 //! Source: kubernetes v1.36.3 `registry/core/persistentvolume`, `apis/core/validation`.
 
@@ -10,8 +9,10 @@ use serde_json::{Value, json};
 
 use super::claim::{access_modes, class_name, volume_mode};
 use super::pod::defaults::{network_source, round_up};
+use super::pod::{node_selector, one_source};
 use crate::strategy::Context;
 use crate::strategy::field::{Bad, Causes, Path};
+use crate::strategy::internal;
 use crate::strategy::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use crate::strategy::names::NameRule;
 use crate::strategy::quantity;
@@ -87,20 +88,50 @@ pub fn validate_create(volume: &Members, causes: &mut Causes) {
     if !policy.is_empty() && !RECLAIM.contains(&policy) {
         causes.not_supported(&SPEC.child("persistentVolumeReclaimPolicy"), policy, &RECLAIM);
     }
-    let mut sources = SOURCES.into_iter().filter(|name| child(spec, name).is_some());
-    if sources.next().is_none() {
-        causes.required(&SPEC, "must specify a volume type");
-    }
-    for name in sources.filter(|name| *name != "flexVolume") {
-        let name = if name == "cephfs" { "cephFS" } else { name };
-        causes.forbidden(&SPEC.child(name), "may not specify more than 1 volume type");
-    }
-    if child(spec, "local").is_some() && !spec.contains_key("nodeAffinity") {
-        causes.required(&SPEC.child("nodeAffinity"), "Local volume requires node affinity");
-    }
+    node_affinity(spec, causes);
+    sources(spec, causes);
     class_name(text(spec, "storageClassName"), "storageClassName", &SPEC, causes);
     volume_mode(spec, &SPEC, causes);
     attributes_class(spec, causes);
+}
+
+fn node_affinity(spec: &Members, causes: &mut Causes) {
+    let Some(affinity) = child(spec, "nodeAffinity") else { return };
+    let at = SPEC.child("nodeAffinity");
+    match child(affinity, "required") {
+        Some(selector) => node_selector(selector, &at.child("required"), causes),
+        None => causes.required(&at.child("required"), "must specify required node constraints"),
+    }
+}
+
+/// Exactly one source, well made.
+fn sources(spec: &Members, causes: &mut Causes) {
+    let mut found = false;
+    for name in SOURCES {
+        let Some(source) = child(spec, name) else { continue };
+        if found && name != "flexVolume" {
+            let name = if name == "cephfs" { "cephFS" } else { name };
+            causes.forbidden(&SPEC.child(name), "may not specify more than 1 volume type");
+            continue;
+        }
+        found = true;
+        one_source(name, source, &SPEC.child(name), causes);
+        if name == "csi" && text(source, "volumeHandle").is_empty() {
+            causes.required(&SPEC.child(name).child("volumeHandle"), "");
+        }
+        if name == "local" && !spec.contains_key("nodeAffinity") {
+            causes.required(&SPEC.child("nodeAffinity"), "Local volume requires node affinity");
+        }
+    }
+    if !found {
+        causes.required(&SPEC, "must specify a volume type");
+    }
+    let is_root = |path: &str| path.starts_with('/') && path.split('/').all(|part| matches!(part, "" | "."));
+    let recycled = text(spec, "persistentVolumeReclaimPolicy") == "Recycle";
+    if recycled && child(spec, "hostPath").is_some_and(|source| is_root(text(source, "path"))) {
+        let detail = "may not be 'recycle' for a hostPath mount of '/'";
+        causes.forbidden(&SPEC.child("persistentVolumeReclaimPolicy"), detail);
+    }
 }
 
 fn capacity(spec: &Members, causes: &mut Causes) {
@@ -147,8 +178,9 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
     }
     let (spec, old_spec) = (child_or_empty(new, "spec"), child_or_empty(old, "spec"));
     if !SOURCES.iter().all(|name| same_source(spec, old_spec, name)) {
-        let detail = "spec.persistentvolumesource is immutable after creation";
-        causes.forbidden(&SPEC.child("persistentvolumesource"), detail);
+        let difference = internal::difference("PersistentVolumeSource", old_spec, spec);
+        let detail = format!("spec.persistentvolumesource is immutable after creation\n{difference}");
+        causes.forbidden(&SPEC.child("persistentvolumesource"), &detail);
     }
     if !same_member(spec, old_spec, "volumeMode") {
         let bad = spec.get("volumeMode").map_or(Bad::Nil, |mode| Bad::Shown(to_go_text(mode)));

@@ -12,7 +12,7 @@ use super::security;
 use crate::strategy::core::endpoints::{port_number, protocol};
 use crate::strategy::field::{Causes, Path};
 use crate::strategy::format;
-use crate::strategy::value::{Members, child_or_empty, int, list, objects, text, text_opt};
+use crate::strategy::value::{Members, child, child_or_empty, int, list, objects, text, text_opt};
 
 /// What all containers of a pod have in common.
 pub struct Pod<'o> {
@@ -25,7 +25,7 @@ pub struct Pod<'o> {
     pub host_users: bool,
 }
 
-const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
+pub const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
 
 /// All lists of containers, in upstream's order.
 pub fn validate(pod: &Pod<'_>, at: &Path<'_>, causes: &mut Causes) {
@@ -46,7 +46,7 @@ fn regular(pod: &Pod<'_>, at: &Path<'_>, causes: &mut Causes) {
         if containers[..index].iter().any(|before| text(before, "name") == name) {
             causes.duplicate(&at.child("name"), name);
         }
-        probe::hooks(container, pod.grace, pod.os, &at, causes);
+        probe::hooks(container, pod.grace, &at, causes);
         probe::probes(container, pod.grace, &at, causes);
         restart_policy(container, &at, causes);
     }
@@ -71,7 +71,7 @@ fn init(pod: &Pod<'_>, at: &Path<'_>, causes: &mut Causes) {
         }
         host_ports(&[container], list_at, causes);
         if text(container, "restartPolicy") == "Always" {
-            probe::hooks(container, pod.grace, pod.os, &at, causes);
+            probe::hooks(container, pod.grace, &at, causes);
             probe::probes(container, pod.grace, &at, causes);
             continue;
         }
@@ -231,6 +231,8 @@ fn host_ports(containers: &[&Members], at: &Path<'_>, causes: &mut Causes) {
 
 fn restart_policy(container: &Members, at: &Path<'_>, causes: &mut Causes) {
     const POLICIES: [&str; 3] = ["Always", "Never", "OnFailure"];
+    const RULES_MAX: usize = 20;
+    const CODES_MAX: usize = 255;
     match text_opt(container, "restartPolicy") {
         None if !list(container, "restartPolicyRules").is_empty() => {
             let detail = "must specify restartPolicy when restart rules are used";
@@ -240,6 +242,31 @@ fn restart_policy(container: &Members, at: &Path<'_>, causes: &mut Causes) {
             causes.not_supported(&at.child("restartPolicy"), policy, &POLICIES);
         }
         _ => {}
+    }
+    let rules_at = at.child("restartPolicyRules");
+    let count = list(container, "restartPolicyRules").len();
+    if count > RULES_MAX {
+        causes.too_many(&rules_at, count, RULES_MAX);
+    }
+    for (index, rule) in objects(container, "restartPolicyRules").enumerate() {
+        let at = rules_at.index(index);
+        let action = text(rule, "action");
+        if !matches!(action, "Restart" | "RestartAllContainers") {
+            causes.not_supported(&at.child("action"), action, &["Restart", "RestartAllContainers"]);
+        }
+        let at = at.child("exitCodes");
+        let Some(codes) = child(rule, "exitCodes") else {
+            causes.required(&at, "must be specified");
+            continue;
+        };
+        let operator = text(codes, "operator");
+        if !matches!(operator, "In" | "NotIn") {
+            causes.not_supported(&at.child("operator"), operator, &["In", "NotIn"]);
+        }
+        let values = list(codes, "values").len();
+        if values > CODES_MAX {
+            causes.too_many(&at.child("values"), values, CODES_MAX);
+        }
     }
 }
 

@@ -9,10 +9,10 @@
 
 use serde_json::Value;
 
-use super::image;
+use super::{image, totals};
 use crate::strategy::quantity;
 use crate::strategy::value::{
-    Members, child, child_made, child_mut, default, default_int, default_object, default_text, is_true,
+    Members, child, child_made, child_mut, default, default_int, default_object, default_text, int, is_true,
     objects_mut, text,
 };
 
@@ -27,6 +27,7 @@ pub fn pod(pod: &mut Members) {
             requests_from_limits(container);
         }
     }
+    totals::default_requests(spec);
     default(spec, "enableServiceLinks", true);
     if is_true(spec, "hostNetwork") {
         for list in ["containers", "initContainers"] {
@@ -36,6 +37,9 @@ pub fn pod(pod: &mut Members) {
         }
     }
     pod_spec(spec);
+    if int(spec, "terminationGracePeriodSeconds").is_some_and(|seconds| seconds < 0) {
+        spec.insert("terminationGracePeriodSeconds".into(), 1.into());
+    }
 }
 
 /// The template that a controller makes pods from.
@@ -110,6 +114,7 @@ fn container(container: &mut Members) {
         }
     }
     if let Some(hooks) = child_mut(container, "lifecycle") {
+        hooks.remove("stopSignal"); // its feature is off
         for name in ["postStart", "preStop"] {
             if let Some(hook) = child_mut(hooks, name) {
                 http_get(hook);

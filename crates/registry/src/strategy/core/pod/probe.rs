@@ -37,16 +37,13 @@ pub fn probes(container: &Members, grace: i64, at: &Path<'_>, causes: &mut Cause
 }
 
 /// What runs after a container starts and before it stops.
-pub fn hooks(container: &Members, grace: i64, os: &str, at: &Path<'_>, causes: &mut Causes) {
+pub fn hooks(container: &Members, grace: i64, at: &Path<'_>, causes: &mut Causes) {
     let Some(lifecycle) = child(container, "lifecycle") else { return };
     let at = at.child("lifecycle");
     for name in ["postStart", "preStop"] {
         if let Some(hook) = child(lifecycle, name) {
             handler(hook, grace, &at.child(name), causes);
         }
-    }
-    if lifecycle.contains_key("stopSignal") && os.is_empty() {
-        causes.forbidden(&at.child("stopSignal"), "may not be set for containers with empty `spec.os.name`");
     }
 }
 

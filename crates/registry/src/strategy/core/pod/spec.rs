@@ -7,14 +7,17 @@
 use forebay_apimachinery::selector::label_value_faults;
 
 use super::container::{self, Pod};
+use super::os;
+use super::placement;
 use super::resources::{self, Of};
 use super::security;
+use super::totals;
 use super::volumes;
 use crate::strategy::address::legacy_ip;
 use crate::strategy::field::{Bad, Causes, Path};
 use crate::strategy::format;
+use crate::strategy::internal;
 use crate::strategy::meta::{label_key, labels};
-use crate::strategy::selector;
 use crate::strategy::value::{
     Members, child, child_or_empty, int, is_true, list, objects, text, text_opt, texts,
 };
@@ -28,6 +31,7 @@ pub enum Owner<'o> {
 }
 
 const NAMESERVERS_MAX: usize = 3;
+const HOSTNAME_BYTES_MAX: usize = 64;
 const SEARCHES_MAX: usize = 32;
 const SEARCH_BYTES_MAX: usize = 2048;
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
@@ -54,11 +58,15 @@ pub fn validate(spec: &Members, owner: Owner<'_>, at: &Path<'_>, causes: &mut Ca
     policies(spec, at, causes);
     labels(child_or_empty(spec, "nodeSelector"), &at.child("nodeSelector"), causes);
     security::of_pod(spec, at, causes);
-    affinity(spec, at, causes);
+    placement::affinity(spec, at, causes);
     dns_config(spec, &at.child("dnsConfig"), causes);
     gates(spec, at, causes);
-    spread(spec, at, causes);
+    placement::spread(spec, at, causes);
+    os::host_process(spec, at, causes);
     host_users(spec, pod.host_users, at, causes);
+    if let Some(name) = text_opt(spec, "hostnameOverride") {
+        hostname_override(spec, name, at, causes);
+    }
     names(spec, at, causes);
     tolerations(spec, at, causes);
     host_aliases(spec, at, causes);
@@ -83,13 +91,13 @@ fn resource_claims<'o>(spec: &'o Members, at: &Path<'_>, causes: &mut Causes) ->
         match from.into_iter().filter(|from| claim.contains_key(*from)).count() {
             0 => {
                 let detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`";
-                causes.invalid(&at, super::template::shown(claim), detail);
+                causes.invalid(&at, internal::shown("PodResourceClaim", claim), detail);
             }
             1 => {}
             _ => {
                 let detail =
                     "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified";
-                causes.invalid(&at, super::template::shown(claim), detail);
+                causes.invalid(&at, internal::shown("PodResourceClaim", claim), detail);
             }
         }
     }
@@ -97,9 +105,16 @@ fn resource_claims<'o>(spec: &'o Members, at: &Path<'_>, causes: &mut Causes) ->
 }
 
 fn pod_resources(pod: &Pod<'_>, at: &Path<'_>, causes: &mut Causes) {
-    if let Some(resources) = child(pod.spec, "resources") {
-        resources::requirements(Of::Pod, resources, &pod.claims, &at.child("resources"), causes);
+    let Some(resources) = child(pod.spec, "resources") else { return };
+    let at = at.child("resources");
+    if pod.os == "windows" {
+        return causes.forbidden(&at, "may not be set for a windows pod");
     }
+    if resources.contains_key("claims") {
+        causes.forbidden(&at.child("claims"), "claims may not be set for Resources at pod-level");
+    }
+    resources::requirements(Of::Pod, resources, &pod.claims, &at, causes);
+    totals::within_pod(pod.spec, resources, &at, causes);
 }
 
 fn host_network(spec: &Members, owner: Owner<'_>, at: &Path<'_>, causes: &mut Causes) {
@@ -138,44 +153,6 @@ fn policies(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
     }
 }
 
-fn affinity(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
-    let Some(affinity) = child(spec, "affinity") else { return };
-    let at = at.child("affinity");
-    for name in ["podAffinity", "podAntiAffinity"] {
-        let Some(terms) = child(affinity, name) else { continue };
-        let at = at.child(name);
-        const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
-        const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
-        for (index, of) in objects(terms, REQUIRED).enumerate() {
-            term(of, &at.child(REQUIRED).index(index), causes);
-        }
-        for (index, weighted) in objects(terms, PREFERRED).enumerate() {
-            let at = at.child(PREFERRED);
-            let at = at.index(index);
-            let weight = int(weighted, "weight").unwrap_or(0);
-            if !(1..=100).contains(&weight) {
-                causes.invalid(&at.child("weight"), weight, "must be in the range 1-100");
-            }
-            term(child_or_empty(weighted, "podAffinityTerm"), &at.child("podAffinityTerm"), causes);
-        }
-    }
-}
-
-fn term(term: &Members, at: &Path<'_>, causes: &mut Causes) {
-    for name in ["labelSelector", "namespaceSelector"] {
-        if let Some(of) = child(term, name) {
-            selector::validate(of, &at.child(name), causes);
-        }
-    }
-    for namespace in texts(term, "namespaces") {
-        causes.faults(&at.child("namespace"), namespace, format::dns1123_label(namespace));
-    }
-    match text(term, "topologyKey") {
-        "" => causes.required(&at.child("topologyKey"), "can not be empty"),
-        key => label_key(key, &at.child("topologyKey"), causes),
-    }
-}
-
 fn dns_config(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
     let config = child(spec, "dnsConfig");
     if text(spec, "dnsPolicy") == "None" {
@@ -207,6 +184,13 @@ fn dns_config(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
         );
         causes.invalid(&at.child("searches"), config.get("searches"), &detail);
     }
+    for (index, search) in searches.iter().enumerate() {
+        // A single dot is the root, and a dot may end a name.
+        let name = search.strip_suffix('.').unwrap_or(search);
+        if *search != "." {
+            causes.faults(&at.child("searches").index(index), search, format::search_path(name));
+        }
+    }
     for (index, option) in objects(config, "options").enumerate() {
         if text(option, "name").is_empty() {
             causes.required(&at.child("options").index(index), "must not be empty");
@@ -228,36 +212,6 @@ fn gates(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
             causes.duplicate(&at.index(index), name);
         }
         names.push(name);
-    }
-}
-
-fn spread(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
-    const WHEN: [&str; 2] = ["DoNotSchedule", "ScheduleAnyway"];
-    let constraints: Vec<&Members> = objects(spec, "topologySpreadConstraints").collect();
-    for (index, constraint) in constraints.iter().enumerate() {
-        let at = at.child("topologySpreadConstraints");
-        let at = at.index(index);
-        let skew = int(constraint, "maxSkew").unwrap_or(0);
-        if skew <= 0 {
-            causes.invalid(&at.child("maxSkew"), skew, "must be greater than zero");
-        }
-        let (key, when) = (text(constraint, "topologyKey"), text(constraint, "whenUnsatisfiable"));
-        match key {
-            "" => causes.required(&at.child("topologyKey"), "can not be empty"),
-            key => label_key(key, &at.child("topologyKey"), causes),
-        }
-        if !WHEN.contains(&when) {
-            causes.not_supported(&at.child("whenUnsatisfiable"), when, &WHEN);
-        }
-        let repeats =
-            |after: &&&Members| text(after, "topologyKey") == key && text(after, "whenUnsatisfiable") == when;
-        if constraints[index + 1..].iter().any(|after| repeats(&after)) {
-            let bad = format!("{{{key}, {when}}}");
-            causes.duplicate(&at.child("{topologyKey, whenUnsatisfiable}"), bad.as_str());
-        }
-        if let Some(of) = child(constraint, "labelSelector") {
-            selector::validate(of, &at.child("labelSelector"), causes);
-        }
     }
 }
 
@@ -291,6 +245,21 @@ fn names(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
             causes.faults(&at.child(name), value, format::dns1123_label(value));
         }
     }
+}
+
+/// A name that the whole host goes by, so nothing else may name the pod.
+fn hostname_override(spec: &Members, name: &str, at: &Path<'_>, causes: &mut Causes) {
+    let own = at.child("hostnameOverride");
+    if is_true(spec, "setHostnameAsFQDN") {
+        causes.forbidden(&own, "may not be specified when setHostnameAsFQDN is true");
+    }
+    if is_true(spec, "hostNetwork") {
+        causes.forbidden(&own, "may not be specified when hostNetwork is true");
+    }
+    if name.len() > HOSTNAME_BYTES_MAX {
+        causes.too_long(&own, HOSTNAME_BYTES_MAX);
+    }
+    causes.faults(&own, name, format::dns1123_subdomain(name));
 }
 
 fn tolerations(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
@@ -364,12 +333,5 @@ fn classes(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
         limits.insert("limits".into(), spec["overhead"].clone());
         resources::requirements(Of::Container, &limits, &[], &at.child("overhead"), causes);
     }
-    if let Some(os) = child(spec, "os") {
-        let at = at.child("os");
-        match text(os, "name") {
-            "linux" | "windows" => {}
-            "" => causes.required(&at.child("name"), ""),
-            other => causes.not_supported(&at, other, &["linux", "windows"]),
-        }
-    }
+    os::validate(spec, at, causes);
 }

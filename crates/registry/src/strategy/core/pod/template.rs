@@ -5,7 +5,7 @@
 //! Source: kubernetes v1.36.3 `apis/core/validation`.
 
 use super::spec::{self, Owner};
-use crate::strategy::field::{Bad, Causes, Path};
+use crate::strategy::field::{Causes, Path};
 use crate::strategy::meta::{annotations, labels};
 use crate::strategy::value::{Members, child_or_empty, list, text};
 
@@ -41,15 +41,4 @@ pub fn template_not_selected(template: &Members, at: &Path<'_>, causes: &mut Cau
     let at = at.child("metadata");
     let labels = child_or_empty(template, "metadata").get("labels");
     causes.invalid(&at.child("labels"), labels, "`selector` does not match template `labels`");
-}
-
-/// A template in a message. Upstream shows its internal type, whose members have Go's names; here they have those that
-/// the client knows.
-pub fn template_shown(template: &Members) -> Bad<'static> {
-    shown(template)
-}
-
-/// A part of a pod in a message, as [`template_shown`].
-pub fn shown(members: &Members) -> Bad<'static> {
-    Bad::Shown(forebay_apimachinery::json::to_go_text(&serde_json::Value::Object(members.clone())))
 }

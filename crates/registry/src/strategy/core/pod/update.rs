@@ -10,6 +10,7 @@ use super::container::no_spaces;
 use super::spec::{self, Owner, toleration_rules};
 use super::{qos, status};
 use crate::strategy::field::{Bad, Causes, Path};
+use crate::strategy::internal;
 use crate::strategy::meta::{validate_built_in_create, validate_built_in_update};
 use crate::strategy::names::NameRule;
 use crate::strategy::rules::Update;
@@ -130,25 +131,8 @@ fn spec_update(new: &Members, old: &Members, causes: &mut Causes) {
                       `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions \
                       to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it \
                       was previously negative)";
-        causes.forbidden(&SPEC, &format!("{detail}\n{}", difference(old, &rest)));
+        causes.forbidden(&SPEC, &format!("{detail}\n{}", internal::difference("PodSpec", old, &rest)));
     }
-}
-
-/// Which members of a spec differ. Upstream appends a diff of its internal types here.
-fn difference(old: &Members, new: &Members) -> String {
-    let mut lines = String::new();
-    let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
-    names.sort_unstable();
-    names.dedup();
-    for name in names.into_iter().filter(|name| !crate::strategy::value::same_member(old, new, name)) {
-        for (sign, side) in [("-", old), ("+", new)] {
-            if let Some(value) = side.get(name) {
-                let value = forebay_apimachinery::json::to_go_text(value);
-                lines.push_str(&format!("{sign} \"{name}\": {value}\n"));
-            }
-        }
-    }
-    lines
 }
 
 fn same_containers(new: &Members, old: &Members, name: &str, causes: &mut Causes) -> bool {
@@ -252,7 +236,7 @@ fn ephemeral_containers(new: &Members, old: &Members, causes: &mut Causes) {
             Some(container) if !same_objects(container, before) => {
                 let detail = format!(
                     "existing ephemeral containers {name:?} may not be changed\n{}",
-                    difference(before, container)
+                    internal::difference("EphemeralContainer", before, container)
                 );
                 causes.forbidden(&at, &detail);
             }

@@ -1,18 +1,19 @@
 //! A pod's volumes.
 //!
-//! In: `volumes` of a pod's spec. Out: causes, and which of them are well made. Never: where they are mounted. Sources of
-//! one vendor's storage are only counted; what they hold is looked at with the rest of validation.
+//! In: `volumes` of a pod's spec. Out: causes, and which of them are well made. Never: where they are mounted.
 //!
 //! Source: kubernetes v1.36.3 `apis/core/validation`.
 
+use super::container::PULL_POLICIES;
 use super::env::downward_file;
-use super::mounts::{Known, descending_path, no_backsteps};
+use super::mounts::{Known, descending_path};
+use super::sources::{self, one_source};
 use crate::strategy::core::claim;
 use crate::strategy::field::{Causes, Path};
 use crate::strategy::format;
 use crate::strategy::meta::{annotations, labels};
 use crate::strategy::quantity;
-use crate::strategy::value::{Members, child, child_or_empty, int, list, objects, text, text_opt};
+use crate::strategy::value::{Members, child, child_or_empty, int, list, objects, text};
 
 const MODE: &str = "must be a number between 0 and 0777 (octal), both inclusive";
 
@@ -102,7 +103,7 @@ fn source(volume: &Members, pod_name: &str, at: &Path<'_>, causes: &mut Causes) 
             continue;
         }
         found = true;
-        one_source(name, source, &at.child(name), causes);
+        own_source(name, source, !pod_name.is_empty(), &at.child(sources::path_name(name)), causes);
         if name == "ephemeral" && !pod_name.is_empty() {
             let volume = text(volume, "name");
             let claim = format!("{pod_name}-{volume}");
@@ -116,14 +117,17 @@ fn source(volume: &Members, pod_name: &str, at: &Path<'_>, causes: &mut Causes) 
     }
 }
 
-fn one_source(name: &str, source: &Members, at: &Path<'_>, causes: &mut Causes) {
+fn own_source(name: &str, source: &Members, pod: bool, at: &Path<'_>, causes: &mut Causes) {
     match name {
         "emptyDir" => {
             if source.get("sizeLimit").is_some_and(|size| quantity::of(size) < 0) {
                 causes.forbidden(&at.child("sizeLimit"), "SizeLimit field must be a valid resource quantity");
             }
         }
-        "hostPath" => host_path(source, at, causes),
+        "gitRepo" => {
+            required(source, "repository", at, causes);
+            descending_path(text(source, "directory"), &at.child("directory"), causes);
+        }
         "secret" => {
             required(source, "secretName", at, causes);
             mode(source, "defaultMode", at, causes);
@@ -135,13 +139,6 @@ fn one_source(name: &str, source: &Members, at: &Path<'_>, causes: &mut Causes) 
             items(source, at, causes);
         }
         "persistentVolumeClaim" => required(source, "claimName", at, causes),
-        "nfs" => {
-            required(source, "server", at, causes);
-            required(source, "path", at, causes);
-            if !text(source, "path").starts_with('/') {
-                causes.invalid(&at.child("path"), text(source, "path"), "must be an absolute path");
-            }
-        }
         "downwardAPI" => {
             mode(source, "defaultMode", at, causes);
             objects(source, "items").for_each(|file| downward(file, at, causes));
@@ -150,9 +147,33 @@ fn one_source(name: &str, source: &Members, at: &Path<'_>, causes: &mut Causes) 
             mode(source, "defaultMode", at, causes);
             projected(source, at, causes);
         }
-        "csi" => required(source, "driver", at, causes),
         "ephemeral" => ephemeral(source, at, causes),
-        _ => {}
+        "image" => image(source, pod, at, causes),
+        "csi" => {
+            one_source(name, source, at, causes);
+            publish_secret(source, at, causes);
+        }
+        name => one_source(name, source, at, causes),
+    }
+}
+
+fn publish_secret(source: &Members, at: &Path<'_>, causes: &mut Causes) {
+    let Some(secret) = child(source, "nodePublishSecretRef") else { return };
+    match text(secret, "name") {
+        "" => causes.required(&at.child("nodePublishSecretRef").child("name"), ""),
+        name => causes.faults(&at.child("name"), name, format::dns1123_subdomain(name)),
+    }
+}
+
+/// A template may leave the image to whoever fills it in.
+fn image(source: &Members, of_pod: bool, at: &Path<'_>, causes: &mut Causes) {
+    if of_pod {
+        required(source, "reference", at, causes);
+    }
+    match text(source, "pullPolicy") {
+        "" => causes.required(&at.child("pullPolicy"), ""),
+        known if PULL_POLICIES.contains(&known) => {}
+        other => causes.not_supported(&at.child("pullPolicy"), other, &PULL_POLICIES),
     }
 }
 
@@ -165,19 +186,6 @@ fn required(source: &Members, name: &str, at: &Path<'_>, causes: &mut Causes) {
 fn mode(source: &Members, name: &str, at: &Path<'_>, causes: &mut Causes) {
     if let Some(mode) = int(source, name).filter(|mode| !(0..=0o777).contains(mode)) {
         causes.invalid(&at.child(name), mode, MODE);
-    }
-}
-
-fn host_path(source: &Members, at: &Path<'_>, causes: &mut Causes) {
-    const TYPES: [&str; 8] =
-        ["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
-    match text(source, "path") {
-        "" => return causes.required(&at.child("path"), ""),
-        path => no_backsteps(path, &at.child("path"), causes),
-    }
-    if let Some(kind) = text_opt(source, "type").filter(|kind| !TYPES.contains(kind)) {
-        let bad = crate::strategy::field::Bad::Shown(forebay_apimachinery::json::to_go_text(&kind.into()));
-        causes.not_supported(&at.child("type"), bad, &TYPES);
     }
 }
 

@@ -1,0 +1,288 @@
+//! Objects in messages as kube-apiserver shows its internal types: Go's names and order, and what is unset with its zero.
+//!
+//! In: an object and the name of its internal type. Out: JSON on one line; a diff of two. Never: anything that is stored
+//! or sent as an object.
+//!
+//! Source: kubernetes v1.36.3 `apis/{core,batch}/types.go`, the table `types.txt`.
+
+mod difference;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use forebay_apimachinery::json::to_go_text;
+use serde_json::Value;
+
+use super::field::Bad;
+use super::value::{Members, child_or_empty, list, objects, take_over};
+
+pub use difference::difference;
+
+/// Types nest a dozen deep; deeper there is nothing in them.
+const DEPTH_MAX: usize = 32;
+
+/// A value as Go's encoder has it.
+enum Shown {
+    Scalar(String),
+    List(Vec<Shown>),
+    Object(Vec<(String, Shown)>),
+}
+
+struct Field {
+    shown: &'static str,
+    name: String,
+    kind: &'static str,
+}
+
+/// Name of a type -> its members, in order.
+static TYPES: LazyLock<HashMap<&'static str, Vec<Field>>> = LazyLock::new(|| {
+    let mut types: HashMap<&'static str, Vec<Field>> = HashMap::new();
+    let mut current = "";
+    for line in include_str!("types.txt").lines().filter(|line| !line.starts_with('#')) {
+        let mut words = line.split_whitespace();
+        if !line.starts_with(' ') {
+            current = words.next().unwrap_or("");
+        }
+        types.entry(current).or_default().extend(words.filter_map(field));
+    }
+    types
+});
+
+fn field(word: &'static str) -> Option<Field> {
+    let (names, kind) = word.split_once(':')?;
+    let (shown, name) = match names.split_once('=') {
+        Some((shown, name)) => (shown, name.to_string()),
+        None => (names, names[..1].to_ascii_lowercase() + &names[1..]),
+    };
+    Some(Field { shown, name, kind })
+}
+
+/// `object` of the internal type `ty`, on one line.
+pub fn shown(ty: &str, object: &Members) -> Bad<'static> {
+    let mut line = String::new();
+    write_line(&structure(ty, object, 0), &mut line);
+    Bad::Shown(line)
+}
+
+/// A list of objects of the internal type `ty`.
+pub fn list_shown(ty: &str, object: &Members, name: &str) -> Bad<'static> {
+    let items: Vec<Shown> = objects(object, name).map(|item| structure(ty, item, 0)).collect();
+    if items.is_empty() {
+        return Bad::Nil;
+    }
+    let mut line = String::new();
+    write_line(&Shown::List(items), &mut line);
+    Bad::Shown(line)
+}
+
+fn structure(ty: &str, object: &Members, depth: usize) -> Shown {
+    let Some(fields) = TYPES.get(ty).filter(|_| depth < DEPTH_MAX) else { return Shown::Object(Vec::new()) };
+    let mut members = Vec::with_capacity(fields.len());
+    for field in fields {
+        if field.kind == "M" {
+            members.extend(metadata(child_or_empty(object, "metadata")));
+            continue;
+        }
+        let value = object.get(&field.name);
+        let moved = (ty == "PodSpec" && field.name == "securityContext").then(|| security_context(object));
+        let value = moved.as_ref().or(value);
+        members.push((field.shown.to_string(), of_kind(field.kind, value, depth)));
+    }
+    Shown::Object(members)
+}
+
+/// What clients know as members of the pod's spec are members of its security context inside.
+fn security_context(spec: &Members) -> Value {
+    let mut context = child_or_empty(spec, "securityContext").clone();
+    for name in ["hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers"] {
+        take_over(&mut context, spec, name);
+    }
+    Value::Object(context)
+}
+
+fn of_kind(kind: &str, value: Option<&Value>, depth: usize) -> Shown {
+    if let Some(pointed) = kind.strip_prefix('*') {
+        return value.map_or_else(null, |value| of_kind(pointed, Some(value), depth));
+    }
+    if let Some(item) = kind.strip_prefix("[]") {
+        let Some(Value::Array(items)) = value else { return null() };
+        return Shown::List(items.iter().map(|value| of_kind(item, Some(value), depth + 1)).collect());
+    }
+    let scalar = |zero: &str| Shown::Scalar(value.map_or_else(|| zero.to_string(), to_go_text));
+    match kind {
+        "s" => scalar("\"\""),
+        "i" => scalar("0"),
+        "b" => scalar("false"),
+        "q" => scalar("\"0\""),
+        "t" => scalar("null"),
+        "{}" => value.map_or_else(null, plain),
+        "L" => value.and_then(Value::as_object).map_or_else(null, label_selector),
+        ty => {
+            static EMPTY: LazyLock<Members> = LazyLock::new(Members::new);
+            structure(ty, value.and_then(Value::as_object).unwrap_or_else(|| &EMPTY), depth + 1)
+        }
+    }
+}
+
+fn null() -> Shown {
+    Shown::Scalar("null".into())
+}
+
+/// A map of scalars, sorted as Go sorts it.
+fn plain(value: &Value) -> Shown {
+    match value {
+        Value::Object(members) => {
+            let mut entries: Vec<(&String, &Value)> = members.iter().collect();
+            entries.sort_unstable_by_key(|(name, _)| *name);
+            Shown::Object(entries.into_iter().map(|(name, value)| (name.clone(), plain(value))).collect())
+        }
+        Value::Array(items) => Shown::List(items.iter().map(plain).collect()),
+        scalar => Shown::Scalar(to_go_text(scalar)),
+    }
+}
+
+/// A type that has the names of the wire inside, too.
+fn label_selector(selector: &Members) -> Shown {
+    let mut members = Vec::new();
+    if !child_or_empty(selector, "matchLabels").is_empty() {
+        members.push(("matchLabels".into(), plain(&selector["matchLabels"])));
+    }
+    let expressions: Vec<Shown> = objects(selector, "matchExpressions")
+        .map(|expression| {
+            let known = ["key", "operator", "values"]
+                .into_iter()
+                .filter_map(|name| Some((name, expression.get(name)?)));
+            Shown::Object(known.map(|(name, value)| (name.to_string(), plain(value))).collect())
+        })
+        .collect();
+    if !expressions.is_empty() {
+        members.push(("matchExpressions".into(), Shown::List(expressions)));
+    }
+    Shown::Object(members)
+}
+
+/// Metadata has the names of the wire, too, and stands among the members of what has it.
+fn metadata(meta: &Members) -> impl Iterator<Item = (String, Shown)> {
+    const ORDER: [&str; 5] = ["name", "generateName", "namespace", "labels", "annotations"];
+    let finalizers = Some("finalizers").filter(|name| !list(meta, name).is_empty());
+    let known = ORDER.into_iter().chain(finalizers).filter_map(|name| Some((name, meta.get(name)?)));
+    known.map(|(name, value)| (name.to_string(), plain(value)))
+}
+
+fn write_line(shown: &Shown, out: &mut String) {
+    match shown {
+        Shown::Scalar(text) => out.push_str(text),
+        Shown::List(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_line(item, out);
+            }
+            out.push(']');
+        }
+        Shown::Object(members) => {
+            out.push('{');
+            for (index, (name, member)) in members.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                out.push_str(&to_go_text(&Value::from(name.as_str())));
+                out.push(':');
+                write_line(member, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+/// One member a line, indented by a space a level. What is empty stays on its line.
+fn write_lines(shown: &Shown, depth: usize, out: &mut String) {
+    let (open, close, items): (char, char, Vec<(Option<&str>, &Shown)>) = match shown {
+        Shown::Scalar(text) => return out.push_str(text),
+        Shown::List(items) => ('[', ']', items.iter().map(|item| (None, item)).collect()),
+        Shown::Object(members) => {
+            ('{', '}', members.iter().map(|(name, member)| (Some(name.as_str()), member)).collect())
+        }
+    };
+    let line = |out: &mut String, depth: usize| {
+        out.push('\n');
+        out.extend(std::iter::repeat_n(' ', depth));
+    };
+    out.push(open);
+    for (index, (name, item)) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        line(out, depth + 1);
+        if let Some(name) = name {
+            out.push_str(&to_go_text(&Value::from(*name)));
+            out.push_str(": ");
+        }
+        write_lines(item, depth + 1, out);
+    }
+    if !items.is_empty() {
+        line(out, depth);
+    }
+    out.push(close);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_type_that_is_named_is_in_the_table() {
+        for field in TYPES.values().flatten() {
+            let kind = field.kind.trim_start_matches(['*', '[', ']']);
+            let known =
+                matches!(kind, "s" | "i" | "b" | "q" | "t" | "{}" | "L" | "M") || TYPES.contains_key(kind);
+            assert!(known, "{}:{}", field.shown, field.kind);
+        }
+        assert!(TYPES.contains_key("PodSpec"));
+    }
+
+    #[test]
+    fn what_is_unset_is_shown_as_gos_zero() {
+        let rows = [
+            ("SeccompProfile", json!({"type": "X"}), r#"{"Type":"X","LocalhostProfile":null}"#),
+            (
+                "NodeSelectorTerm",
+                json!({"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}),
+                r#"{"MatchExpressions":[{"Key":"a","Operator":"In","Values":["b"]}],"MatchFields":null}"#,
+            ),
+            (
+                "ResourceRequirements",
+                json!({"limits": {"b": "2", "a": "1"}}),
+                r#"{"Limits":{"a":"1","b":"2"},"Requests":null,"Claims":null}"#,
+            ),
+            (
+                "ContainerPort",
+                json!({"containerPort": 1}),
+                r#"{"Name":"","HostPort":0,"ContainerPort":1,"Protocol":"","HostIP":""}"#,
+            ),
+        ];
+        for (ty, object, line) in rows {
+            match shown(ty, object.as_object().expect("an object")) {
+                Bad::Shown(text) => assert_eq!(text, line, "{ty}"),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_security_context_of_a_pod_has_what_the_spec_has_outside() {
+        let spec = json!({"hostNetwork": true, "securityContext": {"runAsUser": 5}});
+        match shown("PodSpec", spec.as_object().expect("an object")) {
+            Bad::Shown(text) => {
+                let context = r#""SecurityContext":{"HostNetwork":true,"HostPID":false,"HostIPC":false,"ShareProcessNamespace":null,"#;
+                assert!(text.contains(context), "{text}");
+                assert!(text.contains(r#""RunAsUser":5"#), "{text}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
