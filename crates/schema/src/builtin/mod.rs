@@ -1,11 +1,13 @@
 //! The built-in API of Kubernetes as a table: its types and their fields, its kinds, and the resources served.
 //!
 //! In: `data/builtin.txt` (written by `gen/`, from the Go modules' types) and `data/resources.txt` (by hand,
-//! after kube-apiserver's discovery). Out: [`table`], parsed once, and what is built on it: [`codec`].
+//! after kube-apiserver's discovery). Out: [`table`], parsed once, and what is built on it: [`codec`] and
+//! [`protobuf`].
 //! Never: CRD schemas, defaulting functions, validation beyond what Go's decoder checks.
 
 pub mod codec;
 mod parse;
+pub mod protobuf;
 mod resources;
 mod table;
 

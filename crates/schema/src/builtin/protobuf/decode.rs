@@ -1,0 +1,238 @@
+//! Reads messages into the JSON values that Go would write for them.
+//!
+//! In: the bytes of a message. Out: a value as [`normalize`](super::super::codec::normalize) leaves it: times and
+//! quantities canonical, nothing that Go's omitempty leaves out. Never: the envelope, `kind` and `apiVersion` of
+//! the whole (they are in the envelope).
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Number, Value};
+
+use super::super::codec::DEPTH_MAX;
+use super::super::table::{Field, Table, TypeId, TypeKind};
+use super::plan::{Plan, plan};
+use super::reader::{BYTES, FIXED64, Reader, VARINT, text};
+use super::special::{expect, expect_field};
+use super::{BYTES_PER_OBJECT, DecodeError, OBJECTS_FREE};
+
+/// Decodes a message of a type as gogo-protobuf would: fields that the type does not have are passed over, of
+/// several values the last one counts, messages merge, lists grow.
+///
+/// - `ty`: a type for which [`super::is_message`] holds.
+///
+/// Cost: one walk over the bytes.
+///
+/// # Errors
+/// [`DecodeError`] for bytes that are no such message, and beyond the bounds of this module.
+pub fn decode(ty: TypeId, bytes: &[u8]) -> Result<Value, DecodeError> {
+    let objects = OBJECTS_FREE.saturating_add(bytes.len() / BYTES_PER_OBJECT);
+    let mut decoder = Decoder { table: super::super::table(), plan: plan(), objects };
+    Ok(decoder.merge(ty, bytes, None, 0)?.unwrap_or_default())
+}
+
+pub(super) struct Decoder {
+    pub(super) table: &'static Table,
+    plan: &'static Plan,
+    objects: usize, // that may still be made
+}
+
+impl Decoder {
+    /// Decodes a struct's message into its members.
+    pub(super) fn message(
+        &mut self,
+        ty: TypeId,
+        message: &[u8],
+        into: &mut Map<String, Value>,
+        depth: usize,
+    ) -> Result<(), DecodeError> {
+        if depth > DEPTH_MAX {
+            return Err(DecodeError::TooDeep);
+        }
+        self.objects = self.objects.checked_sub(1).ok_or(DecodeError::TooMany)?;
+        let name = self.table.ty(ty).name;
+        let mut reader = Reader::new(message);
+        while let Some(tag) = reader.tag(name)? {
+            match self.plan.find(ty, tag.number) {
+                Some(field) => self.field(field, tag.wire, &mut reader, into, depth)?,
+                None => reader.skip(tag.wire)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn field(
+        &mut self,
+        field: &'static Field,
+        wire: u8,
+        reader: &mut Reader<'_>,
+        into: &mut Map<String, Value>,
+        depth: usize,
+    ) -> Result<(), DecodeError> {
+        let ty = self.table.ty(field.ty);
+        match ty.kind {
+            _ if field.name.is_empty() => {
+                expect_field(self.table, wire, BYTES, field)?;
+                self.message(field.ty, reader.bytes()?, into, depth + 1)
+            }
+            TypeKind::List if !ty.proto_message => self.list(field, wire, reader, into, depth + 1),
+            TypeKind::Map => {
+                expect_field(self.table, wire, BYTES, field)?;
+                self.entry(field, reader.bytes()?, into, depth + 1)
+            }
+            kind => {
+                expect_field(self.table, wire, wire_type(kind), field)?;
+                let old = into.remove(field.name);
+                if let Some(value) = self.single(field.ty, reader, old, depth + 1)?
+                    && (field.flags.pointer() || !field.flags.omit_empty() || !is_empty(kind, &value))
+                {
+                    into.insert(field.name.to_owned(), value);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Decodes one value whose wire type is known to be right. `None` is Go's `null`.
+    fn single(
+        &mut self,
+        ty: TypeId,
+        reader: &mut Reader<'_>,
+        old: Option<Value>,
+        depth: usize,
+    ) -> Result<Option<Value>, DecodeError> {
+        Ok(Some(match self.table.ty(ty).kind {
+            TypeKind::String => Value::String(text(reader.bytes()?).into_owned()),
+            TypeKind::Bool => Value::Bool(reader.varint()? != 0),
+            TypeKind::Int32 => Value::from(reader.varint()? as i32),
+            TypeKind::Int64 => Value::from(reader.varint()? as i64),
+            TypeKind::Double => Value::Number(number(f64::from_bits(reader.fixed64()?))?),
+            TypeKind::Bytes => Value::String(STANDARD.encode(reader.bytes()?)),
+            _ => return self.merge(ty, reader.bytes()?, old, depth),
+        }))
+    }
+
+    /// Decodes an element of a list, which has a value even where a member would be absent.
+    pub(super) fn element(
+        &mut self,
+        ty: TypeId,
+        wire: u8,
+        reader: &mut Reader<'_>,
+        field: &str,
+        depth: usize,
+    ) -> Result<Value, DecodeError> {
+        expect(wire, wire_type(self.table.ty(ty).kind), field)?;
+        Ok(self.single(ty, reader, None, depth)?.unwrap_or_else(|| self.zero(ty)))
+    }
+
+    fn list(
+        &mut self,
+        field: &'static Field,
+        wire: u8,
+        reader: &mut Reader<'_>,
+        into: &mut Map<String, Value>,
+        depth: usize,
+    ) -> Result<(), DecodeError> {
+        let elem = self.table.elem(field.ty);
+        let wanted = wire_type(self.table.ty(elem).kind);
+        if wire == BYTES && wanted != BYTES {
+            let mut packed = Reader::new(reader.bytes()?);
+            while !packed.is_empty() {
+                let value = self.single(elem, &mut packed, None, depth + 1)?;
+                push(into, field.name, value.unwrap_or_default());
+            }
+            return Ok(());
+        }
+        expect_field(self.table, wire, wanted, field)?;
+        let value = self.single(elem, reader, None, depth + 1)?;
+        push(into, field.name, value.unwrap_or_else(|| self.zero(elem)));
+        Ok(())
+    }
+
+    /// A map is a list of messages of a key and a value.
+    fn entry(
+        &mut self,
+        field: &'static Field,
+        message: &[u8],
+        into: &mut Map<String, Value>,
+        depth: usize,
+    ) -> Result<(), DecodeError> {
+        let elem = self.table.elem(field.ty);
+        let mut key = String::new();
+        let mut value = None;
+        let mut reader = Reader::new(message);
+        while let Some(tag) = reader.tag(field.name)? {
+            match tag.number {
+                1 => {
+                    expect_field(self.table, tag.wire, BYTES, field)?;
+                    key = text(reader.bytes()?).into_owned();
+                }
+                2 => {
+                    expect_field(self.table, tag.wire, wire_type(self.table.ty(elem).kind), field)?;
+                    value = self.single(elem, &mut reader, None, depth + 1)?;
+                }
+                _ => reader.skip(tag.wire)?,
+            }
+        }
+        let value = value.unwrap_or_else(|| self.zero(elem));
+        match into.get_mut(field.name) {
+            Some(Value::Object(map)) => drop(map.insert(key, value)),
+            _ => drop(into.insert(field.name.to_owned(), Value::Object(Map::from_iter([(key, value)])))),
+        }
+        Ok(())
+    }
+
+    /// Go's zero value of an element, as JSON.
+    fn zero(&self, ty: TypeId) -> Value {
+        match self.table.ty(ty).kind {
+            TypeKind::Struct | TypeKind::Map => Value::Object(Map::new()),
+            TypeKind::List => Value::Array(Vec::new()),
+            TypeKind::String | TypeKind::Bytes => Value::String(String::new()),
+            TypeKind::Bool | TypeKind::SchemaOrBool => Value::Bool(false),
+            TypeKind::Int32 | TypeKind::Int64 | TypeKind::Double | TypeKind::IntOrString => Value::from(0),
+            TypeKind::Quantity => Value::String("0".into()),
+            _ => Value::Null,
+        }
+    }
+}
+
+fn wire_type(kind: TypeKind) -> u8 {
+    match kind {
+        TypeKind::Bool | TypeKind::Int32 | TypeKind::Int64 => VARINT,
+        TypeKind::Double => FIXED64,
+        _ => BYTES,
+    }
+}
+
+/// What Go's omitempty leaves out of JSON, unless it is behind a pointer.
+fn is_empty(kind: TypeKind, value: &Value) -> bool {
+    match (kind, value) {
+        (TypeKind::String | TypeKind::Bytes, Value::String(text)) => text.is_empty(),
+        (TypeKind::Bool, Value::Bool(value)) => !value,
+        (TypeKind::Int32 | TypeKind::Int64 | TypeKind::Double, Value::Number(n)) => n.as_f64() == Some(0.0),
+        _ => false,
+    }
+}
+
+fn push(into: &mut Map<String, Value>, name: &'static str, item: Value) {
+    match into.get_mut(name) {
+        Some(Value::Array(items)) => items.push(item),
+        _ => drop(into.insert(name.to_owned(), Value::Array(vec![item]))),
+    }
+}
+
+/// The number that is parsed from what Go writes: whole numbers have no point.
+fn number(float: f64) -> Result<Number, DecodeError> {
+    let unsupported = || match float {
+        _ if float.is_nan() => DecodeError::Float("NaN"),
+        _ if float > 0.0 => DecodeError::Float("+Inf"),
+        _ => DecodeError::Float("-Inf"),
+    };
+    let whole = float.fract() == 0.0 && !(float == 0.0 && float.is_sign_negative());
+    if whole && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&float) {
+        return Ok(Number::from(float as i64));
+    }
+    if whole && (0.0..18_446_744_073_709_551_616.0).contains(&float) {
+        return Ok(Number::from(float as u64));
+    }
+    Number::from_f64(float).ok_or_else(unsupported)
+}

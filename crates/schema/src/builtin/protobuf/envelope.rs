@@ -1,0 +1,181 @@
+//! What stands around a message: `runtime.Unknown` behind its prefix, and the events of a watch.
+//!
+//! In and out: bytes. Never: the message inside, or the length in front of each frame of a watch.
+
+use std::borrow::Cow;
+
+use super::DecodeError;
+use super::reader::{BYTES, Reader, text};
+use super::special::expect;
+use super::writer;
+
+/// The first bytes of each body of `application/vnd.kubernetes.protobuf`, and of what is stored in etcd.
+pub const ENVELOPE_PREFIX: [u8; 4] = *b"k8s\0";
+
+/// An object that is not decoded yet.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Unknown<'a> {
+    pub api_version: Cow<'a, str>,
+    pub kind: Cow<'a, str>,
+    /// The object's message.
+    pub raw: &'a [u8],
+    /// Empty in practice, as is the content type.
+    pub content_encoding: Cow<'a, str>,
+    pub content_type: Cow<'a, str>,
+}
+
+/// An event of a watch: one frame of `application/vnd.kubernetes.protobuf;stream=watch`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WatchEvent<'a> {
+    /// `ADDED`, `MODIFIED`, ...
+    pub kind: Cow<'a, str>,
+    /// The object in an envelope of its own.
+    pub object: &'a [u8],
+}
+
+/// Reads the envelope of a body.
+///
+/// # Errors
+/// [`DecodeError::EmptyData`], [`DecodeError::NoPrefix`], [`DecodeError::EmptyBody`] and those of the wire format.
+pub fn decode_envelope(bytes: &[u8]) -> Result<Unknown<'_>, DecodeError> {
+    if bytes.is_empty() {
+        return Err(DecodeError::EmptyData);
+    }
+    let message = bytes.strip_prefix(&ENVELOPE_PREFIX).ok_or(DecodeError::NoPrefix)?;
+    if message.is_empty() {
+        return Err(DecodeError::EmptyBody);
+    }
+    let mut unknown = Unknown::default();
+    let mut reader = Reader::new(message);
+    while let Some(tag) = reader.tag("Unknown")? {
+        match tag.number {
+            1 => {
+                expect(tag.wire, BYTES, "TypeMeta")?;
+                type_meta(reader.bytes()?, &mut unknown)?;
+            }
+            2 => {
+                expect(tag.wire, BYTES, "Raw")?;
+                unknown.raw = reader.bytes()?;
+            }
+            3 => {
+                expect(tag.wire, BYTES, "ContentEncoding")?;
+                unknown.content_encoding = text(reader.bytes()?);
+            }
+            4 => {
+                expect(tag.wire, BYTES, "ContentType")?;
+                unknown.content_type = text(reader.bytes()?);
+            }
+            _ => reader.skip(tag.wire)?,
+        }
+    }
+    Ok(unknown)
+}
+
+fn type_meta<'a>(message: &'a [u8], unknown: &mut Unknown<'a>) -> Result<(), DecodeError> {
+    let mut reader = Reader::new(message);
+    while let Some(tag) = reader.tag("TypeMeta")? {
+        match tag.number {
+            1 => {
+                expect(tag.wire, BYTES, "APIVersion")?;
+                unknown.api_version = text(reader.bytes()?);
+            }
+            2 => {
+                expect(tag.wire, BYTES, "Kind")?;
+                unknown.kind = text(reader.bytes()?);
+            }
+            _ => reader.skip(tag.wire)?,
+        }
+    }
+    Ok(())
+}
+
+/// Writes a body: the prefix, the kind, and the message that `raw` writes.
+///
+/// # Errors
+/// Those of `raw`; `out` is then as before.
+pub fn encode_envelope<E>(
+    api_version: &str,
+    kind: &str,
+    raw: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    out: &mut Vec<u8>,
+) -> Result<(), E> {
+    let start = out.len();
+    out.extend_from_slice(&ENVELOPE_PREFIX);
+    let open = writer::open(1, out);
+    writer::bytes_field(1, api_version.as_bytes(), out);
+    writer::bytes_field(2, kind.as_bytes(), out);
+    writer::close(open, out);
+    let open = writer::open(2, out);
+    if let Err(error) = raw(out) {
+        out.truncate(start);
+        return Err(error);
+    }
+    writer::close(open, out);
+    writer::bytes_field(3, b"", out);
+    writer::bytes_field(4, b"", out);
+    Ok(())
+}
+
+/// Reads a watch event, without the length in front of it.
+///
+/// # Errors
+/// Those of the wire format.
+pub fn decode_watch_event(message: &[u8]) -> Result<WatchEvent<'_>, DecodeError> {
+    let mut event = WatchEvent::default();
+    let mut reader = Reader::new(message);
+    while let Some(tag) = reader.tag("WatchEvent")? {
+        match tag.number {
+            1 => {
+                expect(tag.wire, BYTES, "Type")?;
+                event.kind = text(reader.bytes()?);
+            }
+            2 => {
+                expect(tag.wire, BYTES, "Object")?;
+                if let Some(raw) = raw_extension(reader.bytes()?)? {
+                    event.object = raw;
+                }
+            }
+            _ => reader.skip(tag.wire)?,
+        }
+    }
+    Ok(event)
+}
+
+fn raw_extension(message: &[u8]) -> Result<Option<&[u8]>, DecodeError> {
+    let mut raw = None;
+    let mut reader = Reader::new(message);
+    while let Some(tag) = reader.tag("RawExtension")? {
+        if tag.number == 1 {
+            expect(tag.wire, BYTES, "Raw")?;
+            raw = Some(reader.bytes()?);
+        } else {
+            reader.skip(tag.wire)?;
+        }
+    }
+    Ok(raw)
+}
+
+/// Writes a watch event, without the length in front of it.
+///
+/// - `kind`: `ADDED`, `MODIFIED`, ...
+/// - `object`: writes the object in an envelope of its own, see [`encode_envelope`].
+///
+/// # Errors
+/// Those of `object`; `out` is then as before.
+pub fn encode_watch_event<E>(
+    kind: &str,
+    object: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    out: &mut Vec<u8>,
+) -> Result<(), E> {
+    let start = out.len();
+    writer::bytes_field(1, kind.as_bytes(), out);
+    let extension = writer::open(2, out);
+    let raw = writer::open(1, out);
+    if let Err(error) = object(out) {
+        out.truncate(start);
+        return Err(error);
+    }
+    writer::close(raw, out);
+    writer::close(extension, out);
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! Between JSON values and the protobuf messages that kube-apiserver reads and writes, driven by the table.
+//!
+//! In: messages as gogo-protobuf's generated code writes them, or canonical values (see
+//! [`codec`](super::codec)). Out: the other. [`decode_envelope`] and [`encode_envelope`] are what a body of
+//! `application/vnd.kubernetes.protobuf` is around its message. Never: defaulting, validation, the framing of watch
+//! streams.
+
+mod decode;
+mod encode;
+mod envelope;
+mod error;
+#[cfg(test)]
+mod golden;
+mod plan;
+mod reader;
+mod special;
+#[cfg(test)]
+mod tests;
+mod time;
+mod writer;
+
+pub use super::codec::EncodeError;
+pub use decode::decode;
+pub use encode::{encode, encode_list};
+pub use envelope::{
+    ENVELOPE_PREFIX, Unknown, WatchEvent, decode_envelope, decode_watch_event, encode_envelope,
+    encode_watch_event,
+};
+pub use error::DecodeError;
+pub use plan::is_message;
+
+/// JSON objects that a message of any size may hold.
+const OBJECTS_FREE: usize = 1 << 16;
+
+/// A message may hold another JSON object for each of so many bytes. An object takes up to 700 bytes of memory
+/// and as little as 2 of a message: a body of 3 MiB becomes at most 262,144 objects, 180 MB, rather than 1 GB. Real
+/// objects have more than 30 bytes. What has more is refused.
+const BYTES_PER_OBJECT: usize = 16;

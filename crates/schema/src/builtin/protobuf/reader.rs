@@ -1,0 +1,125 @@
+//! Reads protobuf's wire format as gogo-protobuf's generated code does, its leniency with varints included.
+//!
+//! In: the bytes of one message. Out: tags, and values checked against the wire type that their field has.
+//! Never: what the fields mean.
+
+use std::borrow::Cow;
+
+use super::DecodeError;
+
+pub(super) const VARINT: u8 = 0;
+pub(super) const FIXED64: u8 = 1;
+pub(super) const BYTES: u8 = 2;
+const START_GROUP: u8 = 3;
+const END_GROUP: u8 = 4;
+const FIXED32: u8 = 5;
+
+/// What stands before each field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tag {
+    pub(super) number: u32,
+    pub(super) wire: u8,
+}
+
+/// What is left of a message.
+pub(super) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(message: &'a [u8]) -> Self {
+        Self { rest: message }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// Returns the next field's tag, or `None` at the end.
+    ///
+    /// - `message`: Go's name of the message, for errors.
+    #[inline]
+    pub(super) fn tag(&mut self, message: &'static str) -> Result<Option<Tag>, DecodeError> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let tag = self.varint()?;
+        let (number, wire) = ((tag >> 3) as i32, (tag & 7) as u8);
+        if wire == END_GROUP {
+            return Err(DecodeError::EndGroup { message });
+        }
+        if number <= 0 {
+            return Err(DecodeError::IllegalTag { message, number, tag });
+        }
+        Ok(Some(Tag { number: number.unsigned_abs(), wire }))
+    }
+
+    /// Bits beyond the 64th are dropped, up to the tenth byte.
+    #[inline]
+    pub(super) fn varint(&mut self) -> Result<u64, DecodeError> {
+        let mut value = 0;
+        for (at, &byte) in self.rest.iter().enumerate().take(10) {
+            value |= u64::from(byte & 0x7f) << (7 * at);
+            if byte < 0x80 {
+                self.rest = &self.rest[at + 1..];
+                return Ok(value);
+            }
+        }
+        Err(if self.rest.len() < 10 { DecodeError::UnexpectedEof } else { DecodeError::Overflow })
+    }
+
+    pub(super) fn fixed64(&mut self) -> Result<u64, DecodeError> {
+        let bytes: [u8; 8] = self.take(8)?.try_into().map_err(|_| DecodeError::UnexpectedEof)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// A length and as many bytes.
+    #[inline]
+    pub(super) fn bytes(&mut self) -> Result<&'a [u8], DecodeError> {
+        let len = self.varint()?;
+        if (len as i64) < 0 {
+            return Err(DecodeError::NegativeLength);
+        }
+        self.take(usize::try_from(len).map_err(|_| DecodeError::UnexpectedEof)?)
+    }
+
+    fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or(DecodeError::UnexpectedEof)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    /// Passes over the value of a field that nobody knows.
+    pub(super) fn skip(&mut self, wire: u8) -> Result<(), DecodeError> {
+        let mut groups = 0usize; // open ones
+        let mut wire = wire;
+        loop {
+            match wire {
+                VARINT => drop(self.varint()?),
+                FIXED64 => drop(self.take(8)?),
+                BYTES => drop(self.bytes()?),
+                START_GROUP => groups += 1,
+                END_GROUP => groups = groups.checked_sub(1).ok_or(DecodeError::UnexpectedEndOfGroup)?,
+                FIXED32 => drop(self.take(4)?),
+                _ => return Err(DecodeError::IllegalWireType(wire)),
+            }
+            if groups == 0 {
+                return Ok(());
+            }
+            wire = (self.varint()? & 7) as u8;
+        }
+    }
+}
+
+/// Go's strings may hold any bytes, and its JSON encoder writes U+FFFD for each that is not UTF-8.
+pub(super) fn text(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    Cow::Owned(text)
+}

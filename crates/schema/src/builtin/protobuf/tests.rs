@@ -1,0 +1,1 @@
+//! Messages by hand, and what is no message.

@@ -1,0 +1,64 @@
+//! Writes protobuf's wire format.
+//!
+//! In: field numbers and values. Out: bytes appended to a buffer. Never: what the fields mean.
+
+use super::reader::{BYTES, FIXED64, VARINT};
+
+/// Where the content of an open message starts.
+#[must_use]
+pub(super) struct Open(usize);
+
+pub(super) fn varint(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+#[inline]
+fn tag(number: u16, wire: u8, out: &mut Vec<u8>) {
+    varint(u64::from(number) << 3 | u64::from(wire), out);
+}
+
+#[inline]
+pub(super) fn varint_field(number: u16, value: u64, out: &mut Vec<u8>) {
+    tag(number, VARINT, out);
+    varint(value, out);
+}
+
+pub(super) fn double_field(number: u16, value: f64, out: &mut Vec<u8>) {
+    tag(number, FIXED64, out);
+    out.extend_from_slice(&value.to_bits().to_le_bytes());
+}
+
+#[inline]
+pub(super) fn bytes_field(number: u16, bytes: &[u8], out: &mut Vec<u8>) {
+    tag(number, BYTES, out);
+    varint(bytes.len() as u64, out);
+    out.extend_from_slice(bytes);
+}
+
+/// Begins a field of a length that is not known yet.
+pub(super) fn open(number: u16, out: &mut Vec<u8>) -> Open {
+    tag(number, BYTES, out);
+    out.push(0);
+    Open(out.len())
+}
+
+/// Ends it. A length of more than one byte costs a move of the content.
+pub(super) fn close(open: Open, out: &mut Vec<u8>) {
+    let (start, end) = (open.0, out.len());
+    let len = end - start;
+    if len < 0x80 {
+        out[start - 1] = len as u8;
+        return;
+    }
+    varint(len as u64, out);
+    let more = out.len() - end - 1; // bytes of the length besides the one that is kept for it
+    let mut digits = [0; 10];
+    digits[..=more].copy_from_slice(&out[end..]);
+    out.truncate(end + more);
+    out.copy_within(start..end, start + more);
+    out[start - 1..start + more].copy_from_slice(&digits[..=more]);
+}
