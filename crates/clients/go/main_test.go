@@ -28,7 +28,7 @@ import (
 )
 
 // limit of every wait.
-const limit = 60 * time.Second
+const limit = 30 * time.Second
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 

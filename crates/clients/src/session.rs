@@ -42,7 +42,8 @@ impl<'a> Session<'a> {
         let made = fs::create_dir(&dir).and_then(|()| fs::copy(server.kubeconfig(), dir.join("kubeconfig")));
         made.unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
         let session = Session { server, kubeconfig: dir.join("kubeconfig"), dir, programs, followed: AtomicU32::new(0) };
-        session.run(&format!("kubectl create namespace {name}"));
+        session.file("namespace.yaml", &format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}}}}}\n"));
+        session.run("kubectl create --validate=false -f namespace.yaml");
         session.run(&format!("kubectl config set-context --current --namespace={name}"));
         Some(session)
     }
@@ -93,7 +94,7 @@ impl<'a> Session<'a> {
         let done = self.limited(line).output().unwrap_or_else(|e| panic!("{line}: {e}"));
         let mut text = format!("$ {line}\n");
         let add = |text: &mut String, bytes: &[u8], mark: &str| {
-            for line in self.normal(&String::from_utf8_lossy(bytes)).lines() {
+            for line in causes_sorted(&self.normal(&String::from_utf8_lossy(bytes))) {
                 *text += format!("{mark}{line}").trim_end();
                 *text += "\n";
             }
@@ -138,6 +139,16 @@ impl<'a> Session<'a> {
             .stdin(Stdio::null());
         command
     }
+}
+
+/// The lines, with those of a list of causes sorted: kube-apiserver walks a map for them.
+fn causes_sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let is_cause = |line: &str| line.starts_with("* ");
+    for causes in lines.chunk_by_mut(|one, next| is_cause(one) && is_cause(next)) {
+        causes.sort_unstable();
+    }
+    lines
 }
 
 impl Drop for Session<'_> {
@@ -207,5 +218,15 @@ impl Drop for Follower<'_> {
         // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lists_of_causes_are_sorted() {
+        assert_eq!(causes_sorted("z\na\n* c\n* b\ny\n* a"), ["z", "a", "* b", "* c", "y", "* a"]);
     }
 }
