@@ -17,7 +17,7 @@ use super::route::{Model, Route};
 use super::{builtin_routes, custom};
 
 /// What a v3 document is about.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     /// `api` or `apis`.
     Root(&'static str),

@@ -5,15 +5,23 @@
 use forebay_registry::catalog::{Served, Source};
 use serde_json::Value;
 
-/// The schema as the CRD has it; `None` when it has none.
-pub fn schema(served: &Served) -> Option<Value> {
+/// The schema as the CRD has it, in JSON; `None` when it has none.
+pub fn schema_text(served: &Served) -> Option<&str> {
     match &served.source {
         Source::BuiltIn { .. } => None,
-        Source::Custom(custom) => serde_json::from_str(custom.definition().1.schema.as_ref()?.source()).ok(),
+        Source::Custom(custom) => custom.definition().1.schema.as_ref().map(|schema| schema.source()),
     }
+}
+
+/// The schema as the CRD has it; `None` when it has none.
+pub fn schema(served: &Served) -> Option<Value> {
+    serde_json::from_str(schema_text(served)?).ok()
 }
 
 /// The dotted paths that field selectors may name.
 pub fn selectable_fields(served: &Served) -> Vec<String> {
-    served.selectable.iter().map(|field| field.label.clone()).collect()
+    match &served.source {
+        Source::BuiltIn { .. } => Vec::new(),
+        Source::Custom(_) => served.selectable.iter().map(|field| field.label.clone()).collect(),
+    }
 }

@@ -1,11 +1,12 @@
 //! Documents as JSON, written path by path and definition by definition: a whole one is never a tree.
 //!
-//! In: contents. Out: bytes, members sorted within each part. Never: kept.
+//! In: contents. Out: bytes for a packer, members sorted within each part.
 
 use forebay_schema::openapi::{Dialect, Kinds};
 use serde_json::{Value, json};
 
 use super::contents::Contents;
+use super::packed::Packer;
 use super::path_item::{self, SharedParameters};
 
 /// The version of Kubernetes that the API is.
@@ -26,63 +27,60 @@ pub fn bearer_token() -> Value {
 }
 
 /// A v3 document.
-pub fn v3(contents: &Contents<'_>, kinds: &Kinds) -> Vec<u8> {
-    let mut out = Vec::new();
-    out.extend_from_slice(b"{\"openapi\":\"3.0.0\",\"info\":");
-    write(&info(contents.custom), &mut out);
-    out.extend_from_slice(b",\"paths\":{");
+pub fn v3(contents: &Contents<'_>, kinds: &Kinds, out: &mut Packer) {
+    out.piece.extend_from_slice(b"{\"openapi\":\"3.0.0\",\"info\":");
+    write(&info(contents.custom), out);
+    out.piece.extend_from_slice(b",\"paths\":{");
     for (at, (path, routes)) in contents.paths.iter().enumerate() {
-        member(at, path, &path_item::v3(contents.table, routes), &mut out);
+        member(at, path, &path_item::v3(contents.table, routes), out);
     }
-    out.extend_from_slice(b"},\"components\":{\"schemas\":{");
-    definitions(contents, kinds, Dialect::V3, &mut out);
-    out.push(b'}');
+    out.piece.extend_from_slice(b"},\"components\":{\"schemas\":{");
+    definitions(contents, kinds, Dialect::V3, out);
+    out.piece.push(b'}');
     if !contents.custom {
-        out.extend_from_slice(b",\"securitySchemes\":{\"BearerToken\":");
-        write(&bearer_token(), &mut out);
-        out.push(b'}');
+        out.piece.extend_from_slice(b",\"securitySchemes\":{\"BearerToken\":");
+        write(&bearer_token(), out);
+        out.piece.push(b'}');
     }
-    out.extend_from_slice(b"}}");
-    out
+    out.piece.extend_from_slice(b"}}");
 }
 
 /// The v2 document.
-pub fn v2(contents: &Contents<'_>, kinds: &Kinds) -> Vec<u8> {
-    let mut out = Vec::new();
+pub fn v2(contents: &Contents<'_>, kinds: &Kinds, out: &mut Packer) {
     let mut shared = SharedParameters::new();
-    out.extend_from_slice(b"{\"swagger\":\"2.0\",\"info\":");
-    write(&info(false), &mut out);
-    out.extend_from_slice(b",\"paths\":{");
+    out.piece.extend_from_slice(b"{\"swagger\":\"2.0\",\"info\":");
+    write(&info(false), out);
+    out.piece.extend_from_slice(b",\"paths\":{");
     for (at, (path, routes)) in contents.paths.iter().enumerate() {
-        member(at, path, &path_item::v2(contents.table, routes, &mut shared), &mut out);
+        member(at, path, &path_item::v2(contents.table, routes, &mut shared), out);
     }
-    out.extend_from_slice(b"},\"definitions\":{");
-    definitions(contents, kinds, Dialect::V2, &mut out);
-    out.extend_from_slice(b"},\"parameters\":{");
+    out.piece.extend_from_slice(b"},\"definitions\":{");
+    definitions(contents, kinds, Dialect::V2, out);
+    out.piece.extend_from_slice(b"},\"parameters\":{");
     for (at, (name, parameter)) in shared.iter().enumerate() {
-        member(at, name, parameter, &mut out);
+        member(at, name, parameter, out);
     }
-    out.extend_from_slice(b"},\"securityDefinitions\":{\"BearerToken\":");
-    write(&bearer_token(), &mut out);
-    out.extend_from_slice(b"},\"security\":[{\"BearerToken\":[]}]}");
-    out
+    out.piece.extend_from_slice(b"},\"securityDefinitions\":{\"BearerToken\":");
+    write(&bearer_token(), out);
+    out.piece.extend_from_slice(b"},\"security\":[{\"BearerToken\":[]}]}");
 }
 
-fn definitions(contents: &Contents<'_>, kinds: &Kinds, dialect: Dialect, out: &mut Vec<u8>) {
+fn definitions(contents: &Contents<'_>, kinds: &Kinds, dialect: Dialect, out: &mut Packer) {
     for (at, (name, what)) in contents.definitions.iter().enumerate() {
         member(at, name, &contents.schema(kinds, *what, dialect), out);
     }
 }
 
-fn member(at: usize, name: &str, value: &Value, out: &mut Vec<u8>) {
+fn member(at: usize, name: &str, value: &Value, out: &mut Packer) {
     if at > 0 {
-        out.push(b',');
+        out.piece.push(b',');
     }
-    forebay_apimachinery::json::write_string(name, out);
-    out.push(b':');
+    forebay_apimachinery::json::write_string(name, &mut out.piece);
+    out.piece.push(b':');
     write(value, out);
+    out.drain();
 }
 
-fn write(value: &Value, out: &mut Vec<u8>) {
-    forebay_apimachinery::json::write_sorted(value, out);
+fn write(value: &Value, out: &mut Packer) {
+    forebay_apimachinery::json::write_sorted(value, &mut out.piece);
 }

@@ -1,16 +1,28 @@
 //! The API in the words of OpenAPI, for clients that validate, explain or generate.
 //!
-//! In: a catalog. Out: the documents of `/openapi/v2` and `/openapi/v3`. Never: a resource that is not served, or a
+//! In: a catalog. Out: the documents of `/openapi/v2` and `/openapi/v3`, made when they are first asked for
+//! ([`kept`]), written piece by piece and kept compressed ([`packed`]). Never: a resource that is not served, or a
 //! media type that is not.
+//!
+//! A document has [`contents`]: routes ([`builtin_routes`], [`custom_routes`]) and the definitions that they need.
+//! They are written in JSON ([`json`]) or protobuf ([`proto`]).
 
+mod answer;
 mod builtin_routes;
 mod contents;
 mod custom;
 mod custom_routes;
+mod document;
 mod json;
+mod kept;
+mod limits;
 mod media;
+mod packed;
 mod path_item;
-#[cfg(test)]
-mod peer;
+mod proto;
 mod route;
+#[cfg(test)]
+mod tests;
 mod verbs;
+
+pub use kept::OpenApi;

@@ -1,0 +1,142 @@
+//! `/openapi` over HTTP.
+//!
+//! In: a path below `/openapi`, headers and query. Out: a document in the form that the client takes, 304 when it has
+//! it, 301 when it asks for one that is no more. Never: YAML, or protobuf of v3, which no client of ours asks for.
+
+use std::sync::Arc;
+
+use forebay_apimachinery::accept::parse_accept;
+use forebay_apimachinery::options::Query;
+use forebay_registry::catalog::Catalog;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+
+use super::contents::Subject;
+use super::document::Name;
+use super::kept::{OpenApi, relative_url};
+use super::packed::Packed;
+use crate::answer::{self, HttpResponse};
+use crate::gzip;
+use crate::negotiate;
+use crate::response::ResponseBody;
+use crate::status::Failure;
+
+const JSON: &str = "application/json";
+const V2_PROTO: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+/// What clients ask for; the answer has the other name.
+const V2_PROTO_ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+
+/// A document of a hash never changes.
+const FOREVER: HeaderValue = HeaderValue::from_static("public, immutable, max-age=31536000");
+
+impl OpenApi {
+    /// Answers a GET of `path`, which begins with `/openapi`.
+    ///
+    /// # Errors
+    /// 404 and 406.
+    pub async fn answer(
+        &self,
+        catalog: &Arc<Catalog>,
+        path: &str,
+        headers: &HeaderMap,
+        query: &Query,
+    ) -> Result<HttpResponse, Failure> {
+        match path.trim_start_matches("/openapi").trim_end_matches('/') {
+            "/v2" => self.v2(catalog, headers).await,
+            "/v3" => {
+                let index = self.index(catalog).await.ok_or_else(Failure::no_such_resource)?;
+                Ok(whole(&index, JSON, headers))
+            }
+            path => {
+                let subject = path.strip_prefix("/v3/").and_then(subject);
+                self.v3(catalog, subject.ok_or_else(Failure::no_such_resource)?, headers, query).await
+            }
+        }
+    }
+
+    async fn v2(&self, catalog: &Arc<Catalog>, headers: &HeaderMap) -> Result<HttpResponse, Failure> {
+        let (name, content_type) = match taken(headers, &[JSON, V2_PROTO_ASKED, V2_PROTO])? {
+            JSON => (Name::V2Json, JSON),
+            _ => (Name::V2Proto, V2_PROTO),
+        };
+        let document = self.document(catalog, name).await.ok_or_else(Failure::no_such_resource)?;
+        Ok(whole(&document, content_type, headers))
+    }
+
+    async fn v3(
+        &self,
+        catalog: &Arc<Catalog>,
+        subject: Subject,
+        headers: &HeaderMap,
+        query: &Query,
+    ) -> Result<HttpResponse, Failure> {
+        taken(headers, &[JSON])?;
+        let document = self.document(catalog, Name::V3(subject.clone())).await;
+        let document = document.ok_or_else(Failure::no_such_resource)?;
+        match query.first("hash").filter(|hash| !hash.is_empty()) {
+            None => Ok(whole(&document, JSON, headers)),
+            Some(hash) if *hash == *document.hash => {
+                let mut response = whole(&document, JSON, headers);
+                response.headers_mut().insert(header::CACHE_CONTROL, FOREVER);
+                Ok(response)
+            }
+            Some(_) => {
+                let mut response =
+                    answer::response(StatusCode::MOVED_PERMANENTLY, JSON, ResponseBody::whole(""));
+                if let Ok(location) = HeaderValue::from_str(&relative_url(&subject, &document.hash)) {
+                    response.headers_mut().insert(header::LOCATION, location);
+                }
+                Ok(response)
+            }
+        }
+    }
+}
+
+/// What a path below `/openapi/v3/` is about. The path of a group is that of a root's child.
+fn subject(path: &str) -> Option<Subject> {
+    let parts: Vec<&str> = path.split('/').collect();
+    Some(match parts.as_slice() {
+        ["api"] => Subject::Root("api"),
+        ["apis"] => Subject::Root("apis"),
+        ["version"] => Subject::VersionInfo,
+        ["api", version] => Subject::Version { group: String::new(), version: version.to_string() },
+        ["apis", group] => Subject::Group(group.to_string()),
+        ["apis", group, version] => {
+            Subject::Version { group: group.to_string(), version: version.to_string() }
+        }
+        _ => return None,
+    })
+}
+
+/// The first of `types` that the client likes best.
+fn taken<'t>(headers: &HeaderMap, types: &[&'t str]) -> Result<&'t str, Failure> {
+    let clauses = parse_accept(negotiate::accept(headers).unwrap_or("*/*"));
+    let of = |clause: &forebay_apimachinery::accept::Clause<'_>| {
+        types
+            .iter()
+            .copied()
+            .find(|name| name.split_once('/').is_some_and(|(kind, sub)| clause.takes(kind, sub)))
+    };
+    clauses.iter().find_map(of).ok_or_else(|| Failure::not_acceptable(types))
+}
+
+/// A document with its hash as ETag, unless the client has it.
+fn whole(document: &Packed, content_type: &'static str, headers: &HeaderMap) -> HttpResponse {
+    let etag = format!("\"{}\"", document.hash);
+    let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let mut response = if known.is_some_and(|known| known.split(',').any(|one| one.trim() == etag)) {
+        answer::response(StatusCode::NOT_MODIFIED, content_type, ResponseBody::whole(""))
+    } else if gzip::is_taken(headers) {
+        let body = ResponseBody::whole(document.gzip.clone());
+        let mut response = answer::response(StatusCode::OK, content_type, body);
+        response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        response
+    } else {
+        answer::response(StatusCode::OK, content_type, ResponseBody::whole(document.plain()))
+    };
+    let out = response.headers_mut();
+    if let Ok(etag) = HeaderValue::from_str(&etag) {
+        out.insert(header::ETAG, etag);
+    }
+    out.insert(header::VARY, HeaderValue::from_static("Accept, Accept-Encoding"));
+    response
+}

@@ -1,0 +1,8 @@
+//! What documents may take, and what happens there.
+
+/// Compressed bytes of documents that are kept. All built-in ones are about 200 KiB, one CRD's some KiB; beyond this
+/// the one that was asked for longest ago goes, and is made again when it is asked for.
+pub const KEPT_BYTES_MAX: usize = 4 << 20;
+
+/// Bytes of a document that wait to be compressed, so that a whole one is never there in the plain.
+pub const PIECE_BYTES: usize = 64 << 10;
