@@ -126,7 +126,8 @@ mod tests {
     fn paths_lead_through_properties_and_maps() {
         let schema = json!({"properties": {"spec": {"properties": {"a.b": {"type": "string"}, "c": {"type": "integer"}}},
             "m": {"additionalProperties": {"type": "boolean"}}, "any": {"additionalProperties": true}}});
-        let rows: [(&str, Brackets, Result<(&str, &str), &str>); 16] = [
+        type Row = (&'static str, Brackets, Result<(&'static str, &'static str), &'static str>);
+        let rows: [Row; 16] = [
             (".spec.c", Brackets::Refused, Ok(("spec.c", "integer"))),
             ("['spec']['a.b']", Brackets::Allowed, Ok(("spec.a.b", "string"))),
             (".m.x", Brackets::Refused, Ok(("m[x]", "boolean"))),

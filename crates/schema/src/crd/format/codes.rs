@@ -58,16 +58,16 @@ pub(super) fn is_credit_card(text: &str) -> bool {
 
 /// The length that the issuer's prefix asks for.
 fn is_card_number(digits: &[u8]) -> bool {
-    match (digits, digits.len()) {
+    matches!(
+        (digits, digits.len()),
         ([4, ..], 13 | 16)
-        | ([5, 1..=5, ..], 16)
-        | ([6, 0, 1, 1, ..] | [6, 5, ..], 16)
-        | ([3, 4 | 7, ..], 15)
-        | ([3, 0, 0..=5, ..] | [3, 6 | 8, ..], 14)
-        | ([2, 1, 3, 1, ..] | [1, 8, 0, 0, ..], 15)
-        | ([3, 5, ..], 16) => true,
-        _ => false,
-    }
+            | ([5, 1..=5, ..], 16)
+            | ([6, 0, 1, 1, ..] | [6, 5, ..], 16)
+            | ([3, 4 | 7, ..], 15)
+            | ([3, 0, 0..=5, ..] | [3, 6 | 8, ..], 14)
+            | ([2, 1, 3, 1, ..] | [1, 8, 0, 0, ..], 15)
+            | ([3, 5, ..], 16)
+    )
 }
 
 fn passes_luhn(digits: &[u8]) -> bool {
