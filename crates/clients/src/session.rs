@@ -41,8 +41,17 @@ impl<'a> Session<'a> {
         let dir = server.dir().join(format!("session-{name}"));
         let made = fs::create_dir(&dir).and_then(|()| fs::copy(server.kubeconfig(), dir.join("kubeconfig")));
         made.unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
-        let session = Session { server, kubeconfig: dir.join("kubeconfig"), dir, programs, followed: AtomicU32::new(0) };
-        session.file("namespace.yaml", &format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}}}}}\n"));
+        let session = Session {
+            server,
+            kubeconfig: dir.join("kubeconfig"),
+            dir,
+            programs,
+            followed: AtomicU32::new(0),
+        };
+        session.file(
+            "namespace.yaml",
+            &format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}}}}}\n"),
+        );
         session.run("kubectl create --validate=false -f namespace.yaml");
         session.run(&format!("kubectl config set-context --current --namespace={name}"));
         Some(session)

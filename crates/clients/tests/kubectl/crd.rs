@@ -328,14 +328,18 @@ fn deleting_a_definition_deletes_its_objects() {
     expect![[r#"
         gadget.crdgone.example.com/blue
         gadget.crdgone.example.com/red
-    "#]].assert_eq(&(gone.join("\n") + "\n"));
+    "#]]
+    .assert_eq(&(gone.join("\n") + "\n"));
     kubectl.run("kubectl create -f crd.yaml");
     kubectl.run("kubectl wait crd/gadgets.crdgone.example.com --for=condition=Established");
     served(&kubectl, "crdgone.example.com");
-    kubectl.check("kubectl get gadgets.crdgone.example.com", expect![[r#"
+    kubectl.check(
+        "kubectl get gadgets.crdgone.example.com",
+        expect![[r#"
         $ kubectl get gadgets.crdgone.example.com
         ! No resources found in crdgone namespace.
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -112,10 +112,13 @@ fn version_and_cluster_info() {
     assert_eq!(said["serverVersion"]["major"], "1");
     assert_eq!(said["serverVersion"]["minor"], "36");
     assert!(said["serverVersion"]["gitVersion"].as_str().is_some_and(|v| v.starts_with("v1.36.")), "{said}");
-    kubectl.check("kubectl cluster-info | sed 's/\\x1b\\[[0-9;]*m//g' | head -1", expect![[r#"
+    kubectl.check(
+        "kubectl cluster-info | sed 's/\\x1b\\[[0-9;]*m//g' | head -1",
+        expect![[r#"
         $ kubectl cluster-info | sed 's/\x1b\[[0-9;]*m//g' | head -1
         Kubernetes control plane is running at <server>
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -355,7 +358,8 @@ fn explain_tells_of_custom_fields() {
             <no description>
 
 
-    "#]].assert_eq(&explained.unwrap_or_else(|why| panic!("{why}")));
+    "#]]
+    .assert_eq(&explained.unwrap_or_else(|why| panic!("{why}")));
     kubectl.check(
         "
         kubectl explain gd-explain.spec.color

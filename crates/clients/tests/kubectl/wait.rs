@@ -8,7 +8,8 @@ use super::session;
 fn wait_sees_what_is_so_and_what_comes() {
     let Some(kubectl) = session("wait") else { return };
     kubectl.run("kubectl create -f deployment.yaml -f pod.yaml -f configmap.yaml");
-    let mut available = kubectl.follow("kubectl wait deployment/web --for=condition=Available --timeout=30s -v=6");
+    let mut available =
+        kubectl.follow("kubectl wait deployment/web --for=condition=Available --timeout=30s -v=6");
     let mut running =
         kubectl.follow("kubectl wait pod/web-0 --for=jsonpath='{.status.phase}'=Running --timeout=30s -v=6");
     let mut gone = kubectl.follow("kubectl wait configmap/app --for=delete --timeout=30s -v=6");
@@ -54,7 +55,8 @@ fn wait_sees_what_is_so_and_what_comes() {
         pod/web-0 condition met
         configmap/app condition met
         configmap/later condition met
-    "#]].assert_eq(&said);
+    "#]]
+    .assert_eq(&said);
 }
 
 #[test]
@@ -64,11 +66,13 @@ fn rollout_status_follows_the_status() {
     let mut status = kubectl.follow("kubectl rollout status deployment/web --timeout=30s");
     expect![[r#"
         Waiting for deployment spec update to be observed...
-    "#]].assert_eq(&status.lines(1));
+    "#]]
+    .assert_eq(&status.lines(1));
     kubectl.run(
         r#"kubectl patch deployment web --subresource=status --type=merge -p '{"status":{"observedGeneration":1,"replicas":2,"updatedReplicas":2,"readyReplicas":2,"availableReplicas":2}}'"#,
     );
     expect![[r#"
         deployment "web" successfully rolled out
-    "#]].assert_eq(&status.lines(1));
+    "#]]
+    .assert_eq(&status.lines(1));
 }

@@ -12,16 +12,19 @@ fn watch_sees_each_change_in_order() {
     let mut names =
         kubectl.follow("kubectl get cm -l app=web -w -o custom-columns=NAME:.metadata.name,MODE:.data.mode");
     let mut table = kubectl.follow(selected);
-    let mut only = kubectl.follow("kubectl get cm --watch-only -l app=web --output-watch-events -o name -v=6");
+    let mut only =
+        kubectl.follow("kubectl get cm --watch-only -l app=web --output-watch-events -o name -v=6");
     only.told("watch=true");
     expect![[r#"
         NAME   MODE
         app    fast
-    "#]].assert_eq(&names.lines(2));
+    "#]]
+    .assert_eq(&names.lines(2));
     expect![[r#"
         EVENT      NAME   DATA   AGE
         ADDED      app    2      <age>
-    "#]].assert_eq(&table.lines(2));
+    "#]]
+    .assert_eq(&table.lines(2));
     kubectl.check(
         r#"
         kubectl patch cm app --type=merge -p '{"data":{"mode":"slow"}}'
@@ -54,7 +57,8 @@ fn watch_sees_each_change_in_order() {
         app     slow
         app     slow
         other   none
-    "#]].assert_eq(&names.lines(6));
+    "#]]
+    .assert_eq(&names.lines(6));
     expect![[r#"
         MODIFIED   app    2      <age>
         ADDED      other   1      <age>
@@ -62,7 +66,8 @@ fn watch_sees_each_change_in_order() {
         ADDED      app     2      <age>
         DELETED    app     2      <age>
         DELETED    other   1      <age>
-    "#]].assert_eq(&table.lines(6));
+    "#]]
+    .assert_eq(&table.lines(6));
     expect![[r#"
         configmap/app
         configmap/other
@@ -70,7 +75,8 @@ fn watch_sees_each_change_in_order() {
         configmap/app
         configmap/app
         configmap/other
-    "#]].assert_eq(&only.lines(6));
+    "#]]
+    .assert_eq(&only.lines(6));
 }
 
 #[test]
@@ -96,7 +102,8 @@ fn watch_prints_documents() {
           namespace: watchdocs
           resourceVersion: "<rv>"
           uid: <uid>
-    "#]].assert_eq(&yaml.until("  uid: "));
+    "#]]
+    .assert_eq(&yaml.until("  uid: "));
     json.until("\"uid\"");
     kubectl.run(r#"kubectl patch cm app --type=merge -p '{"data":{"mode":"slow"}}'"#);
     expect![[r#"
@@ -117,7 +124,8 @@ fn watch_prints_documents() {
           namespace: watchdocs
           resourceVersion: "<rv>"
           uid: <uid>
-    "#]].assert_eq(&yaml.until("  uid: "));
+    "#]]
+    .assert_eq(&yaml.until("  uid: "));
     json.until("\"mode\": \"slow\"");
 }
 
@@ -138,10 +146,12 @@ fn a_watch_of_custom_objects_prints_their_columns() {
     expect![[r#"
         EVENT      NAME   COLOR   SIZE   READY   AGE
         ADDED      red    red     3              <age>
-    "#]].assert_eq(&all.lines(2));
+    "#]]
+    .assert_eq(&all.lines(2));
     expect![[r#"
         gadget.watch.example.com/red
-    "#]].assert_eq(&reds.lines(1));
+    "#]]
+    .assert_eq(&reds.lines(1));
     kubectl.check(
         r#"
         kubectl create -f blue.yaml
@@ -167,10 +177,12 @@ fn a_watch_of_custom_objects_prints_their_columns() {
         MODIFIED   red    green   4              <age>
         DELETED    red    green   4              <age>
         DELETED    blue   red     3              <age>
-    "#]].assert_eq(&all.lines(5));
+    "#]]
+    .assert_eq(&all.lines(5));
     expect![[r#"
         gadget.watch.example.com/blue
         gadget.watch.example.com/red
         gadget.watch.example.com/blue
-    "#]].assert_eq(&reds.lines(3));
+    "#]]
+    .assert_eq(&reds.lines(3));
 }
