@@ -47,7 +47,7 @@ pub use rules::Flags;
 pub use scale::{ScaleError, ScalePaths, apply_scale, has_scale, scale_to_update, to_scale};
 
 use rules::{Rules, Update};
-use value::{child_made, child_or_empty};
+use value::{Members, child_made, child_mut, child_or_empty};
 
 /// Which rules an object is under.
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +106,7 @@ pub fn fill_system_fields(object: &mut Value, context: &Context<'_>, uid: &str) 
 /// Makes a new object what it is to be stored as: its status is the server's, its generation begins.
 pub fn prepare_create(kind: &Kind<'_>, object: &mut Value, context: &Context<'_>) {
     let Some(members) = object.as_object_mut() else { return };
+    drop_namespace_unless_namespaced(kind, members);
     match kind.custom {
         Some(custom) => custom::prepare_create(custom, members),
         None => (kind.rules().prepare_create)(members, context),
@@ -123,6 +124,7 @@ pub fn prepare_update(
 ) {
     let (Some(members), Some(old)) = (new.as_object_mut(), old.as_object()) else { return };
     let old_meta = child_or_empty(old, "metadata");
+    drop_namespace_unless_namespaced(kind, members);
     meta::keep_generation(child_made(members, "metadata"), old_meta);
     let update = Update { subresource, old };
     match kind.custom {
@@ -130,6 +132,15 @@ pub fn prepare_update(
         None => (kind.rules().prepare_update)(members, &update, context),
     }
     meta::keep_system_fields(child_made(members, "metadata"), old_meta);
+}
+
+/// What stands outside of namespaces is in none, whatever the client sent.
+fn drop_namespace_unless_namespaced(kind: &Kind<'_>, object: &mut Members) {
+    if !kind.namespaced()
+        && let Some(meta) = child_mut(object, "metadata")
+    {
+        meta.remove("namespace");
+    }
 }
 
 /// What is wrong with a new object; nothing when it may be stored. A custom resource's schema is not looked at.

@@ -5,6 +5,7 @@
 //! Source: kubernetes v1.36.3 `registry/rbac`, `apis/rbac/{v1,validation}`.
 
 use forebay_apimachinery::json::to_go_text;
+use forebay_apimachinery::selector::LabelSelector;
 use serde_json::Value;
 
 use super::field::{Bad, Causes, Path};
@@ -72,6 +73,9 @@ fn cluster_role(role: &Members, causes: &mut Causes) {
     }
     for (index, of) in objects(aggregation, "clusterRoleSelectors").enumerate() {
         selector::validate(of, &at.index(index), causes);
+        if LabelSelector::from_value(&Value::Object(of.clone())).is_err() {
+            causes.invalid(&at.index(index), Bad::Nil, "invalid label selector.");
+        }
     }
 }
 

@@ -9,11 +9,12 @@ mod config_map;
 mod controller;
 pub mod endpoints;
 pub mod event;
-mod limits;
+mod limit_range;
 mod namespace;
 mod node;
 pub mod pod;
 mod pod_template;
+mod resource_quota;
 mod secret;
 mod service;
 mod service_account;
@@ -167,17 +168,21 @@ pub const KINDS: &[Rules] = &[
     Rules {
         kind: "LimitRange",
         name: Some(NameRule::Subdomain),
-        defaults: limits::limit_range_defaults,
-        prepare_create: limits::name_limit_range,
+        defaults: limit_range::defaults,
+        prepare_create: limit_range::prepare_create,
+        validate_create: limit_range::validate_create,
+        validate_update: limit_range::validate_update,
         flags: Flags::CREATED_ON_UPDATE,
         ..NONE
     },
     Rules {
         kind: "ResourceQuota",
         name: Some(NameRule::Subdomain),
-        defaults: limits::quota_defaults,
+        defaults: resource_quota::defaults,
         prepare_create: reset_status,
         prepare_update: status_apart_without_generation,
+        validate_create: resource_quota::validate_create,
+        validate_update: resource_quota::validate_update,
         flags: Flags::RETURNED,
         ..NONE
     },

@@ -16,7 +16,7 @@ use crate::strategy::meta::{label_key, validate_built_in_create, validate_built_
 use crate::strategy::names::NameRule;
 use crate::strategy::rules::Update;
 use crate::strategy::value::{
-    Members, child_made, child_mut, child_or_empty, list, objects, take_over, text, texts,
+    Members, child_made, child_mut, child_or_empty, list, objects, set, take_over, text, texts,
 };
 use forebay_apimachinery::selector::label_value_faults;
 
@@ -25,6 +25,9 @@ const METADATA: Path<'static> = Path::root("metadata");
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 pub fn defaults(node: &mut Members) {
+    if let Some(spec) = child_mut(node, "spec") {
+        one_range_or_more(spec);
+    }
     let Some(status) = child_mut(node, "status") else { return };
     if !status.contains_key("allocatable")
         && let Some(capacity) = status.get("capacity").cloned()
@@ -35,6 +38,19 @@ pub fn defaults(node: &mut Members) {
         if let Some(list) = child_mut(status, name) {
             round_up(list);
         }
+    }
+}
+
+/// The first of the ranges is the one range; where they differ, the one range is right.
+fn one_range_or_more(spec: &mut Members) {
+    let (range, first) =
+        (text(spec, "podCIDR").to_string(), texts(spec, "podCIDRs").next().map(str::to_string));
+    match first {
+        Some(first) if range.is_empty() => set(spec, "podCIDR", Some(first.into())),
+        first if !range.is_empty() && first.as_ref() != Some(&range) => {
+            set(spec, "podCIDRs", Some(Value::Array(vec![range.into()])));
+        }
+        _ => {}
     }
 }
 

@@ -131,6 +131,9 @@ fn drop_what_the_type_had(new: &mut Members, old: &Members) {
             }
         }
     }
+    if text(new, "type") == "ExternalName" && same(new, "internalTrafficPolicy") {
+        new.remove("internalTrafficPolicy");
+    }
     if needs_node_port(old) && !needs_node_port(new) {
         let known: Vec<i64> = objects(old, "ports").filter_map(|port| int(port, "nodePort")).collect();
         let known_port = |port| port == 0 || known.contains(&port);

@@ -18,8 +18,8 @@ use crate::strategy::names::NameRule;
 use crate::strategy::quantity;
 use crate::strategy::rules::Update;
 use crate::strategy::value::{
-    Members, child, child_made, child_mut, child_or_empty, default, default_text, same_member, set,
-    take_over, text, text_opt,
+    Members, child, child_made, child_mut, child_or_empty, default, default_text, objects, objects_mut,
+    same_member, same_objects, set, take_over, text, text_opt,
 };
 
 const SPEC: Path<'static> = Path::root("spec");
@@ -186,10 +186,48 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
         let bad = spec.get("volumeMode").map_or(Bad::Nil, |mode| Bad::Shown(to_go_text(mode)));
         causes.invalid(&Path::root("volumeMode"), bad, IMMUTABLE);
     }
+    if !same_affinity(spec, old_spec) {
+        let bad = child(spec, "nodeAffinity")
+            .map_or(Bad::Nil, |affinity| internal::shown("VolumeNodeAffinity", affinity));
+        let detail = format!("{IMMUTABLE}, except for updating from beta label to GA");
+        causes.invalid(&Path::root("nodeAffinity"), bad, &detail);
+    }
     if old_spec.contains_key("volumeAttributesClassName") && !spec.contains_key("volumeAttributesClassName") {
         let detail = "update from non-nil value to nil is forbidden";
         causes.forbidden(&SPEC.child("volumeAttributesClassName"), detail);
     }
+}
+
+/// Affinity may be added, and keys that were renamed may take their new names.
+fn same_affinity(spec: &Members, old: &Members) -> bool {
+    const RENAMED: [(&str, &str); 5] = [
+        ("beta.kubernetes.io/arch", "kubernetes.io/arch"),
+        ("beta.kubernetes.io/os", "kubernetes.io/os"),
+        ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+        ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
+        ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
+    ];
+    let Some(mut before) = child(old, "nodeAffinity").cloned() else { return true };
+    let Some(affinity) = child(spec, "nodeAffinity") else { return false };
+    let keys = |affinity: &Members| -> Vec<String> {
+        let terms = objects(child_or_empty(affinity, "required"), "nodeSelectorTerms");
+        terms
+            .flat_map(|term| objects(term, "matchExpressions"))
+            .map(|of| text(of, "key").to_string())
+            .collect()
+    };
+    let mut wanted = keys(affinity).into_iter();
+    if let Some(required) = child_mut(&mut before, "required") {
+        for term in objects_mut(required, "nodeSelectorTerms") {
+            for expression in objects_mut(term, "matchExpressions") {
+                let new = wanted.next().unwrap_or_default();
+                if RENAMED.contains(&(text(expression, "key"), new.as_str())) {
+                    set(expression, "key", Some(new.into()));
+                }
+            }
+        }
+    }
+    same_objects(affinity, &before)
 }
 
 /// The secret for expanding may be added to a CSI source that has none.

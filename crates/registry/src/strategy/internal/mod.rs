@@ -105,7 +105,11 @@ fn of_kind(kind: &str, value: Option<&Value>, depth: usize) -> Shown {
         return value.map_or_else(null, |value| of_kind(pointed, Some(value), depth));
     }
     if let Some(item) = kind.strip_prefix("[]") {
-        let Some(Value::Array(items)) = value else { return null() };
+        let (item, absent) = match item.strip_prefix('!') {
+            Some(item) => (item, Shown::List(Vec::new())),
+            None => (item, null()),
+        };
+        let Some(Value::Array(items)) = value else { return absent };
         return Shown::List(items.iter().map(|value| of_kind(item, Some(value), depth + 1)).collect());
     }
     let scalar = |zero: &str| Shown::Scalar(value.map_or_else(|| zero.to_string(), to_go_text));
@@ -237,7 +241,7 @@ mod tests {
     #[test]
     fn every_type_that_is_named_is_in_the_table() {
         for field in TYPES.values().flatten() {
-            let kind = field.kind.trim_start_matches(['*', '[', ']']);
+            let kind = field.kind.trim_start_matches(['*', '[', ']', '!']);
             let known =
                 matches!(kind, "s" | "i" | "b" | "q" | "t" | "{}" | "L" | "M") || TYPES.contains_key(kind);
             assert!(known, "{}:{}", field.shown, field.kind);

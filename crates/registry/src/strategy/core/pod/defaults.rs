@@ -48,6 +48,7 @@ pub fn template(template: &mut Members) {
 }
 
 fn pod_spec(spec: &mut Members) {
+    spec.remove("schedulingGroup"); // its feature is off
     default_text(spec, "dnsPolicy", "ClusterFirst");
     default_text(spec, "restartPolicy", "Always");
     default_object(spec, "securityContext");
@@ -115,6 +116,11 @@ fn container(container: &mut Members) {
     }
     if let Some(hooks) = child_mut(container, "lifecycle") {
         hooks.remove("stopSignal"); // its feature is off
+        if hooks.is_empty() {
+            container.remove("lifecycle");
+        }
+    }
+    if let Some(hooks) = child_mut(container, "lifecycle") {
         for name in ["postStart", "preStop"] {
             if let Some(hook) = child_mut(hooks, name) {
                 http_get(hook);
@@ -204,6 +210,7 @@ pub fn network_source(volume: &mut Members) {
 }
 
 fn projection(source: &mut Members) {
+    source.remove("clusterTrustBundle"); // its feature is off
     if let Some(fields) = child_mut(source, "downwardAPI") {
         objects_mut(fields, "items").for_each(field_ref);
     }

@@ -14,6 +14,7 @@ mod os;
 mod placement;
 mod probe;
 mod qos;
+mod resize;
 pub mod resources;
 mod security;
 mod sources;

@@ -62,7 +62,8 @@ fn is_huge_page(name: &str) -> bool {
     name.starts_with("hugepages-")
 }
 
-fn may_overcommit(name: &str) -> bool {
+/// Whether more of it may be promised than there is.
+pub fn may_overcommit(name: &str) -> bool {
     is_native(name) && !is_huge_page(name)
 }
 
@@ -84,16 +85,29 @@ pub fn quantity_value(resource: &str, value: &Value, at: &Path<'_>, causes: &mut
     }
 }
 
-fn name(name: &str, of: Of, at: &Path<'_>, causes: &mut Causes) {
+/// The name of any resource.
+pub fn resource_name(name: &str, at: &Path<'_>, causes: &mut Causes) {
+    let faults = label_key_faults(name);
+    let standard = STANDARD.contains(&name) || is_huge_page(name) || name.starts_with("requests.hugepages-");
+    if faults.is_empty() && !name.contains('/') && !standard {
+        causes.invalid(at, name, "must be a standard resource type or fully qualified");
+    }
+    causes.faults(at, name, faults);
+}
+
+/// Whether quotas know a resource whose name has no domain.
+pub fn is_quota_resource(name: &str) -> bool {
+    let standard = STANDARD.contains(&name) && name != "storage";
+    standard || is_huge_page(name) || name.starts_with("requests.hugepages-")
+}
+
+/// The name of a resource that containers, or pods as a whole, ask for.
+pub fn container_resource(name: &str, of: Of, at: &Path<'_>, causes: &mut Causes) {
     if matches!(name, "cpu" | "memory") || (of == Of::Container && name == "ephemeral-storage") {
         return; // what nearly everybody asks for
     }
     let before = causes.len();
-    causes.faults(at, name, label_key_faults(name));
-    let standard = STANDARD.contains(&name) || is_huge_page(name) || name.starts_with("requests.hugepages-");
-    if causes.len() == before && !name.contains('/') && !standard {
-        causes.invalid(at, name, "must be a standard resource type or fully qualified");
-    }
+    resource_name(name, at, causes);
     match of {
         Of::Pod if causes.len() > before => {}
         Of::Pod if !is_pod_level(name) => {
@@ -121,13 +135,13 @@ pub fn requirements(of: Of, resources: &Members, claims: &[&str], at: &Path<'_>,
     let (limits_at, requests_at) = (at.child("limits"), at.child("requests"));
     for (resource, limit) in limits {
         let at = limits_at.key(resource);
-        name(resource, of, &at, causes);
+        container_resource(resource, of, &at, causes);
         quantity_value(resource, limit, &at, causes);
         huge_pages(resource, limit, &at, causes);
     }
     for (resource, request) in requests {
         let at = requests_at.key(resource);
-        name(resource, of, &at, causes);
+        container_resource(resource, of, &at, causes);
         quantity_value(resource, request, &at, causes);
         within_limit(resource, request, limits.get(resource), &requests_at, &limits_at, causes);
         huge_pages(resource, request, &at, causes);

@@ -106,7 +106,7 @@ fn partition(source: &Members, at: &Path<'_>, causes: &mut Causes) {
 fn driver(name: &str, at: &Path<'_>, causes: &mut Causes) {
     const BYTES_MAX: usize = 63;
     if name.is_empty() {
-        causes.required(at, "");
+        return causes.required(at, "");
     }
     if name.len() > BYTES_MAX {
         causes.too_long(at, BYTES_MAX);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::container::no_spaces;
 use super::spec::{self, Owner, toleration_rules};
-use super::{qos, status};
+use super::{resize, status};
 use crate::strategy::field::{Bad, Causes, Path};
 use crate::strategy::internal;
 use crate::strategy::meta::{validate_built_in_create, validate_built_in_update};
@@ -20,7 +20,7 @@ use crate::strategy::value::{
 };
 
 const SPEC: Path<'static> = Path::root("spec");
-const MIRROR: &str = "kubernetes.io/config.mirror";
+pub const MIRROR: &str = "kubernetes.io/config.mirror";
 
 pub fn validate_create(pod: &Members, causes: &mut Causes) {
     validate(pod, causes);
@@ -94,7 +94,7 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
     validate(new, causes);
     match update.subresource {
         Some("ephemeralcontainers") => ephemeral_containers(new, old, causes),
-        Some("resize") => resize(new, old, causes),
+        Some("resize") => resize::validate_update(new, old, causes),
         _ => spec_update(child_or_empty(new, "spec"), child_or_empty(old, "spec"), causes),
     }
 }
@@ -210,6 +210,11 @@ fn while_gated(rest: &mut Members, old: &Members, causes: &mut Causes) {
     }
     take_over(rest, old, "nodeSelector");
     let old_affinity = child_or_empty(old, "affinity");
+    narrowed_affinity(
+        child_or_empty(child_or_empty(rest, "affinity"), "nodeAffinity"),
+        child_or_empty(old_affinity, "nodeAffinity"),
+        causes,
+    );
     if let Some(affinity) = child_mut(rest, "affinity") {
         take_over(affinity, old_affinity, "nodeAffinity");
         if affinity.is_empty() && !old.contains_key("affinity") {
@@ -218,6 +223,42 @@ fn while_gated(rest: &mut Members, old: &Members, causes: &mut Causes) {
     } else if old_affinity.contains_key("nodeAffinity") {
         take_over(child_made(rest, "affinity"), old_affinity, "nodeAffinity");
     }
+}
+
+/// Terms stay as many as they are, and each may only ask for more.
+fn narrowed_affinity(new: &Members, old: &Members, causes: &mut Causes) {
+    const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+    let terms = |affinity| objects(child_or_empty(affinity, REQUIRED), "nodeSelectorTerms");
+    let (wanted, before): (Vec<&Members>, Vec<&Members>) = (terms(new).collect(), terms(old).collect());
+    let at = SPEC.child("affinity");
+    let at = at.child("nodeAffinity");
+    let at = at.child(REQUIRED);
+    let at = at.child("nodeSelectorTerms");
+    if !before.is_empty() && before.len() != wanted.len() {
+        let bad =
+            internal::list_shown("NodeSelectorTerm", child_or_empty(new, REQUIRED), "nodeSelectorTerms");
+        let detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
+        return causes.invalid(&at, bad, detail);
+    }
+    for (index, (term, before)) in wanted.iter().zip(before).enumerate() {
+        if !asks_for_more(term, before) {
+            let bad = internal::shown("NodeSelectorTerm", term);
+            causes.invalid(&at.index(index), bad, "only additions are allowed (no mutations or deletions)");
+        }
+    }
+}
+
+fn asks_for_more(new: &Members, old: &Members) -> bool {
+    let lists = ["matchExpressions", "matchFields"];
+    let empty = |term: &Members| lists.iter().all(|name| list(term, name).is_empty());
+    if empty(old) && !empty(new) {
+        return false; // a term without requirements matches nothing, and goes on to
+    }
+    lists.iter().all(|name| {
+        let before = objects(old, name);
+        list(new, name).len() >= list(old, name).len()
+            && objects(new, name).zip(before).all(|(new, old)| same_objects(new, old))
+    })
 }
 
 fn ephemeral_containers(new: &Members, old: &Members, causes: &mut Causes) {
@@ -241,50 +282,6 @@ fn ephemeral_containers(new: &Members, old: &Members, causes: &mut Causes) {
                 causes.forbidden(&at, &detail);
             }
             Some(_) => {}
-        }
-    }
-}
-
-fn resize(new: &Members, old: &Members, causes: &mut Causes) {
-    if child_or_empty(child_or_empty(old, "metadata"), "annotations").contains_key(MIRROR) {
-        return causes.forbidden(&Path::root(""), "static pods cannot be resized");
-    }
-    let class = text(child_or_empty(old, "status"), "qosClass");
-    let (new_spec, old_spec) = (child_or_empty(new, "spec"), child_or_empty(old, "spec"));
-    if qos::class(new_spec) != class {
-        let detail = "Pod QOS Class may not change as a result of resizing";
-        causes.invalid(&SPEC, text(child_or_empty(new, "status"), "qosClass"), detail);
-    }
-    if child_or_empty(old, "status").get("resize").is_some_and(|resize| resize == "Infeasible") {
-        causes.forbidden(&SPEC, "Pod running on node without support for resize");
-    }
-    let mut rest = new_spec.clone();
-    for name in ["containers", "initContainers"] {
-        if list(new_spec, name).len() != list(old_spec, name).len() {
-            let detail = "containers may not be renamed, reordered, added or removed on resize";
-            return causes.forbidden(&SPEC.child(name), detail);
-        }
-        let containers = list_mut(&mut rest, name).iter_mut().filter_map(Value::as_object_mut);
-        containers
-            .zip(objects(old_spec, name))
-            .for_each(|(container, old)| same_cpu_and_memory(container, old));
-    }
-    take_over(&mut rest, old_spec, "resources");
-    if !same_objects(&rest, old_spec) {
-        causes.forbidden(&SPEC, "only cpu and memory resources are mutable");
-    }
-}
-
-fn same_cpu_and_memory(container: &mut Members, old: &Members) {
-    let old = child_or_empty(old, "resources").clone();
-    let resources = child_made(container, "resources");
-    for name in ["requests", "limits"] {
-        let before = child_or_empty(&old, name);
-        let list = child_made(resources, name);
-        take_over(list, before, "cpu");
-        take_over(list, before, "memory");
-        if list.is_empty() {
-            resources.remove(name);
         }
     }
 }
