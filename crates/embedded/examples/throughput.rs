@@ -201,7 +201,8 @@ async fn churn(dir: &Path) {
     let dir = dir.join("churn");
     let _ = fs::remove_dir_all(&dir);
     let (clock, hand) = Clock::manual(1_700_000_000_000);
-    let options = || Options { clock: clock.clone(), history_ms: 10_000, mark_every_ms: 1_000 };
+    let options =
+        || Options { clock: clock.clone(), history_ms: 10_000, mark_every_ms: 1_000, ..Options::default() };
     let store = Engine::open(&dir, options()).expect("opens");
     let (keys, random) = (5_000, Random::seeded(1));
     let mut held = vec![Expect::Absent; keys];

@@ -89,6 +89,16 @@ impl Compaction {
         self.compacted
     }
 
+    /// History up to the first is given up, and up to the second deleted.
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        (self.compacted, self.swept)
+    }
+
+    /// (revision, unix ms), ascending.
+    pub(crate) fn marks(&self) -> Vec<(u64, u64)> {
+        self.marks.iter().copied().collect()
+    }
+
     /// When there is something to do next, unix ms, given the current revision.
     pub(crate) fn next_ms(&self, revision: u64) -> Option<u64> {
         let give_up = self.marks.iter().find(|(marked, _)| *marked > self.compacted);

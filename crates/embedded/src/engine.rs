@@ -18,9 +18,10 @@ use tokio::sync::oneshot;
 
 use crate::backlog::History;
 use crate::batch::versioned;
+use crate::disk::Disk;
 use crate::error::OpenError;
-use crate::limits::{HISTORY_MS, KEY_BYTES_MAX, MARK_EVERY_MS, VALUE_BYTES_MAX};
-use crate::open::{self, Disk, Opened};
+use crate::limits::{DEFRAG_SLACK_BYTES, HISTORY_MS, KEY_BYTES_MAX, MARK_EVERY_MS, VALUE_BYTES_MAX};
+use crate::open::{self, Opened};
 use crate::queue::{LogWish, Waiting, WaitingPut};
 use crate::row::Stored;
 use crate::shared::{self, Shared};
@@ -35,11 +36,18 @@ pub struct Options {
     pub history_ms: u64,
     /// How far apart the marks are that history is measured by; it is kept up to this much longer.
     pub mark_every_ms: u64,
+    /// How much more than twice its live data and history the file may use before it is made anew.
+    pub slack_bytes: u64,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { clock: Clock::system(), history_ms: HISTORY_MS, mark_every_ms: MARK_EVERY_MS }
+        Options {
+            clock: Clock::system(),
+            history_ms: HISTORY_MS,
+            mark_every_ms: MARK_EVERY_MS,
+            slack_bytes: DEFRAG_SLACK_BYTES,
+        }
     }
 }
 
@@ -193,7 +201,8 @@ impl Engine {
         }
         let prefix = Box::from(prefix);
         let history = self.read(move |shared| History::new(shared, prefix, (after, current))).await??;
-        Ok(Feed::new(history.map(|history| Box::new(history) as Box<dyn Backlog>), live))
+        let history = history.map(|history| Box::new(history) as Box<dyn Backlog>);
+        Ok(Feed::new(history, live).opened_after(Revision::from_log(after)))
     }
 }
 
@@ -265,7 +274,7 @@ impl Backend for Engine {
 
     fn size(&self) -> Size {
         Size {
-            file_bytes: self.shared.guard.bytes(),
+            file_bytes: self.shared.file_bytes(),
             live_bytes: self.shared.live_bytes.load(Ordering::Relaxed),
             keys: self.shared.view().index.live(),
         }

@@ -1,8 +1,8 @@
 //! A simulated disk that loses, tears and refuses writes, for tests of what must survive it.
 //!
 //! A [`Machine`] has files; each has what a reader sees and what is durable. A sync makes a file's writes durable. At a
-//! crash every unsynced write is lost, or each of its 512-byte sectors survives or not as a seed decides. Calls can be
-//! made to fail: from the n-th on, syncs, or for want of space. Everything follows from the calls and the seed.
+//! crash every unsynced write is lost, or each of its 512-byte sectors survives or not as a seed decides; so does a
+//! rename whose directory was not synced. Calls can be made to fail: from the n-th on, syncs, or for want of space. Everything follows from the calls and the seed.
 //!
 //! In: redb's calls. Out: bytes, or errors as an operating system gives them. Owner of the state: the lock in here.
 
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use forebay_rt::Random;
 use redb::StorageBackend;
 
-use crate::open::Disk;
+use crate::disk::{Disk, Spare};
 
 const SECTOR: u64 = 512;
 const BLOCK: u64 = 4096;
@@ -53,8 +53,12 @@ struct State {
     faults: Faults,
     calls: u64,
     syncs: u64,
-    // name -> file
-    files: BTreeMap<String, Contents>,
+    renames: u64,
+    // name -> number of its file, as seen and as a crash would leave it
+    names: BTreeMap<String, usize>,
+    durable_names: BTreeMap<String, usize>,
+    // Never removed: whoever has a file open goes on using it when its name is gone.
+    files: Vec<Contents>,
 }
 
 #[derive(Debug, Default)]
@@ -85,13 +89,24 @@ impl Machine {
         let witness = Some(Box::new(self.file("witness")) as Box<dyn StorageBackend>);
         let machine = self.clone();
         let free_bytes = Box::new(move || Ok(machine.free_bytes()));
-        Disk { name: "the simulated disk".to_string(), store, witness, free_bytes: Some(free_bytes) }
+        Disk {
+            name: "the simulated disk".to_string(),
+            store,
+            used_bytes: None,
+            witness,
+            spare: Some(Box::new(SpareFile(self.clone()))),
+            free_bytes: Some(free_bytes),
+        }
     }
 
     /// A file, empty until it is written.
     pub fn file(&self, name: &str) -> FaultyFile {
-        self.lock().files.entry(name.to_string()).or_default();
-        FaultyFile { machine: self.clone(), name: name.to_string() }
+        FaultyFile { machine: self.clone(), number: self.lock().number(name) }
+    }
+
+    /// How often a store was put in the place of another.
+    pub fn renames(&self) -> u64 {
+        self.lock().renames
     }
 
     /// Sets what goes wrong; calls count from here.
@@ -109,21 +124,33 @@ impl Machine {
     pub fn crash(&self, crash: Crash) -> Machine {
         let state = self.lock();
         let random = Random::seeded(if let Crash::TearUnsynced { seed } = crash { seed } else { 0 });
-        let files = state.files.iter().map(|(name, contents)| (name.clone(), contents.after(crash, &random)));
-        Machine(Arc::new(Mutex::new(State { files: files.collect(), ..State::default() })))
+        let names = match crash {
+            Crash::LoseUnsynced => &state.durable_names,
+            Crash::KeepAll => &state.names,
+            Crash::TearUnsynced { .. } if random.below(2) == 0 => &state.durable_names,
+            Crash::TearUnsynced { .. } => &state.names,
+        };
+        let mut after = State::default();
+        for (number, (name, file)) in names.iter().enumerate() {
+            after.names.insert(name.clone(), number);
+            after.files.push(state.files[*file].after(crash, &random));
+        }
+        after.durable_names = after.names.clone();
+        Machine(Arc::new(Mutex::new(after)))
     }
 
     /// Changes the bytes of a file behind everyone's back.
     pub fn damage(&self, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
-        if let Some(contents) = self.lock().files.get_mut(name) {
-            change(&mut contents.seen);
-            contents.durable = contents.seen.clone();
-        }
+        let mut state = self.lock();
+        let number = state.number(name);
+        let contents = &mut state.files[number];
+        change(&mut contents.seen);
+        contents.durable = contents.seen.clone();
     }
 
     fn free_bytes(&self) -> u64 {
         let state = self.lock();
-        let used: usize = state.files.values().map(|contents| contents.blocks.len()).sum();
+        let used = state.blocks();
         let told = state.faults.blocks_max.filter(|_| !state.faults.hide_free_bytes);
         told.map_or(u64::MAX, |max| max.saturating_sub(used) as u64 * BLOCK)
     }
@@ -151,20 +178,34 @@ impl State {
         Ok(())
     }
 
-    fn file(&mut self, name: &str) -> &mut Contents {
-        self.files.entry(name.to_string()).or_default()
+    /// The file called `name`, made if it is not there.
+    fn number(&mut self, name: &str) -> usize {
+        if let Some(number) = self.names.get(name) {
+            return *number;
+        }
+        let number = self.files.len();
+        self.files.push(Contents::default());
+        self.names.insert(name.to_string(), number);
+        self.durable_names.insert(name.to_string(), number);
+        number
+    }
+
+    /// Blocks of the files that have a name.
+    fn blocks(&self) -> usize {
+        let named: BTreeSet<_> = self.names.values().chain(self.durable_names.values()).collect();
+        named.into_iter().map(|number| self.files[*number].blocks.len()).sum()
     }
 
     /// Takes the blocks of a write, if there are enough.
-    fn take_space(&mut self, name: &str, offset: u64, len: u64) -> io::Result<()> {
-        let used: usize = self.files.values().map(|contents| contents.blocks.len()).sum();
-        let held = &self.file(name).blocks;
+    fn take_space(&mut self, number: usize, offset: u64, len: u64) -> io::Result<()> {
+        let used = self.blocks();
+        let held = &self.files[number].blocks;
         let wanted: Vec<u64> =
             (offset / BLOCK..(offset + len).div_ceil(BLOCK)).filter(|block| !held.contains(block)).collect();
         if self.faults.blocks_max.is_some_and(|max| used + wanted.len() > max) {
             return Err(io::Error::from(io::ErrorKind::StorageFull));
         }
-        self.file(name).blocks.extend(wanted);
+        self.files[number].blocks.extend(wanted);
         Ok(())
     }
 }
@@ -214,24 +255,55 @@ fn sectors(offset: u64, data: &[u8]) -> impl Iterator<Item = Unsynced> {
     })
 }
 
+/// The place for a new copy of the store.
+struct SpareFile(Machine);
+
+const SPARE: &str = "store.new";
+
+impl Spare for SpareFile {
+    fn create(&self) -> io::Result<Box<dyn StorageBackend>> {
+        self.discard();
+        self.0.lock().call()?;
+        Ok(Box::new(self.0.file(SPARE)))
+    }
+
+    fn promote(&self) -> io::Result<()> {
+        let mut state = self.0.lock();
+        state.call()?;
+        let number = state.names.remove(SPARE).ok_or(io::ErrorKind::NotFound)?;
+        state.names.insert("store".to_string(), number);
+        // The directory's sync.
+        state.call()?;
+        state.durable_names = state.names.clone();
+        state.renames += 1;
+        Ok(())
+    }
+
+    fn discard(&self) {
+        let mut state = self.0.lock();
+        state.names.remove(SPARE);
+        state.durable_names.remove(SPARE);
+    }
+}
+
 /// A file of a [`Machine`].
 #[derive(Debug)]
 pub struct FaultyFile {
     machine: Machine,
-    name: String,
+    number: usize,
 }
 
 impl StorageBackend for FaultyFile {
     fn len(&self) -> io::Result<u64> {
-        let mut state = self.machine.lock();
+        let state = self.machine.lock();
         state.up()?;
-        Ok(state.file(&self.name).seen.len() as u64)
+        Ok(state.files[self.number].seen.len() as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let mut state = self.machine.lock();
+        let state = self.machine.lock();
         state.up()?;
-        let seen = &state.file(&self.name).seen;
+        let seen = &state.files[self.number].seen;
         let from = usize::try_from(offset).map_err(|_| io::Error::from(io::ErrorKind::UnexpectedEof))?;
         let held = from.checked_add(out.len()).and_then(|to| seen.get(from..to));
         out.copy_from_slice(held.ok_or(io::ErrorKind::UnexpectedEof)?);
@@ -241,7 +313,7 @@ impl StorageBackend for FaultyFile {
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut state = self.machine.lock();
         state.call()?;
-        let contents = state.file(&self.name);
+        let contents = &mut state.files[self.number];
         let unsynced = Unsynced::SetLen(len);
         unsynced.apply(&mut contents.seen);
         contents.unsynced.push(unsynced);
@@ -254,7 +326,7 @@ impl StorageBackend for FaultyFile {
         state.call()?;
         state.syncs += 1;
         let fails = state.faults.fail_sync_after.is_some_and(|after| state.syncs > after);
-        let contents = state.file(&self.name);
+        let contents = &mut state.files[self.number];
         let unsynced = std::mem::take(&mut contents.unsynced);
         if fails {
             return Err(io::Error::other("the sync failed"));
@@ -266,8 +338,8 @@ impl StorageBackend for FaultyFile {
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut state = self.machine.lock();
         state.call()?;
-        state.take_space(&self.name, offset, data.len() as u64)?;
-        let contents = state.file(&self.name);
+        state.take_space(self.number, offset, data.len() as u64)?;
+        let contents = &mut state.files[self.number];
         let unsynced = Unsynced::Write { offset, data: data.to_vec() };
         unsynced.apply(&mut contents.seen);
         contents.unsynced.push(unsynced);

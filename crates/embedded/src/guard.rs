@@ -26,6 +26,8 @@ struct Inner {
     disk: Box<dyn StorageBackend>,
     // The length redb asked for; what the real disk has may differ after a failure.
     len: AtomicU64,
+    // Pages that take space; redb doubles the file when it is full, and what it has not written yet is a hole.
+    used: Mutex<Used>,
     // Whether `failed` is set; read first, so that nobody waits for the lock while all is well.
     has_failed: AtomicBool,
     failed: Mutex<Option<Failed>>,
@@ -39,11 +41,26 @@ struct Failed {
 }
 
 impl Guard {
+    /// `used` is how much of the disk takes space; `None` is all.
+    ///
     /// # Errors
     /// When the disk cannot say how long it is.
-    pub(crate) fn new(disk: Box<dyn StorageBackend>) -> io::Result<Guard> {
-        let len = AtomicU64::new(disk.len()?);
-        Ok(Guard(Arc::new(Inner { disk, len, has_failed: AtomicBool::new(false), failed: Mutex::new(None) })))
+    pub(crate) fn new(disk: Box<dyn StorageBackend>, used: Option<u64>) -> io::Result<Guard> {
+        let bytes = disk.len()?;
+        let (len, has_failed) = (AtomicU64::new(bytes), AtomicBool::new(false));
+        // Where the holes are is not known; most of them are at the end.
+        let used = Mutex::new(Used::up_to(used.unwrap_or(bytes).min(bytes)));
+        Ok(Guard(Arc::new(Inner { disk, len, used, has_failed, failed: Mutex::new(None) })))
+    }
+
+    /// From now on nothing reaches the disk: it is no longer the store's. Reads go on.
+    pub(crate) fn abandon(&self) {
+        self.fail("it was replaced".to_string());
+    }
+
+    fn fail(&self, cause: String) {
+        self.lock().get_or_insert_with(|| Failed { cause, pages: BTreeMap::new() });
+        self.0.has_failed.store(true, Ordering::Release);
     }
 
     /// Why the disk failed, once it has. Nothing that was committed since the last look is durable then.
@@ -55,9 +72,18 @@ impl Guard {
         self.0.has_failed.load(Ordering::Acquire)
     }
 
-    /// Bytes on disk.
+    /// How long the file is.
     pub(crate) fn bytes(&self) -> u64 {
         self.0.len.load(Ordering::Acquire)
+    }
+
+    /// How much space it takes.
+    pub(crate) fn used_bytes(&self) -> u64 {
+        self.used().count * PAGE as u64
+    }
+
+    fn used(&self) -> MutexGuard<'_, Used> {
+        self.0.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Failed>> {
@@ -71,9 +97,7 @@ impl Guard {
             return false;
         }
         let Err(error) = call(&*self.0.disk) else { return true };
-        let cause = format!("{what}: {error}");
-        self.lock().get_or_insert_with(|| Failed { cause, pages: BTreeMap::new() });
-        self.0.has_failed.store(true, Ordering::Release);
+        self.fail(format!("{what}: {error}"));
         false
     }
 
@@ -110,6 +134,7 @@ impl StorageBackend for Guard {
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.attempt("cannot change the file's size", |disk| disk.set_len(len));
         self.0.len.store(len, Ordering::Release);
+        self.used().cut(len);
         Ok(())
     }
 
@@ -120,6 +145,7 @@ impl StorageBackend for Guard {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         if self.attempt("cannot write", |disk| disk.write(offset, data)) {
+            self.used().write(offset, data.len());
             return Ok(());
         }
         for (number, from, to) in pages(offset, data.len()) {
@@ -160,6 +186,46 @@ impl StorageBackend for Guard {
 
     fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
         self.0.disk.query_lock_range(start, end)
+    }
+}
+
+/// Which pages were ever written and not cut off since.
+#[derive(Debug, Default)]
+struct Used {
+    // A bit for each page: 32 KiB for each GiB.
+    bits: Vec<u64>,
+    // Bits that are set.
+    count: u64,
+}
+
+impl Used {
+    /// Everything before `end`.
+    fn up_to(end: u64) -> Used {
+        let mut used = Used::default();
+        used.write(0, end as usize);
+        used
+    }
+
+    fn write(&mut self, offset: u64, len: usize) {
+        for (number, ..) in pages(offset, len) {
+            let (word, bit) = ((number / 64) as usize, 1 << (number % 64));
+            if word >= self.bits.len() {
+                self.bits.resize(word + 1, 0);
+            }
+            self.count += u64::from(self.bits[word] & bit == 0);
+            self.bits[word] |= bit;
+        }
+    }
+
+    /// Nothing from `len` on is used any more.
+    fn cut(&mut self, len: u64) {
+        let whole = len.div_ceil(PAGE as u64);
+        self.bits.truncate(whole.div_ceil(64) as usize);
+        // Only a word that the end falls into has bits on both sides of it.
+        if let Some(last) = self.bits.get_mut((whole / 64) as usize) {
+            *last &= (1 << (whole % 64)) - 1;
+        }
+        self.count = self.bits.iter().map(|word| u64::from(word.count_ones())).sum();
     }
 }
 
@@ -208,7 +274,7 @@ mod tests {
     #[test]
     fn after_a_failed_sync_reads_see_what_was_written_and_the_disk_does_not() {
         let guard =
-            Guard::new(Box::new(Brittle(InMemoryBackend::new(), false.into()))).expect("has a length");
+            Guard::new(Box::new(Brittle(InMemoryBackend::new(), false.into())), None).expect("has a length");
         guard.set_len(3 * PAGE as u64).expect("fits");
         guard.write(4000, &[1; 200]).expect("works");
         assert_eq!(guard.failure(), None);
@@ -230,5 +296,31 @@ mod tests {
         guard.read(4 * PAGE as u64 - 5, &mut out).expect("reads go on");
         assert_eq!(out, [0, 0, 0, 0, 0, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 0, 0, 0, 0, 0]);
         assert_eq!((guard.len().expect("known"), guard.bytes()), (5 * PAGE as u64, 5 * PAGE as u64));
+    }
+
+    #[test]
+    fn only_pages_that_were_written_take_space() {
+        let guard = Guard::new(Box::new(InMemoryBackend::new()), None).expect("has a length");
+        let used = |pages: u64| assert_eq!(guard.used_bytes(), pages * PAGE as u64);
+        let page = |number: u64| number * PAGE as u64;
+        guard.set_len(page(200)).expect("fits");
+        used(0);
+        guard.write(100, &[1; 50]).expect("works");
+        guard.write(0, &[1; 50]).expect("works");
+        used(1);
+        guard.write(page(199), &[1; PAGE]).expect("works");
+        guard.write(page(64) - 1, &[1; 2]).expect("works");
+        used(4);
+        guard.set_len(page(199) + 1).expect("works");
+        used(4);
+        guard.set_len(page(65)).expect("works");
+        used(3);
+        guard.set_len(page(64)).expect("works");
+        used(2);
+        guard.set_len(page(63)).expect("works");
+        used(1);
+        guard.set_len(page(200)).expect("fits");
+        used(1);
+        assert_eq!(guard.bytes(), page(200));
     }
 }

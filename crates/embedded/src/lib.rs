@@ -9,6 +9,8 @@
 mod backlog;
 mod batch;
 mod compaction;
+mod defrag;
+mod disk;
 mod engine;
 mod error;
 mod expiry;
@@ -25,6 +27,6 @@ mod store;
 mod witness;
 mod writer;
 
+pub use disk::{Disk, FreeBytes, Spare};
 pub use engine::{Engine, Options, Stepper};
 pub use error::OpenError;
-pub use open::{Disk, FreeBytes};

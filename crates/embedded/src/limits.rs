@@ -75,13 +75,18 @@ pub const PAGE_CACHE_BYTES: usize = 8 << 20;
 /// of a slice each. Below it puts are refused, and taken again when there is space.
 pub const FREE_BYTES_MIN: u64 = 16 << 20;
 
-/// A store of at most this much data is shrunk when it is opened and its file is more than twice as large and
-/// [`SHRINK_SLACK_BYTES`] more. Measured: 0.5 s for 8 MB live in a file of 134 MB, 1.3 s for 64 MB in 538 MB. A larger
-/// one keeps its size, and uses what is free in it again.
-pub const SHRINK_LIVE_BYTES_MAX: u64 = 64 << 20;
+/// What a file may use beyond twice its live data and kept history before these are copied into a new one: a little
+/// churn of a small store costs nothing.
+pub const DEFRAG_SLACK_BYTES: u64 = 4 << 20;
 
-/// What a file may be larger than its data without being shrunk: a little churn costs no start.
-pub const SHRINK_SLACK_BYTES: u64 = 32 << 20;
+/// Bytes of a copy between two syncs: what one sync, for which a batch may wait, has to write.
+pub const DEFRAG_SYNC_BYTES: u64 = 1 << 20;
+
+/// How long after a copy that failed the next is begun. Meanwhile the file is as large as it was.
+pub const DEFRAG_RETRY_MS: u64 = 5 * 60 * 1000;
+
+/// How often the writer looks whether the last reader of a replaced file has left.
+pub const RETIRED_LOOK_MS: u64 = 100;
 
 /// The writer looks at the clock at least this often while something is due later, so that a clock that was set
 /// forward is noticed.

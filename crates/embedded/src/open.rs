@@ -3,7 +3,7 @@
 //! In: a directory or a disk. Out: a writer ready to run, or a clear reason why not. What a crash left unfinished is
 //! undone; anything else that is not as it was written is refused. Never: drops what was acknowledged.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ use std::sync::Arc;
 use forebay_apimachinery::Key;
 use forebay_rt::Random;
 use redb::StorageBackend;
-use redb::backends::{FileBackend, InMemoryBackend};
 
 use crate::compaction::Compaction;
+use crate::defrag::Defrag;
+use crate::disk::{Disk, SpareFile, file, free_bytes, private, remove_if_there, used_bytes};
 use crate::engine::Options;
 use crate::error::{OpenError, StoreError};
 use crate::expiry::Expiry;
 use crate::feeds::Feeds;
 use crate::guard::Guard;
 use crate::index::{Index, Version};
-use crate::limits::{SHRINK_LIVE_BYTES_MAX, SHRINK_SLACK_BYTES};
 use crate::row;
 use crate::shared::Shared;
 use crate::store::{FORMAT, Meta, Progress, Rows, Store};
@@ -32,29 +32,6 @@ const STORE_FILE: &str = "store.redb";
 const NEW_FILE: &str = "store.redb.new";
 const WITNESS_FILE: &str = "store.witness";
 const LOCK_FILE: &str = "store.lock";
-
-/// Says how many bytes may still be written.
-pub type FreeBytes = Box<dyn Fn() -> io::Result<u64> + Send + Sync>;
-
-/// Where a store is kept.
-pub struct Disk {
-    /// What errors call it.
-    pub name: String,
-    /// The database.
-    pub store: Box<dyn StorageBackend>,
-    /// A few bytes beside it that say what was acknowledged.
-    pub witness: Option<Box<dyn StorageBackend>>,
-    /// `None` is without end.
-    pub free_bytes: Option<FreeBytes>,
-}
-
-impl Disk {
-    /// Memory, gone when dropped.
-    pub fn in_memory() -> Disk {
-        let store = Box::new(InMemoryBackend::new());
-        Disk { name: "the store in memory".to_string(), store, witness: None, free_bytes: None }
-    }
-}
 
 /// An engine that is open and not yet running.
 pub(crate) struct Opened {
@@ -68,14 +45,18 @@ pub(crate) struct Opened {
 pub(crate) fn open_dir(dir: &Path, options: &Options) -> Result<Opened, OpenError> {
     make_dir(dir)?;
     let lock = lock(dir)?;
-    let path = dir.join(STORE_FILE);
+    let (path, new) = (dir.join(STORE_FILE), dir.join(NEW_FILE));
+    // A copy that a crash left unfinished.
+    remove_if_there(&new).map_err(|cause| io_error(&new, cause))?;
     if !path.try_exists().map_err(|cause| io_error(&path, cause))? {
-        create(dir, &path)?;
+        create(dir, &path, &new)?;
     }
     let disk = Disk {
         name: path.display().to_string(),
         store: file(&path)?,
+        used_bytes: used_bytes(&path),
         witness: Some(file(&dir.join(WITNESS_FILE))?),
+        spare: Some(Box::new(SpareFile { dir: dir.to_path_buf(), spare: new, store: path.clone() })),
         free_bytes: free_bytes(dir),
     };
     let len = disk.store.len().map_err(|cause| io_error(&path, cause))?;
@@ -90,11 +71,11 @@ pub(crate) fn open_dir(dir: &Path, options: &Options) -> Result<Opened, OpenErro
 
 /// Opens the store on `disk`, new if that is empty.
 pub(crate) fn open_disk(disk: Disk, options: &Options) -> Result<Opened, OpenError> {
-    let Disk { name, store, witness, free_bytes } = disk;
-    let guard = Guard::new(store).map_err(|cause| io_error(Path::new(&name), cause))?;
+    let Disk { name, store, used_bytes, witness, spare, free_bytes } = disk;
+    let guard = Guard::new(store, used_bytes).map_err(|cause| io_error(Path::new(&name), cause))?;
     let file = name.as_str();
     refuse_what_is_no_store(&guard, file)?;
-    let mut store = open_store(guard.clone(), file)?;
+    let store = open_store(guard.clone(), file)?;
     let failed = |error| store_error(file, error);
     let meta = match store.meta().map_err(failed)? {
         Some(meta) => meta,
@@ -104,14 +85,9 @@ pub(crate) fn open_disk(disk: Disk, options: &Options) -> Result<Opened, OpenErr
         return Err(OpenError::Newer { file: name, found: meta.format, supported: FORMAT });
     }
     let witness = witness.map(|disk| Witness::new(disk, meta.store_id));
-    let mut rows = store.rows().map_err(failed)?;
+    let rows = store.rows().map_err(failed)?;
     let scan = scan(&rows, meta.progress).map_err(failed)?;
     check_witness(witness.as_ref(), file, scan.revision)?;
-    if scan.bytes <= SHRINK_LIVE_BYTES_MAX && guard.bytes() > 2 * scan.bytes + SHRINK_SLACK_BYTES {
-        drop(rows);
-        store.shrink().map_err(failed)?;
-        rows = store.rows().map_err(failed)?;
-    }
     if let Some(cause) = guard.failure() {
         return Err(OpenError::Failed { file: name, cause });
     }
@@ -119,10 +95,12 @@ pub(crate) fn open_disk(disk: Disk, options: &Options) -> Result<Opened, OpenErr
     let marks = store.marks().map_err(failed)?;
     let progress = Progress { revision: scan.revision, ..meta.progress };
     let compaction = Compaction::new((options.history_ms, options.mark_every_ms), marks, progress, now_ms);
-    let shared = Shared::new(guard, scan.index, rows, (scan.revision, progress.compacted), scan.bytes);
+    let shared = Shared::new(&guard, scan.index, rows, (scan.revision, progress.compacted), scan.bytes);
     let writer = Writer {
         shared: Arc::new(shared),
         store,
+        guard,
+        defrag: Defrag::new(spare, meta.store_id, options.slack_bytes),
         witness,
         free_bytes,
         clock: options.clock.clone(),
@@ -175,7 +153,7 @@ fn lock(dir: &Path) -> Result<File, OpenError> {
 }
 
 /// Makes the file whole under another name, then moves it into place: a crash leaves all of it or nothing.
-fn create(dir: &Path, path: &Path) -> Result<(), OpenError> {
+fn create(dir: &Path, path: &Path, new: &Path) -> Result<(), OpenError> {
     let witness = dir.join(WITNESS_FILE);
     if let Some((_, acknowledged)) =
         Witness::peek(&*file(&witness)?).map_err(|cause| io_error(&witness, cause))?
@@ -183,50 +161,16 @@ fn create(dir: &Path, path: &Path) -> Result<(), OpenError> {
         let (file, witness) = (path.display().to_string(), witness.display().to_string());
         return Err(OpenError::Lost { file, witness, found: 0, acknowledged });
     }
-    let new = dir.join(NEW_FILE);
     let name = new.display().to_string();
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io_error(&new, error)),
-        _ => {}
-    }
-    let guard = Guard::new(file(&new)?).map_err(|cause| io_error(&new, cause))?;
+    let guard = Guard::new(file(new)?, None).map_err(|cause| io_error(new, cause))?;
     let store = open_store(guard.clone(), &name)?;
     initialize(&store).map_err(|error| store_error(&name, error))?;
     drop(store);
     if let Some(cause) = guard.failure() {
         return Err(OpenError::Failed { file: name, cause });
     }
-    fs::rename(&new, path).map_err(|cause| io_error(path, cause))?;
+    fs::rename(new, path).map_err(|cause| io_error(path, cause))?;
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(|cause| io_error(dir, cause))
-}
-
-fn file(path: &Path) -> Result<Box<dyn StorageBackend>, OpenError> {
-    let file = private().create(true).open(path).map_err(|cause| io_error(path, cause))?;
-    let backend = FileBackend::new(file);
-    let backend = backend.map_err(|error| database_error(&path.display().to_string(), error))?;
-    Ok(Box::new(backend))
-}
-
-#[cfg(unix)]
-fn free_bytes(dir: &Path) -> Option<FreeBytes> {
-    let dir = dir.to_path_buf();
-    Some(Box::new(move || {
-        let found = rustix::fs::statvfs(&dir)?;
-        Ok(found.f_bavail.saturating_mul(found.f_frsize))
-    }))
-}
-
-#[cfg(not(unix))]
-fn free_bytes(_: &Path) -> Option<FreeBytes> {
-    None
-}
-
-fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
 }
 
 /// redb makes a new database of a file whose first bytes are zero; here that is damage, unless all of it is.
@@ -311,7 +255,7 @@ fn io_error(path: &Path, cause: io::Error) -> OpenError {
     OpenError::Io { path: PathBuf::from(path), cause }
 }
 
-fn database_error(file: &str, error: redb::DatabaseError) -> OpenError {
+pub(crate) fn database_error(file: &str, error: redb::DatabaseError) -> OpenError {
     store_error(file, error.into())
 }
 

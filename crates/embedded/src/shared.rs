@@ -25,13 +25,13 @@ pub(crate) struct Shared {
     pub(crate) queue: Queue,
     /// Held by each read that may wait for the disk.
     pub(crate) readers: Arc<Semaphore>,
-    pub(crate) guard: Guard,
     view: RwLock<View>,
     // The newest revision that is durable and in every log.
     visible: AtomicU64,
     // History up to here is given up.
     compacted: AtomicU64,
     pub(crate) live_bytes: AtomicU64,
+    file_bytes: AtomicU64,
     // Why nothing is written any more, once nothing is.
     failure: Mutex<Option<String>>,
 }
@@ -44,7 +44,7 @@ pub(crate) struct View {
 
 impl Shared {
     pub(crate) fn new(
-        guard: Guard,
+        guard: &Guard,
         index: Index,
         rows: Rows,
         (visible, compacted): (u64, u64),
@@ -53,11 +53,11 @@ impl Shared {
         Shared {
             queue: Queue::new(),
             readers: Arc::new(Semaphore::new(READERS_MAX)),
-            guard,
             view: RwLock::new(View { index, rows: Some(Arc::new(rows)) }),
             visible: AtomicU64::new(visible),
             compacted: AtomicU64::new(compacted),
             live_bytes: AtomicU64::new(live_bytes),
+            file_bytes: AtomicU64::new(guard.used_bytes()),
             failure: Mutex::new(None),
         }
     }
@@ -88,6 +88,16 @@ impl Shared {
     /// For the writer thread only.
     pub(crate) fn set_compacted(&self, revision: u64) {
         self.compacted.store(revision, Ordering::Release);
+    }
+
+    /// How much space the file takes.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.file_bytes.load(Ordering::Relaxed)
+    }
+
+    /// For the writer thread only.
+    pub(crate) fn set_file_bytes(&self, guard: &Guard) {
+        self.file_bytes.store(guard.used_bytes(), Ordering::Relaxed);
     }
 
     /// Why nothing is written any more.

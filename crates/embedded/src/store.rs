@@ -4,8 +4,10 @@
 //! read rows from. Never: decides what to write. `docs/formats/embedded.md` describes the tables.
 
 use std::collections::VecDeque;
+use std::ops::Deref;
+use std::sync::Arc;
 
-use redb::{Database, ReadOnlyTable, ReadableDatabase, TableDefinition, WriteTransaction};
+use redb::{Database, Durability, ReadOnlyTable, ReadableDatabase, TableDefinition, WriteTransaction};
 
 use crate::error::StoreError;
 use crate::guard::Guard;
@@ -19,8 +21,21 @@ const ROWS: TableDefinition<u64, &[u8]> = TableDefinition::new("rows");
 const MARKS: TableDefinition<u64, u64> = TableDefinition::new("marks");
 const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
 
-/// The rows as of one commit. Dropped soon: while it lives, pages that later commits free are not used again.
-pub(crate) type Rows = ReadOnlyTable<u64, &'static [u8]>;
+/// The rows as of one commit. Dropped soon: while it lives, pages that later commits free are not used again, and a
+/// file that was replaced stays open.
+pub(crate) struct Rows {
+    table: ReadOnlyTable<u64, &'static [u8]>,
+    // One of those that `Store::is_read` counts.
+    _reader: Arc<()>,
+}
+
+impl Deref for Rows {
+    type Target = ReadOnlyTable<u64, &'static [u8]>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.table
+    }
+}
 
 /// What is stored about the store itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,14 +65,27 @@ pub(crate) struct Work<'a> {
     pub(crate) dead: &'a [(u64, forebay_apimachinery::Key)],
     pub(crate) progress: Option<Progress>,
     /// (revision, unix ms) to add.
-    pub(crate) mark: Option<(u64, u64)>,
+    pub(crate) marks: &'a [(u64, u64)],
     /// Marks below this revision are deleted.
     pub(crate) marks_below: Option<u64>,
+    pub(crate) sync: Sync,
+}
+
+/// When a transaction becomes durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Sync {
+    /// When it is committed.
+    #[default]
+    Now,
+    /// With the next one that is.
+    Later,
 }
 
 /// The database file. Owner: the writer thread, after opening.
 pub(crate) struct Store {
     db: Database,
+    // A clone for each `Rows`: a closed database cannot be read.
+    readers: Arc<()>,
 }
 
 impl Store {
@@ -69,7 +97,7 @@ impl Store {
         // index is built from anyway.
         builder.set_check_integrity_on_open(true);
         let db = builder.create_with_backend(guard)?;
-        Ok(Store { db })
+        Ok(Store { db, readers: Arc::new(()) })
     }
 
     /// What the store says about itself; `None` when nothing was ever committed.
@@ -111,7 +139,13 @@ impl Store {
 
     /// The rows as of the last commit.
     pub(crate) fn rows(&self) -> Result<Rows, StoreError> {
-        Ok(self.db.begin_read()?.open_table(ROWS)?)
+        let table = self.db.begin_read()?.open_table(ROWS)?;
+        Ok(Rows { table, _reader: self.readers.clone() })
+    }
+
+    /// Whether there are rows that nobody has dropped.
+    pub(crate) fn is_read(&self) -> bool {
+        Arc::strong_count(&self.readers) > 1
     }
 
     /// (revision, unix ms), ascending.
@@ -125,13 +159,16 @@ impl Store {
         Ok(marks)
     }
 
-    /// Does `work` in one transaction, durable when this returns. Returns the bytes of rows added and deleted.
+    /// Does `work` in one transaction, durable when this returns unless it says otherwise. Returns the bytes of rows added and deleted.
     ///
     /// One-phase commit: one sync. redb finds at the next start, by checksums, whether a crash tore the newest commit,
     /// and goes back to the one before it. Two phases would sync twice and save that check, which is made anyway; that
     /// an attacker who can crash the machine at will and knows the file could forge a checksum is not a threat here.
     pub(crate) fn commit(&self, work: &Work<'_>) -> Result<(u64, u64), StoreError> {
-        let txn = self.db.begin_write()?;
+        let mut txn = self.db.begin_write()?;
+        if work.sync == Sync::Later {
+            txn.set_durability(Durability::None)?;
+        }
         let bytes = {
             let mut table = txn.open_table(ROWS)?;
             let deleted = delete(&mut table, work.dead)?;
@@ -148,24 +185,17 @@ impl Store {
         if let Some(progress) = work.progress {
             write_progress(&txn, progress)?;
         }
-        if work.mark.is_some() || work.marks_below.is_some() {
+        if !work.marks.is_empty() || work.marks_below.is_some() {
             let mut table = txn.open_table(MARKS)?;
             if let Some(below) = work.marks_below {
                 table.retain_in(..below, |_, _| false)?;
             }
-            if let Some((revision, at_ms)) = work.mark {
+            for (revision, at_ms) in work.marks {
                 table.insert(revision, at_ms)?;
             }
         }
         txn.commit()?;
         Ok(bytes)
-    }
-
-    /// Moves pages to the front of the file and gives back what is behind them.
-    #[allow(dead_code, reason = "its caller comes with the rest of compaction")]
-    pub(crate) fn shrink(&mut self) -> Result<(), StoreError> {
-        self.db.compact()?;
-        Ok(())
     }
 }
 

@@ -17,24 +17,29 @@ use tokio::sync::oneshot;
 
 use crate::batch::{Batch, Refusal, Reply, versioned};
 use crate::compaction::{Budget, Compaction, Slice};
+use crate::defrag::Defrag;
+use crate::disk::FreeBytes;
 use crate::error::StoreError;
 use crate::expiry::Expiry;
 use crate::feeds::Feeds;
+use crate::guard::Guard;
 use crate::index::Version;
 use crate::limits::{
-    EXPIRE_KEYS_MAX, FREE_BYTES_MIN, SLICE_BYTES_MAX, SLICE_ROWS_MAX, SLICE_ROWS_MIN, TICK_MS_MAX,
+    EXPIRE_KEYS_MAX, FREE_BYTES_MIN, RETIRED_LOOK_MS, SLICE_BYTES_MAX, SLICE_ROWS_MAX, SLICE_ROWS_MIN,
+    TICK_MS_MAX,
 };
-use crate::open::FreeBytes;
 use crate::queue::{LogWish, Taken, Waiting};
 use crate::row::NewChange;
 use crate::shared::{self, Shared};
-use crate::store::{Progress, Rows, Store, Work};
+use crate::store::{Progress, Rows, Store, Sync, Work};
 use crate::witness::Witness;
 
 /// See the module's doc.
 pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) store: Store,
+    pub(crate) guard: Guard,
+    pub(crate) defrag: Defrag,
     pub(crate) witness: Option<Witness>,
     pub(crate) free_bytes: Option<FreeBytes>,
     pub(crate) clock: Clock,
@@ -69,6 +74,8 @@ impl Writer {
     /// Runs until the queue is closed and drained.
     pub(crate) fn run(mut self) {
         let ending = Ending(self.shared.clone());
+        // What an earlier life left.
+        self.work(Vec::new());
         loop {
             let taken = ending.0.queue.take(self.wait());
             if self.turn(taken) {
@@ -92,10 +99,12 @@ impl Writer {
         if self.shared.failure().is_some() {
             return None;
         }
-        if self.compaction.is_behind() {
+        if self.compaction.is_behind() || self.defrag.is_copying() {
             return Some(Duration::ZERO);
         }
-        let due = [self.expiry.next_ms(), self.compaction.next_ms(self.revision), self.feeds.stale_ms()];
+        let retired = self.defrag.has_retired().then(|| self.clock.unix_ms() + RETIRED_LOOK_MS);
+        let due =
+            [self.expiry.next_ms(), self.compaction.next_ms(self.revision), self.feeds.stale_ms(), retired];
         let next_ms = due.into_iter().flatten().min()?;
         let wait_ms = next_ms.saturating_sub(self.clock.unix_ms()).min(TICK_MS_MAX);
         Some(Duration::from_millis(wait_ms))
@@ -131,11 +140,13 @@ impl Writer {
         let mut batch = self.decide(txns, now_ms);
         self.refuse(std::mem::take(&mut batch.refusals));
         let replies = std::mem::take(&mut batch.replies);
-        let upkeep = self.upkeep(batch.rows.len(), now_ms);
+        let rows = batch.rows.len();
+        let upkeep = self.upkeep(rows, now_ms);
         match upkeep.and_then(|upkeep| self.commit(batch, upkeep)) {
             Ok(durable) => {
                 let visible = self.publish(durable);
                 acknowledge(replies, &visible);
+                self.defragment(rows);
             }
             Err(error) => {
                 let cause = error.to_string();
@@ -220,11 +231,13 @@ impl Writer {
         let swept = slice.as_ref().map(|slice| slice.swept);
         let progress = swept.map(|swept| Progress { revision: batch.revision, compacted, swept });
         let marks_below = swept.map(|_| compacted + 1);
-        let work = Work { rows: &batch.rows, dead, progress, mark, marks_below };
+        let marks = mark.as_slice();
+        let work = Work { rows: &batch.rows, dead, progress, marks, marks_below, sync: Sync::Now };
         let (added_bytes, deleted_bytes) = self.store.commit(&work)?;
-        if let Some(cause) = self.shared.guard.failure() {
+        if let Some(cause) = self.guard.failure() {
             return Err(StoreError::Disk(cause));
         }
+        self.defrag.note(dead);
         if let Some(slice) = &slice {
             self.compaction.done(slice);
         }
@@ -263,6 +276,7 @@ impl Writer {
                 self.expiry.add(at_ms, *revision, change.key.clone());
             }
         }
+        self.shared.set_file_bytes(&self.guard);
         self.feeds.publish(&changes, revision, self.steady_ms);
         self.shared.set_visible(revision);
         self.revision = revision;
@@ -274,11 +288,12 @@ impl Writer {
 
     /// Closes everything in order; feeds and reads end here.
     pub(crate) fn end(self) {
-        let Writer { shared, store, witness, feeds, revision, .. } = self;
+        let Writer { shared, store, guard, mut defrag, witness, feeds, revision, steady_ms, .. } = self;
         drop(feeds);
+        defrag.give_up(steady_ms);
         drop(shared.view_mut().rows.take());
         drop(store);
-        let whole = shared.failure().is_none() && shared.guard.failure().is_none();
+        let whole = shared.failure().is_none() && guard.failure().is_none();
         if let Some(witness) = witness.filter(|_| whole) {
             // A witness that is older than the store is harmless.
             let _ = witness.write(revision).and_then(|()| witness.sync());

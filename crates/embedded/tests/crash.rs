@@ -33,7 +33,14 @@ fn check(
             seen += world.seen;
         });
     }
-    assert!(seen.failures > 0 && seen.conflicts > 0 && seen.expired > 0 && seen.compacted > 0, "{seen:?}");
+    assert!(
+        seen.failures > 0
+            && seen.defragmented > 0
+            && seen.conflicts > 0
+            && seen.expired > 0
+            && seen.compacted > 0,
+        "{seen:?}"
+    );
     seen
 }
 

@@ -34,7 +34,10 @@ async fn read(dir: &Path) -> Result<(State, String), OpenError> {
     let state =
         page.items.into_iter().map(|(key, found)| (key.to_string(), (found.revision.get(), found.value)));
     let mut feed = store.feed("/", Revision::FIRST).await.expect("kept");
-    Ok((state.collect(), drain(&mut feed)))
+    // Changes alone: how far they reach is told after them.
+    let told = drain(&mut feed);
+    let changes = told.split(" progress ").next().unwrap_or_default();
+    Ok((state.collect(), changes.to_string()))
 }
 
 async fn check(

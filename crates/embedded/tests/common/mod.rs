@@ -13,9 +13,16 @@ use forebay_rt::Clock;
 
 pub const HISTORY_MS: u64 = 60_000;
 pub const MARK_EVERY_MS: u64 = 1_000;
+/// Small, so that small stores are made anew as large ones would be.
+pub const SLACK_BYTES: u64 = 128 << 10;
 
 pub fn options(clock: &Clock) -> Options {
-    Options { clock: clock.clone(), history_ms: HISTORY_MS, mark_every_ms: MARK_EVERY_MS }
+    Options {
+        clock: clock.clone(),
+        history_ms: HISTORY_MS,
+        mark_every_ms: MARK_EVERY_MS,
+        slack_bytes: SLACK_BYTES,
+    }
 }
 
 pub fn key(text: &str) -> Key {

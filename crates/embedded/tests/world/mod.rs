@@ -44,6 +44,7 @@ pub struct Seen {
     pub expired: u64,
     pub compacted: u64,
     pub survived_unacknowledged: u64,
+    pub defragmented: u64,
 }
 
 impl std::ops::AddAssign for Seen {
@@ -55,6 +56,7 @@ impl std::ops::AddAssign for Seen {
         self.expired += other.expired;
         self.compacted += other.compacted;
         self.survived_unacknowledged += other.survived_unacknowledged;
+        self.defragmented += other.defragmented;
     }
 }
 
@@ -304,6 +306,7 @@ impl World {
     pub async fn crash(&mut self, crash: Crash) {
         self.feed = None;
         let (engine, stepper) = self.store.take().expect("open");
+        self.seen.defragmented += self.machine.renames();
         let before = self.machine.crash(crash);
         drop((engine, stepper));
         self.machine = before;
