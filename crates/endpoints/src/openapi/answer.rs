@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::accept::parse_accept;
+use forebay_apimachinery::accept::{Clause, parse_accept};
 use forebay_apimachinery::options::Query;
 use forebay_registry::catalog::Catalog;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -40,7 +40,7 @@ impl OpenApi {
         headers: &HeaderMap,
         query: &Query,
     ) -> Result<HttpResponse, Failure> {
-        match path.trim_start_matches("/openapi").trim_end_matches('/') {
+        match path.strip_prefix("/openapi").unwrap_or_default().trim_end_matches('/') {
             "/v2" => self.v2(catalog, headers).await,
             "/v3" => {
                 let index = self.index(catalog).await.ok_or_else(Failure::no_such_resource)?;
@@ -82,7 +82,7 @@ impl OpenApi {
             Some(_) => {
                 let mut response =
                     answer::response(StatusCode::MOVED_PERMANENTLY, JSON, ResponseBody::whole(""));
-                if let Ok(location) = HeaderValue::from_str(&relative_url(&subject, &document.hash)) {
+                if let Ok(location) = HeaderValue::from_str(&relative_url(&subject.path(), &document.hash)) {
                     response.headers_mut().insert(header::LOCATION, location);
                 }
                 Ok(response)
@@ -91,7 +91,7 @@ impl OpenApi {
     }
 }
 
-/// What a path below `/openapi/v3/` is about. The path of a group is that of a root's child.
+/// What a path below `/openapi/v3/` is about.
 fn subject(path: &str) -> Option<Subject> {
     let parts: Vec<&str> = path.split('/').collect();
     Some(match parts.as_slice() {
@@ -110,7 +110,7 @@ fn subject(path: &str) -> Option<Subject> {
 /// The first of `types` that the client likes best.
 fn taken<'t>(headers: &HeaderMap, types: &[&'t str]) -> Result<&'t str, Failure> {
     let clauses = parse_accept(negotiate::accept(headers).unwrap_or("*/*"));
-    let of = |clause: &forebay_apimachinery::accept::Clause<'_>| {
+    let of = |clause: &Clause<'_>| {
         types
             .iter()
             .copied()

@@ -122,3 +122,52 @@ impl<'c> Resource<'c> {
         self.table.type_named("meta/v1", name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use forebay_schema::builtin::table;
+
+    use super::*;
+    use crate::discovery::testing::catalog;
+
+    /// Lines of method, path, operation, action, parameters that patches and writes are known by, and codes.
+    fn said(served: &Served) -> Vec<String> {
+        let routes = routes(table(), served);
+        let line = |route: &Route<'_>| {
+            let has = |name: &str| route.parameters.iter().any(|parameter| parameter.name == name);
+            let marks = ["dryRun", "fieldValidation", "watch"].into_iter().filter(|name| has(name));
+            let codes = route.responses.iter().map(|(code, _)| code.to_string());
+            let action = route.action.as_ref().map_or("", |action| action.name);
+            let words: Vec<String> = [route.method, &route.path, &route.operation_id, action]
+                .into_iter()
+                .chain(marks)
+                .map(String::from)
+                .chain(codes)
+                .collect();
+            words.join(" ")
+        };
+        routes.iter().map(line).collect()
+    }
+
+    #[test]
+    fn a_custom_resource_has_the_operations_that_apiextensions_gives_it() {
+        // Any resource will do, as routes are made of its names alone.
+        let catalog = catalog();
+        let served = catalog.resource("apps", "v1", "replicasets").expect("a resource");
+        let root = "/apis/apps/v1/namespaces/{namespace}/replicasets";
+        let mut want = vec![
+            "get /apis/apps/v1/replicasets listAppsV1ReplicaSetForAllNamespaces list watch 200".to_string(),
+            format!("get {root} listAppsV1NamespacedReplicaSet list watch 200"),
+            format!("post {root} createAppsV1NamespacedReplicaSet post dryRun fieldValidation 200 201 202"),
+            format!("delete {root} deleteAppsV1CollectionNamespacedReplicaSet deletecollection watch 200"),
+            format!("delete {root}/{{name}} deleteAppsV1NamespacedReplicaSet delete dryRun 200 202"),
+        ];
+        for (below, title) in [("", ""), ("/scale", "Scale"), ("/status", "Status")] {
+            let id = format!("AppsV1NamespacedReplicaSet{title}");
+            want.push(format!("get {root}/{{name}}{below} read{id} get 200"));
+            want.push(format!("put {root}/{{name}}{below} replace{id} put dryRun fieldValidation 200 201"));
+            want.push(format!("patch {root}/{{name}}{below} patch{id} patch dryRun fieldValidation 200"));
+        }
+        assert_eq!(said(served), want);
+    }
+}

@@ -3,6 +3,7 @@
 //! In: a catalog and a document's name. Out: the document, and a fingerprint of what it is made from, which tells
 //! whether it has to be made again. Never: kept.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use forebay_registry::catalog::{Catalog, Served};
@@ -53,6 +54,20 @@ pub fn fingerprint(catalog: &Catalog, name: &Name) -> Fingerprint {
     digest.finalize().into()
 }
 
+/// The fingerprints of all documents of v3, in one pass.
+pub fn fingerprints(catalog: &Catalog) -> BTreeMap<Subject, Fingerprint> {
+    let mut digests: BTreeMap<Subject, Sha256> =
+        subjects(catalog).into_iter().map(|subject| (subject, Sha256::new())).collect();
+    for served in catalog.iter() {
+        let subject =
+            Subject::Version { group: served.group().to_string(), version: served.gvr.version.to_string() };
+        if let Some(digest) = digests.get_mut(&subject) {
+            add(served, digest);
+        }
+    }
+    digests.into_iter().map(|(subject, digest)| (subject, digest.finalize().into())).collect()
+}
+
 /// All of a resource that shows in a document.
 fn add(served: &Served, digest: &mut Sha256) {
     let mut text = |text: &str| {
@@ -73,4 +88,23 @@ fn add(served: &Served, digest: &mut Sha256) {
     }
     custom::selectable_fields(served).iter().for_each(|path| text(path));
     text(custom::schema_text(served).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discovery::testing::catalog;
+
+    #[test]
+    fn fingerprints_are_the_same_alone_and_together() {
+        let catalog = catalog();
+        let all = fingerprints(&catalog);
+        assert_eq!(
+            all.keys().cloned().collect::<std::collections::BTreeSet<_>>(),
+            subjects(&catalog).into_iter().collect()
+        );
+        for (subject, together) in all {
+            assert_eq!(fingerprint(&catalog, &Name::V3(subject.clone())), together, "{subject:?}");
+        }
+    }
 }

@@ -123,23 +123,16 @@ impl Shared {
         if let Some(packed) = self.locked(catalog, |kept| kept.index.clone()) {
             return packed;
         }
-        let subjects = subjects(catalog);
-        let mut out = Packer::new();
-        out.piece.extend_from_slice(b"{\"paths\":{");
-        for (at, subject) in subjects.iter().enumerate() {
-            let comma = if at > 0 { "," } else { "" };
-            let (path, url) = (subject.path(), relative_url(subject, &self.hash(catalog, subject)));
-            // Paths are of letters, digits, dots, dashes and slashes, and need no escape.
-            out.piece.extend_from_slice(
-                format!("{comma}\"{path}\":{{\"serverRelativeURL\":\"{url}\"}}").as_bytes(),
-            );
-            out.drain();
+        let fingerprints = document::fingerprints(catalog);
+        let mut hashes: Vec<(String, Arc<str>)> = Vec::new();
+        for (subject, fingerprint) in &fingerprints {
+            hashes.push((subject.path(), self.hash(catalog, subject, fingerprint)));
         }
-        out.piece.extend_from_slice(b"}}");
-        let packed = out.finish();
+        hashes.sort();
+        let packed = index_of(&hashes);
         self.locked(catalog, |kept| {
             kept.entries.retain(|name, _| match name {
-                Name::V3(subject) => subjects.contains(subject),
+                Name::V3(subject) => fingerprints.contains_key(subject),
                 Name::V2Json | Name::V2Proto => true,
             });
             kept.index = Some(packed.clone());
@@ -147,10 +140,9 @@ impl Shared {
         packed
     }
 
-    fn hash(&self, catalog: &Arc<Catalog>, subject: &Subject) -> Arc<str> {
+    fn hash(&self, catalog: &Arc<Catalog>, subject: &Subject, fingerprint: &Fingerprint) -> Arc<str> {
         let name = Name::V3(subject.clone());
-        let fingerprint = document::fingerprint(catalog, &name);
-        let known = self.locked(catalog, |kept| match kept.confirm(&name, &fingerprint) {
+        let known = self.locked(catalog, |kept| match kept.confirm(&name, fingerprint) {
             true => kept.entries.get(&name).map(|entry| entry.hash.clone()),
             false => None,
         });
@@ -158,9 +150,27 @@ impl Shared {
     }
 }
 
+/// - `hashes`: path and hash of each document, by path.
+fn index_of(hashes: &[(String, Arc<str>)]) -> Packed {
+    let mut out = Packer::new();
+    out.piece.extend_from_slice(b"{\"paths\":{");
+    for (at, (path, hash)) in hashes.iter().enumerate() {
+        let comma = if at > 0 { "," } else { "" };
+        // Paths are of letters, digits, dots, dashes and slashes, and need no escape.
+        let url = relative_url(path, hash);
+        out.piece
+            .extend_from_slice(format!("{comma}\"{path}\":{{\"serverRelativeURL\":\"{url}\"}}").as_bytes());
+        out.drain();
+    }
+    out.piece.extend_from_slice(b"}}");
+    out.finish()
+}
+
 /// Where a document of the hash is.
-pub fn relative_url(subject: &Subject, hash: &str) -> String {
-    format!("/openapi/v3/{}?hash={hash}", subject.path())
+///
+/// - `path`: below `/openapi/v3/`.
+pub fn relative_url(path: &str, hash: &str) -> String {
+    format!("/openapi/v3/{path}?hash={hash}")
 }
 
 impl Kept {
@@ -201,5 +211,56 @@ impl Kept {
 
     fn bytes(&self) -> usize {
         self.entries.values().filter_map(|entry| entry.packed.as_ref()).map(|packed| packed.gzip.len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packed(len: usize) -> Packed {
+        let mut packer = Packer::new();
+        // What does not compress, so that its length is known about.
+        let mut state = 1_u64;
+        packer.piece.extend((0..len).map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        }));
+        packer.finish()
+    }
+
+    fn name(version: &str) -> Name {
+        Name::V3(Subject::Version { group: String::new(), version: version.to_string() })
+    }
+
+    #[test]
+    fn at_the_limit_what_was_asked_for_longest_ago_goes_and_its_hash_stays() {
+        let mut kept = Kept::default();
+        let third = packed(KEPT_BYTES_MAX / 3);
+        for version in ["v1", "v2"] {
+            kept.put(name(version), [0; 32], third.clone());
+        }
+        assert!(kept.look_up(&name("v1")).is_some());
+        kept.put(name("v3"), [0; 32], third.clone());
+        assert!(kept.bytes() <= KEPT_BYTES_MAX);
+        let held = ["v1", "v2", "v3"].map(|version| kept.look_up(&name(version)).is_some());
+        assert_eq!(held, [true, false, true]);
+        assert_eq!(kept.entries[&name("v2")].hash, third.hash);
+    }
+
+    #[test]
+    fn another_catalog_has_every_document_checked_again() {
+        let mut kept = Kept::default();
+        let (first, second) = (Arc::new(Catalog::default()), Arc::new(Catalog::default()));
+        kept.turn_to(&first);
+        kept.put(name("v1"), [1; 32], packed(10));
+        kept.turn_to(&first);
+        assert!(kept.look_up(&name("v1")).is_some());
+        kept.turn_to(&second);
+        assert!(kept.look_up(&name("v1")).is_none());
+        assert!(!kept.confirm(&name("v1"), &[2; 32]));
+        assert!(kept.look_up(&name("v1")).is_none());
+        assert!(kept.confirm(&name("v1"), &[1; 32]));
+        assert!(kept.look_up(&name("v1")).is_some());
     }
 }

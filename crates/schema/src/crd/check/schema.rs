@@ -82,14 +82,14 @@ fn root_with_status(schema: Props<'_>, path: &Path<'_>) -> Option<FieldError> {
         "x-kubernetes-map-type",
     ];
     let is_set =
-        |key: &&str| schema.get(key).is_some_and(|v| v != &Value::Bool(false) && v.as_str() != Some(""));
+        |key: &str| schema.get(key).is_some_and(|v| v != &Value::Bool(false) && v.as_str() != Some(""));
     let refuse = || {
         let detail = format!(
             "only {ALLOWED} fields are allowed at the root of the schema if the status subresource is enabled"
         );
         FieldError::invalid(&path.child("openAPIV3Schema"), BadValue::Raw(&printed::schema(schema)), detail)
     };
-    if BEFORE_TYPE.iter().any(|key| is_set(key)) {
+    if BEFORE_TYPE.into_iter().any(is_set) {
         return Some(refuse());
     }
     let kind = schema.kind();
@@ -98,7 +98,7 @@ fn root_with_status(schema: Props<'_>, path: &Path<'_>) -> Option<FieldError> {
         let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
         return Some(FieldError::invalid(&at, BadValue::Str(kind), detail));
     }
-    AFTER_TYPE.iter().any(|key| is_set(key)).then(refuse)
+    AFTER_TYPE.into_iter().any(is_set).then(refuse)
 }
 
 /// What a schema inherits from those around it.
