@@ -218,9 +218,9 @@ fn an_invalid_custom_object_is_told_all_that_is_wrong() {
         expect![[r#"
             $ kubectl create -f bad.yaml
             ! The Gadget "bad" is invalid:
+            ! * spec.color: Unsupported value: "pink": supported values: "red", "green", "blue"
             ! * spec.owner: Too long: may not be more than 8 bytes
             ! * spec.size: Invalid value: 11: spec.size in body should be less than or equal to 10
-            ! * spec.color: Unsupported value: "pink": supported values: "red", "green", "blue"
             ! * spec.tags[1]: Duplicate value: "a"
             exit 1
             $ kubectl create -f one.yaml
@@ -228,9 +228,9 @@ fn an_invalid_custom_object_is_told_all_that_is_wrong() {
             exit 1
             $ kubectl create -f type.yaml
             ! The Gadget "bad" is invalid:
-            ! * spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"
             ! * spec.color: Invalid value: "integer": spec.color in body must be of type string: "integer"
             ! * spec.color: Unsupported value: 1: supported values: "red", "green", "blue"
+            ! * spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"
             exit 1
             $ kubectl create -f empty.yaml
             ! The Gadget "bad" is invalid: spec: Required value

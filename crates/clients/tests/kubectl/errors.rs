@@ -159,8 +159,8 @@ fn what_may_not_change() {
             configmap/app created
             $ kubectl patch deployment web --type=merge -p '{"spec":{"selector":{"matchLabels":{"a":"b"}}}}'
             ! The Deployment "web" is invalid:
-            ! * spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`
             ! * spec.selector: Invalid value: {"matchLabels":{"a":"b","app":"web"}}: field is immutable
+            ! * spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`
             exit 1
             $ kubectl patch pod web-0 --type=merge -p '{"metadata":{"name":"other"}}'
             ! Error from server (BadRequest): the name of the object (other) does not match the name on the URL (web-0)
