@@ -115,7 +115,12 @@ impl Scan {
         let name = if self.held.ends_with(b"\"rows\":") { "rows" } else { "items" };
         self.list = name.to_string();
         let end = self.held.len() - name.len() - 3;
-        self.take_members(end, b"");
+        let mut json = self.held[..end].trim_ascii().to_vec();
+        if json.ends_with(b",") {
+            json.pop();
+        }
+        json.push(b'}');
+        self.take_members(&json);
         let early: Vec<String> = self.head.keys().filter(|key| key.as_str() < name).cloned().collect();
         for key in early {
             if let Some(value) = self.head.remove(&key) {
@@ -126,17 +131,11 @@ impl Scan {
         text.push(':');
     }
 
-    /// Reads `held` up to `end` as members of the object, after `open`.
-    fn take_members(&mut self, end: usize, open: &[u8]) {
-        let mut json = open.to_vec();
-        let members = self.held[..end].trim_ascii();
-        json.extend_from_slice(members.strip_suffix(b",").unwrap_or(members));
-        if !json.ends_with(b"}") || json == b"{" {
-            json.push(b'}');
-        }
+    /// Reads an object's members.
+    fn take_members(&mut self, json: &[u8]) {
         self.held.clear();
         // Our own lists are well formed.
-        if let Ok(Value::Object(members)) = serde_json::from_slice(&json) {
+        if let Ok(Value::Object(members)) = serde_json::from_slice(json) {
             self.head.extend(members);
         }
     }
@@ -160,9 +159,10 @@ impl Scan {
         }
         let held = std::mem::take(&mut self.held);
         let members = held.trim_ascii();
-        self.held = members.strip_prefix(b",").unwrap_or(members).to_vec();
-        let end = self.held.len();
-        self.take_members(end, b"{");
+        let members = members.strip_prefix(b",").unwrap_or(members);
+        // Without a list, everything is still held, from the first brace on.
+        let open: &[u8] = if self.list.is_empty() { b"" } else { b"{" };
+        self.take_members(&[open, members].concat());
         for (key, value) in &self.head {
             member(key, value, 0, text);
         }
