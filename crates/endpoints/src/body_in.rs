@@ -7,10 +7,14 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use forebay_apimachinery::accept::{ContentType, unsupported_media_type};
+use forebay_apimachinery::resource::split_api_version;
 use forebay_apimachinery::{Reason, Status};
+use forebay_registry::request::Body;
+use forebay_schema::builtin::{protobuf, table};
 use http::{HeaderMap, header};
-use http_body::Body;
+use http_body::Body as HttpBody;
 use http_body_util::BodyExt;
+use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::{BODIES_BYTES_MAX, BODY_BYTES_MAX};
@@ -40,7 +44,7 @@ impl Budget {
     /// 413 when it is too large, 429 when there is no room for it now, 400 when it breaks off.
     pub async fn read<B>(&self, headers: &HeaderMap, mut body: B) -> Result<Received, Failure>
     where
-        B: Body<Data = Bytes> + Unpin,
+        B: HttpBody<Data = Bytes> + Unpin,
         B::Error: std::fmt::Display,
     {
         let announced =
@@ -77,40 +81,71 @@ impl Budget {
     }
 }
 
-/// Types of a body that is an object or options.
-pub const OBJECT_TYPES: [ContentType; 2] = [ContentType::Json, ContentType::Yaml];
+/// Types of a body that is an object or options. Custom resources have no protobuf.
+const OBJECT_TYPES: [ContentType; 3] = [ContentType::Json, ContentType::Yaml, ContentType::Protobuf];
+
+/// Whether what is written has a protobuf form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forms {
+    Text,
+    TextAndProtobuf,
+}
 
 /// What the header says the body is; nothing said is JSON.
 ///
 /// # Errors
 /// 415 for what is not served.
-pub fn object_type(headers: &HeaderMap) -> Result<ContentType, Failure> {
+pub fn object_type(headers: &HeaderMap, forms: Forms) -> Result<ContentType, Failure> {
+    let types = match forms {
+        Forms::Text => &OBJECT_TYPES[..2],
+        Forms::TextAndProtobuf => &OBJECT_TYPES[..],
+    };
     let content_type = match content_type(headers) {
         "" => Some(ContentType::Json),
         header => ContentType::parse(header),
     };
-    let taken = content_type.filter(|content_type| OBJECT_TYPES.contains(content_type));
-    taken.ok_or_else(|| unsupported_media_type(&OBJECT_TYPES).into())
+    let taken = content_type.filter(|content_type| types.contains(content_type));
+    taken.ok_or_else(|| unsupported_media_type(types).into())
 }
 
 pub fn content_type(headers: &HeaderMap) -> &str {
     headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("")
 }
 
-/// The body of an object of `kind` as JSON.
+/// The body of an object of `kind`.
 ///
 /// # Errors
 /// 400 in kube-apiserver's words.
-pub fn object_json(received: &Received, content_type: ContentType, kind: &str) -> Result<Bytes, Failure> {
-    if content_type != ContentType::Yaml {
-        return Ok(received.bytes.clone());
+pub fn object(received: &Received, content_type: ContentType, kind: &str) -> Result<Body, Failure> {
+    match content_type {
+        ContentType::Protobuf => Ok(Body::Value(message(&received.bytes)?)),
+        ContentType::Yaml => {
+            let json = yaml::to_json(&received.bytes).map_err(|error| {
+                let summary = summary(&received.bytes);
+                let message = format!(
+                    "the object provided is unrecognized (must be of type {kind}): {error} ({summary})"
+                );
+                Status::bad_request(message)
+            })?;
+            Ok(Body::Json(json.into()))
+        }
+        _ => Ok(Body::Json(received.bytes.clone())),
     }
-    yaml::to_json(&received.bytes).map(Bytes::from).map_err(|error| {
-        let summary = summary(&received.bytes);
-        let message =
-            format!("the object provided is unrecognized (must be of type {kind}): {error} ({summary})");
-        Status::bad_request(message).into()
-    })
+}
+
+/// An object in its protobuf envelope.
+fn message(bytes: &[u8]) -> Result<Value, Failure> {
+    let refused = |error: &dyn std::fmt::Display| Failure::from(Status::bad_request(error.to_string()));
+    let unknown = protobuf::decode_envelope(bytes).map_err(|error| refused(&error))?;
+    let (group, version) = split_api_version(&unknown.api_version);
+    let Some(kind) = table().kind(group, version, &unknown.kind) else {
+        let why = format!("no kind {:?} is registered for version {:?}", unknown.kind, unknown.api_version);
+        return Err(refused(&why));
+    };
+    let mut value = protobuf::decode(kind.ty, unknown.raw).map_err(|error| refused(&error))?;
+    value["apiVersion"] = Value::from(unknown.api_version.as_ref());
+    value["kind"] = Value::from(unknown.kind.as_ref());
+    Ok(value)
 }
 
 /// The beginning of a body, for messages: in hexadecimal unless it looks like JSON.

@@ -15,11 +15,13 @@ use crate::handler::{Handler, Head};
 use crate::health::{Checks, Endpoint, Health};
 use crate::metrics;
 use crate::negotiate::{self, Form};
+use crate::openapi::OpenApi;
 use crate::response::ResponseBody;
 use crate::status::{Failure, OFFERED};
 
 /// What documents are made from besides the catalog.
 pub struct Documents {
+    pub openapi: OpenApi,
     pub checks: Checks,
     /// `/version`, as it is sent.
     pub version: Bytes,
@@ -34,15 +36,15 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 ///
 /// # Errors
 /// 404, 405 and 406.
-pub fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Failure> {
-    let mut response = document(handler, head)?;
+pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Failure> {
+    let mut response = document(handler, head).await?;
     if head.method == Method::HEAD {
         *response.body_mut() = ResponseBody::whole(Bytes::new());
     }
     Ok(response)
 }
 
-fn document(handler: &Handler, head: &Head) -> Result<HttpResponse, Failure> {
+async fn document(handler: &Handler, head: &Head) -> Result<HttpResponse, Failure> {
     let path = head.info.path.as_str();
     if !matches!(head.method, Method::GET | Method::HEAD) {
         return Err(Failure::no_such_method());
@@ -79,6 +81,9 @@ fn document(handler: &Handler, head: &Head) -> Result<HttpResponse, Failure> {
             }
             None => json(head, legacy::group_list(&catalog)),
         },
+        ["openapi", "v2" | "v3", ..] => {
+            handler.documents.openapi.answer(&catalog, path, &head.headers, &head.query).await
+        }
         ["api", version] => found(head, legacy::resource_list(&catalog, "", version)),
         ["apis", group] => found(head, legacy::group(&catalog, group)),
         ["apis", group, version] => found(head, legacy::resource_list(&catalog, group, version)),

@@ -120,7 +120,7 @@ impl Handler {
     ) -> Result<HttpResponse, Failure> {
         let work = async {
             match (head.info.is_resource, served) {
-                (false, _) => documents::answer(self, head),
+                (false, _) => documents::answer(self, head).await,
                 (true, None) => Err(Failure::no_such_resource()),
                 (true, Some(served)) => resource::answer(self, head, served, body).await,
             }

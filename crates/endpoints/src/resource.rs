@@ -20,7 +20,7 @@ use http::header;
 use hyper::body::Incoming;
 
 use crate::answer::{self, HttpResponse};
-use crate::body_in::{self, OBJECT_TYPES, Received};
+use crate::body_in::{self, Forms, Received};
 use crate::handler::{Handler, Head};
 use crate::negotiate::{self, Answered, Form};
 use crate::response::{Content, ResponseBody};
@@ -149,8 +149,8 @@ async fn create(
 ) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = CreateOptions::from_query(&head.query)?;
-    let (received, json) = object_body(handler, head, target, body).await?;
-    let answered = handler.registry.create(target, &Body { json }, &options).await;
+    let (received, object) = object_body(handler, head, target, body).await?;
+    let answered = handler.registry.create(target, &object, &options).await;
     drop(received);
     written(handler, head, target, form, answered?)
 }
@@ -163,8 +163,8 @@ async fn update(
 ) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = UpdateOptions::from_query(&head.query)?;
-    let (received, json) = object_body(handler, head, target, body).await?;
-    let answered = handler.registry.update(target, &Body { json }, &options).await;
+    let (received, object) = object_body(handler, head, target, body).await?;
+    let answered = handler.registry.update(target, &object, &options).await;
     drop(received);
     written(handler, head, target, form, answered?)
 }
@@ -200,8 +200,7 @@ async fn patch(
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = PatchOptions::from_query(&head.query, content_type)?;
     let received = handler.bodies.read(&head.headers, body).await?;
-    let answered =
-        handler.registry.patch(target, kind, &Body { json: received.bytes.clone() }, &options).await;
+    let answered = handler.registry.patch(target, kind, &received.bytes, &options).await;
     drop(received);
     written(handler, head, target, form, answered?)
 }
@@ -238,25 +237,35 @@ async fn delete_options(handler: &Handler, head: &Head, body: Incoming) -> Resul
     if received.bytes.is_empty() {
         return Ok(DeleteOptions::from_query(&head.query)?);
     }
-    let content_type = body_in::object_type(&head.headers)?;
-    let json = body_in::object_json(&received, content_type, "DeleteOptions")?;
-    let parsed = forebay_apimachinery::json::parse(&json).map_err(|error| {
-        Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
-    })?;
-    Ok(DeleteOptions::from_body(&parsed.value)?)
+    // Options are a kind of their own: they have a protobuf form whatever is deleted.
+    let content_type = body_in::object_type(&head.headers, Forms::TextAndProtobuf)?;
+    let value = match body_in::object(&received, content_type, "DeleteOptions")? {
+        Body::Value(value) => value,
+        Body::Json(json) => {
+            let parsed = forebay_apimachinery::json::parse(&json).map_err(|error| {
+                Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
+            })?;
+            parsed.value
+        }
+    };
+    Ok(DeleteOptions::from_body(&value)?)
 }
 
+/// The object that is written. What was received is let go of when the write is over.
 async fn object_body(
     handler: &Handler,
     head: &Head,
     target: &Target,
     body: Incoming,
-) -> Result<(Received, Bytes), Failure> {
-    let content_type = body_in::object_type(&head.headers)?;
-    debug_assert!(OBJECT_TYPES.contains(&content_type));
+) -> Result<(Received, Body), Failure> {
+    let forms = match target.served.source {
+        Source::BuiltIn { .. } => Forms::TextAndProtobuf,
+        Source::Custom(_) => Forms::Text,
+    };
+    let content_type = body_in::object_type(&head.headers, forms)?;
     let received = handler.bodies.read(&head.headers, body).await?;
-    let json = body_in::object_json(&received, content_type, &target.served.gvk.kind)?;
-    Ok((received, json))
+    let object = body_in::object(&received, content_type, &target.served.gvk.kind)?;
+    Ok((received, object))
 }
 
 /// How objects are shown.

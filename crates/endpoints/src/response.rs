@@ -108,6 +108,9 @@ impl Body for ResponseBody {
             }
             Err(error) => {
                 self.content = Content::End;
+                if let Some(record) = &mut self.record {
+                    record.abort();
+                }
                 Poll::Ready(Some(Err(error)))
             }
         }

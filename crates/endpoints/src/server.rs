@@ -28,6 +28,7 @@ use crate::handler::Handler;
 use crate::health::{Check, Checks, Endpoints};
 use crate::inflight::Inflight;
 use crate::metrics::Metrics;
+use crate::openapi::OpenApi;
 use crate::pins::Pins;
 use crate::shutdown::Drain;
 use crate::tls::{self, ClientAuthority, TlsError};
@@ -139,6 +140,7 @@ impl Bound {
             inflight: Inflight::new(config.max_requests_inflight, config.max_mutating_requests_inflight),
             bodies: Budget::new(),
             documents: Documents {
+                openapi: OpenApi::default(),
                 checks: Checks::new(all_checks(checks, &registry, drain)),
                 version: version::document(&config.version).into(),
                 address: config.external_address.clone().unwrap_or_else(|| self.address.to_string()),

@@ -13,6 +13,7 @@ pub mod error;
 pub mod flags;
 pub mod kubeconfig;
 pub mod logging;
+pub mod memory;
 pub mod pki;
 pub mod prepare;
 mod private_files;

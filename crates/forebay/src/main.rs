@@ -7,5 +7,6 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    forebay::memory::keep_to_small_pages();
     forebay::cli::main()
 }

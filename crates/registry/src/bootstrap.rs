@@ -23,7 +23,7 @@ impl Registry {
         let target = Target { served, namespace: None, name: None, subresource: None };
         for name in NAMESPACES {
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-            let body = Body { json: namespace.to_string().into() };
+            let body = Body::Value(namespace);
             match self.create(&target, &body, &CreateOptions::default()).await {
                 Ok(_) => {}
                 Err(status) if status.reason == Reason::AlreadyExists => {}

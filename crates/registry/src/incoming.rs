@@ -26,11 +26,16 @@ pub fn read(
     body: &Body,
     validation: FieldValidation,
 ) -> Result<Incoming, Status> {
-    let parsed = json::parse(&body.json).map_err(|error| {
-        Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
-    })?;
-    let duplicates: Vec<String> = parsed.duplicate_fields().collect();
-    let mut value = parsed.value;
+    let (mut value, duplicates) = match body {
+        Body::Value(value) => (value.clone(), Vec::new()),
+        Body::Json(json) => {
+            let parsed = json::parse(json).map_err(|error| {
+                Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
+            })?;
+            let duplicates: Vec<String> = parsed.duplicate_fields().collect();
+            (parsed.value, duplicates)
+        }
+    };
     served.check_type(&mut value, expected)?;
     normalize(served, expected, value, duplicates, validation)
 }

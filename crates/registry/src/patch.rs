@@ -12,7 +12,7 @@ use crate::catalog::{Served, Source};
 use crate::create::name_of;
 use crate::incoming;
 use crate::registry::Registry;
-use crate::request::{Answer, Body, PatchKind, Target};
+use crate::request::{Answer, PatchKind, Target};
 use crate::store::Mode;
 use crate::update::{Unconditional, not_found};
 
@@ -36,7 +36,7 @@ impl Registry {
         &self,
         target: &Target,
         kind: PatchKind,
-        body: &Body,
+        body: &[u8],
         options: &PatchOptions,
     ) -> Result<Answer, Status> {
         let served = &target.served;
@@ -70,8 +70,8 @@ impl Registry {
 }
 
 impl Patch {
-    pub(crate) fn parse(served: &Served, kind: PatchKind, body: &Body) -> Result<Patch, Status> {
-        let value = json::parse(&body.json)
+    pub(crate) fn parse(served: &Served, kind: PatchKind, body: &[u8]) -> Result<Patch, Status> {
+        let value = json::parse(body)
             .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?
             .value;
         match kind {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde_json::Value;
 
 use crate::catalog::Served;
 
@@ -23,11 +24,13 @@ pub struct Target {
     pub subresource: Option<String>,
 }
 
-/// A write's body, as it came: JSON or YAML, told apart by the edge, which hands on JSON.
+/// A write's body, in a form that does not say what it came as.
 #[derive(Clone, Debug)]
-pub struct Body {
-    /// JSON text.
-    pub json: Bytes,
+pub enum Body {
+    /// JSON text: what members come twice can still be told.
+    Json(Bytes),
+    /// What came in a form that has no members twice.
+    Value(Value),
 }
 
 /// How a patch is meant.

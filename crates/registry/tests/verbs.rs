@@ -102,7 +102,7 @@ impl World {
 }
 
 fn text(body: Value) -> Body {
-    Body { json: body.to_string().into() }
+    Body::Json(body.to_string().into())
 }
 
 fn object(answer: Answer) -> Value {
