@@ -29,6 +29,10 @@ mod rbac;
 mod rules;
 mod scale;
 mod selector;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod value;
 
 use forebay_apimachinery::Cause;

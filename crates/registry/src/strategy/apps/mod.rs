@@ -8,6 +8,8 @@ mod deployment;
 mod replicaset;
 mod statefulset;
 mod template;
+#[cfg(test)]
+mod tests;
 
 use super::lifecycle::{begin, status_apart};
 use super::names::NameRule;

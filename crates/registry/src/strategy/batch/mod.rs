@@ -9,6 +9,8 @@ mod policies;
 mod schedule;
 mod spec;
 mod status;
+#[cfg(test)]
+mod tests;
 
 use super::deletion::DefaultPropagation;
 use super::lifecycle::{begin, status_apart};

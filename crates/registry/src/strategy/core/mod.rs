@@ -19,6 +19,8 @@ mod secret;
 mod service;
 mod service_account;
 pub mod service_rules;
+#[cfg(test)]
+mod tests;
 mod volume;
 
 pub use controller::{not_more_than, not_negative};

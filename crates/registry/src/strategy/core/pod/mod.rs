@@ -21,6 +21,8 @@ mod sources;
 mod spec;
 mod status;
 mod template;
+#[cfg(test)]
+mod tests;
 mod totals;
 mod update;
 mod volumes;

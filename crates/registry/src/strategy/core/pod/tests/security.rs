@@ -1,0 +1,35 @@
+//! Security contexts and operating systems: what is refused.
+//!
+//! In: writes as text. Out: causes as kube-apiserver v1.36.3 gives them. Never: a store.
+
+use super::sample;
+
+#[test]
+fn security_contexts_must_be_well_made() {
+    sample().check_creates(&[
+        (r#"spec.containers.0.securityContext={"runAsUser":-1,"runAsGroup":-1}"#, &["spec.containers[0].securityContext.runAsUser: Invalid value: -1: must be between 0 and 2147483647, inclusive", "spec.containers[0].securityContext.runAsGroup: Invalid value: -1: must be between 0 and 2147483647, inclusive"]),
+        (r#"spec.containers.0.securityContext={"capabilities":{"add":["CAP_SYS_ADMIN"]},"allowPrivilegeEscalation":false}"#, &[r#"spec.containers[0].securityContext: Invalid value: {"Capabilities":{"Add":["CAP_SYS_ADMIN"],"Drop":null},"Privileged":null,"SELinuxOptions":null,"Wind…"#]),
+        (r#"spec.containers.0.securityContext={"procMount":"X"}"#, &[r#"spec.containers[0].securityContext.procMount: Unsupported value: "X": supported values: "Default", "Unmasked""#]),
+        (r#"spec.containers.0.securityContext={"procMount":"Unmasked"}"#, &[r#"spec.containers[0].securityContext.procMount: Invalid value: "Unmasked": `hostUsers` must be false to use `Unmasked`"#]),
+        (r#"spec.containers.0.securityContext={"seccompProfile":{"type":"X"}}"#, &[r#"spec.containers[0].securityContext.seccompProfile.type: Unsupported value: "X": supported values: "Localhost", "RuntimeDefault", "Unconfined""#]),
+        (r#"spec.containers.0.securityContext={"seccompProfile":{"type":""}}"#, &["spec.containers[0].securityContext.seccompProfile.type: Required value: type is required when seccompProfile is set"]),
+        (r#"spec.containers.0.securityContext={"seccompProfile":{"type":"Localhost"}}"#, &["spec.containers[0].securityContext.seccompProfile.localhostProfile: Required value: must be set when seccomp type is Localhost"]),
+        (r#"spec.containers.0.securityContext={"seccompProfile":{"type":"Unconfined","localhostProfile":"x"}}"#, &[r#"spec.containers[0].securityContext.seccompProfile.localhostProfile: Invalid value: {"Type":"Unconfined","LocalhostProfile":"x"}: can only be set when seccomp type is Localhost"#]),
+        (r#"spec.containers.0.securityContext={"appArmorProfile":{"type":"X"}}"#, &[r#"spec.containers[0].securityContext.appArmorProfile.type: Unsupported value: "X": supported values: "Localhost", "RuntimeDefault", "Unconfined""#]),
+        (r#"spec.containers.0.securityContext={"appArmorProfile":{"type":"Localhost"}}"#, &["spec.containers[0].securityContext.appArmorProfile.localhostProfile: Required value: must be set when AppArmor type is Localhost"]),
+        (r#"spec.containers.0.securityContext={"appArmorProfile":{"type":"Localhost","localhostProfile":" "}}"#, &[r#"spec.containers[0].securityContext.appArmorProfile.localhostProfile: Invalid value: " ": must not be padded with whitespace"#]),
+        (r#"spec.containers.0.securityContext={"appArmorProfile":{"type":"RuntimeDefault","localhostProfile":"x"}}"#, &[r#"spec.containers[0].securityContext.appArmorProfile.localhostProfile: Invalid value: "x": can only be set when AppArmor type is Localhost"#]),
+        (r#"spec.containers.0.securityContext={"appArmorProfile":{"type":""}}"#, &["spec.containers[0].securityContext.appArmorProfile.type: Required value: type is required when appArmorProfile is set"]),
+        (r#"spec.containers.0.securityContext={"windowsOptions":{"runAsUserName":""}}"#, &[r#"spec.containers[0].securityContext.windowsOptions.runAsUserName: Invalid value: "": runAsUserName cannot be an empty string"#]),
+        (r#"spec.securityContext={"runAsUser":-1,"fsGroup":-1,"supplementalGroups":[-1],"runAsGroup":-1}"#, &["spec.securityContext.fsGroup: Invalid value: -1: must be between 0 and 2147483647, inclusive", "spec.securityContext.runAsUser: Invalid value: -1: must be between 0 and 2147483647, inclusive", "spec.securityContext.runAsGroup: Invalid value: -1: must be between 0 and 2147483647, inclusive", "spec.securityContext.supplementalGroups[0]: Invalid value: -1: must be between 0 and 2147483647, inclusive"]),
+        (r#"spec.securityContext={"fsGroupChangePolicy":"X"}"#, &[r#"spec.securityContext.fsGroupChangePolicy: Unsupported value: "X": supported values: "Always", "OnRootMismatch""#]),
+        (r#"spec.securityContext={"sysctls":[{"name":"","value":"a"},{"name":"a b","value":"a"},{"name":"kernel.shm","value":"1"},{"name":"kernel.shm","value":"1"}]}"#, &["spec.securityContext.sysctls[0].name: Required value", r#"spec.securityContext.sysctls[1].name: Invalid value: "a b": must have at most 253 characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"#, r#"spec.securityContext.sysctls[3].name: Duplicate value: "kernel.shm""#]),
+        (r#"spec.securityContext={"supplementalGroupsPolicy":"X","seLinuxChangePolicy":"Y"}"#, &[r#"spec.securityContext.supplementalGroupsPolicy: Unsupported value: "X": supported values: "Merge", "Strict""#, r#"spec.securityContext.seLinuxChangePolicy: Unsupported value: "Y": supported values: "Recursive""#]),
+        (r#"spec.securityContext={"seccompProfile":{"type":"Localhost","localhostProfile":"/x"}}"#, &[r#"spec.securityContext.seccompProfile.localhostProfile: Invalid value: "/x": must be a relative path"#]),
+        ("spec.shareProcessNamespace=true;spec.hostPID=true", &["spec.securityContext.shareProcessNamespace: Invalid value: true: ShareProcessNamespace and HostPID cannot both be enabled"]),
+        ("spec.hostUsers=false;spec.hostNetwork=true;spec.hostPID=true", &["spec.hostNetwork: Forbidden: when `hostUsers` is false", "spec.HostPID: Forbidden: when `hostUsers` is false"]),
+        (r#"spec.os={"name":"mac"}"#, &[r#"spec.os: Unsupported value: "mac": supported values: "linux", "windows""#]),
+        (r#"spec.os={"name":""}"#, &["spec.os.name: Required value"]),
+        (r#"spec.os={"name":"linux"};spec.containers.0.securityContext={"windowsOptions":{"runAsUserName":"x"}}"#, &["spec.containers[0].securityContext.windowsOptions: Forbidden: windows options cannot be set for a linux pod"]),
+    ]);
+}

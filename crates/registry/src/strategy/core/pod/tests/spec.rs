@@ -1,0 +1,38 @@
+//! The rest of a pod: what is refused.
+//!
+//! In: writes as text. Out: causes as kube-apiserver v1.36.3 gives them. Never: a store.
+
+use super::sample;
+
+#[test]
+fn pods_must_be_well_made() {
+    sample().check_creates(&[
+        (r#"metadata.name="A_b""#, &[r#"metadata.name: Invalid value: "A_b": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and…"#]),
+        (r#"metadata.name="a.b""#, &[]),
+        (r#"spec.restartPolicy="Sometimes""#, &[r#"spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never""#]),
+        (r#"spec.dnsPolicy="X""#, &[r#"spec.dnsPolicy: Unsupported value: "X": supported values: "ClusterFirstWithHostNet", "ClusterFirst", "Default", "None""#]),
+        (r#"spec.dnsPolicy="None""#, &["spec.dnsConfig: Required value: must provide `dnsConfig` when `dnsPolicy` is None"]),
+        (r#"spec.dnsConfig={"nameservers":["a","1.1.1.1","1.1.1.2","1.1.1.3"],"searches":["-"],"options":[{}]}"#, &[r#"spec.dnsConfig.nameservers: Invalid value: ["a","1.1.1.1","1.1.1.2","1.1.1.3"]: must not have more than 3 nameservers"#, r#"spec.dnsConfig.nameservers[0]: Invalid value: "a": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"#, r#"spec.dnsConfig.searches[0]: Invalid value: "-": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', an…"#, "spec.dnsConfig.options[0]: Required value: must not be empty"]),
+        (r#"spec.hostname="A""#, &[r#"spec.hostname: Invalid value: "A": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with a…"#]),
+        (r#"spec.subdomain="a.b""#, &[r#"spec.subdomain: Invalid value: "a.b": must not contain dots"#]),
+        (r#"spec.serviceAccountName="A""#, &[r#"spec.serviceAccountName: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must s…"#]),
+        (r#"spec.nodeName="A""#, &[r#"spec.nodeName: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and e…"#]),
+        ("spec.activeDeadlineSeconds=0", &["spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive"]),
+        ("spec.terminationGracePeriodSeconds=-1", &[]),
+        (r#"spec.hostAliases=[{"ip":"x","hostnames":["A_"]}]"#, &[r#"spec.hostAliases[0].ip: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"#, r#"spec.hostAliases[0].hostnames[0]: Invalid value: "A_": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', …"#]),
+        (r#"spec.priorityClassName="A""#, &[r#"spec.priorityClassName: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must st…"#]),
+        (r#"spec.runtimeClassName="A_""#, &[r#"spec.runtimeClassName: Invalid value: "A_": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must st…"#]),
+        (r#"spec.preemptionPolicy="X""#, &[r#"spec.preemptionPolicy: Unsupported value: "X": supported values: "PreemptLowerPriority", "Never""#]),
+        (r#"spec.resourceClaims=[{"name":""},{"name":"a"},{"name":"a","resourceClaimName":"x","resourceClaimTemplateName":"y"}]"#, &["spec.resourceClaims[0].name: Required value", r#"spec.resourceClaims[0]: Invalid value: {"Name":"","ResourceClaimName":null,"ResourceClaimTemplateName":null}: must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"#, r#"spec.resourceClaims[1]: Invalid value: {"Name":"a","ResourceClaimName":null,"ResourceClaimTemplateName":null}: must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"#, r#"spec.resourceClaims[2].name: Duplicate value: "a""#, r#"spec.resourceClaims[2]: Invalid value: {"Name":"a","ResourceClaimName":"x","ResourceClaimTemplateName":"y"}: at most one of `resourceClaimName` or `re…"#]),
+        (r#"spec.imagePullSecrets=[{"name":""}]"#, &[]),
+        (r#"spec.schedulerName="A_""#, &[]),
+        ("spec.setHostnameAsFQDN=true", &[]),
+        (r#"spec.hostnameOverride="A""#, &[r#"spec.hostnameOverride: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must sta…"#]),
+        (r#"metadata.annotations={"kubernetes.io/config.mirror":"x"}"#, &[r#"metadata.annotations[kubernetes.io/config.mirror]: Invalid value: "x": must set spec.nodeName if mirror pod annotation is set"#]),
+        (r#"metadata.annotations={"controller.kubernetes.io/pod-deletion-cost":"1.5"}"#, &[r#"metadata.annotations[controller.kubernetes.io/pod-deletion-cost]: Invalid value: "1.5": must be a 32bit integer"#]),
+        (r#"metadata.labels={"a b":"c"}"#, &[r#"metadata.labels: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric…"#]),
+        (r#"metadata.finalizers=["x"]"#, &[r#"metadata.finalizers[0]: Invalid value: "x": name is neither a standard finalizer name nor is it fully qualified"#]),
+        (r#"metadata.ownerReferences=[{"apiVersion":"v1","kind":"","name":"","uid":""}]"#, &[r#"metadata.ownerReferences.kind: Invalid value: "": must not be empty"#, r#"metadata.ownerReferences.name: Invalid value: "": must not be empty"#, r#"metadata.ownerReferences.uid: Invalid value: "": must not be empty"#]),
+        (r#"spec.schedulingGroup={"podGroupName":""}"#, &[]),
+    ]);
+}

@@ -1,0 +1,11 @@
+//! Writes of each kind against what kube-apiserver says of them.
+//!
+//! In: writes as text. Out: nothing. Never: what only a store can tell.
+
+mod cluster_role;
+mod cluster_role_binding;
+mod endpoint_slice;
+mod event;
+mod lease;
+mod role;
+mod role_binding;
