@@ -33,7 +33,7 @@ impl Decoder {
                 self.message(ty, message, &mut map, depth)?;
                 Ok(Some(Value::Object(map)))
             }
-            TypeKind::List => self.list_message(ty, message, old, depth),
+            TypeKind::List => self.list_message(ty, message, old, depth).map(Some),
             TypeKind::Quantity => quantity(message, old),
             TypeKind::IntOrString => int_or_string(message, old).map(Some),
             TypeKind::Time => time(message, Precision::Seconds),
@@ -50,15 +50,18 @@ impl Decoder {
         }
     }
 
-    /// A list that is a message of its own, with `items` as its only field.
+    /// A list that is a message of its own, with `items` as its only field. An empty one is a list, too.
     fn list_message(
         &mut self,
         ty: TypeId,
         message: &[u8],
         old: Option<Value>,
         depth: usize,
-    ) -> Result<Option<Value>, DecodeError> {
-        let mut items = list_of(old);
+    ) -> Result<Value, DecodeError> {
+        let mut items = match old {
+            Some(Value::Array(items)) => items,
+            _ => Vec::new(),
+        };
         let elem = self.table.elem(ty);
         let mut reader = Reader::new(message);
         while let Some(tag) = reader.tag(self.table.ty(ty).name)? {
@@ -69,7 +72,7 @@ impl Decoder {
                 reader.skip(tag.wire)?;
             }
         }
-        Ok((!items.is_empty()).then_some(Value::Array(items)))
+        Ok(Value::Array(items))
     }
 
     fn schema_or_bool(
@@ -163,13 +166,6 @@ fn go_name(table: &Table, field: &Field) -> String {
     match chars.next() {
         Some(first) if field.name != "metadata" => first.to_uppercase().chain(chars).collect(),
         _ => table.ty(field.ty).name.to_owned(),
-    }
-}
-
-pub(super) fn list_of(old: Option<Value>) -> Vec<Value> {
-    match old {
-        Some(Value::Array(items)) => items,
-        _ => Vec::new(),
     }
 }
 
