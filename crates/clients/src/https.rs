@@ -35,7 +35,7 @@ pub fn get(port: u16, credentials: &Credentials, path: &str) -> Result<(u16, Str
     let mut answer = Vec::new();
     match stream.read_to_end(&mut answer) {
         // Some servers close without TLS's own goodbye; the answer is whole all the same.
-        Err(why) if why.kind() != ErrorKind::UnexpectedEof => return Err(shown(why)),
+        Err(why) if why.kind() != ErrorKind::UnexpectedEof => Err(shown(why)),
         _ => parse(&String::from_utf8_lossy(&answer)),
     }
 }

@@ -83,7 +83,7 @@ pub fn go() -> bool {
     or_skip(found).is_some()
 }
 
-fn or_skip<'a, T>(found: &'a Result<T, String>) -> Option<&'a T> {
+fn or_skip<T>(found: &Result<T, String>) -> Option<&T> {
     match found {
         Ok(found) => Some(found),
         Err(why) if std::env::var("CI").is_ok_and(|ci| ci == "true") => {
