@@ -12,11 +12,13 @@ use forebay_schema::builtin;
 use crate::custom::Custom;
 use crate::store::{SelectableField, Store};
 
+/// Group, version and plural.
+type Coordinates = (Arc<str>, Arc<str>, Arc<str>);
+
 /// Everything that is served. Cheap to share, never changed.
 #[derive(Clone, Default)]
 pub struct Catalog {
-    // (group, version, plural) -> resource
-    served: BTreeMap<(Arc<str>, Arc<str>, Arc<str>), Arc<Served>>,
+    served: BTreeMap<Coordinates, Arc<Served>>,
     /// The CRD resource's revision up to which CRDs are taken into account.
     pub revision: Option<Revision>,
 }
@@ -101,7 +103,7 @@ impl Catalog {
     }
 }
 
-fn key_of(served: &Served) -> (Arc<str>, Arc<str>, Arc<str>) {
+fn key_of(served: &Served) -> Coordinates {
     (served.gvr.group.clone(), served.gvr.version.clone(), served.gvr.resource.clone())
 }
 
