@@ -1,3 +1,5 @@
+// Informers of each kind, and lists in pages, on a server that stays.
+
 package clients
 
 import (

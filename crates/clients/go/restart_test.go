@@ -1,3 +1,5 @@
+// Informers on a server that is killed and comes back.
+
 package clients
 
 import (

@@ -12,7 +12,9 @@ use forebay_clients::Server;
 use futures_util::{Stream, StreamExt};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, VersionMatch,
+};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::PartialObjectMeta;
 use kube::runtime::reflector;
@@ -51,6 +53,14 @@ fn config_map(name: &str, mode: &str) -> ConfigMap {
     made("v1", "ConfigMap", name, json!({"data": {"mode": mode}}))
 }
 
+/// Waits until reads at `resourceVersion=0`, with which kube-rs begins, show all that was written: older is allowed.
+async fn settled(maps: &Api<ConfigMap>) {
+    let newest = maps.list(&ListParams::default()).await.expect("a list").metadata.resource_version;
+    let newest = newest.expect("a list has a resourceVersion");
+    let params = ListParams::default().at(&newest).matching(VersionMatch::NotOlderThan);
+    maps.list(&params).await.expect("a list as new as that");
+}
+
 /// The next `count` events, a word and a name each.
 async fn told<K: ResourceExt>(
     events: &mut (impl Stream<Item = watcher::Result<Event<K>>> + Unpin),
@@ -78,6 +88,7 @@ async fn watcher_sees_changes(namespace: &str, config: watcher::Config) {
     for name in ["a", "b"] {
         maps.create(&create, &config_map(name, "one")).await.expect("created");
     }
+    settled(&maps).await;
     let mut events = pin!(watcher::watcher(maps.clone(), config.labels("made=here")));
     assert_eq!(told(&mut events, 4).await, ["init", "init a", "init b", "done"]);
     maps.create(&create, &config_map("c", "one")).await.expect("created");
@@ -111,6 +122,7 @@ async fn metadata_watcher_sees_metadata_only() {
     let metadata: Api<PartialObjectMeta<ConfigMap>> = Api::default_namespaced(client);
     maps.create(&PostParams::default(), &config_map("a", "one")).await.expect("created");
     let config = watcher::Config::default().labels("made=here").streaming_lists();
+    settled(&maps).await;
     let mut events = pin!(watcher::watcher(metadata, config));
     assert_eq!(told(&mut events, 3).await, ["init", "init a", "done"]);
     let note = Patch::Merge(json!({"metadata": {"annotations": {"k": "v"}}}));
@@ -126,6 +138,7 @@ async fn reflector_holds_what_the_server_holds() {
     for at in 0..20 {
         maps.create(&PostParams::default(), &config_map(&format!("m-{at}"), "one")).await.expect("created");
     }
+    settled(&maps).await;
     let (store, writer) = reflector::store();
     let config = watcher::Config::default().labels("made=here").streaming_lists();
     let mut events = pin!(reflector(writer, watcher::watcher(maps.clone(), config)));
