@@ -53,23 +53,7 @@ pub enum Deletion {
     Remove,
 }
 
-/// How a kind takes its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Graceful {
-    /// It has no grace: it goes, or its finalizers hold it.
-    No,
-    /// Its grace in seconds, not negative.
-    Seconds(i64),
-}
-
-/// The grace that an object is given, by its kind, its state and what was asked for.
-pub fn graceful(kind: &Kind<'_>, object: &Value, requested: Option<i64>) -> Graceful {
-    match object.as_object() {
-        Some(pod) if kind.flags().graceful => Graceful::Seconds(pod_grace(pod, requested)),
-        _ => Graceful::No,
-    }
-}
-
+/// The grace that a pod is given, by its state and what was asked for, in seconds and not negative.
 fn pod_grace(pod: &Members, requested: Option<i64>) -> i64 {
     let spec = child_or_empty(pod, "spec");
     let wanted = requested.or_else(|| int(spec, "terminationGracePeriodSeconds")).unwrap_or(0);
@@ -176,7 +160,7 @@ fn bump_generation(meta: &mut Members) {
 }
 
 /// The finalizers that an object has once it is being deleted; `None` when they are the ones it has.
-pub fn finalizers_for_deletion(
+fn finalizers_for_deletion(
     default: DefaultPropagation,
     current: &[&str],
     options: &DeleteOptions,

@@ -131,12 +131,6 @@ impl Causes {
         self.0.len()
     }
 
-    /// Says again what was said from `from` to `to`: upstream checks some things twice, and tells both times.
-    pub fn repeat(&mut self, from: usize, to: usize) {
-        let again: Vec<Cause> = self.0[from..to].to_vec();
-        self.0.extend(again);
-    }
-
     #[cold]
     pub fn required(&mut self, at: &Path<'_>, detail: &str) {
         self.push(CauseReason::FieldValueRequired, at, "Required value", None, detail);
@@ -200,7 +194,7 @@ impl Causes {
     }
 
     /// One cause a fault of `bad`'s text.
-    pub fn faults<'b>(&mut self, at: &Path<'_>, bad: &'b str, faults: Vec<String>) {
+    pub fn faults(&mut self, at: &Path<'_>, bad: &str, faults: Vec<String>) {
         for fault in faults {
             self.invalid(at, bad, &fault);
         }

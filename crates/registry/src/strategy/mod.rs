@@ -41,14 +41,13 @@ use serde_json::Value;
 pub use core::binding::{BindingError, bind};
 pub use custom::CustomRules;
 pub use deletion::{
-    DefaultPropagation, DeleteOptions, Deletion, Graceful, Propagation, finalizers_for_deletion, graceful,
-    may_finish_deletion, start_deletion, start_namespace_deletion,
+    DeleteOptions, Deletion, Propagation, may_finish_deletion, start_deletion, start_namespace_deletion,
 };
 pub use extensions::{CLEANUP_FINALIZER, start_definition_deletion};
-pub use field::{Causes, Path};
+pub use field::Causes;
 pub use names::{NameRule, generate_name};
 pub use rules::Flags;
-pub use scale::{ScaleError, ScalePaths, apply_scale, has_scale, scale_to_update, to_scale};
+pub use scale::{ScaleError, ScalePaths, apply_scale, scale_to_update, to_scale};
 
 use rules::{Rules, Update};
 use value::{Members, child_made, child_mut, child_or_empty};

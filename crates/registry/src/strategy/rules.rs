@@ -49,7 +49,7 @@ pub struct Flags {
     pub returns_deleted_object: bool,
     /// Objects go away by themselves, after the server's event TTL.
     pub expires: bool,
-    /// Deleting takes time, as [`graceful`](super::deletion::graceful) has it.
+    /// Deleting takes time, as [`start_deletion`](super::deletion::start_deletion) has it.
     pub graceful: bool,
     pub propagation: DefaultPropagation,
 }

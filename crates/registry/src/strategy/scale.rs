@@ -244,14 +244,3 @@ fn wrong_type(path: &str, value: &Value, want: &str) -> String {
     };
     format!(".{path} accessor error: {shown} is of the type {is}, expected {want}")
 }
-
-/// Whether the object of a kind has a scale subresource.
-pub fn has_scale(kind: &Kind<'_>) -> bool {
-    match kind.custom {
-        Some(custom) => custom.scale.is_some(),
-        None => matches!(
-            (kind.group, kind.kind),
-            ("apps", "Deployment" | "ReplicaSet" | "StatefulSet") | ("", "ReplicationController")
-        ),
-    }
-}

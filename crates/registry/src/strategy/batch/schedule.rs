@@ -37,7 +37,7 @@ pub fn parse(schedule: &str) -> Result<(), String> {
     if spec.starts_with("TZ=") || spec.starts_with("CRON_TZ=") {
         let zone = spec.find('=').map_or(0, |at| at + 1);
         let Some(end) = spec.find(' ') else {
-            return Err(format!("invalid schedule format: runtime error: slice bounds out of range [:-1]"));
+            return Err("invalid schedule format: runtime error: slice bounds out of range [:-1]".to_string());
         };
         if let Some(fault) = spec.get(zone..end).and_then(load_fault) {
             return Err(format!("provided bad location {}: {fault}", &spec[zone..end]));

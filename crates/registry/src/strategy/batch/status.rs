@@ -84,10 +84,8 @@ fn uncounted(status: &Members, causes: &mut Causes) {
 }
 
 fn times(status: &Members, old: &Members, ends: Ends, ended: Ends, causes: &mut Causes) {
-    if ends.complete != ended.complete || ends.failed != ended.failed {
-        if ends.complete && ends.failed {
-            conditions_invalid("cannot set Complete=True and Failed=true conditions", causes);
-        }
+    if (ends.complete != ended.complete || ends.failed != ended.failed) && ends.complete && ends.failed {
+        conditions_invalid("cannot set Complete=True and Failed=true conditions", causes);
     }
     if (ends.complete != ended.complete || ends.failing != ended.failing) && ends.complete && ends.failing {
         conditions_invalid("cannot set Complete=True and FailureTarget=true conditions", causes);

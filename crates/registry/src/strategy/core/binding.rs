@@ -95,8 +95,8 @@ fn set_scheduled(status: &mut Members, now: &str) {
         Value::Object(condition) => condition,
         _ => return,
     };
-    let known = list_mut(status, "conditions").iter_mut().filter_map(Value::as_object_mut);
-    for condition in known.filter(|condition| text(condition, "type") == "PodScheduled") {
+    let mut known = list_mut(status, "conditions").iter_mut().filter_map(Value::as_object_mut);
+    if let Some(condition) = known.find(|condition| text(condition, "type") == "PodScheduled") {
         if text(condition, "status") == "True" {
             take_over(&mut scheduled, condition, "lastTransitionTime");
         }

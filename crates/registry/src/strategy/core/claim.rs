@@ -219,7 +219,7 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
     attributes_class(spec, old_spec, old, causes);
 }
 
-fn annotation<'o>(object: &'o Members) -> Option<&'o str> {
+fn annotation(object: &Members) -> Option<&str> {
     text_opt(child_or_empty(child_or_empty(object, "metadata"), "annotations"), BETA_CLASS)
 }
 
@@ -243,12 +243,10 @@ fn forbidden_change(spec: &Members, old_spec: &Members, new: &Members, old: &Mem
         take_over(&mut before, spec, "volumeName");
     }
     let class = text_opt(spec, "storageClassName");
-    if class_moved_from_annotation(new, old) {
-        wanted.remove("storageClassName");
-    } else if class.is_some()
+    let given = class.is_some()
         && !old_spec.contains_key("storageClassName")
-        && annotation(old).is_none_or(|annotated| Some(annotated) == class)
-    {
+        && annotation(old).is_none_or(|annotated| Some(annotated) == class);
+    if given || class_moved_from_annotation(new, old) {
         wanted.remove("storageClassName");
     }
     if text(child_or_empty(new, "status"), "phase") == "Bound" {

@@ -32,10 +32,9 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
     }
     unchanged_addresses(spec, old_spec, causes);
     let class = SPEC.child("loadBalancerClass");
-    if text(old_spec, "type") == "LoadBalancer" && text(spec, "type") == "LoadBalancer" {
-        if !same_member(spec, old_spec, "loadBalancerClass") {
-            causes.invalid(&class, encoded(spec.get("loadBalancerClass")), "may not change once set");
-        }
+    let balanced = |spec| text(spec, "type") == "LoadBalancer";
+    if balanced(old_spec) && balanced(spec) && !same_member(spec, old_spec, "loadBalancerClass") {
+        causes.invalid(&class, encoded(spec.get("loadBalancerClass")), "may not change once set");
     }
     load_balancer_class(spec, causes);
     if needs_health_check(old_spec)

@@ -43,10 +43,8 @@ pub fn one_source(name: &str, source: &Members, at: &Path<'_>, causes: &mut Caus
             required(source, "path", at, causes);
             no_backsteps(text(source, "path"), &at.child("path"), causes);
         }
-        "nfs" => {
-            if !text(source, "path").starts_with('/') {
-                causes.invalid(&at.child("path"), text(source, "path"), "must be an absolute path");
-            }
+        "nfs" if !text(source, "path").starts_with('/') => {
+            causes.invalid(&at.child("path"), text(source, "path"), "must be an absolute path");
         }
         "gcePersistentDisk" | "awsElasticBlockStore" => partition(source, at, causes),
         "csi" => driver(text(source, "driver"), &at.child("driver"), causes),
