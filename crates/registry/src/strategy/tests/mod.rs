@@ -2,10 +2,14 @@
 //!
 //! In: writes as text. Out: nothing. Never: what only a store can tell.
 
+mod binding;
 mod cluster_role;
 mod cluster_role_binding;
+mod custom;
+mod deletion;
 mod endpoint_slice;
 mod event;
 mod lease;
 mod role;
 mod role_binding;
+mod scale;
