@@ -79,17 +79,20 @@ fn read_one(dir: &Path, name: String) -> Option<Golden> {
     let mut json: Value = serde_json::from_slice(&text).unwrap();
     let envelope = decode_envelope(&body).unwrap();
     let (group, version) = envelope.api_version.split_once('/').unwrap_or(("", &envelope.api_version));
-    let kind = table().kind(group, version, &envelope.kind)?;
+    let kind = match &*envelope.kind {
+        "" => table().kind("", "v1", name.strip_prefix("core.v1.")?), // WatchEvent does not say what it is
+        kind => table().kind(group, version, kind),
+    }?;
     let members = json.as_object_mut().unwrap();
-    assert_eq!(members.remove("apiVersion").unwrap(), *envelope.api_version, "{name}");
-    assert_eq!(members.remove("kind").unwrap(), *envelope.kind, "{name}");
+    assert_eq!(members.remove("apiVersion").unwrap_or_default().as_str().unwrap_or(""), envelope.api_version);
+    assert_eq!(members.remove("kind").unwrap_or_default().as_str().unwrap_or(""), envelope.kind, "{name}");
     Some(Golden { name, kind, json, body })
 }
 
 #[test]
 fn every_golden_decodes_to_its_json() {
     let Some(goldens) = goldens() else { return };
-    assert!(goldens.len() > 150, "{}", goldens.len());
+    assert!(goldens.len() > 180, "{}", goldens.len());
     for golden in goldens {
         let ty = golden.kind.ty;
         let mut want = golden.json;
