@@ -8,15 +8,18 @@ pub struct Scratch(PathBuf);
 
 impl Scratch {
     pub fn new() -> Scratch {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = env::temp_dir().join(format!("forebay-e2e-{}-{number}", process::id()));
+        let path = env::temp_dir().join(format!("forebay-e2e-{}-{}", process::id(), number()));
         fs::create_dir_all(&path).expect("a directory for the test");
         Scratch(path)
     }
 
     pub fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// A place in it that was not handed out before.
+    pub fn new_path(&self, name: &str) -> PathBuf {
+        self.0.join(format!("{name}-{}", number()))
     }
 
     /// Writes a file into it and says where it is.
@@ -31,4 +34,9 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+fn number() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }

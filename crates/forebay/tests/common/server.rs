@@ -47,7 +47,7 @@ impl Server {
     /// It ended with an error.
     pub async fn try_start(scratch: &Scratch, flags: &[&str]) -> Result<Server, Refused> {
         let data = scratch.path().join("data");
-        let log = scratch.path().join("stderr.log");
+        let log = scratch.new_path("stderr");
         let mut child = spawn(&data, &log, flags);
         let stdout = child.stdout.take().expect("its stdout");
         let mut lines = BufReader::new(stdout).lines();
@@ -96,9 +96,14 @@ impl Server {
         timeout(WAIT, self.child.kill()).await.expect("it does not end").expect("it was there");
     }
 
+    /// Of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id().expect("it runs")
+    }
+
     /// Asks for an orderly end.
     pub fn terminate(&self) {
-        let pid = self.child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)).expect("it runs");
+        let pid = self.id().try_into().ok().and_then(Pid::from_raw).expect("a process");
         kill_process(pid, Signal::TERM).expect("a signal");
     }
 
