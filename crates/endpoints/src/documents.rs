@@ -37,14 +37,6 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 /// # Errors
 /// 404, 405 and 406.
 pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Failure> {
-    let mut response = document(handler, head).await?;
-    if head.method == Method::HEAD {
-        *response.body_mut() = ResponseBody::whole(Bytes::new());
-    }
-    Ok(response)
-}
-
-async fn document(handler: &Handler, head: &Head) -> Result<HttpResponse, Failure> {
     let path = head.info.path.as_str();
     if !matches!(head.method, Method::GET | Method::HEAD) {
         return Err(Failure::no_such_method());

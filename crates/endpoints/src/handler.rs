@@ -19,11 +19,13 @@ use crate::authn::{Asker, Authenticator, Peer};
 use crate::authz::{Authorizer, MASTERS};
 use crate::body_in::Budget;
 use crate::documents::{self, Documents};
+use crate::impersonate;
 use crate::inflight::{Inflight, Kind, Privilege, Seat};
 use crate::metrics::{Metrics, Record, RequestLabels};
 use crate::pins::Pins;
 use crate::request_info::RequestInfo;
 use crate::resource;
+use crate::response::ResponseBody;
 use crate::shutdown::Drain;
 use crate::status::Failure;
 
@@ -58,6 +60,7 @@ impl Handler {
         let started = self.clock.now();
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query().unwrap_or(""));
+        let is_head = parts.method == Method::HEAD;
         let audit_id = audit_id(&parts.headers, &self.random);
         let (mut response, recorded) = match RequestInfo::parse(&parts.method, parts.uri.path(), &query) {
             Err(error) => {
@@ -82,6 +85,9 @@ impl Handler {
             }
         };
         response.headers_mut().insert(AUDIT_ID, audit_id);
+        if is_head {
+            *response.body_mut() = ResponseBody::whole("");
+        }
         let (seat, mut record) = recorded;
         record.answered(response.status().as_u16());
         response.body_mut().hold(seat, record);
@@ -94,6 +100,9 @@ impl Handler {
             .authenticator
             .authenticate(peer, &head.headers)
             .map_err(|_unauthorized| Failure::unauthorized())?;
+        if let Some(wanted) = impersonate::wanted(&head.headers)? {
+            head.asker = wanted.checked(&self.authorizer, &head.asker)?;
+        }
         self.authorizer.authorize(&head.asker, &head.info)?;
         // Whoever looks after the server may see how it leaves.
         if self.drain.is_draining() && head.info.is_resource {

@@ -13,6 +13,7 @@ mod documents;
 mod gzip;
 mod handler;
 pub mod health;
+mod impersonate;
 mod inflight;
 pub mod limits;
 mod metrics;

@@ -81,11 +81,6 @@ impl Failure {
         Failure::from(Status::new(Reason::NotAcceptable, message)).with_details()
     }
 
-    /// A body of a type that the path does not take.
-    pub fn unsupported_media_type() -> Failure {
-        Failure::from(Status::new(Reason::UnsupportedMediaType, "415: Unsupported Media Type")).with_details()
-    }
-
     pub fn entity_too_large(limit: usize) -> Failure {
         let message = format!("Request entity too large: limit is {limit}");
         Status::new(Reason::RequestEntityTooLarge, message).into()

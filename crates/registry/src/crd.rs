@@ -79,10 +79,17 @@ impl Registry {
         Ok(())
     }
 
-    /// What follows a write: a CRD is taken in before its writer is answered.
+    /// What follows a write: what other requests are judged by is taken in before its writer is answered. A CRD is
+    /// served, and a namespace that is on its way out takes nothing new.
     pub(crate) async fn after_write(&self, served: &Served, object: &Object) {
         if served.is_crd() {
             self.crds_taken_in(object.revision()).await;
+        } else if served.is("", "namespaces")
+            && let Some(store) = &served.store
+        {
+            let deadline = self.clock.now() + TAKEN_IN_WAIT;
+            // A cache that is behind for so long is behind for everybody: the write itself is done.
+            let _late = store.cacher.at_least(object.revision(), deadline).await;
         }
     }
 
@@ -406,29 +413,6 @@ const RULES_WARNING: &str = "x-kubernetes-validations rules are stored, but this
 const CONVERSION: &str = "ConversionNotServed";
 const CONVERSION_WARNING: &str =
     "conversion webhooks are stored, but this server does not call them: only the storage version is served";
-
-/// Fills in what the writer of a CRD may leave out.
-pub(crate) fn set_defaults(crd: &mut Value) {
-    let Some(spec) = crd.get_mut("spec").and_then(Value::as_object_mut) else { return };
-    if let Some(names) = spec.get_mut("names").and_then(Value::as_object_mut) {
-        let kind = names.get("kind").and_then(Value::as_str).unwrap_or("").to_string();
-        let mut fill = |member: &str, text: String| {
-            if names.get(member).and_then(Value::as_str).unwrap_or("").is_empty() {
-                names.insert(member.to_string(), Value::from(text));
-            }
-        };
-        fill("singular", kind.to_lowercase());
-        if !kind.is_empty() {
-            fill("listKind", format!("{kind}List"));
-        }
-    }
-    let conversion = spec.entry("conversion").or_insert_with(|| serde_json::json!({ "strategy": "None" }));
-    if let Some(service) =
-        conversion.pointer_mut("/webhook/clientConfig/service").and_then(Value::as_object_mut)
-    {
-        service.entry("port").or_insert_with(|| Value::from(443));
-    }
-}
 
 /// What the writer of a CRD is told.
 pub(crate) fn warnings(crd: &Value, old: Option<&Value>) -> Vec<String> {

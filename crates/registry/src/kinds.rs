@@ -224,7 +224,7 @@ impl Served {
     pub fn set_defaults(&self, value: &mut Value) {
         strategy::defaults(&self.rules(), value);
         if self.is_crd() {
-            crd::set_defaults(value);
+            forebay_schema::crd::defaults::apply(value);
         }
     }
 

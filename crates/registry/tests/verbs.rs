@@ -58,7 +58,7 @@ impl World {
     }
 
     async fn patch(&self, path: &str, kind: PatchKind, body: Value) -> Result<Value, Status> {
-        self.registry.patch(&self.target(path), kind, &text(body), &PatchOptions::default()).await.map(object)
+        self.registry.patch(&self.target(path), kind, body.to_string().as_bytes(), &PatchOptions::default()).await.map(object)
     }
 
     async fn delete(&self, path: &str) -> Result<Value, Status> {

@@ -44,6 +44,8 @@ struct Inner {
     stop: CancellationToken,
     // Past states kept for the next pages of paged LISTs, oldest first, at most RECENT_MAX.
     recent: Mutex<VecDeque<Arc<Snapshot>>>,
+    // Until when consistent reads fail at once.
+    stale_until: Mutex<Option<Instant>>,
 }
 
 /// What the ingest task publishes.
@@ -74,7 +76,17 @@ impl Cacher {
             tokio::select! { () = stopped.cancelled() => {}, () = ingest.run() => {} }
         });
         let recent = Mutex::new(VecDeque::new());
-        Cacher(Arc::new(Inner { backend, clock, resource, published, kick, counters, stop, recent }))
+        Cacher(Arc::new(Inner {
+            backend,
+            clock,
+            resource,
+            published,
+            kick,
+            counters,
+            stop,
+            recent,
+            stale_until: Mutex::default(),
+        }))
     }
 
     /// Ends the cache: its watchers come to their end once they have read what is there.
@@ -148,17 +160,35 @@ impl Cacher {
     /// The published snapshot once it holds every commit acknowledged before this call: a consistent read.
     ///
     /// # Errors
-    /// As [`Cacher::at_least`], and [`ReadError::Store`] when the store cannot say what is current.
+    /// [`ReadError::Stale`] when `deadline` passes first, and at once for [`limits::STALE_HOLD`] after that;
+    /// [`ReadError::Store`] when the store cannot say what is current.
     pub async fn fresh(&self, deadline: Instant) -> Result<Arc<Snapshot>, ReadError> {
+        let held = *self.0.stale_until.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.is_some_and(|until| self.0.clock.now() < until) {
+            return Err(self.stale());
+        }
         let current = tokio::select! {
             biased;
             current = self.0.backend.barrier() => current?,
-            () = self.0.clock.sleep_until(deadline) => {
-                let cause = "no answer before the deadline".to_string();
-                return Err(ReadError::Store(forebay_backend::ReadError::Failed { cause }));
-            }
+            () = self.0.clock.sleep_until(deadline) => return Err(self.hold()),
         };
-        self.at_least(current, deadline).await
+        match self.at_least(current, deadline).await {
+            Err(ReadError::TooLarge { .. }) => Err(self.hold()),
+            read => read,
+        }
+    }
+
+    /// Lets the next consistent reads fail at once.
+    fn hold(&self) -> ReadError {
+        let until = self.0.clock.now() + limits::STALE_HOLD;
+        *self.0.stale_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+        self.stale()
+    }
+
+    fn stale(&self) -> ReadError {
+        // Spread by when it happens, so that those who fail together do not come back together.
+        let spread = self.0.clock.unix_ms() % limits::STALE_RETRY_SECONDS_MAX;
+        ReadError::Stale { retry_after_seconds: 1 + spread as u32 }
     }
 
     /// The state exactly at `revision`: a past one is made from the current one by undoing the window's events.

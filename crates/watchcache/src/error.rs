@@ -14,6 +14,9 @@ pub enum ReadError {
     /// Not reached before the deadline; the same read may succeed later.
     #[error("Too large resource version: {asked}, current: {current}")]
     TooLarge { asked: Revision, current: Revision },
+    /// It could not be proved in time that the state is current; come again after so many seconds.
+    #[error("the watch cache could not be proved to be current in time")]
+    Stale { retry_after_seconds: u32 },
     /// The store could not say what is current.
     #[error("{0}")]
     Store(#[from] forebay_backend::ReadError),

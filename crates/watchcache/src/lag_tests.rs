@@ -1,8 +1,9 @@
-//! A cache that falls behind its feed: it goes on from the store's history, and reads the state again only when that
-//! is gone as well.
+//! A cache that falls behind: it goes on from the store's history, reads the state again only when that is gone as well,
+//! and says so when it cannot prove that it is current.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use expect_test::expect;
 use forebay_apimachinery::{Key, Revision};
@@ -24,13 +25,20 @@ struct Short {
     first: Mutex<Option<Feed>>,
     // The revisions after which feeds were asked for.
     asked: Mutex<Vec<u64>>,
+    // Above zero, what is said to be current, whatever is.
+    current: AtomicU64,
 }
 
 impl Short {
     fn new(engine: Arc<Engine>) -> (Arc<Short>, Writer<Change>) {
         let writer = Writer::new(1, Limits { items_max: 1, bytes_max: usize::MAX, age_ms_max: u64::MAX });
         let first = Feed::new(None, writer.log().cursor(1).expect("held"));
-        let short = Short { engine, first: Mutex::new(Some(first)), asked: Mutex::default() };
+        let short = Short {
+            engine,
+            first: Mutex::new(Some(first)),
+            asked: Mutex::default(),
+            current: AtomicU64::new(0),
+        };
         (Arc::new(short), writer)
     }
 
@@ -53,7 +61,10 @@ impl Backend for Short {
     }
 
     fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
-        self.engine.barrier()
+        match self.current.load(Ordering::Relaxed) {
+            0 => self.engine.barrier(),
+            current => Box::pin(std::future::ready(Ok(Revision::from_log(current)))),
+        }
     }
 
     fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
@@ -127,4 +138,27 @@ async fn a_cache_that_falls_behind_history_too_reads_the_state_again() {
     check(expect!["4: a/y@3"], &world.state(None).await);
     assert_eq!(world.cacher.counters().initializations.load(Ordering::Relaxed), 2);
     assert_eq!(world.cacher.counters().resumptions.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn a_consistent_read_that_cannot_be_proved_is_stale_and_the_next_ones_fail_at_once() {
+    let (clock, _hand) = Clock::manual(1_000_003);
+    let (engine, tasks) = (World::engine(&clock), Tasks::new());
+    let (short, _log) = Short::new(engine);
+    let cacher = World::start(short.clone(), &clock, &tasks);
+    cacher.wait_ready().await;
+    let fresh = async || {
+        let began = clock.now();
+        let read = cacher.fresh(began + Duration::from_secs(3)).await;
+        let said = read.map_or_else(|error| error.to_string(), |snapshot| snapshot.revision().to_string());
+        format!("{said} after {} ms", (clock.now() - began).as_millis())
+    };
+    check(expect!["1 after 0 ms"], &fresh().await);
+    short.current.store(9, Ordering::Relaxed);
+    let stale = "the watch cache could not be proved to be current in time";
+    assert_eq!(fresh().await, format!("{stale} after 3000 ms"));
+    assert_eq!(fresh().await, format!("{stale} after 0 ms"));
+    short.current.store(0, Ordering::Relaxed);
+    clock.sleep(crate::limits::STALE_HOLD).await;
+    check(expect!["1 after 0 ms"], &fresh().await);
 }

@@ -25,6 +25,13 @@ pub const HISTORY_READERS_MAX: usize = 4;
 /// How long a read waits for the cache to reach a revision (reference §3.1, blockTimeout).
 pub const FRESH_WAIT: Duration = Duration::from_secs(3);
 
+/// After a consistent read has failed for want of time, others fail at once for so long: they would all wait for the
+/// same thing.
+pub const STALE_HOLD: Duration = Duration::from_secs(1);
+
+/// Consistent reads that fail are asked to come again after 1 to so many seconds.
+pub const STALE_RETRY_SECONDS_MAX: u64 = 8;
+
 /// How often a quiet cache looks for events that have grown too old.
 pub const EVICT_PERIOD: Duration = Duration::from_secs(15);
 
