@@ -14,6 +14,13 @@ use crate::{Server, needs};
 /// Longest run of one scenario; Go ends it then and shows where it stands.
 const RUN_MAX: &str = "100s";
 
+/// client-go's own comparison of each watch list with a list at the same revision; a difference panics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detector {
+    On,
+    Off,
+}
+
 /// The scenarios, built.
 pub struct Scenario {
     binary: &'static Path,
@@ -36,8 +43,8 @@ impl Scenario {
     ///
     /// # Panics
     /// When it fails.
-    pub fn run(&self, name: &str, server: &mut Server) {
-        let mut child = self.start(name, server);
+    pub fn run(&self, name: &str, server: &mut Server, detector: Detector) {
+        let mut child = self.start(name, server, detector);
         let done = converse(&mut child, server);
         // Its input ends here, should it still wait for an answer.
         drop(child.stdin.take());
@@ -50,14 +57,14 @@ impl Scenario {
         assert!(passed, "{name}: {status}\n{output}{}", server.log_end());
     }
 
-    fn start(&self, name: &str, server: &Server) -> Child {
+    fn start(&self, name: &str, server: &Server, detector: Detector) -> Child {
         Command::new(self.binary)
             .args(["-test.v", "-test.count=1", "-test.timeout", RUN_MAX, "-test.run"])
             .arg(format!("^{name}$"))
             .current_dir(server.dir())
             .env("KUBECONFIG", server.kubeconfig())
             .env("FOREBAY_TEST_SERVER", format!("{:?}", server.kind()))
-            .env("KUBE_WATCHLIST_INCONSISTENCY_DETECTOR", "true")
+            .env("KUBE_WATCHLIST_INCONSISTENCY_DETECTOR", (detector == Detector::On).to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())

@@ -18,6 +18,6 @@ pub mod session;
 pub mod wait;
 mod watchdog;
 
-pub use clientgo::Scenario;
+pub use clientgo::{Detector, Scenario};
 pub use server::{Kind, Server};
 pub use session::{Follower, Session};
