@@ -3,8 +3,11 @@
 //! In: changes to write; bytes to read. Out: bytes with a checksum; changes whose values are still compressed. Never:
 //! does IO, trusts a length that it reads.
 
+use std::cell::RefCell;
+
 use bytes::Bytes;
 use forebay_apimachinery::Key;
+use lz4_flex::block::{CompressTable, compress_into_with_table, get_maximum_output_size};
 use twox_hash::XxHash3_64;
 
 const VERSION: u8 = 1;
@@ -38,11 +41,48 @@ pub(crate) enum Stored {
 impl Stored {
     /// Compresses `value` if it pays. Cost: about 2 ms a MiB.
     pub(crate) fn new(value: Bytes) -> Stored {
-        let block = lz4_flex::block::compress(&value);
-        if block.len() >= value.len() {
-            return Stored::Plain(value);
+        match COMPRESSOR.with_borrow_mut(|compressor| compressor.compress(&value)) {
+            Some(block) => Stored::Lz4 { plain_len: value.len() as u32, block },
+            None => Stored::Plain(value),
         }
-        Stored::Lz4 { plain_len: value.len() as u32, block: Bytes::from(block) }
+    }
+}
+
+thread_local! {
+    /// Kept by each thread that commits: the table alone is 8 KiB, which a new one has to clear.
+    static COMPRESSOR: RefCell<Compressor> = const { RefCell::new(Compressor { table: None, out: Vec::new() }) };
+}
+
+/// What compressing needs besides the value.
+struct Compressor {
+    table: Option<CompressTable>,
+    // At most OUT_BYTES_KEPT between two values.
+    out: Vec<u8>,
+}
+
+/// Output that is kept for the next value.
+const OUT_BYTES_KEPT: usize = 64 << 10;
+
+impl Compressor {
+    /// The compressed form; `None` when it is not smaller.
+    fn compress(&mut self, value: &[u8]) -> Option<Bytes> {
+        let len_max = get_maximum_output_size(value.len());
+        if self.out.len() < len_max {
+            self.out.resize(len_max, 0);
+        }
+        // A table for large values does not fit small ones as well, so each is made new for them.
+        let is_large = value.len() >= usize::from(u16::MAX);
+        let mut large = is_large.then(CompressTable::large);
+        let table = match &mut large {
+            Some(table) => table,
+            None => self.table.get_or_insert_with(CompressTable::small),
+        };
+        let len = compress_into_with_table(value, &mut self.out, table).ok();
+        let block = len.filter(|len| *len < value.len()).map(|len| Bytes::copy_from_slice(&self.out[..len]));
+        if self.out.len() > OUT_BYTES_KEPT {
+            self.out = Vec::new();
+        }
+        block
     }
 }
 

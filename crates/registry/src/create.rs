@@ -57,7 +57,9 @@ impl Registry {
             if attempt == 1 {
                 self.validate_create(target, &value, &mut warnings)?;
             }
-            match self.commit_create(target, &store, &name, value.clone(), options.dry_run).await {
+            // Nothing is left of the last attempt's value; the others begin with a copy.
+            let proposed = if attempt < attempts { value.clone() } else { std::mem::take(&mut value) };
+            match self.commit_create(target, &store, &name, proposed, options.dry_run).await {
                 Ok(object) => {
                     self.after_write(served, &object).await;
                     let outcome = Outcome::Created(whole(served, &object, None));
