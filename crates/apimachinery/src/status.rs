@@ -225,7 +225,8 @@ impl Status {
             status["reason"] = json!(self.reason.as_str());
         }
         let details = self.details();
-        if !details.is_empty() {
+        // Upstream's NewInvalid and its answer to a patch that does not fit have details even when nothing is in them.
+        if !details.is_empty() || self.reason == Reason::Invalid {
             status["details"] = Value::Object(details);
         }
         status

@@ -49,24 +49,34 @@ pub fn read(
 pub fn normalize(
     served: &Served,
     expected: &GroupVersionKind,
-    mut value: Value,
-    mut problems: Vec<String>,
+    value: Value,
+    problems: Vec<String>,
     validation: FieldValidation,
 ) -> Result<Incoming, Status> {
-    let cannot = |why: &dyn std::fmt::Display| {
+    decode(served, expected, value, problems, validation).map_err(|why| {
         Status::bad_request(format!(
             "{} in version {:?} cannot be handled as a {}: {why}",
             expected.kind, expected.version, expected.kind
         ))
-    };
-    match served.normalize(expected, &mut value) {
-        Ok(unknown) => problems.extend(unknown),
-        Err(why) => return Err(cannot(&why)),
-    }
+    })
+}
+
+/// As [`normalize`], with the bare reason of a refusal.
+///
+/// # Errors
+/// What Go's decoder says, or the problems when `validation` is strict.
+pub(crate) fn decode(
+    served: &Served,
+    expected: &GroupVersionKind,
+    mut value: Value,
+    mut problems: Vec<String>,
+    validation: FieldValidation,
+) -> Result<Incoming, String> {
+    problems.extend(served.normalize(expected, &mut value)?);
     match validation {
         FieldValidation::Ignore => problems.clear(),
         FieldValidation::Strict if !problems.is_empty() => {
-            return Err(cannot(&format!("strict decoding error: {}", problems.join(", "))));
+            return Err(format!("strict decoding error: {}", problems.join(", ")));
         }
         FieldValidation::Strict | FieldValidation::Warn => {}
     }

@@ -2,15 +2,19 @@
 //!
 //! Source: RFC 6902, RFC 7386; kube-apiserver v1.36.3 `endpoints/handlers/patch.go`.
 
-use forebay_apimachinery::options::PatchOptions;
-use forebay_apimachinery::{Cause, CauseReason, Reason, Status, json};
+mod unstructured;
+
+use forebay_apimachinery::options::{FieldValidation, PatchOptions};
+use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, Reason, Status, json};
 use forebay_schema::builtin::TypeId;
 use forebay_schema::strategic::{self, PatchFault};
+use json_patch::PatchOperation;
 use serde_json::Value;
 
 use crate::catalog::{Served, Source};
 use crate::create::name_of;
-use crate::incoming;
+use crate::incoming::{self, Incoming};
+use crate::kinds::compact;
 use crate::registry::Registry;
 use crate::request::{Answer, PatchKind, Target};
 use crate::store::Mode;
@@ -50,10 +54,13 @@ impl Registry {
         let done = store
             .guarded_update(&key, mode, |current| {
                 let current = current.ok_or_else(|| not_found(target))?;
-                let mut patched = patch.apply(served.ty(), served.to_value(&current.object)?)?;
-                served.check_type(&mut patched, &served.gvk)?;
-                let incoming =
-                    incoming::normalize(served, &served.gvk, patched, Vec::new(), options.field_validation)?;
+                let incoming = patch.applied(
+                    served,
+                    &served.gvk,
+                    served.ty(),
+                    || served.to_value(&current.object),
+                    options.field_validation,
+                )?;
                 if name_of(&incoming.value) != target.name() {
                     return Err(Status::bad_request(format!(
                         "the name of the object ({}) does not match the name on the URL ({})",
@@ -71,41 +78,101 @@ impl Registry {
 
 impl Patch {
     pub(crate) fn parse(served: &Served, kind: PatchKind, body: &[u8]) -> Result<Patch, Status> {
-        let value = json::parse(body)
-            .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?
-            .value;
-        match kind {
-            PatchKind::Json => {
-                let operations = value.as_array().map_or(0, Vec::len);
-                if operations > OPERATIONS_MAX {
-                    let message = format!(
-                        "The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {operations}"
-                    );
-                    return Err(Status::new(Reason::RequestEntityTooLarge, message));
-                }
-                let patch = serde_json::from_value(value)
-                    .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
-                Ok(Patch::Json(patch))
+        let bad = |why: &dyn std::fmt::Display| match kind {
+            PatchKind::StrategicMerge => Status::bad_request(why.to_string()),
+            PatchKind::Json | PatchKind::Merge => Status::bad_request(format!("error decoding patch: {why}")),
+        };
+        if kind == PatchKind::StrategicMerge && matches!(served.source, Source::Custom { .. }) {
+            return Err(Status::new(
+                Reason::UnsupportedMediaType,
+                "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json",
+            ));
+        }
+        let value = json::parse(body).map_err(|error| bad(&error))?.value;
+        match (kind, value) {
+            (PatchKind::Json, value) => operations(value).map_err(|why| match why {
+                Malformed::Type(why) => bad(&why),
+                Malformed::TooMany(count) => Status::new(
+                    Reason::RequestEntityTooLarge,
+                    format!(
+                        "The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {count}"
+                    ),
+                ),
+                Malformed::Operation => rejected(),
+            }),
+            (PatchKind::Merge, value @ Value::Object(_)) => Ok(Patch::Merge(value)),
+            (PatchKind::StrategicMerge, value @ (Value::Object(_) | Value::Null)) => {
+                Ok(Patch::Strategic(value))
             }
-            PatchKind::Merge | PatchKind::StrategicMerge if !value.is_object() => Err(Status::bad_request(
-                "error decoding patch: json: cannot unmarshal into Go value of type map[string]interface {}",
-            )),
-            PatchKind::Merge => Ok(Patch::Merge(value)),
-            PatchKind::StrategicMerge => match served.source {
-                Source::BuiltIn { .. } => Ok(Patch::Strategic(value)),
-                Source::Custom { .. } => Err(Status::new(
-                    Reason::UnsupportedMediaType,
-                    "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json",
-                )),
-            },
+            (PatchKind::Merge, Value::Null) => Err(Status::bad_request("Invalid JSON Patch")),
+            (PatchKind::Merge | PatchKind::StrategicMerge, value) => {
+                Err(bad(&cannot_unmarshal(&value, "value of type map[string]interface {}")))
+            }
         }
     }
 
+    /// The object of the kind `expected` that `current` becomes.
+    ///
+    /// - `ty`: its type where that is known.
+    pub(crate) fn applied(
+        &self,
+        served: &Served,
+        expected: &GroupVersionKind,
+        ty: Option<TypeId>,
+        current: impl Fn() -> Result<Value, Status>,
+        validation: FieldValidation,
+    ) -> Result<Incoming, Status> {
+        let patched = || self.apply(ty, current()?);
+        let mut value = patched()?;
+        if let (Patch::Strategic(_), Value::Object(members)) = (self, &mut value) {
+            // Upstream merges into a struct, whose kind is known and not looked up.
+            for (member, text) in
+                [("kind", expected.kind.to_string()), ("apiVersion", expected.api_version())]
+            {
+                if members.get(member).is_none_or(|given| given.is_string() || given.is_null()) {
+                    members.insert(member.into(), text.into());
+                }
+            }
+        }
+        let wrong = match self {
+            Patch::Strategic(_) if !value["kind"].is_string() || !value["apiVersion"].is_string() => {
+                let why = unstructured::not_a_string(&value["kind"]);
+                why.or_else(|| unstructured::not_a_string(&value["apiVersion"])).unwrap_or_default()
+            }
+            _ => match served.check_type(&mut value, expected) {
+                Err(status) => status.message,
+                Ok(()) => match incoming::decode(served, expected, value, Vec::new(), validation) {
+                    Ok(incoming) => return Ok(incoming),
+                    Err(why) => why,
+                },
+            },
+        };
+        // Decoding has consumed the value, and to make it again is cheaper than a copy of each that is right.
+        Err(self.refused(ty, &patched()?, wrong))
+    }
+
+    /// 422 for an object that is not one of its kind: upstream names the document, or the patch when it is strategic.
+    fn refused(&self, ty: Option<TypeId>, patched: &Value, why: String) -> Status {
+        let (shown, why) = match self {
+            Patch::Strategic(patch) => {
+                let why = ty
+                    .and_then(|ty| unstructured::mismatch(ty, patched))
+                    .unwrap_or_else(|| unstructured::decoder(why));
+                (strategic::go_format(patch), why)
+            }
+            Patch::Json(_) | Patch::Merge(_) => (compact(patched), why),
+        };
+        let message = format!("Invalid value: {}: {why}", json::go_quote(&shown));
+        Status::invalid("", "", "", vec![Cause::new(CauseReason::FieldValueInvalid, "patch", message)])
+    }
+
     /// `document`, of the type `ty` where that is known, with the patch applied.
-    pub(crate) fn apply(&self, ty: Option<TypeId>, mut document: Value) -> Result<Value, Status> {
+    fn apply(&self, ty: Option<TypeId>, mut document: Value) -> Result<Value, Status> {
         match self {
             Patch::Json(patch) => {
-                json_patch::patch(&mut document, patch).map_err(|error| rejected(&error))?;
+                for operation in &patch.0 {
+                    operate(&mut document, operation).map_err(|_| rejected())?;
+                }
                 Ok(document)
             }
             Patch::Merge(patch) => {
@@ -117,16 +184,87 @@ impl Patch {
                     ty.ok_or_else(|| Status::internal("a strategic merge patch of a custom resource"))?;
                 strategic::merge(ty, document, patch.clone()).map_err(|error| match error.fault() {
                     PatchFault::BadRequest => Status::bad_request(error.to_string()),
-                    PatchFault::Unprocessable => rejected(&error),
-                    PatchFault::Internal => Status::internal(error),
+                    PatchFault::Unprocessable => rejected(),
+                    PatchFault::Internal => Status::new(Reason::Unknown, error.to_string()),
                 })
             }
         }
     }
 }
 
-/// A patch that does not fit the object: 422 with the reason as a cause, as kube-apiserver words it.
-fn rejected(error: &dyn std::fmt::Display) -> Status {
+/// Why a body is no JSON patch.
+enum Malformed {
+    /// In the words of Go's decoder.
+    Type(String),
+    TooMany(usize),
+    /// An operation that there is not, or without what it needs.
+    Operation,
+}
+
+fn operations(value: Value) -> Result<Patch, Malformed> {
+    let mut operations = match value {
+        Value::Null => Vec::new(),
+        Value::Array(operations) => operations,
+        other => {
+            return Err(Malformed::Type(cannot_unmarshal(&other, "value of type []handlers.jsonPatchOp")));
+        }
+    };
+    if operations.len() > OPERATIONS_MAX {
+        return Err(Malformed::TooMany(operations.len()));
+    }
+    for operation in &mut operations {
+        match operation {
+            Value::Null => return Err(Malformed::Operation),
+            Value::Object(members) => {
+                for member in ["op", "path"] {
+                    if let Some(value) =
+                        members.get(member).filter(|value| !value.is_string() && !value.is_null())
+                    {
+                        let place = format!("struct field jsonPatchOp.{member} of type string");
+                        return Err(Malformed::Type(cannot_unmarshal(value, &place)));
+                    }
+                }
+                members.entry("value").or_insert(Value::Null);
+            }
+            other => {
+                return Err(Malformed::Type(cannot_unmarshal(other, "value of type handlers.jsonPatchOp")));
+            }
+        }
+    }
+    serde_json::from_value(Value::Array(operations)).map(Patch::Json).map_err(|_| Malformed::Operation)
+}
+
+/// Applies one operation as upstream's library does: more leniently than RFC 6902 where an object lacks the member.
+fn operate(document: &mut Value, operation: &PatchOperation) -> Result<(), json_patch::PatchError> {
+    let absent = |path: &str| {
+        let parent = path.rfind('/').and_then(|end| document.pointer(&path[..end]));
+        parent.is_some_and(Value::is_object) && document.pointer(path).is_none()
+    };
+    let lenient = match operation {
+        PatchOperation::Replace(replace) if absent(replace.path.as_str()) => {
+            let add = json_patch::AddOperation { path: replace.path.clone(), value: replace.value.clone() };
+            Some(PatchOperation::Add(add))
+        }
+        PatchOperation::Test(test) if test.value.is_null() && absent(test.path.as_str()) => return Ok(()),
+        _ => None,
+    };
+    json_patch::patch(document, std::slice::from_ref(lenient.as_ref().unwrap_or(operation)))
+}
+
+/// As Go's decoder says it.
+fn cannot_unmarshal(value: &Value, place: &str) -> String {
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    format!("json: cannot unmarshal {kind} into Go {place}")
+}
+
+/// A patch that does not fit the object: upstream's generic words for 422, which keep the reason to themselves.
+fn rejected() -> Status {
     Status::new(Reason::Invalid, "the server rejected our request due to an error in our request")
-        .because([Cause::new(CauseReason::UnexpectedServerResponse, "", error.to_string())])
 }

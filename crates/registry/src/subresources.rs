@@ -56,10 +56,8 @@ impl Registry {
             .change_scale(target, mode, |served, current| {
                 let scale = strategy::scale_to_update(&served.rules(), current)
                     .map_err(|error| refused(target, error))?;
-                let mut patched = patch.apply(ty, scale)?;
-                served.check_type(&mut patched, &gvk)?;
                 let incoming =
-                    incoming::normalize(served, &gvk, patched, Vec::new(), options.field_validation)?;
+                    patch.applied(served, &gvk, ty, || Ok(scale.clone()), options.field_validation)?;
                 Ok((incoming.value, incoming.warnings))
             })
             .await?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::options::{CreateOptions, UpdateOptions};
-use forebay_apimachinery::{Cause, CauseReason, Object, Status};
+use forebay_apimachinery::{Cause, CauseReason, Object, Reason, Status};
 use serde_json::Value;
 
 use crate::create::{name_of, place};
@@ -155,7 +155,8 @@ fn check_preconditions(
     let conflict = |why: &str| Status::conflict(served.group(), served.resource(), target.name(), why);
     let text = |value: &Value, member: &str| value["metadata"][member].as_str().unwrap_or("").to_string();
     let (new_uid, old_uid) = (text(proposed, "uid"), text(old, "uid"));
-    if !new_uid.is_empty() && new_uid != old_uid {
+    // Only a PUT makes a precondition of the uid in its body; in a patched object it is a field that may not change.
+    if unconditional == Unconditional::ByKind && !new_uid.is_empty() && new_uid != old_uid {
         return Err(conflict(&format!(
             "Precondition failed: UID in precondition: {new_uid}, UID in object meta: {old_uid}"
         )));
@@ -173,6 +174,10 @@ fn check_preconditions(
             return Err(Status::invalid(served.group(), &served.gvk.kind, target.name(), vec![cause]));
         }
         "" | "0" => {}
+        rv if rv.parse::<u64>().is_err() && unconditional == Unconditional::Always => {
+            let message = format!("strconv.ParseUint: parsing {rv:?}: invalid syntax");
+            return Err(Status::new(Reason::Unknown, message));
+        }
         rv if rv.parse::<u64>().is_err() => {
             let cause = Cause::new(
                 CauseReason::FieldValueInvalid,

@@ -99,8 +99,8 @@ pub(super) fn go_type(value: &Value) -> &'static str {
     }
 }
 
-/// The value as `%v` prints it.
-pub(super) fn go_format(value: &Value) -> String {
+/// The value as `%v` prints it, which is how upstream names a patch that it refuses.
+pub fn go_format(value: &Value) -> String {
     let mut text = String::new();
     write_value(value, &mut text, 0);
     text

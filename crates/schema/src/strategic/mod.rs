@@ -16,7 +16,7 @@ mod tests;
 
 use serde_json::Value;
 
-pub use error::{PatchError, PatchFault};
+pub use error::{PatchError, PatchFault, go_format};
 
 use crate::builtin::TypeId;
 
