@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -120,10 +121,17 @@ func (r *record) add(format string, args ...any) {
 	r.lines = append(r.lines, fmt.Sprintf(format, args...))
 }
 
+// text sorts the initial events, which an informer tells in the order of a Go map.
 func (r *record) text() string {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	return strings.Join(r.lines, "\n")
+	lines := slices.Clone(r.lines)
+	later := slices.IndexFunc(lines, func(line string) bool { return !strings.HasPrefix(line, "initial ") })
+	if later < 0 {
+		later = len(lines)
+	}
+	slices.Sort(lines[:later])
+	return strings.Join(lines, "\n")
 }
 
 // handler records names, with what `say` adds.

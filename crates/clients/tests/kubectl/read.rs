@@ -390,7 +390,6 @@ fn describe_reads_what_it_needs() {
             $ kubectl describe pod web-0
             Name:         web-0
             Namespace:    describe
-            Priority:     0
             Node:         <none>
             Labels:       app=web
             Annotations:  <none>
