@@ -117,7 +117,7 @@ mod tests {
     fn reading_ahead_loses_nothing() {
         let source = || Box::new(Pieces::of(&[b"abc", b"def", b"ghi"]));
         assert_eq!(read_ahead(source(), 100).ok().as_deref(), Some(b"abcdefghi".as_slice()));
-        let resumed = read_ahead(source(), 4).err().expect("more than 4 bytes");
+        let Err(resumed) = read_ahead(source(), 4) else { panic!("more than 4 bytes") };
         assert_eq!(resumed.ahead, b"abcdef");
         assert_eq!(all(resumed), b"abcdefghi");
     }

@@ -39,9 +39,9 @@ pub fn run(prepared: &Prepared, out: &mut dyn Write) -> Result<(), Error> {
 
 async fn serve(prepared: &Prepared, out: &mut dyn Write) -> Result<(), Error> {
     let config = &prepared.config;
-    let stop = Shutdown::default();
+    let (stop, hurry) = (Shutdown::default(), Shutdown::default());
     let tasks = Tasks::new();
-    stop_on_signals(&stop, &tasks)?;
+    stop_on_signals(&stop, &hurry, &tasks)?;
     let clock = Clock::system();
     let directory = config.data_dir.join("store");
     let options = Options { clock: clock.clone(), ..Options::default() };
@@ -58,7 +58,10 @@ async fn serve(prepared: &Prepared, out: &mut dyn Write) -> Result<(), Error> {
         started = registry.start() => match started {
             Ok(()) => {
                 announce(prepared, bound.address().port(), out)?;
-                bound.serve(registry, checks(&engine), Random::system(), tasks.clone(), stop).await;
+                tokio::select! {
+                    () = bound.serve(registry, checks(&engine), Random::system(), tasks.clone(), stop) => {}
+                    () = hurry.raised() => tracing::warn!("told to stop twice: cutting every connection"),
+                }
                 Ok(())
             }
             Err(status) => Err(Error::Serve(format!("the store cannot be served: {}", status.message))),
@@ -84,12 +87,12 @@ fn failed(error: impl std::error::Error) -> Error {
     Error::Serve(line)
 }
 
-/// SIGTERM and SIGINT ask for an orderly end; a second one ends at once.
-fn stop_on_signals(stop: &Shutdown, tasks: &Tasks) -> Result<(), Error> {
+/// SIGTERM and SIGINT ask for an orderly end; after a second one nobody is waited for.
+fn stop_on_signals(stop: &Shutdown, hurry: &Shutdown, tasks: &Tasks) -> Result<(), Error> {
     let handler = |kind| signal(kind).map_err(|cause| Error::Serve(format!("no signals: {cause}")));
     let (mut terminate, mut interrupt) =
         (handler(SignalKind::terminate())?, handler(SignalKind::interrupt())?);
-    let stop = stop.clone();
+    let (stop, hurry) = (stop.clone(), hurry.clone());
     tasks.spawn("signals", async move {
         loop {
             tokio::select! {
@@ -97,8 +100,7 @@ fn stop_on_signals(stop: &Shutdown, tasks: &Tasks) -> Result<(), Error> {
                 _ = interrupt.recv() => {}
             }
             if stop.is_raised() {
-                tracing::warn!("told to stop twice: leaving at once");
-                std::process::exit(1);
+                hurry.raise();
             }
             stop.raise();
         }

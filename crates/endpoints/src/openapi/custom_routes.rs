@@ -65,7 +65,8 @@ impl<'c> Resource<'c> {
         parameters.extend(
             ["namespace", "name"]
                 .into_iter()
-                .filter_map(|name| path.contains(&format!("{{{name}}}")).then(|| Parameter::path(name))),
+                .filter(|name| path.contains(&format!("{{{name}}}")))
+                .map(Parameter::path),
         );
         let options = match verb.action {
             "get" => "GetOptions",
