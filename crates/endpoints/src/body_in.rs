@@ -17,7 +17,7 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::limits::{BODIES_BYTES_MAX, BODY_BYTES_MAX};
+use crate::limits::{BODIES_BYTES_MAX, BODY_BYTES_MAX, DRAINED_BYTES_MAX};
 use crate::status::Failure;
 use crate::yaml;
 
@@ -50,6 +50,7 @@ impl Budget {
         let announced =
             headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
         if announced.is_some_and(|len| len > BODY_BYTES_MAX) {
+            drain(body).await;
             return Err(Failure::entity_too_large(BODY_BYTES_MAX));
         }
         let room = announced.unwrap_or(BODY_BYTES_MAX).div_ceil(KIB) as u32;
@@ -64,6 +65,8 @@ impl Budget {
             let Ok(data) = frame.into_data() else { continue };
             let len = first.as_ref().map_or(all.len(), Bytes::len) + data.len();
             if len > BODY_BYTES_MAX {
+                drop((first.take(), std::mem::take(&mut all)));
+                drain(body).await;
                 return Err(Failure::entity_too_large(BODY_BYTES_MAX));
             }
             // Most bodies come in one piece, which is taken as it is.
@@ -78,6 +81,22 @@ impl Budget {
             all.extend_from_slice(&data);
         }
         Ok(Received { bytes: first.unwrap_or_else(|| all.freeze()), _room: room })
+    }
+}
+
+/// Reads what is left of a body that is too large, up to a limit: a client that is still sending would be reset before
+/// it has read the answer.
+async fn drain<B>(mut body: B)
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+{
+    let mut left = DRAINED_BYTES_MAX;
+    while let Some(Ok(frame)) = body.frame().await {
+        let len = frame.data_ref().map_or(0, Bytes::len);
+        if len >= left {
+            return;
+        }
+        left -= len;
     }
 }
 

@@ -43,6 +43,9 @@ pub const PING_WAIT: Duration = Duration::from_secs(15);
 /// Bytes of a request body (reference §3.2). More is answered 413.
 pub const BODY_BYTES_MAX: usize = 3 << 20;
 
+/// Bytes of a body that is too large that are read and dropped, so that its client gets to read the answer.
+pub const DRAINED_BYTES_MAX: usize = 4 * BODY_BYTES_MAX;
+
 /// Bytes of all request bodies that are being read or worked on. At the limit a request is answered 429.
 pub const BODIES_BYTES_MAX: usize = 128 << 20;
 

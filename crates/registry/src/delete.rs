@@ -149,17 +149,24 @@ impl Registry {
 fn check_preconditions(target: &Target, old: &Value, options: &DeleteOptions) -> Result<(), Status> {
     let served = &target.served;
     let text = |member: &str| old["metadata"][member].as_str().unwrap_or("");
-    let conflict = |what: &str, asked: &str, found: &str| {
-        let why =
-            format!("Precondition failed: {what} in precondition: {asked}, {what} in object meta: {found}");
-        Err(Status::conflict(served.group(), served.resource(), target.name(), &why))
+    let conflict = |why: String| {
+        // Upstream names the kind here, not the resource.
+        Err(Status::conflict(served.group(), &served.gvk.kind, target.name(), &why))
     };
     if let Some(uid) = options.preconditions.uid.as_deref().filter(|uid| *uid != text("uid")) {
-        return conflict("UID", uid, text("uid"));
+        return conflict(format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been \
+             deleted and then recreated",
+            text("uid")
+        ));
     }
     let asked = options.preconditions.resource_version.as_deref();
     if let Some(rv) = asked.filter(|rv| *rv != text("resourceVersion")) {
-        return conflict("ResourceVersion", rv, text("resourceVersion"));
+        return conflict(format!(
+            "the ResourceVersion in the precondition ({rv}) does not match the ResourceVersion in record ({}). The object \
+             might have been modified",
+            text("resourceVersion")
+        ));
     }
     Ok(())
 }

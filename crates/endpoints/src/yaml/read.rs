@@ -69,10 +69,13 @@ struct Reader<'y> {
 
 impl<'y> Reader<'y> {
     fn next(&mut self) -> Result<Event<'y>, YamlError> {
-        match self.parser.next_event() {
-            None => Ok(Event::StreamEnd),
-            Some(Ok((event, _))) => Ok(event),
-            Some(Err(error)) => Err(syntax(&error)),
+        loop {
+            match self.parser.next_event() {
+                None => return Ok(Event::StreamEnd),
+                Some(Ok((Event::Comment(..), _))) => {}
+                Some(Ok((event, _))) => return Ok(event),
+                Some(Err(error)) => return Err(syntax(&error)),
+            }
         }
     }
 
@@ -290,6 +293,7 @@ mod tests {
         );
         check("a: |\n  x\n  y\nb: >-\n  x\n  y\n", r#"{"a":"x\ny\n","b":"x y"}"#);
         check("a: 1\n---\na: 2\n", r#"{"a":1}"#);
+        check("# x\na: 1 # y\n# z\nb: [1, # w\n 2]\n# end\n", r#"{"a":1,"b":[1,2]}"#);
         check("{\"kind\": \"Pod\", \"n\": 5}", r#"{"kind":"Pod","n":5}"#);
         check("a: 1\na: 2\n", r#"{"a":1,"a":2}"#);
     }
