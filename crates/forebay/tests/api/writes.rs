@@ -1,0 +1,122 @@
+//! Options of writes.
+
+use serde_json::json;
+
+use crate::common::{Ask, Scratch, Server, causes, names, rv, said, text};
+use crate::{CONFIG_MAPS, config_map, create};
+
+const MERGE: &str = "application/merge-patch+json";
+
+#[tokio::test]
+async fn a_dry_run_leaves_nothing() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    let kept = create(&client, "c").await;
+    let before = client.get(CONFIG_MAPS).await.expect(200);
+    let mut watch = client.watch(&format!("{CONFIG_MAPS}?watch=true&resourceVersion={}", rv(&before))).await;
+    let path = format!("{CONFIG_MAPS}/c");
+    let dry = |path: &str| format!("{path}?dryRun=All");
+    let created = client.post(&dry(CONFIG_MAPS), &config_map("new", "v")).await.expect(201);
+    assert_eq!(text(&created, "/metadata/uid").len(), 36);
+    let updated = client.put(&dry(&path), &config_map("c", "w")).await.expect(200);
+    assert_eq!(text(&updated, "/data/k"), "w");
+    let patch = Ask::patch(dry(&path), "application/merge-patch+json", r#"{"data":{"k":"x"}}"#);
+    assert_eq!(text(&client.ask(patch).await.expect(200), "/data/k"), "x");
+    client.delete(&dry(&path)).await.expect(200);
+    client.delete(&dry(CONFIG_MAPS)).await.expect(200);
+    assert_eq!(client.get(CONFIG_MAPS).await.expect(200), before);
+    // What is refused is refused in a dry run, too.
+    let again = client.post(&dry(CONFIG_MAPS), &config_map("c", "v")).await.expect(409);
+    assert_eq!(said(&again), r#"409 AlreadyExists: configmaps "c" already exists"#);
+    let unknown = client.post(&format!("{CONFIG_MAPS}?dryRun=Some"), &config_map("d", "v")).await.expect(422);
+    assert!(causes(&unknown).starts_with("FieldValueNotSupported dryRun: "), "{unknown}");
+    // The first thing that a watcher hears of is what was done afterwards.
+    let last = create(&client, "last").await;
+    assert_eq!(watch.event().await.object, last);
+    assert_eq!(client.get(&path).await.expect(200), kept);
+}
+
+#[tokio::test]
+async fn unknown_fields_are_named_dropped_or_refused() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    let mut new = config_map("c", "v");
+    new["metadata"]["nonsense"] = 1.into();
+    let post = |option: &str| {
+        let path = format!("{CONFIG_MAPS}?dryRun=All{option}");
+        let (client, new) = (client.clone(), new.clone());
+        async move { client.post(&path, &new).await }
+    };
+    let strict = post("&fieldValidation=Strict").await;
+    assert_eq!(
+        said(&strict.expect(400)),
+        r#"400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: unknown field "metadata.nonsense""#
+    );
+    let ignored = post("&fieldValidation=Ignore").await;
+    ignored.expect(201);
+    assert!(ignored.warnings().is_empty());
+    for option in ["", "&fieldValidation=Warn"] {
+        let warned = post(option).await;
+        assert!(warned.expect(201)["metadata"].get("nonsense").is_none());
+        assert_eq!(warned.warnings(), [r#"299 - "unknown field \"metadata.nonsense\"""#], "{option}");
+    }
+    let wrong = post("&fieldValidation=Sometimes").await;
+    assert!(said(&wrong.expect(422)).contains("fieldValidation"), "{}", wrong.text());
+}
+
+#[tokio::test]
+async fn names_are_generated() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    let new = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "job-"}});
+    let mut made = Vec::new();
+    for _ in 0..5 {
+        let object = client.post(CONFIG_MAPS, &new).await.expect(201);
+        let name = text(&object, "/metadata/name").to_owned();
+        let suffix = name.strip_prefix("job-").unwrap_or_else(|| panic!("{name}"));
+        assert_eq!(suffix.len(), 5, "{name}");
+        assert!(suffix.bytes().all(|b| b"bcdfghjklmnpqrstvwxz2456789".contains(&b)), "{name}");
+        assert_eq!(text(&object, "/metadata/generateName"), "job-");
+        made.push(name);
+    }
+    made.sort();
+    assert_eq!(names(&client.get(CONFIG_MAPS).await.expect(200)), made);
+    let nameless = json!({"apiVersion": "v1", "kind": "ConfigMap"});
+    let reply = client.post(CONFIG_MAPS, &nameless).await.expect(422);
+    assert_eq!(
+        said(&reply),
+        r#"422 Invalid: ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required"#
+    );
+}
+
+#[tokio::test]
+async fn patches_are_of_three_kinds() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    create(&client, "c").await;
+    let path = format!("{CONFIG_MAPS}/c");
+    let rows = [
+        (
+            "application/json-patch+json",
+            r#"[{"op":"add","path":"/data/a","value":"1"}]"#,
+            json!({"k": "v", "a": "1"}),
+        ),
+        (MERGE, r#"{"data":{"a":null,"b":"2"}}"#, json!({"k": "v", "b": "2"})),
+        (
+            "application/strategic-merge-patch+json",
+            r#"{"data":{"$patch":"replace","c":"3"}}"#,
+            json!({"c": "3"}),
+        ),
+    ];
+    for (kind, patch, data) in rows {
+        let patched = client.ask(Ask::patch(&path, kind, patch)).await.expect(200);
+        assert_eq!(patched["data"], data, "{kind}");
+    }
+    let before = client.get(&path).await.expect(200);
+    let nothing = client.ask(Ask::patch(&path, MERGE, r#"{"data":{"c":"3"}}"#)).await.expect(200);
+    assert_eq!(nothing, before, "what changes nothing keeps its resourceVersion");
+}
