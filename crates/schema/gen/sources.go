@@ -101,7 +101,7 @@ func (s *sources) pkg(importPath string) (*packageSource, error) {
 	}
 	for module, dir := range s.modules {
 		if rest, ok := strings.CutPrefix(importPath, module+"/"); ok {
-			p, err := parsePackage(filepath.Join(dir, filepath.FromSlash(rest)))
+			p, err := s.parsePackage(filepath.Join(dir, filepath.FromSlash(rest)))
 			s.packages[importPath] = p
 			return p, err
 		}
@@ -109,7 +109,7 @@ func (s *sources) pkg(importPath string) (*packageSource, error) {
 	return nil, fmt.Errorf("package %s is in none of the modules", importPath)
 }
 
-func parsePackage(dir string) (*packageSource, error) {
+func (s *sources) parsePackage(dir string) (*packageSource, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		return nil, err
@@ -124,12 +124,12 @@ func parsePackage(dir string) (*packageSource, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.addFile(fset, file)
+		s.addFile(p, fset, file)
 	}
 	return p, nil
 }
 
-func (p *packageSource) addFile(fset *token.FileSet, file *ast.File) {
+func (s *sources) addFile(p *packageSource, fset *token.FileSet, file *ast.File) {
 	for _, decl := range file.Decls {
 		gen, ok := decl.(*ast.GenDecl)
 		if !ok {
@@ -146,7 +146,7 @@ func (p *packageSource) addFile(fset *token.FileSet, file *ast.File) {
 				p.types[spec.Name.Name] = typeFrom(spec, comments)
 			case *ast.ValueSpec:
 				if gen.Tok == token.CONST {
-					p.addConst(spec)
+					s.addConst(p, file, spec)
 				}
 			}
 		}
@@ -213,8 +213,8 @@ func markersOf(groups ...*ast.CommentGroup) markers {
 	return found
 }
 
-// addConst records `Name T = "value"`, `Name = T("value")` and `Name T = Other`.
-func (p *packageSource) addConst(spec *ast.ValueSpec) {
+// addConst records `Name T = "value"`, `Name = T("value")`, `Name T = Other` and `Name = T(other.Name)`.
+func (s *sources) addConst(p *packageSource, file *ast.File, spec *ast.ValueSpec) {
 	for i, name := range spec.Names {
 		if i >= len(spec.Values) {
 			continue
@@ -248,11 +248,45 @@ func (p *packageSource) addConst(spec *ast.ValueSpec) {
 			if c.typ == "" {
 				c.typ = other.typ
 			}
+		case *ast.SelectorExpr:
+			other, ok := s.imported(file, value)
+			if !ok {
+				continue
+			}
+			c.value = other.value
 		default:
 			continue
 		}
 		p.consts[name.Name] = c
 	}
+}
+
+// imported returns a constant of another package, unless that is outside the modules.
+func (s *sources) imported(file *ast.File, expr *ast.SelectorExpr) (constant, bool) {
+	alias, ok := expr.X.(*ast.Ident)
+	if !ok {
+		return constant{}, false
+	}
+	for _, spec := range file.Imports {
+		importPath, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		name := path.Base(importPath)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		if name != alias.Name {
+			continue
+		}
+		p, err := s.pkg(importPath)
+		if err != nil {
+			return constant{}, false
+		}
+		c, ok := p.consts[expr.Sel.Name]
+		return c, ok
+	}
+	return constant{}, false
 }
 
 // enumValues returns the sorted values of the type's constants, if the type is marked as an enum.

@@ -29,7 +29,8 @@ pub fn routes<'c>(table: &'static Table, served: &'c Served) -> Vec<Route<'c>> {
     let resource = Resource::new(table, served);
     let mut routes = resource.own_routes();
     for subresource in &served.subresources {
-        routes.extend(match subresource.connect {
+        // A log comes from a kubelet as the connections do, but upstream documents it as a document that is read.
+        routes.extend(match subresource.connect && &*subresource.name != "log" {
             true => resource.connections(subresource),
             false => resource.below(subresource),
         });
