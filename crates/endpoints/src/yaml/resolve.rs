@@ -86,9 +86,118 @@ fn is_float(text: &str) -> bool {
     mantissa_is_fine && exponent_is_fine
 }
 
+/// Whether yaml.v2 would take plain `text` for a point in time. It stays text when read, as JSON knows no times; written, it
+/// is quoted.
+///
+/// Source: yaml.v2 `parseTimestamp`, by way of Go's `time.Parse`.
+pub fn is_timestamp(text: &str) -> bool {
+    date(text).is_some_and(|rest| match rest.as_bytes().first() {
+        None => true,
+        Some(b'T' | b't') => time_of_day(&rest[1..]).is_some_and(is_zone),
+        Some(b' ') => time_of_day(rest.trim_start_matches(' ')).is_some_and(str::is_empty),
+        Some(_) => false,
+    })
+}
+
+/// What follows `2006-1-2`, if that is a day there was.
+fn date(text: &str) -> Option<&str> {
+    let (year, rest) = text.split_at_checked(4)?;
+    let year: u32 = year.bytes().all(|byte| byte.is_ascii_digit()).then(|| year.parse().ok())??;
+    let (month, rest) = short_number(rest.strip_prefix('-')?)?;
+    let (day, rest) = short_number(rest.strip_prefix('-')?)?;
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 if is_leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    (1..=days).contains(&day).then_some(rest)
+}
+
+/// What follows `15:4:5` with or without a fraction of a second.
+fn time_of_day(text: &str) -> Option<&str> {
+    let (hour, rest) = short_number(text)?;
+    let (minute, rest) = short_number(rest.strip_prefix(':')?)?;
+    let (second, rest) = short_number(rest.strip_prefix(':')?)?;
+    let fraction =
+        rest.strip_prefix(['.', ',']).filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let rest = fraction.map_or(rest, |digits| digits.trim_start_matches(|c: char| c.is_ascii_digit()));
+    (hour < 24 && minute < 60 && second < 60).then_some(rest)
+}
+
+/// `Z` or `+07:00`; Go lets offsets of 24 hours and of 60 minutes pass.
+fn is_zone(text: &str) -> bool {
+    match text.as_bytes() {
+        b"Z" => true,
+        [b'+' | b'-', hours @ .., b':', tens, ones] if hours.len() == 2 => {
+            let number = |tens: u8, ones: u8| {
+                let digits = tens.is_ascii_digit() && ones.is_ascii_digit();
+                digits.then(|| (tens - b'0') * 10 + ones - b'0')
+            };
+            number(hours[0], hours[1]).is_some_and(|hours| hours <= 24)
+                && number(*tens, *ones).is_some_and(|minutes| minutes <= 60)
+        }
+        _ => false,
+    }
+}
+
+/// One or two digits in front.
+fn short_number(text: &str) -> Option<(u32, &str)> {
+    let len = text.bytes().take(2).take_while(u8::is_ascii_digit).count();
+    let (digits, rest) = text.split_at(len);
+    Some((digits.parse().ok()?, rest))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn timestamps_are_what_yaml_v2_takes_for_them() {
+        for (text, want) in [
+            ("2001-01-01", true),
+            ("2001-1-1", true),
+            ("2024-02-29", true),
+            ("2023-02-29", false),
+            ("1900-02-29", false),
+            ("2000-02-29", true),
+            ("2001-13-01", false),
+            ("2001-04-31", false),
+            ("2001-00-01", false),
+            ("2001-01-00", false),
+            ("2001-01-011", false),
+            ("2001-01-01T00:00:00Z", true),
+            ("2001-1-1T1:2:3Z", true),
+            ("2001-01-01t00:00:00.5+07:00", true),
+            ("2001-01-01T00:00:00,5Z", true),
+            ("2001-01-01T00:00:00.1234567890123Z", true),
+            ("2001-01-01T00:00:00.Z", false),
+            ("2001-01-01T00:00:00z", false),
+            ("2001-01-01T00:00:00", false),
+            ("2001-01-01T24:00:00Z", false),
+            ("2001-01-01T00:60:00Z", false),
+            ("2001-01-01T00:00:60Z", false),
+            ("2001-01-01T00:00:00+24:60", true),
+            ("2001-01-01T00:00:00+25:00", false),
+            ("2001-01-01T00:00:00+7:00", false),
+            ("2001-01-01T00:00:00+0700", false),
+            ("2001-01-01 00:00:00", true),
+            ("2001-01-01   1:2:3.5", true),
+            ("2001-01-01 00:00:00Z", false),
+            ("2001-01-01 ", false),
+            ("2001-01", false),
+            ("201-01-01", false),
+            ("20010-01-01", false),
+            ("+2001-01-01", false),
+            ("2001-01-01é", false),
+            ("200é-01-01", false),
+            ("", false),
+        ] {
+            assert_eq!(is_timestamp(text), want, "{text:?}");
+        }
+    }
 
     #[test]
     fn scalars_mean_what_they_mean_in_yaml_1_1() {

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::resolve::{Scalar, resolve};
+use super::resolve::{Scalar, is_timestamp, resolve};
 
 /// Text goes on in the next line once it is longer.
 const WIDTH: usize = 80;
@@ -126,7 +126,7 @@ fn text(text: &str, indent: usize, place: Place, out: &mut String) {
             double_quoted(text, indent, folds, out)
         };
     }
-    let means_text = resolve(text) == Scalar::Text && !is_base_60(text);
+    let means_text = resolve(text) == Scalar::Text && !is_base_60(text) && !is_timestamp(text);
     match (means_text, text.contains('\n')) {
         (true, false) if traits.plain => folded(text, indent, folds, "", out),
         (true, false) if traits.single_quoted => {
