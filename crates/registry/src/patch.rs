@@ -51,6 +51,7 @@ impl Registry {
         let store = self.store_of(served)?;
         let key = store.key(target.namespace(), target.name());
         let mode = if options.dry_run { Mode::DryRun } else { Mode::Commit };
+        let mut last = None;
         let done = store
             .guarded_update(&key, mode, |current| {
                 let current = current.ok_or_else(|| not_found(target))?;
@@ -68,11 +69,12 @@ impl Registry {
                         target.name()
                     )));
                 }
-                let decision = self.decide(target, incoming.value, current, Unconditional::Always)?;
+                let decision =
+                    self.decide(target, incoming.value, current, Unconditional::Always, &mut last)?;
                 Ok(decision.with_warnings(incoming.warnings))
             })
             .await?;
-        self.answer(target, done, Vec::new()).await
+        self.answer(target, done, last, Vec::new()).await
     }
 }
 

@@ -88,7 +88,10 @@ impl Registry {
                 }
                 strategy::apply_scale(&served.rules(), &scale, &mut proposed)
                     .map_err(|error| refused(target, error))?;
-                Ok(self.decide(target, proposed, current, Unconditional::Always)?.with_warnings(warnings))
+                // The Scale shown is that of the stored object, even if this ends it.
+                let mut last = None;
+                let decision = self.decide(target, proposed, current, Unconditional::Always, &mut last)?;
+                Ok(decision.with_warnings(warnings))
             })
             .await
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use forebay_apimachinery::options::{CreateOptions, UpdateOptions};
 use forebay_apimachinery::{Cause, CauseReason, Object, Reason, Status};
 use serde_json::Value;
@@ -60,22 +61,26 @@ impl Registry {
         if creates && store.live(&key).await?.is_none() {
             return self.create_on_update(target, body, options).await;
         }
+        let mut last = None;
         let done = store
             .guarded_update(&key, mode, |current| {
                 let current = current.ok_or_else(|| not_found(target))?;
-                self.decide(target, proposed.clone(), current, Unconditional::ByKind)
+                self.decide(target, proposed.clone(), current, Unconditional::ByKind, &mut last)
             })
             .await?;
-        self.answer(target, done, incoming.warnings).await
+        self.answer(target, done, last, incoming.warnings).await
     }
 
     /// What to do with `current` when `proposed` is to take its place.
+    ///
+    /// - `last`: where an object that this ends is put as it would have been stored, which is what the client is shown.
     pub(crate) fn decide(
         &self,
         target: &Target,
         mut proposed: Value,
         current: &Current,
         unconditional: Unconditional,
+        last: &mut Option<Bytes>,
     ) -> Result<Decision<Vec<String>>, Status> {
         let served = &target.served;
         let rules = served.rules();
@@ -91,6 +96,7 @@ impl Registry {
         }
         let carry = served.warnings(&proposed, Some(&old));
         if strategy::may_finish_deletion(&rules, &proposed, &old) {
+            *last = Some(served.encode(proposed)?);
             return Ok(Decision::Delete { carry });
         }
         if proposed == old {
@@ -100,10 +106,13 @@ impl Registry {
     }
 
     /// The answer to a PUT or PATCH.
+    ///
+    /// - `last`: from [`Registry::decide`].
     pub(crate) async fn answer(
         &self,
         target: &Target,
         done: Done<Vec<String>>,
+        last: Option<Bytes>,
         mut warnings: Vec<String>,
     ) -> Result<Answer, Status> {
         let served = &target.served;
@@ -112,10 +121,12 @@ impl Registry {
             Done::Deleted { object, revision, carry } => {
                 self.after_delete(served, revision).await;
                 warnings.extend(carry);
-                return Ok(Answer {
-                    outcome: Outcome::Object(whole(served, &object, Some(revision))),
-                    warnings,
-                });
+                let key = object.key().clone();
+                let object = match last {
+                    Some(last) => self.store_of(served)?.decode(key, object.revision(), &last)?,
+                    None => object,
+                };
+                return Ok(Answer { outcome: Outcome::Object(whole(served, &object, None)), warnings });
             }
         };
         self.after_write(served, &object).await;

@@ -283,9 +283,27 @@ async fn finalizers_hold_an_object_until_they_are_gone() {
     world.create(CM, object).await.expect("creates");
     let held = world.delete("@v1/configmaps/default/a").await.expect("begins");
     assert!(held["metadata"]["deletionTimestamp"].is_string());
-    let release = json!({ "metadata": { "finalizers": null } });
-    world.patch("@v1/configmaps/default/a", PatchKind::Merge, release).await.expect("releases");
+    let release = json!({ "metadata": { "finalizers": null, "labels": { "last": "words" } } });
+    let released =
+        world.patch("@v1/configmaps/default/a", PatchKind::Merge, release).await.expect("releases");
+    let mut shown = held.clone();
+    shown["metadata"].as_object_mut().expect("metadata").remove("finalizers");
+    shown["metadata"]["labels"] = json!({ "last": "words" });
+    assert_eq!(released, shown, "as it was asked for, at the revision that it was stored at");
     assert_eq!(world.get("@v1/configmaps/default/a").await.expect_err("gone").reason, Reason::NotFound);
+}
+
+#[tokio::test]
+async fn the_finalize_that_ends_a_namespace_shows_it_without_finalizers() {
+    let world = World::new().await;
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "leaving" } });
+    world.create("@v1/namespaces", namespace).await.expect("creates");
+    let mut leaving = world.delete("@v1/namespaces/leaving").await.expect("begins");
+    leaving["spec"] = json!({ "finalizers": [] });
+    let ended = world.update("@v1/namespaces/leaving/finalize", leaving.clone()).await.expect("ends");
+    leaving["spec"] = json!({});
+    assert_eq!(ended, leaving);
+    assert_eq!(world.get("@v1/namespaces/leaving").await.expect_err("gone").reason, Reason::NotFound);
 }
 
 #[tokio::test]
