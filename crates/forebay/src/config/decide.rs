@@ -23,6 +23,7 @@ impl ServeConfig {
         let mut warnings = raw.warnings.clone();
         let harmless = raw.without_effect()?;
         warnings.extend(no_effect("flags", harmless.iter().map(|name| format!("--{name}"))));
+        warnings.extend(no_effect_yet(raw));
         warnings.extend(no_effect("feature gates", feature_gates(&read)?.into_iter()));
 
         let data_dir = read.parsed("data-dir", |value| Ok(PathBuf::from(value)))?;
@@ -48,6 +49,16 @@ impl ServeConfig {
 fn no_effect(what: &str, names: impl Iterator<Item = String>) -> Option<String> {
     let names: Vec<_> = names.collect();
     (!names.is_empty()).then(|| format!("these {what} have no effect: {}", names.join(", ")))
+}
+
+fn no_effect_yet(raw: &Raw) -> Vec<String> {
+    let names: Vec<_> = raw.without_effect_yet().map(|name| format!("--{name}")).collect();
+    let tokens = (!names.is_empty())
+        .then(|| format!("no effect yet, as there are no service account tokens: {}", names.join(", ")));
+    let addresses = raw.get("service-cluster-ip-range").map(|_| {
+        "--service-cluster-ip-range decides on names in the certificate only: services get no addresses yet".to_owned()
+    });
+    tokens.into_iter().chain(addresses).collect()
 }
 
 fn feature_gates(read: &Reader) -> Result<Vec<String>, Error> {

@@ -201,6 +201,20 @@ fn warnings_come_once_for_each_kind() {
 }
 
 #[test]
+fn flags_that_wait_for_what_they_are_for_are_warned_of_once() {
+    let config = config(
+        "--service-account-issuer=https://a --service-account-issuer=https://b --api-audiences=x,y --service-account-key-file=k --service-account-signing-key-file=s --service-account-max-token-expiration=1h --service-cluster-ip-range=10.96.0.0/16",
+    );
+    assert_eq!(
+        config.warnings,
+        [
+            "no effect yet, as there are no service account tokens: --api-audiences, --service-account-issuer, --service-account-key-file, --service-account-max-token-expiration, --service-account-signing-key-file",
+            "--service-cluster-ip-range decides on names in the certificate only: services get no addresses yet",
+        ]
+    );
+}
+
+#[test]
 fn the_certificate_covers_every_name_clients_use() {
     let names = config("--bind-address=0.0.0.0 --external-hostname=API.example.org --service-cluster-ip-range=10.96.0.0/16,fd00::/108").tls.names;
     assert_eq!(

@@ -18,6 +18,15 @@ const fn served(
     Flag { name, kind, class: Class::Served(Help { heading, value, default, text }) }
 }
 
+/// Served flags whose values are read and checked, and used by nothing so far: there are no service account tokens.
+pub(super) const NOT_YET: &[&str] = &[
+    "api-audiences",
+    "service-account-issuer",
+    "service-account-key-file",
+    "service-account-max-token-expiration",
+    "service-account-signing-key-file",
+];
+
 pub(super) const SERVED: &[Flag] = &[
     served(Data, "data-dir", One, "DIR", "./forebay-data", "Directory for everything that is kept."),
     served(Data, "etcd-prefix", One, "PATH", "/registry", "Prefix of the keys of all objects in the store."),
