@@ -1,0 +1,187 @@
+//! Definitions themselves: when they are served, what is wrong with them, what this server leaves out.
+
+use serde_json::{Value, json};
+
+use crate::common::{Protocol, Scratch, Server, causes, names, said, text};
+use crate::{CRD, CRDS, WIDGETS, condition, create, define, definition, schema, widget};
+
+#[tokio::test]
+async fn a_definition_is_served_when_its_writer_is_answered() {
+    for protocol in Protocol::BOTH {
+        let scratch = Scratch::new();
+        let server = Server::start(&scratch, &[]).await;
+        let client = server.admin_over(protocol).await;
+        assert_eq!(client.get(WIDGETS).await.code, 404);
+        define(&client).await;
+        create(&client, "a", "red").await;
+        assert_eq!(names(&client.get(WIDGETS).await.expect(200)), ["a"]);
+        let known = client.get(CRD).await.expect(200);
+        assert_eq!((condition(&known, "Established"), condition(&known, "NamesAccepted")), ("True", "True"));
+        assert_eq!(known["status"]["storedVersions"], json!(["v1"]));
+        assert_eq!(text(&known, "/status/acceptedNames/listKind"), "WidgetList");
+        let listed = client.get("/apis/example.com/v1").await.expect(200);
+        let resources = listed["resources"].as_array().expect("resources");
+        let resources: Vec<&str> = resources.iter().map(|resource| text(resource, "/name")).collect();
+        assert_eq!(resources, ["widgets", "widgets/status", "widgets/scale"]);
+    }
+}
+
+#[tokio::test]
+async fn definitions_and_their_objects_outlive_the_process() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    define(&client).await;
+    let object = create(&client, "a", "red").await;
+    server.kill().await;
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    assert_eq!(client.get(&format!("{WIDGETS}/a")).await.expect(200), object);
+    create(&client, "b", "blue").await;
+}
+
+#[tokio::test]
+async fn every_violation_of_a_definition_is_named() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    let bad = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "bad"},
+        "spec": {
+            "group": "Ex", "scope": "X", "names": {"plural": "W", "kind": "w"},
+            "versions": [{"name": "1", "served": true, "storage": false}],
+        },
+    });
+    let status = client.post(CRDS, &bad).await.expect(422);
+    assert!(said(&status).starts_with(
+        r#"422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "bad" is invalid: [metadata.name: Invalid value: "bad": must be spec.names.plural+"."+spec.group, "#
+    ));
+    let fields: Vec<String> =
+        causes(&status).lines().map(|line| line.split(": ").next().unwrap_or("").to_owned()).collect();
+    let want = [
+        "FieldValueInvalid metadata.name",
+        "FieldValueInvalid spec.group",
+        "FieldValueNotSupported spec.scope",
+        "FieldValueRequired spec.versions[0].schema.openAPIV3Schema",
+        "FieldValueInvalid spec.versions[0].name",
+        "FieldValueInvalid spec.versions",
+        "FieldValueInvalid spec.version",
+        "FieldValueInvalid spec.names.plural",
+        "FieldValueInvalid status.storedVersions",
+    ];
+    assert_eq!(fields, want);
+
+    let mut loose = definition();
+    loose["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] =
+        json!({"a": {"type": "foo"}, "b": {"type": "array"}, "c": {}});
+    let status = client.post(CRDS, &loose).await.expect(422);
+    // Of a single version, this is the place that kube-apiserver names.
+    let at = "spec.validation.openAPIV3Schema.properties";
+    for cause in [
+        format!(
+            r#"FieldValueNotSupported {at}[a].type: Unsupported value: "foo": supported values: "array", "boolean", "integer", "number", "object", "string""#
+        ),
+        format!("FieldValueRequired {at}[b].items: Required value: must be specified"),
+        format!(
+            "FieldValueRequired {at}[c].type: Required value: must not be empty for specified object fields"
+        ),
+    ] {
+        assert!(causes(&status).lines().any(|line| line == cause), "{cause} is not in\n{}", causes(&status));
+    }
+    assert_eq!(names(&client.get(CRDS).await.expect(200)).len(), 0);
+}
+
+#[tokio::test]
+async fn a_second_definition_of_taken_names_is_not_established() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    define(&client).await;
+    let mut other = definition();
+    other["metadata"]["name"] = "gadgets.example.com".into();
+    other["spec"]["names"] =
+        json!({"plural": "gadgets", "singular": "gadget", "kind": "Widget", "shortNames": ["wd"]});
+    client.post(CRDS, &other).await.expect(201);
+    let known = client.get(&format!("{CRDS}/gadgets.example.com")).await.expect(200);
+    assert_eq!((condition(&known, "NamesAccepted"), condition(&known, "Established")), ("False", "False"));
+    assert_eq!(client.get("/apis/example.com/v1/gadgets").await.code, 404);
+}
+
+#[tokio::test]
+async fn what_is_stored_and_not_acted_on_is_said() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    let mut rules = definition();
+    rules["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] =
+        json!([{"rule": "self.spec.replicas < 5", "message": "too many"}]);
+    let reply = client.post(CRDS, &rules).await;
+    reply.expect(201);
+    assert_eq!(reply.warnings().len(), 1, "{:?}", reply.warnings());
+    assert!(reply.warnings()[0].starts_with(r#"299 - "x-kubernetes-validations rules are stored, but "#));
+    let known = client.get(CRD).await.expect(200);
+    assert_eq!((condition(&known, "RulesNotEvaluated"), condition(&known, "Established")), ("True", "True"));
+    let accepted = client.post(WIDGETS, &widget("a", json!({"color": "red", "replicas": 8}))).await;
+    accepted.expect(201);
+
+    let webhook = json!({
+        "strategy": "Webhook",
+        "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://127.0.0.1:1/convert"}},
+    });
+    let mut converted = definition();
+    converted["metadata"]["name"] = "gadgets.example.com".into();
+    converted["spec"]["names"] = json!({"plural": "gadgets", "singular": "gadget", "kind": "Gadget"});
+    converted["spec"]["conversion"] = webhook;
+    converted["spec"]["versions"] = json!([version("v1", true), version("v1beta1", false)]);
+    let reply = client.post(CRDS, &converted).await;
+    reply.expect(201);
+    assert_eq!(reply.warnings().len(), 1, "{:?}", reply.warnings());
+    assert!(reply.warnings()[0].starts_with(r#"299 - "conversion webhooks are stored, but "#));
+    let known = client.get(&format!("{CRDS}/gadgets.example.com")).await.expect(200);
+    assert_eq!(
+        (condition(&known, "ConversionNotServed"), condition(&known, "Established")),
+        ("True", "True")
+    );
+    client.get("/apis/example.com/v1/gadgets").await.expect(200);
+    assert_eq!(client.get("/apis/example.com/v1beta1/gadgets").await.code, 404);
+
+    let mut plain = definition();
+    plain["metadata"]["name"] = "things.example.com".into();
+    plain["spec"]["names"] = json!({"plural": "things", "kind": "Thing"});
+    let reply = client.post(CRDS, &plain).await;
+    reply.expect(201);
+    assert!(reply.warnings().is_empty(), "{:?}", reply.warnings());
+}
+
+fn version(name: &str, storage: bool) -> Value {
+    json!({"name": name, "served": true, "storage": storage, "schema": {"openAPIV3Schema": schema()}})
+}
+
+#[tokio::test]
+async fn an_object_is_there_in_every_served_version() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    let mut versions = definition();
+    let mut old = version("v1beta1", false);
+    old["deprecated"] = true.into();
+    versions["spec"]["versions"] = json!([version("v1", true), old]);
+    client.post(CRDS, &versions).await.expect(201);
+    let beta = WIDGETS.replace("/v1/", "/v1beta1/");
+    let mut watch = client.watch(&format!("{WIDGETS}?watch=true")).await;
+    let mut new = widget("a", json!({"color": "red"}));
+    new["apiVersion"] = "example.com/v1beta1".into();
+    let reply = client.post(&beta, &new).await;
+    assert_eq!(text(&reply.expect(201), "/apiVersion"), "example.com/v1beta1");
+    assert_eq!(
+        reply.warnings(),
+        [r#"299 - "example.com/v1beta1 Widget is deprecated""#],
+        "deprecated versions say so"
+    );
+    let now = client.get(&format!("{WIDGETS}/a")).await;
+    let mut want = reply.json();
+    want["apiVersion"] = "example.com/v1".into();
+    assert_eq!(now.expect(200), want);
+    assert!(now.warnings().is_empty());
+    assert_eq!(watch.event().await.object, want);
+}
