@@ -105,7 +105,7 @@ fn date(text: &str) -> Option<&str> {
     let year: u32 = year.bytes().all(|byte| byte.is_ascii_digit()).then(|| year.parse().ok())??;
     let (month, rest) = short_number(rest.strip_prefix('-')?)?;
     let (day, rest) = short_number(rest.strip_prefix('-')?)?;
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let days = match month {
         2 if is_leap => 29,
         2 => 28,

@@ -173,7 +173,10 @@ fn resources_are_those_that_discovery_lists() {
     let eviction = pods.subresource("eviction").expect("eviction");
     assert_eq!((eviction.group, eviction.version, eviction.kind), ("policy", "v1", "Eviction"));
     assert!(pods.subresource("exec").expect("exec").connect);
-    assert!(pods.subresource("log").expect("log").connect, "its answer is text that a kubelet sends, not the Pod");
+    assert!(
+        pods.subresource("log").expect("log").connect,
+        "its answer is text that a kubelet sends, not the Pod"
+    );
 
     let namespaces = table.resource("", "v1", "namespaces").expect("namespaces");
     assert!(!namespaces.verbs.contains("deletecollection"));
