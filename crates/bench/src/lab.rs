@@ -17,6 +17,10 @@ pub struct Lab {
     pub size: usize,
     /// Concurrent clients, a connection each.
     pub clients: usize,
+    /// Clients that LIST at once, a connection each.
+    pub listers: usize,
+    /// Times that each of them LISTs in each of the two ways.
+    pub rounds: usize,
     /// Runs of each scenario; without it each scenario's own number.
     pub runs: Option<usize>,
     /// Spoken by the clients.

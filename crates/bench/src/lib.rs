@@ -3,21 +3,29 @@
 //! In: the programs to run and a size. Out: [`report::Report`]: every figure of both, and their ratio.
 //! Never: a figure from memory or from another machine; both running at once; anything left running or on disk.
 //!
+//! Scenarios: `start` to ready; `create` many pods; `restart` with them; `storm`, many clients that LIST them all at once
+//! while memory is read ten times a second, which `--svg` draws.
+//!
 //! A new scenario is a file in `scenarios` and a line in [`scenarios::Scenario`].
 #![allow(clippy::disallowed_methods, reason = "it measures the real clock and waits for other processes")]
 
+pub mod chart;
 pub mod client;
 pub mod contender;
 pub mod forebay;
 pub mod kubernetes;
 pub mod lab;
+pub mod lists;
 pub mod load;
 pub mod machine;
+pub mod picture;
 pub mod pki;
 pub mod pods;
 pub mod proc;
 pub mod report;
+pub mod sampler;
 pub mod scenarios;
+pub mod series;
 pub mod server;
 
 use std::path::{Path, PathBuf};
@@ -51,6 +59,8 @@ pub enum Error {
         #[source]
         cause: std::io::Error,
     },
+    #[error("there is nothing to draw: --svg is for the scenario storm")]
+    NothingToDraw,
     #[error("certificates: {0}")]
     Pki(String),
     #[error("proc: {0}")]

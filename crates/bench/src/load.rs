@@ -40,10 +40,15 @@ struct Tally {
 impl Load {
     /// The latency that `share` of the creates did not exceed.
     pub fn latency(&self, share: f64) -> Duration {
-        let last = self.latencies.len().saturating_sub(1);
-        let at = (share * self.latencies.len() as f64).ceil() as usize;
-        self.latencies.get(at.saturating_sub(1).min(last)).copied().unwrap_or_default()
+        percentile(&self.latencies, share)
     }
+}
+
+/// The first of `sorted` that `share` of them do not exceed.
+pub fn percentile(sorted: &[Duration], share: f64) -> Duration {
+    let last = sorted.len().saturating_sub(1);
+    let at = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(at.saturating_sub(1).min(last)).copied().unwrap_or_default()
 }
 
 /// Makes the namespaces, and in each the ServiceAccount that kube-apiserver's default admission asks for: there is no
@@ -69,9 +74,7 @@ pub async fn create_pods(lab: &Lab, server: &Server) -> Result<Load, Error> {
     for _ in 0..lab.clients {
         clients.push(Client::connect(&server.target, lab.protocol).await?);
     }
-    let cpu =
-        |server: &Server| server.processes.iter().map(|p| proc::cpu(p.pid())).collect::<Result<Vec<_>, _>>();
-    let (server_before, client_before) = (cpu(server)?, proc::cpu_self()?);
+    let (server_before, client_before) = (server.cpus()?, proc::cpu_self()?);
     let start = Instant::now();
     let next = Arc::new(AtomicUsize::new(0));
     let mut running = JoinSet::new();
@@ -88,7 +91,7 @@ pub async fn create_pods(lab: &Lab, server: &Server) -> Result<Load, Error> {
     let took = start.elapsed();
     let client_cpu = proc::cpu_self()?.saturating_sub(client_before);
     let server_cpu =
-        cpu(server)?.iter().zip(&server_before).map(|(now, then)| now.saturating_sub(*then)).collect();
+        server.cpus()?.iter().zip(&server_before).map(|(now, then)| now.saturating_sub(*then)).collect();
     all.latencies.sort_unstable();
     Ok(Load {
         pods: lab.size,

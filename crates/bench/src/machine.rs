@@ -5,7 +5,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::Error;
 
@@ -25,6 +25,26 @@ pub fn describe(base: &Path) -> Result<String, Error> {
         file_system(&mounts, &base).unwrap_or("unknown file system"),
         sync_ms(&base)?,
     ))
+}
+
+/// The day in UTC, as YYYY-MM-DD.
+pub fn today() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    date(since.as_secs() / (24 * 60 * 60))
+}
+
+/// The day so many days after 1970-01-01: years are counted from a March, so that a leap day is the last of its year.
+fn date(days: u64) -> String {
+    const ERA: u64 = 146_097; // days of 400 years
+    let days = days + 719_468; // since 0000-03-01
+    let (era, of_era) = (days / ERA, days % ERA);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / (ERA - 1)) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
 }
 
 const SYNCS: usize = 101;
@@ -83,6 +103,14 @@ mod tests {
         assert_eq!(file_system(mounts, Path::new("/tmp/x")), Some("tmpfs"));
         assert_eq!(file_system(mounts, Path::new("/var/x")), Some("ext4"));
         assert_eq!(file_system("", Path::new("/var/x")), None);
+    }
+
+    #[test]
+    fn dates_heed_leap_years() {
+        let days = [0, 58, 59, 789, 11_016, 11_017, 19_782, 20_088, 47_540, 47_541];
+        let dates = ["1970-01-01", "1970-02-28", "1970-03-01", "1972-02-29", "2000-02-29", "2000-03-01"];
+        let more = ["2024-02-29", "2024-12-31", "2100-02-28", "2100-03-01"];
+        assert_eq!(days.map(date).to_vec(), [&dates[..], &more[..]].concat());
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! `forebay-bench`: the scenarios as a command. `cargo xtask bench` builds what it needs and passes the paths.
 //!
-//! In: scenario names and a size. Out: the report on stdout; what is going on, on stderr.
+//! In: scenario names and a size. Out: the report on stdout, and with `--svg` a picture of the storm; what
+//! is going on, on stderr.
 //! Never: a figure when a scenario failed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,13 +16,13 @@ use forebay_bench::kubernetes::Kubernetes;
 use forebay_bench::lab::Lab;
 use forebay_bench::report::{Entrant, Measured, Report};
 use forebay_bench::scenarios::Scenario;
-use forebay_bench::{Error, machine};
+use forebay_bench::{Error, machine, picture};
 
 /// Measures forebay beside kube-apiserver on etcd, on this machine.
 #[derive(Parser, Debug)]
 #[command(name = "cargo xtask bench")]
 struct Options {
-    /// Scenarios to run, in this order: start, create, restart [default: all]
+    /// Scenarios to run, in this order: start, create, restart, storm [default: all]
     #[arg(value_parser = scenario)]
     scenarios: Vec<Scenario>,
     /// Pods to create
@@ -30,7 +31,16 @@ struct Options {
     /// Clients that create them, a connection each
     #[arg(long, default_value_t = 32)]
     clients: usize,
-    /// Runs of each scenario [default: 5, create 3]
+    /// Clients that LIST all pods at once in the scenario storm, a connection each
+    #[arg(long, default_value_t = 16, value_parser = at_least_one)]
+    listers: usize,
+    /// Times that each of them LISTs, from the cache and then consistent
+    #[arg(long, default_value_t = 2, value_parser = at_least_one)]
+    rounds: usize,
+    /// Draw the scenario storm, memory over time, into this SVG file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Runs of each scenario [default: 5; create and storm 3]
     #[arg(long)]
     runs: Option<usize>,
     /// Let the clients speak HTTP/2 instead of HTTP/1.1
@@ -80,26 +90,63 @@ async fn measure(options: &Options) -> Result<Report, Error> {
     let lab = Lab {
         size: options.size,
         clients: options.clients,
+        listers: options.listers,
+        rounds: options.rounds,
         runs: options.runs,
         protocol: if options.http2 { Protocol::Http2 } else { Protocol::Http1 },
         settle: Duration::from_secs(2),
         base,
     };
     let contenders = contenders(options)?;
-    let mut report =
-        Report { machine: machine::describe(&lab.base)?, contenders: Vec::new(), measured: Vec::new() };
-    report.contenders.extend(contenders.iter().map(entrant));
     let chosen =
         if options.scenarios.is_empty() { Scenario::ALL.to_vec() } else { options.scenarios.clone() };
+    if let Some(file) = &options.svg {
+        drawable(file, &chosen)?;
+    }
+    let mut report = Report {
+        date: machine::today(),
+        machine: machine::describe(&lab.base)?,
+        contenders: contenders.iter().map(entrant).collect(),
+        measured: Vec::new(),
+    };
     for scenario in chosen {
-        let mut metrics = Vec::new();
+        let (mut metrics, mut series) = (Vec::new(), Vec::new());
         for who in &contenders {
             eprintln!("{}: {}", scenario.name(), who.name());
-            metrics.push(scenario.run(&lab, who).await?);
+            let outcome = scenario.run(&lab, who).await?;
+            metrics.push(outcome.metrics);
+            series.push(outcome.series);
         }
-        report.measured.push(Measured { scenario: scenario.name(), about: scenario.about(&lab), metrics });
+        let about = scenario.about(&lab);
+        report.measured.push(Measured { scenario: scenario.name(), about, metrics, series });
+    }
+    if let (Some(file), Some(chart)) = (&options.svg, picture::of_storm(&report, &lab)) {
+        std::fs::write(file, chart.svg()).map_err(unwritable(file))?;
     }
     Ok(report)
+}
+
+/// Finds out before the scenarios run, which takes minutes, that there will be nothing to draw, or nowhere to.
+fn drawable(file: &Path, chosen: &[Scenario]) -> Result<(), Error> {
+    if !chosen.contains(&Scenario::Storm) {
+        return Err(Error::NothingToDraw);
+    }
+    // What is there stays as it is until there is something better.
+    std::fs::File::options().create(true).append(true).open(file).map_err(unwritable(file))?;
+    Ok(())
+}
+
+fn unwritable(file: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    let path = file.to_owned();
+    move |cause| Error::File { what: "cannot write", path, cause }
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(0) => Err("at least 1".into()),
+        Ok(number) => Ok(number),
+        Err(why) => Err(why.to_string()),
+    }
 }
 
 fn contenders(options: &Options) -> Result<Vec<Contender>, Error> {

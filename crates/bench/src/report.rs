@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::series::Series;
+
 /// One figure with a sample for each run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
@@ -21,9 +23,11 @@ pub struct Metric {
 pub enum Unit {
     Milliseconds,
     MiB,
+    MiBPerSecond,
     Bytes,
     PerSecond,
     Cores,
+    Count,
 }
 
 /// One scenario on one contender.
@@ -36,6 +40,8 @@ pub struct Measured {
     pub about: String,
     /// In the order of [`Report::contenders`].
     pub metrics: Vec<Metrics>,
+    /// Likewise; of each run, where the scenario keeps any.
+    pub series: Vec<Vec<Series>>,
 }
 
 /// Someone who took part. The first is ours.
@@ -48,6 +54,8 @@ pub struct Entrant {
 
 #[derive(Debug)]
 pub struct Report {
+    /// The day, as YYYY-MM-DD.
+    pub date: String,
     pub machine: String,
     pub contenders: Vec<Entrant>,
     pub measured: Vec<Measured>,
@@ -103,19 +111,21 @@ impl Unit {
         match self {
             Unit::Milliseconds => "ms",
             Unit::MiB => "MiB",
+            Unit::MiBPerSecond => "MiB/s",
             Unit::Bytes => "bytes",
             Unit::PerSecond => "/s",
             Unit::Cores => "cores",
+            Unit::Count => "count",
         }
     }
 
     fn more_is_better(self) -> bool {
-        self == Unit::PerSecond
+        matches!(self, Unit::PerSecond | Unit::MiBPerSecond)
     }
 
-    /// Whether the figure is the contender's doing.
+    /// Whether a ratio of it says something: not of what others did, nor of counts, which may be 0.
     fn is_compared(self) -> bool {
-        self != Unit::Cores
+        !matches!(self, Unit::Cores | Unit::Count)
     }
 }
 
@@ -149,9 +159,12 @@ impl Report {
                 json!({"metric": row.name, "unit": row.unit.name(), "samples": samples.collect::<Vec<_>>(),
                        "ratio": row.ratio()})
             });
-            json!({"name": measured.scenario, "about": measured.about, "rows": rows.collect::<Vec<_>>()})
+            let series = measured.series.iter().map(|runs| runs.iter().map(Series::json).collect::<Vec<_>>());
+            json!({"name": measured.scenario, "about": measured.about, "rows": rows.collect::<Vec<_>>(),
+                   "series": series.collect::<Vec<_>>()})
         });
         json!({
+            "date": self.date,
             "machine": self.machine,
             "contenders": entrants.collect::<Vec<_>>(),
             "scenarios": scenarios.collect::<Vec<_>>(),
@@ -186,7 +199,7 @@ impl Row<'_> {
     fn ratio(&self) -> Option<f64> {
         match self.cells[..] {
             [Some(ours), Some(theirs)] if self.unit.is_compared() => {
-                Some(ours.median() / theirs.median()).filter(|ratio| ratio.is_finite())
+                Some(ours.median() / theirs.median()).filter(|ratio| ratio.is_normal())
             }
             _ => None,
         }
@@ -264,6 +277,7 @@ mod tests {
         let entrant =
             |name| Entrant { name, versions: vec!["1".into()], commands: vec![format!("{name} serve")] };
         Report {
+            date: "2001-02-03".into(),
             machine: "2 cores".into(),
             contenders: vec![entrant("a"), entrant("b")],
             measured: vec![Measured {
@@ -276,6 +290,7 @@ mod tests {
                         metric("rate", Unit::PerSecond, &[5.0]),
                     ],
                 ],
+                series: vec![],
             }],
         }
     }

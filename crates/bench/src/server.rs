@@ -46,9 +46,9 @@ pub struct Process {
 }
 
 impl Server {
-    /// CPU time so far, all processes.
-    pub fn cpu(&self) -> Result<Duration, Error> {
-        self.processes.iter().map(|process| proc::cpu(process.pid())).sum()
+    /// CPU time so far, of each process.
+    pub fn cpus(&self) -> Result<Vec<Duration>, Error> {
+        self.processes.iter().map(|process| proc::cpu(process.pid())).collect()
     }
 
     /// Ends the processes by SIGTERM, the last one started first, each after the one before is gone.

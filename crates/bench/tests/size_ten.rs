@@ -9,8 +9,8 @@ use forebay_bench::client::Protocol;
 use forebay_bench::contender::Contender;
 use forebay_bench::forebay::Forebay;
 use forebay_bench::lab::Lab;
-use forebay_bench::report::Metrics;
-use forebay_bench::scenarios::Scenario;
+use forebay_bench::scenarios::{Outcome, Scenario};
+use forebay_bench::series::Phase;
 
 /// `target/<profile>/forebay`: this test is `target/<profile>/deps/size_ten-<hash>`.
 fn forebay() -> Contender {
@@ -20,18 +20,27 @@ fn forebay() -> Contender {
 }
 
 fn small(protocol: Protocol) -> Lab {
-    Lab { size: 10, clients: 4, runs: Some(1), protocol, settle: Duration::ZERO, base: std::env::temp_dir() }
+    Lab {
+        size: 10,
+        clients: 4,
+        listers: 4,
+        rounds: 1,
+        runs: Some(1),
+        protocol,
+        settle: Duration::ZERO,
+        base: std::env::temp_dir(),
+    }
 }
 
 /// Runs `scenario` once and checks that it has a positive figure of each name.
-async fn check(scenario: Scenario, protocol: Protocol, names: &[&str]) -> Metrics {
-    let metrics = scenario.run(&small(protocol), &forebay()).await.unwrap_or_else(|why| panic!("{why}"));
+async fn check(scenario: Scenario, protocol: Protocol, names: &[&str]) -> Outcome {
+    let outcome = scenario.run(&small(protocol), &forebay()).await.unwrap_or_else(|why| panic!("{why}"));
     for name in names {
-        let metric = metrics.iter().find(|metric| metric.name == *name);
-        let samples = &metric.unwrap_or_else(|| panic!("{name} is missing: {metrics:?}")).samples;
+        let metric = outcome.metrics.iter().find(|metric| metric.name == *name);
+        let samples = &metric.unwrap_or_else(|| panic!("{name} is missing: {outcome:?}")).samples;
         assert!(samples.len() == 1 && samples[0] > 0.0, "{name}: {samples:?}");
     }
-    metrics
+    outcome
 }
 
 #[tokio::test]
@@ -50,7 +59,7 @@ async fn create_at_size_ten() {
         "resident after",
         "on disk",
     ];
-    let metrics = check(Scenario::Create, Protocol::Http1, &names).await;
+    let metrics = check(Scenario::Create, Protocol::Http1, &names).await.metrics;
     let only = |name: &str| metrics.iter().find(|metric| metric.name == name).map(|metric| metric.samples[0]);
     assert!(only("latency p50") <= only("latency p99"), "{metrics:?}");
     assert!(only("object returned") >= only("object sent"), "{metrics:?}");
@@ -65,4 +74,32 @@ async fn create_at_size_ten_over_http2() {
 async fn restart_at_size_ten() {
     let names = ["SIGTERM to gone", "ready", "first pods listed", "resident once settled"];
     check(Scenario::Restart, Protocol::Http1, &names).await;
+}
+
+#[tokio::test]
+async fn storm_at_size_ten() {
+    let names = [
+        "resident loaded",
+        "resident peak in the storm",
+        "resident 0 s after",
+        "LIST throughput",
+        "LIST body",
+        "LIST latency p50",
+        "LIST latency max",
+    ];
+    let outcome = check(Scenario::Storm, Protocol::Http1, &names).await;
+    let only = |name: &str| outcome.metrics.iter().find(|metric| metric.name == name).unwrap().samples[0];
+    // 4 clients, once from the cache and once consistent.
+    assert_eq!((only("LISTs whole"), only("LISTs failed")), (8.0, 0.0));
+    // 10 pods of about 4 KB.
+    assert!((0.03..0.1).contains(&only("LIST body")), "{}", only("LIST body"));
+    let growth = only("resident peak in the storm") - only("resident loaded");
+    assert!((only("growth in the storm") - growth).abs() < 0.001, "{outcome:?}");
+    assert_eq!(outcome.series.len(), 1);
+    assert!(Phase::ALL.iter().all(|phase| outcome.series[0].span(*phase).is_some()), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn storm_at_size_ten_over_http2() {
+    check(Scenario::Storm, Protocol::Http2, &["LIST throughput"]).await;
 }

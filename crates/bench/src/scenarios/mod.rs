@@ -1,15 +1,17 @@
 //! The scenarios: one a file, each a function of a [`Lab`] and a [`Contender`].
 //!
-//! In: who is measured, and how much. Out: [`Metrics`], a sample a run.
+//! In: who is measured, and how much. Out: an [`Outcome`], a sample a run.
 //! Never: what one contender gets and the other does not.
 
 mod create;
 mod restart;
 mod start;
+mod storm;
 
 use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::report::{Metrics, Unit, add, mib};
+use crate::series::Series;
 use crate::server::Server;
 use crate::{Error, proc};
 
@@ -18,16 +20,26 @@ pub enum Scenario {
     Start,
     Create,
     Restart,
+    Storm,
+}
+
+/// What a scenario measured on one contender.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    pub metrics: Metrics,
+    /// One for each run, where the scenario keeps any.
+    pub series: Vec<Series>,
 }
 
 impl Scenario {
-    pub const ALL: [Scenario; 3] = [Scenario::Start, Scenario::Create, Scenario::Restart];
+    pub const ALL: [Scenario; 4] = [Scenario::Start, Scenario::Create, Scenario::Restart, Scenario::Storm];
 
     pub fn name(self) -> &'static str {
         match self {
             Scenario::Start => "start",
             Scenario::Create => "create",
             Scenario::Restart => "restart",
+            Scenario::Storm => "storm",
         }
     }
 
@@ -37,19 +49,27 @@ impl Scenario {
             Scenario::Start => start::about(lab),
             Scenario::Create => create::about(lab),
             Scenario::Restart => restart::about(lab),
+            Scenario::Storm => storm::about(lab),
         }
     }
 
     /// Measures `who`, all runs, and how much of the machine others took meanwhile.
-    pub async fn run(self, lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
+    pub async fn run(self, lab: &Lab, who: &Contender) -> Result<Outcome, Error> {
         let others = proc::Others::begin()?;
-        let mut metrics = match self {
-            Scenario::Start => start::run(lab, who).await?,
-            Scenario::Create => create::run(lab, who).await?,
-            Scenario::Restart => restart::run(lab, who).await?,
+        let mut outcome = match self {
+            Scenario::Start => start::run(lab, who).await?.into(),
+            Scenario::Create => create::run(lab, who).await?.into(),
+            Scenario::Restart => restart::run(lab, who).await?.into(),
+            Scenario::Storm => storm::run(lab, who).await?,
         };
-        add(&mut metrics, "CPU taken by others", Unit::Cores, others.cores()?);
-        Ok(metrics)
+        add(&mut outcome.metrics, "CPU taken by others", Unit::Cores, others.cores()?);
+        Ok(outcome)
+    }
+}
+
+impl From<Metrics> for Outcome {
+    fn from(metrics: Metrics) -> Outcome {
+        Outcome { metrics, series: Vec::new() }
     }
 }
 

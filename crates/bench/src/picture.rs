@@ -1,0 +1,143 @@
+//! The picture of a storm: what the [`Chart`] of a report shows.
+//!
+//! In: a report with the scenario `storm`. Out: a chart of the sum of each contender's processes, of the run with the
+//! median peak, captioned with what it was measured on. Never: a run that was picked by its looks.
+
+use crate::chart::{Chart, Curve};
+use crate::lab::Lab;
+use crate::lists;
+use crate::report::{Entrant, Measured, Report, mib};
+use crate::scenarios::Scenario;
+use crate::series::{Phase, Series};
+
+/// The chart of the storm in `report`, if it was measured.
+pub fn of_storm(report: &Report, lab: &Lab) -> Option<Chart> {
+    let measured = report.measured.iter().find(|measured| measured.scenario == Scenario::Storm.name())?;
+    Some(Chart {
+        title: format!("Resident memory while {} clients LIST {} pods at once", lab.listers, lab.size),
+        values: "resident memory (VmRSS), MiB".into(),
+        phases: phase_names(lab),
+        curves: report
+            .contenders
+            .iter()
+            .zip(&measured.series)
+            .filter_map(|(who, runs)| Some(curve(who.name, median_peak(runs)?)))
+            .collect(),
+        caption: caption(report, measured),
+    })
+}
+
+fn phase_names(lab: &Lab) -> Vec<String> {
+    let storm = match lists::waves(lab) {
+        1 => format!("{} LISTs at once", lab.listers),
+        times => format!("{} LISTs at once, {times} times", lab.listers),
+    };
+    Phase::ALL
+        .map(|phase| if phase == Phase::Storm { storm.clone() } else { phase.name().to_owned() })
+        .to_vec()
+}
+
+/// The run whose peak in the storm is the middle one of all runs.
+fn median_peak(runs: &[Series]) -> Option<&Series> {
+    let mut sorted: Vec<&Series> = runs.iter().collect();
+    sorted.sort_by_key(|series| series.peak(Phase::Storm).map(|peak| peak.total()));
+    sorted.get(sorted.len() / 2).copied()
+}
+
+fn curve(name: &str, series: &Series) -> Curve {
+    let part = |phase| {
+        let (begin, _) = series.span(phase).unwrap_or_default();
+        series.of(phase).map(|sample| ((sample.at - begin).as_secs_f64(), mib(sample.total()))).collect()
+    };
+    Curve { name: name.to_owned(), parts: Phase::ALL.map(part).to_vec() }
+}
+
+fn caption(report: &Report, measured: &Measured) -> Vec<String> {
+    let runs = measured.series.iter().map(Vec::len).max().unwrap_or(0);
+    let shown = match runs {
+        1 => "One run.".to_owned(),
+        runs => format!("Of {runs} runs the one with the median peak."),
+    };
+    let versions = |who: &Entrant| format!("{}: {}", who.name, who.versions.join(", "));
+    vec![
+        format!("{}. {shown} Dotted: done before the other.", measured.about),
+        report.contenders.iter().map(versions).collect::<Vec<_>>().join(" · "),
+        format!("{} · {}", report.date, report.machine),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::client::Protocol;
+    use crate::report::Metrics;
+    use crate::series::tests::{series, two};
+
+    fn lab() -> Lab {
+        Lab {
+            size: 500,
+            clients: 4,
+            listers: 16,
+            rounds: 1,
+            runs: None,
+            protocol: Protocol::Http1,
+            settle: Duration::ZERO,
+            base: std::env::temp_dir(),
+        }
+    }
+
+    fn peaking_at(mib: u64) -> Series {
+        series(&["forebay"], &format!("load 0 1\nstorm 10 {mib}\nafter 20 1"))
+    }
+
+    fn report() -> Report {
+        let entrant =
+            |name, version: &str| Entrant { name, versions: vec![version.into()], commands: vec![] };
+        let measured = Measured {
+            scenario: "storm",
+            about: "16 clients".into(),
+            metrics: vec![Metrics::new(), Metrics::new()],
+            series: vec![vec![peaking_at(9), peaking_at(5), peaking_at(7)], vec![two()]],
+        };
+        Report {
+            date: "2001-02-03".into(),
+            machine: "2 cores".into(),
+            contenders: vec![entrant("forebay", "forebay 1"), entrant("theirs", "v2")],
+            measured: vec![measured],
+        }
+    }
+
+    #[test]
+    fn the_chart_names_everything_that_the_figures_belong_to() {
+        let chart = of_storm(&report(), &lab()).unwrap();
+        assert_eq!(chart.title, "Resident memory while 16 clients LIST 500 pods at once");
+        assert_eq!(chart.phases, ["load", "quiet", "16 LISTs at once, 2 times", "after"]);
+        let caption = chart.caption.join("\n");
+        for part in ["16 clients", "3 runs", "forebay 1", "v2", "2001-02-03", "2 cores"] {
+            assert!(caption.contains(part), "{part}: {caption}");
+        }
+    }
+
+    #[test]
+    fn a_curve_has_the_sum_of_the_processes_from_the_start_of_each_phase() {
+        let chart = of_storm(&report(), &lab()).unwrap();
+        assert_eq!(chart.curves[1].parts[0], [(0.0, 30.0), (0.1, 90.0), (0.15, 120.0)]);
+        assert_eq!(chart.curves[1].parts[3], [(0.0, 145.0), (10.0, 135.0)]);
+    }
+
+    #[test]
+    fn the_run_shown_is_the_one_with_the_median_peak() {
+        let chart = of_storm(&report(), &lab()).unwrap();
+        assert_eq!(chart.curves[0].parts[2], [(0.0, 7.0)]);
+        assert!(chart.curves[0].parts[1].is_empty());
+    }
+
+    #[test]
+    fn a_report_without_a_storm_has_no_picture() {
+        let mut report = report();
+        report.measured[0].scenario = "start";
+        assert!(of_storm(&report, &lab()).is_none());
+    }
+}

@@ -1,0 +1,116 @@
+//! Many clients LIST all pods at once: what that costs in memory, and what they get.
+//!
+//! In: a contender. Out: memory before, in and after the storm, rate, CPU and failures, a sample a run; and the series.
+//! Never: a run that lost a pod; a failed list left out of the figures.
+
+use std::time::Duration;
+
+use crate::Error;
+use crate::contender::Contender;
+use crate::lab::Lab;
+use crate::lists::{self, Storm};
+use crate::load;
+use crate::report::{Metrics, Unit, add, mib, ms};
+use crate::sampler::Sampler;
+use crate::scenarios::Outcome;
+use crate::series::{Phase, Series};
+use crate::server::Server;
+
+const RUNS: usize = 3;
+/// How long it is quiet before and after the storm, in settle times: 10 s of the default 2 s.
+const QUIET: u32 = 5;
+
+pub(super) fn about(lab: &Lab) -> String {
+    format!(
+        "{} clients with an {:?} connection each LIST all {} pods at once (JSON, no limit), {} times: by turns at resourceVersion=0 and consistent; VmRSS every 100 ms; quiet for {:?} before and after; {} runs",
+        lab.listers,
+        lab.protocol,
+        lab.size,
+        lists::waves(lab),
+        quiet(lab),
+        lab.runs(RUNS)
+    )
+}
+
+pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Outcome, Error> {
+    let mut outcome = Outcome::default();
+    for _ in 0..lab.runs(RUNS) {
+        let dir = lab.fresh_dir()?;
+        let server = who.start(dir.path()).await?;
+        load::namespaces(&server).await?;
+        let (storm, series) = weather(lab, &server).await?;
+        add_memory(&mut outcome.metrics, &series, quiet(lab))?;
+        add_storm(&mut outcome.metrics, &server, &storm);
+        outcome.series.push(series);
+        load::expect_pods(&server.target, lab.size).await?;
+        server.stop().await?;
+    }
+    Ok(outcome)
+}
+
+/// All phases of one run.
+async fn weather(lab: &Lab, server: &Server) -> Result<(Storm, Series), Error> {
+    let sampler = Sampler::start(server)?;
+    let load = load::create_pods(lab, server).await?;
+    sampler.enter(Phase::Quiet);
+    tokio::time::sleep(quiet(lab)).await;
+    sampler.enter(Phase::Storm);
+    // What was sent is stored whole: no list is shorter.
+    let storm = lists::storm(lab, server, load.sent).await?;
+    sampler.enter(Phase::After);
+    tokio::time::sleep(quiet(lab)).await;
+    let series = sampler.finish()?;
+    if let Some(why) = &storm.first_failure {
+        eprintln!("{} of {} lists failed, the first: {why}", storm.failed(), storm.failed() + storm.whole());
+    }
+    Ok((storm, series))
+}
+
+fn quiet(lab: &Lab) -> Duration {
+    lab.settle * QUIET
+}
+
+fn add_memory(metrics: &mut Metrics, series: &Series, quiet: Duration) -> Result<(), Error> {
+    let missing = || Error::Proc("a phase has no reading".into());
+    let loaded = series.last(Phase::Quiet).ok_or_else(missing)?;
+    let peak = series.peak(Phase::Storm).ok_or_else(missing)?;
+    let growth = series.growth(Phase::Storm).ok_or_else(missing)?;
+    let after = series.last(Phase::After).ok_or_else(missing)?;
+    let own_growth = series.own_peaks(Phase::Storm).into_iter().zip(&loaded.resident);
+    let own_growth: Vec<u64> = own_growth.map(|(peak, loaded)| peak.saturating_sub(*loaded)).collect();
+
+    let mut add_all = |name: &str, total: u64, own: &[u64]| {
+        add(metrics, name, Unit::MiB, mib(total));
+        if own.len() > 1 {
+            for (process, bytes) in series.processes.iter().zip(own) {
+                add(metrics, &format!("{name}: {process}"), Unit::MiB, mib(*bytes));
+            }
+        }
+    };
+    add_all("resident loaded", loaded.total(), &loaded.resident);
+    add_all("resident peak in the storm", peak.total(), &series.own_peaks(Phase::Storm));
+    add_all("growth in the storm", growth, &own_growth);
+    add_all(&format!("resident {} s after", quiet.as_secs()), after.total(), &after.resident);
+    Ok(())
+}
+
+fn add_storm(metrics: &mut Metrics, server: &Server, storm: &Storm) {
+    let whole = storm.whole() as f64;
+    let each = |time: Duration| ms(time) / whole;
+    add(metrics, "LIST throughput", Unit::MiBPerSecond, mib(storm.returned) / storm.took.as_secs_f64());
+    add(metrics, "LIST body", Unit::MiB, mib(storm.returned) / whole);
+    add(metrics, "LIST latency p50", Unit::Milliseconds, ms(storm.latency(0.5)));
+    add(metrics, "LIST latency max", Unit::Milliseconds, ms(storm.latency(1.0)));
+    add(metrics, "server CPU per LIST", Unit::Milliseconds, each(storm.server_cpu.iter().sum()));
+    if storm.server_cpu.len() > 1 {
+        for (process, cpu) in server.processes.iter().zip(&storm.server_cpu) {
+            add(metrics, &format!("server CPU per LIST: {}", process.name), Unit::Milliseconds, each(*cpu));
+        }
+    }
+    add(metrics, "client CPU per LIST", Unit::Milliseconds, each(storm.client_cpu));
+    add(metrics, "LISTs whole", Unit::Count, whole);
+    add(metrics, "LISTs failed", Unit::Count, storm.failed() as f64);
+    add(metrics, "LISTs failed: 429", Unit::Count, storm.refused as f64);
+    add(metrics, "LISTs failed: other status", Unit::Count, storm.other_status as f64);
+    add(metrics, "LISTs failed: reset or late", Unit::Count, storm.reset as f64);
+}
