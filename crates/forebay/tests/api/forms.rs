@@ -65,7 +65,7 @@ async fn yaml_is_taken_and_given() {
     let scratch = Scratch::new();
     let server = Server::start(&scratch, &[]).await;
     let client = server.admin().await;
-    let body = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\n  labels: {tier: \"off\"}\ndata:\n  k: |\n    two\n    lines\n";
+    let body = "# a comment\napiVersion: v1\nkind: ConfigMap # another\nmetadata:\n  name: c\n  labels: {tier: \"off\"}\ndata:\n  k: |\n    two\n    lines\n";
     let ask = Ask::new(Method::POST, CONFIG_MAPS).body("application/yaml", body).accept("application/yaml");
     let created = client.ask(ask).await;
     assert_eq!((created.code, created.header("content-type")), (201, "application/yaml"));

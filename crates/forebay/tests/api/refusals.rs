@@ -3,8 +3,10 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::common::{Ask, Scratch, Server, said, text};
+use crate::common::{Ask, Protocol, Scratch, Server, said, text};
 use crate::{CONFIG_MAPS, config_map, create};
+
+const BODY_MAX: usize = 3 << 20;
 
 #[tokio::test]
 async fn what_is_not_there_or_not_possible_is_said_in_kube_apiservers_words() {
@@ -58,6 +60,27 @@ async fn details_name_what_it_is_about() {
     let reply = client.get("/apis/apps/v1/namespaces/default/deployments/d").await;
     let want = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"deployments.apps \"d\" not found","reason":"NotFound","details":{"name":"d","group":"apps","kind":"deployments"},"code":404}"#;
     assert_eq!(reply.text(), format!("{want}\n"));
+}
+
+#[tokio::test]
+async fn a_body_of_three_mebibytes_is_the_largest() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    for protocol in Protocol::BOTH {
+        let client = server.admin_over(protocol).await;
+        let body = |bytes: usize| {
+            let mut body = config_map("c", "v").to_string().into_bytes();
+            body.resize(bytes, b' ');
+            Ask::new(Method::POST, format!("{CONFIG_MAPS}?dryRun=All")).body("application/json", body)
+        };
+        client.ask(body(BODY_MAX)).await.expect(201);
+        let refused = client.ask(body(BODY_MAX + 1)).await.expect(413);
+        assert_eq!(
+            said(&refused),
+            "413 RequestEntityTooLarge: Request entity too large: limit is 3145728",
+            "{protocol:?}"
+        );
+    }
 }
 
 #[tokio::test]

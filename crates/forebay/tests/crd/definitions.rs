@@ -185,3 +185,31 @@ async fn an_object_is_there_in_every_served_version() {
     assert!(now.warnings().is_empty());
     assert_eq!(watch.event().await.object, want);
 }
+
+#[tokio::test]
+async fn a_change_of_the_schema_counts_at_once_and_ends_no_watch() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    define(&client).await;
+    let before = create(&client, "a", "red").await;
+    let mut watch = client.watch(&format!("{WIDGETS}?watch=true")).await;
+    assert_eq!(watch.event().await.object, before);
+
+    let mut wider = client.get(CRD).await.expect(200);
+    let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+    let properties = wider.pointer_mut(spec).expect("properties");
+    properties["size"] = json!({"type": "integer", "default": 3});
+    properties["color"]["enum"] = json!(["red", "green"]);
+    let wider = client.put(CRD, &wider).await.expect(200);
+    assert_eq!(wider["metadata"]["generation"], 2);
+
+    let after = client.post(WIDGETS, &widget("b", json!({"color": "green", "size": 7}))).await.expect(201);
+    assert_eq!(after["spec"]["size"], 7);
+    assert_eq!(watch.event().await.object, after);
+    let refused = client.post(WIDGETS, &widget("c", json!({"color": "blue"}))).await.expect(422);
+    assert_eq!(
+        causes(&refused),
+        "FieldValueNotSupported spec.color: Unsupported value: \"blue\": supported values: \"red\", \"green\"\n"
+    );
+}
