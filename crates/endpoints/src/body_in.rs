@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use forebay_apimachinery::accept::{ContentType, unsupported_media_type};
 use forebay_apimachinery::resource::split_api_version;
 use forebay_apimachinery::{Reason, Status};
-use forebay_registry::request::Body;
+use forebay_registry::request::{self, Body};
 use forebay_schema::builtin::{protobuf, table};
 use http::{HeaderMap, header};
 use http_body::Body as HttpBody;
@@ -139,13 +139,8 @@ pub fn object(received: &Received, content_type: ContentType, kind: &str) -> Res
     match content_type {
         ContentType::Protobuf => Ok(Body::Value(message(&received.bytes)?)),
         ContentType::Yaml => {
-            let json = yaml::to_json(&received.bytes).map_err(|error| {
-                let summary = summary(&received.bytes);
-                let message = format!(
-                    "the object provided is unrecognized (must be of type {kind}): {error} ({summary})"
-                );
-                Status::bad_request(message)
-            })?;
+            let json = yaml::to_json(&received.bytes)
+                .map_err(|error| request::unrecognized(kind, &error, &received.bytes))?;
             Ok(Body::Json(json.into()))
         }
         _ => Ok(Body::Json(received.bytes.clone())),
@@ -165,20 +160,6 @@ fn message(bytes: &[u8]) -> Result<Value, Failure> {
     value["apiVersion"] = Value::from(unknown.api_version.as_ref());
     value["kind"] = Value::from(unknown.kind.as_ref());
     Ok(value)
-}
-
-/// The beginning of a body, for messages: in hexadecimal unless it looks like JSON.
-fn summary(body: &[u8]) -> String {
-    const BYTES_MAX: usize = 30;
-    if body.is_empty() {
-        return "<empty>".into();
-    }
-    let shown = &body[..body.len().min(BYTES_MAX)];
-    let text = match shown {
-        [b'{', ..] => String::from_utf8_lossy(shown).into_owned(),
-        _ => shown.iter().map(|byte| format!("{byte:02x}")).collect(),
-    };
-    if body.len() > BYTES_MAX { format!("{text} ...") } else { text }
 }
 
 #[cfg(test)]
@@ -270,18 +251,6 @@ mod tests {
             assert_eq!(object_type(&headers, Forms::TextAndProtobuf).ok(), want, "{value:?}");
             let text = want.filter(|content_type| *content_type != ContentType::Protobuf);
             assert_eq!(object_type(&headers, Forms::Text).ok(), text, "{value:?}");
-        }
-    }
-
-    #[test]
-    fn a_body_is_summed_up() {
-        for (body, want) in [
-            ("", "<empty>"),
-            ("a: [\n", "613a205b0a"),
-            ("{\"a\":", "{\"a\":"),
-            ("{0123456789012345678901234567890", "{01234567890123456789012345678 ..."),
-        ] {
-            assert_eq!(summary(body.as_bytes()), want);
         }
     }
 }

@@ -38,13 +38,15 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 /// 404, 405 and 406.
 pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Failure> {
     let path = head.info.path.as_str();
-    if !matches!(head.method, Method::GET | Method::HEAD) {
-        return Err(Failure::no_such_method());
-    }
     if let Some((endpoint, check)) = Endpoint::of(path) {
         return Ok(health(handler, head, endpoint, check));
     }
     let catalog = handler.registry.catalog();
+    if !matches!(head.method, Method::GET | Method::HEAD) {
+        let is_known =
+            matches!(path.split('/').nth(1), Some("" | "api" | "apis" | "openapi" | "version" | "metrics"));
+        return Err(if is_known { Failure::no_such_method() } else { Failure::no_such_resource() });
+    }
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     match parts.as_slice() {
         [""] => {

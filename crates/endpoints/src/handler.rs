@@ -73,14 +73,18 @@ impl Handler {
                 let served = self.served(&info);
                 let labels = RequestLabels::new(&parts.method, &info, served.as_deref(), is_dry_run(&query));
                 let record = Record::begin(&self.metrics, &labels, started, info.is_long_running());
+                let deprecation = served.as_deref().and_then(Served::deprecation_warning).map(str::to_string);
                 let asker = Asker::Anonymous;
                 let mut head = Head { method: parts.method, headers: parts.headers, query, info, asker };
                 let (answered, seat) = match self.admit(&mut head, peer) {
                     Err(failure) => (Err(failure), None),
                     Ok(seat) => (self.within_time(&head, served, body).await, seat),
                 };
-                let response =
+                let mut response =
                     answered.unwrap_or_else(|failure| answer::failure(&failure, &head.headers, &head.query));
+                if let Some(warning) = deprecation {
+                    resource::add_warnings(&mut response, &[warning]);
+                }
                 (response, (seat, record))
             }
         };
@@ -143,7 +147,13 @@ impl Handler {
                 Some(asked) if !asked.is_zero() => asked.min(self.request_timeout),
                 Some(_) => self.request_timeout,
                 None => {
-                    return Err(Status::bad_request("invalid timeout specified in the request URL").into());
+                    let why = match text.parse::<f64>() {
+                        Ok(_) => "missing unit in duration",
+                        Err(_) => "invalid duration",
+                    };
+                    let message =
+                        format!("invalid timeout specified in the request URL - time: {why} {text:?}");
+                    return Err(Status::bad_request(message).into());
                 }
             },
         };

@@ -39,7 +39,7 @@ pub async fn answer(
     body: Incoming,
 ) -> Result<HttpResponse, Failure> {
     let target = target(head, served)?;
-    let mut answered = match head.info.verb.as_str() {
+    match head.info.verb.as_str() {
         "get" => get(handler, head, &target).await,
         "list" => list(handler, head, &target).await,
         "watch" => watch(handler, head, &target).await,
@@ -49,11 +49,7 @@ pub async fn answer(
         "delete" => delete(handler, head, &target, body).await,
         "deletecollection" => delete_collection(handler, head, &target, body).await,
         _ => Err(Failure::no_such_method()),
-    }?;
-    if let Some(warning) = target.served.deprecation_warning() {
-        add_warnings(&mut answered, &[warning.to_string()]);
     }
-    Ok(answered)
 }
 
 /// What the path names, if there is such a thing and it has the verb.
@@ -63,7 +59,8 @@ fn target(head: &Head, served: Arc<Served>) -> Result<Target, Failure> {
     let is_namespace = served.is("", "namespaces");
     let namespace = (!is_namespace && !info.namespace.is_empty()).then(|| info.namespace.clone());
     let name = info.named_in_path.then(|| info.name.clone());
-    if namespace.is_some() && !served.namespaced {
+    let is_elsewhere = is_namespace && !info.namespace.is_empty() && info.namespace != info.name;
+    if is_elsewhere || namespace.is_some() && !served.namespaced {
         return Err(Failure::no_such_resource());
     }
     let subresource = (!info.subresource.is_empty()).then(|| info.subresource.clone());
@@ -72,6 +69,10 @@ fn target(head: &Head, served: Arc<Served>) -> Result<Target, Failure> {
         // Objects and writes have a namespace; a POST to all namespaces has no route.
         let is_post = info.verb == "create" && name.is_none() || info.verb == "deletecollection";
         return Err(if is_post { Failure::no_such_method() } else { Failure::no_such_resource() });
+    }
+    if let Some(fault) = name.as_deref().and_then(segment_fault) {
+        let name = info.name.as_str();
+        return Err(Status::bad_request(format!("Name parameter invalid: {name:?}: {fault}")).into());
     }
     let verbs = match &subresource {
         None if !info.rest.is_empty() => return Err(Failure::no_such_resource()),
@@ -98,6 +99,17 @@ fn target(head: &Head, served: Arc<Served>) -> Result<Target, Failure> {
         return Err(Failure::no_such_method());
     }
     Ok(Target { served, namespace, name, subresource })
+}
+
+/// What is wrong with a name as a segment of a path.
+fn segment_fault(name: &str) -> Option<&'static str> {
+    match name {
+        "." => Some("may not be '.'"),
+        ".." => Some("may not be '..'"),
+        name if name.contains('/') => Some("may not contain '/'"),
+        name if name.contains('%') => Some("may not contain '%'"),
+        _ => None,
+    }
 }
 
 /// What only the node of a pod could answer.
@@ -225,7 +237,9 @@ async fn delete_collection(
 ) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::List)?;
     let selection = ListOptions::from_query(&head.query)?;
-    let options = delete_options(handler, head, body).await?;
+    let mut options = delete_options(handler, head, body).await?;
+    // In the query of a collection's DELETE it says which list is deleted.
+    options.preconditions.resource_version = None;
     let interest = handler.registry.interest(target, &selection)?;
     let answered = handler.registry.delete_collection(target, interest, &options).await?;
     finish(head, form, StatusCode::OK, &answered.warnings, object_of(answered.outcome))
@@ -323,7 +337,7 @@ fn finish(
     Ok(response)
 }
 
-fn add_warnings(response: &mut HttpResponse, given: &[String]) {
+pub fn add_warnings(response: &mut HttpResponse, given: &[String]) {
     for value in warnings::headers(given) {
         response.headers_mut().append(header::WARNING, value);
     }

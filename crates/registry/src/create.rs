@@ -62,7 +62,10 @@ impl Registry {
             match self.commit_create(target, &store, &name, proposed, options.dry_run).await {
                 Ok(object) => {
                     self.after_write(served, &object).await;
-                    let outcome = Outcome::Created(whole(served, &object, None));
+                    let outcome = Outcome::Created(match options.dry_run {
+                        true => served.without_revision(&object)?,
+                        false => whole(served, &object, None),
+                    });
                     return Ok(Answer { outcome, warnings });
                 }
                 Err(Some(status)) => return Err(status),

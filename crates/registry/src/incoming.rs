@@ -8,7 +8,7 @@ use forebay_schema::builtin::{TypeId, codec, table};
 use serde_json::Value;
 
 use crate::catalog::{Served, Source};
-use crate::request::Body;
+use crate::request::{Body, unrecognized};
 
 /// A value of its kind, and what is to be said about it.
 pub struct Incoming {
@@ -30,7 +30,8 @@ pub fn read(
         Body::Value(value) => (value.clone(), Vec::new()),
         Body::Json(json) => {
             let parsed = json::parse(json).map_err(|error| {
-                Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
+                let why = format!("couldn't get version/kind; json parse error: {error}");
+                unrecognized(&expected.kind, &why, json)
             })?;
             let duplicates: Vec<String> = parsed.duplicate_fields().collect();
             (parsed.value, duplicates)

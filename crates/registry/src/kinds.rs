@@ -71,6 +71,24 @@ impl Served {
         }
     }
 
+    /// The whole object as the answer to a create that was not carried out: it has no resourceVersion.
+    ///
+    /// # Errors
+    /// JSON of ours that is none.
+    pub fn without_revision(&self, object: &Object) -> Result<Bytes, Status> {
+        let mut value = self.to_value(object)?;
+        if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("resourceVersion");
+        }
+        let mut out = Vec::with_capacity(object.body().len() + 64);
+        match self.ty() {
+            Some(ty) => codec::write_json(ty, &value, &mut out).map_err(Status::internal)?,
+            None => json::write_sorted(&value, &mut out),
+        }
+        out.push(b'\n');
+        Ok(Bytes::from(out))
+    }
+
     /// The object as an item of a LIST: a built-in kind's goes without its type.
     pub fn write_item(&self, object: &Object, out: &mut Vec<u8>) {
         match self.form() {
@@ -245,6 +263,12 @@ impl Served {
     /// What clients of this version are told, if it is deprecated.
     pub fn deprecation_warning(&self) -> Option<&str> {
         match &self.source {
+            Source::BuiltIn { .. } if self.is("", "endpoints") => {
+                Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+            }
+            Source::BuiltIn { .. } if self.is("", "componentstatuses") => {
+                Some("v1 ComponentStatus is deprecated in v1.19+")
+            }
             Source::BuiltIn { .. } => None,
             Source::Custom(custom) => custom.deprecation_warning(),
         }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_apimachinery::continue_token::{ContinueAt, ContinueToken};
+use forebay_apimachinery::json::go_quote;
 use forebay_apimachinery::options::{ListOptions, field_forbidden, field_not_supported};
 use forebay_apimachinery::{Cause, Revision, Status};
 use forebay_watchcache::Interest;
@@ -163,6 +164,8 @@ pub fn watch(
     };
     let timeout = match options.timeout_seconds {
         Some(seconds) if seconds > 0 => Duration::from_secs(seconds.unsigned_abs()),
+        // It is over before it begins.
+        Some(seconds) if seconds < 0 => Duration::ZERO,
         _ => timeout_min + Duration::from_millis(random(timeout_min.as_millis() as u64)),
     };
     let bookmarks = options.allow_watch_bookmarks;
@@ -187,6 +190,14 @@ fn validate(options: &ListOptions, verb: Verb) -> Result<(), Status> {
     let rv_match = options.resource_version_match.as_str();
     let mut causes: Vec<Cause> = Vec::new();
     let watches = verb == Verb::Watch;
+    if options.send_initial_events.is_some() {
+        if !watches {
+            causes.push(field_forbidden(INITIAL, "sendInitialEvents is forbidden for list"));
+        } else if rv_match != "NotOlderThan" {
+            let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+            causes.push(field_forbidden(MATCH, why));
+        }
+    }
     if !rv_match.is_empty() {
         if watches && options.send_initial_events.is_none() {
             causes.push(field_forbidden(
@@ -207,21 +218,13 @@ fn validate(options: &ListOptions, verb: Verb) -> Result<(), Status> {
         let known: &[&str] = if watches { &["NotOlderThan"] } else { &["Exact", "NotOlderThan"] };
         if !known.contains(&rv_match) {
             let listed: &[&str] = if watches { &["NotOlderThan"] } else { &["Exact", "NotOlderThan", ""] };
-            causes.push(field_not_supported(MATCH, rv_match, listed));
+            causes.push(field_not_supported(MATCH, &go_quote(rv_match), listed));
         }
         if rv_match == "Exact" && options.resource_version == "0" {
             causes.push(field_forbidden(
                 MATCH,
                 "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
             ));
-        }
-    }
-    if options.send_initial_events.is_some() {
-        if !watches {
-            causes.push(field_forbidden(INITIAL, "sendInitialEvents is forbidden for list"));
-        } else if rv_match != "NotOlderThan" {
-            let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-            causes.push(field_forbidden(MATCH, why));
         }
     }
     if causes.is_empty() { Ok(()) } else { Err(Status::invalid("meta.k8s.io", "ListOptions", "", causes)) }
@@ -245,7 +248,10 @@ fn parse_rv(text: &str) -> Result<Rv, String> {
     }
     match text.parse::<u64>() {
         Ok(number) => Ok(Revision::new(number).map_or(Rv::Zero, Rv::At)),
-        Err(_) => Err(format!("strconv.ParseUint: parsing {text:?}: invalid syntax")),
+        Err(_) => Err(format!(
+            "resourceVersion: Invalid value: {0}: strconv.ParseUint: parsing {0}: invalid syntax",
+            go_quote(text)
+        )),
     }
 }
 

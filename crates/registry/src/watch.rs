@@ -88,6 +88,7 @@ pub async fn watch(
         },
     };
     let (watcher, state) = match started {
+        Ok(_) if plan.timeout.is_zero() => (None, State::Done),
         Ok(watcher) => (Some(watcher), State::Open),
         Err(error @ ReadError::Expired { .. }) => (None, State::Failing(errors::cache(&error))),
         Err(error @ ReadError::TooLarge { .. }) => {
@@ -101,7 +102,11 @@ pub async fn watch(
         watcher,
         presenter: Presenter::new(served.clone(), shown),
         deadline: now + plan.timeout,
-        bookmark_at: now + BOOKMARK_PERIOD.min(plan.timeout.saturating_sub(BOOKMARK_BEFORE_END)),
+        // A stream that is shorter than that has its end for a bookmark.
+        bookmark_at: match plan.timeout.checked_sub(BOOKMARK_BEFORE_END) {
+            Some(before_end) if !before_end.is_zero() => now + BOOKMARK_PERIOD.min(before_end),
+            _ => now + BOOKMARK_PERIOD,
+        },
         plan,
         clock: clock.clone(),
         state,
