@@ -16,6 +16,8 @@ pub struct Chart {
     pub values: String,
     /// In order, by name; each curve has as many parts.
     pub phases: Vec<String>,
+    /// The phase whose highest value is marked on each curve.
+    pub marked: usize,
     pub curves: Vec<Curve>,
     /// Small print below; long lines are wrapped.
     pub caption: Vec<String>,
@@ -175,7 +177,7 @@ impl Chart {
         text(svg, (x, BOTTOM + 40.0), "phase", "middle", "seconds since each phase began");
     }
 
-    /// Name and last value beside each curve's end, its highest value above its peak.
+    /// Name and last value beside each curve's end, the highest value of the marked phase above its peak.
     fn draw_labels(&self, svg: &mut String, scale: &Scale) {
         let ends: Vec<f64> = self.curves.iter().map(|curve| scale.y(curve.end())).collect();
         for (at, (curve, y)) in self.curves.iter().zip(apart(&ends)).enumerate() {
@@ -183,7 +185,8 @@ impl Chart {
             text(svg, (RIGHT + 10.0, y - 1.0), &format!("name {colour}"), "start", &curve.name);
             let end = format!("{} at the end", grouped(curve.end().round()));
             text(svg, (RIGHT + 10.0, y + 15.0), &colour, "start", &end);
-            if let Some((x, value)) = curve.peak(scale) {
+            if let Some((seconds, value)) = curve.peak(self.marked) {
+                let x = scale.x(self.marked, seconds);
                 let label = format!("peak {}", grouped(value.round()));
                 let half = label.chars().count() as f64 * CHAR / 2.0;
                 let x_text = x.clamp(LEFT + half, RIGHT - half);
@@ -200,12 +203,10 @@ impl Curve {
         self.parts.iter().flatten().last().map_or(0.0, |(_, value)| *value)
     }
 
-    /// Where its highest value is drawn, and that value.
-    fn peak(&self, scale: &Scale) -> Option<(f64, f64)> {
-        let placed = self.parts.iter().enumerate().flat_map(|(phase, part)| {
-            part.iter().map(move |(seconds, value)| (scale.x(phase, *seconds), *value))
-        });
-        placed.reduce(|most, point| if point.1 > most.1 { point } else { most })
+    /// The point of `phase` with the highest value, the first of equals.
+    fn peak(&self, phase: usize) -> Option<(f64, f64)> {
+        let points = self.parts.get(phase)?.iter().copied();
+        points.reduce(|most, point| if point.1 > most.1 { point } else { most })
     }
 }
 
@@ -276,7 +277,7 @@ fn round_step(least: f64) -> f64 {
 }
 
 /// A whole number with a narrow space before every three digits.
-fn grouped(value: f64) -> String {
+pub fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -334,6 +335,7 @@ mod tests {
             title: "memory <of> \"a\" & b".into(),
             values: "resident, MiB".into(),
             phases: ["load", "4 LISTs at once", "after"].map(str::to_owned).to_vec(),
+            marked: 1,
             curves: vec![
                 curve("a", &[&[(0.0, 0.0), (20.0, 100.0)], &[(0.0, 100.0), (10.0, 120.0)], &[(0.0, 110.0)]]),
                 curve(
@@ -414,6 +416,15 @@ mod tests {
             assert!(svg.contains(&format!(">{text}</text>")), "{text}");
         }
         assert!(svg.lines().all(|line| line.contains("<style>") || line.len() < 400), "{svg}");
+    }
+
+    #[test]
+    fn the_peak_marked_is_that_of_the_marked_phase() {
+        let mut chart = chart();
+        chart.marked = 2;
+        let svg = chart.svg();
+        assert!(svg.contains(">peak 110</text>") && svg.contains(">peak 1\u{202f}800</text>"), "{svg}");
+        assert_eq!(svg.matches("<circle").count(), 2);
     }
 
     #[test]

@@ -3,20 +3,28 @@
 //! In: a report with the scenario `storm`. Out: a chart of the sum of each contender's processes, of the run with the
 //! median peak, captioned with what it was measured on. Never: a run that was picked by its looks.
 
-use crate::chart::{Chart, Curve};
+use crate::chart::{Chart, Curve, grouped};
 use crate::lab::Lab;
 use crate::lists;
 use crate::report::{Entrant, Measured, Report, mib};
 use crate::scenarios::Scenario;
 use crate::series::{Phase, Series};
 
+const HOW_TO_READ: &str = "Dotted: through with the phase before the other. \
+    kube-apiserver keeps managedFields in each pod, forebay does not: its lists are smaller.";
+
 /// The chart of the storm in `report`, if it was measured.
 pub fn of_storm(report: &Report, lab: &Lab) -> Option<Chart> {
     let measured = report.measured.iter().find(|measured| measured.scenario == Scenario::Storm.name())?;
     Some(Chart {
-        title: format!("Resident memory while {} clients LIST {} pods at once", lab.listers, lab.size),
+        title: format!(
+            "Resident memory while {} clients LIST {} pods at once",
+            lab.listers,
+            grouped(lab.size as f64)
+        ),
         values: "resident memory (VmRSS), MiB".into(),
         phases: phase_names(lab),
+        marked: Phase::ALL.iter().position(|phase| *phase == Phase::Storm)?,
         curves: report
             .contenders
             .iter()
@@ -54,13 +62,10 @@ fn curve(name: &str, series: &Series) -> Curve {
 
 fn caption(report: &Report, measured: &Measured) -> Vec<String> {
     let runs = measured.series.iter().map(Vec::len).max().unwrap_or(0);
-    let shown = match runs {
-        1 => "One run.".to_owned(),
-        runs => format!("Of {runs} runs the one with the median peak."),
-    };
+    let shown = if runs > 1 { "Shown is the run with the median peak. " } else { "" };
     let versions = |who: &Entrant| format!("{}: {}", who.name, who.versions.join(", "));
     vec![
-        format!("{}. {shown} Dotted: done before the other.", measured.about),
+        format!("{}. {shown}{HOW_TO_READ}", measured.about),
         report.contenders.iter().map(versions).collect::<Vec<_>>().join(" · "),
         format!("{} · {}", report.date, report.machine),
     ]
@@ -115,7 +120,9 @@ mod tests {
         assert_eq!(chart.title, "Resident memory while 16 clients LIST 500 pods at once");
         assert_eq!(chart.phases, ["load", "quiet", "16 LISTs at once, 2 times", "after"]);
         let caption = chart.caption.join("\n");
-        for part in ["16 clients", "3 runs", "forebay 1", "v2", "2001-02-03", "2 cores"] {
+        for part in
+            ["16 clients", "the median peak", "managedFields", "forebay 1", "v2", "2001-02-03", "2 cores"]
+        {
             assert!(caption.contains(part), "{part}: {caption}");
         }
     }

@@ -97,6 +97,7 @@ fn add_memory(metrics: &mut Metrics, series: &Series, quiet: Duration) -> Result
 fn add_storm(metrics: &mut Metrics, server: &Server, storm: &Storm) {
     let whole = storm.whole() as f64;
     let each = |time: Duration| ms(time) / whole;
+    add(metrics, "LISTs", Unit::PerSecond, whole / storm.took.as_secs_f64());
     add(metrics, "LIST throughput", Unit::MiBPerSecond, mib(storm.returned) / storm.took.as_secs_f64());
     add(metrics, "LIST body", Unit::MiB, mib(storm.returned) / whole);
     add(metrics, "LIST latency p50", Unit::Milliseconds, ms(storm.latency(0.5)));
