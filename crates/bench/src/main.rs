@@ -131,8 +131,12 @@ fn drawable(file: &Path, chosen: &[Scenario]) -> Result<(), Error> {
     if !chosen.contains(&Scenario::Storm) {
         return Err(Error::NothingToDraw);
     }
-    // What is there stays as it is until there is something better.
+    // What is there stays as it is until there is something better, and nothing is not made an empty file.
+    let is_new = !file.exists();
     std::fs::File::options().create(true).append(true).open(file).map_err(unwritable(file))?;
+    if is_new {
+        std::fs::remove_file(file).map_err(unwritable(file))?;
+    }
     Ok(())
 }
 
