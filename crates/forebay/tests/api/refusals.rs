@@ -107,9 +107,24 @@ async fn what_conflicts_changes_nothing() {
 
     let uid = text(&first, "/metadata/uid");
     let version = text(&second, "/metadata/resourceVersion");
-    for preconditions in [json!({"uid": "other"}), json!({"uid": uid, "resourceVersion": "1"})] {
+    let preconditions = [
+        (
+            json!({"uid": "other"}),
+            format!(
+                "the UID in the precondition (other) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
+            ),
+        ),
+        (
+            json!({"uid": uid, "resourceVersion": "1"}),
+            format!(
+                "the ResourceVersion in the precondition (1) does not match the ResourceVersion in record ({version}). The object might have been modified"
+            ),
+        ),
+    ];
+    for (preconditions, why) in preconditions {
         let reply = client.ask(delete(&path, &preconditions)).await;
-        assert_eq!(text(&reply.expect(409), "/reason"), "Conflict", "{preconditions}");
+        let want = format!(r#"409 Conflict: Operation cannot be fulfilled on ConfigMap "c": {why}"#);
+        assert_eq!(said(&reply.expect(409)), want);
     }
     assert_eq!(client.get(&path).await.expect(200), second);
     client.ask(delete(&path, &json!({"uid": uid, "resourceVersion": version}))).await.expect(200);

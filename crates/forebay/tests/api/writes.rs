@@ -19,6 +19,7 @@ async fn a_dry_run_leaves_nothing() {
     let dry = |path: &str| format!("{path}?dryRun=All");
     let created = client.post(&dry(CONFIG_MAPS), &config_map("new", "v")).await.expect(201);
     assert_eq!(text(&created, "/metadata/uid").len(), 36);
+    assert_eq!(created["metadata"].get("resourceVersion"), None, "it was never stored");
     let updated = client.put(&dry(&path), &config_map("c", "w")).await.expect(200);
     assert_eq!(text(&updated, "/data/k"), "w");
     let patch = Ask::patch(dry(&path), "application/merge-patch+json", r#"{"data":{"k":"x"}}"#);
