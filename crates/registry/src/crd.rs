@@ -29,6 +29,22 @@ const TAKEN_IN_WAIT: Duration = Duration::from_secs(5);
 const READY_WAIT: Duration = Duration::from_secs(5);
 /// How often the deletion of a CRD's objects is tried again while finalizers hold some of them.
 const CLEANUP_PERIOD: Duration = Duration::from_secs(1);
+impl Known {
+    /// Takes in the CRD as it was at `revision`. What is served is made anew only if it changes.
+    fn take(&mut self, value: Value, revision: Revision) {
+        let is_other = |pointer: &str| value.pointer(pointer) != self.value.pointer(pointer);
+        let (changed, ending) =
+            (is_other("/spec") || is_other("/status/acceptedNames"), is_other("/metadata/deletionTimestamp"));
+        if changed {
+            self.since = revision;
+            self.past.extend(self.served.take().into_iter().flatten());
+        } else if ending || !self.value.is_null() && is_other("/metadata/uid") {
+            self.served = None;
+        }
+        self.value = value;
+    }
+}
+
 /// What the controller knows.
 struct Controller {
     registry: Registry,
@@ -43,8 +59,12 @@ struct Known {
     value: Value,
     /// The resource's storage and what its layout was made from.
     storage: Option<(Arc<Store>, LayoutKey)>,
+    /// The revision at which it became what it is; writes of its status alone do not count.
+    since: Revision,
     /// The served versions of `value`; made once for each change.
     served: Option<Vec<Arc<Served>>>,
+    /// What was served before the last changes, for as long as it is watched.
+    past: Vec<Arc<Served>>,
     deleting: bool,
 }
 
@@ -164,12 +184,13 @@ impl Controller {
         let known = self.crds.entry(object.name().to_string()).or_insert_with(|| Known {
             value: Value::Null,
             storage: None,
+            since: object.revision(),
             served: None,
+            past: Vec::new(),
             deleting: false,
         });
         if revision_of(&value) >= revision_of(&known.value) {
-            known.value = value;
-            known.served = None;
+            known.take(value, object.revision());
         }
     }
 
@@ -215,10 +236,9 @@ impl Controller {
                 continue;
             }
             match self.write_status(&name, &status).await {
-                Ok(Some(value)) => {
+                Ok(Some((value, revision))) => {
                     if let Some(known) = self.crds.get_mut(&name) {
-                        known.value = value;
-                        known.served = None;
+                        known.take(value, revision);
                     }
                 }
                 Ok(None) => {}
@@ -231,7 +251,7 @@ impl Controller {
 
     /// Stores `status`; the CRD as stored then, or `None` when it has changed in the meantime, in which case an event
     /// is on its way.
-    async fn write_status(&self, name: &str, status: &Value) -> Result<Option<Value>, Status> {
+    async fn write_status(&self, name: &str, status: &Value) -> Result<Option<(Value, Revision)>, Status> {
         let key = self.store.key("", name);
         let seen = self.crds.get(name).map(|known| known.value["metadata"]["resourceVersion"].clone());
         let done = self
@@ -247,7 +267,9 @@ impl Controller {
             })
             .await;
         match done {
-            Ok(crate::store::Done::Put { object, .. }) => self.served.to_value(&object).map(Some),
+            Ok(crate::store::Done::Put { object, .. }) => {
+                self.served.to_value(&object).map(|value| Some((value, object.revision())))
+            }
             Ok(_) => Ok(None),
             Err(status) if matches!(status.reason, Reason::NotFound | Reason::Conflict) => Ok(None),
             Err(status) => Err(status),
@@ -272,7 +294,7 @@ impl Controller {
                 known.served = None;
             }
             if let (None, Some((store, key))) = (&known.served, &known.storage) {
-                known.served = Some(custom::served(&known.value, store, &key.fields));
+                known.served = Some(custom::served(&known.value, store, &key.fields, known.since));
             }
         }
         let deadline = self.registry.clock.now() + READY_WAIT;
@@ -284,11 +306,16 @@ impl Controller {
         }
     }
 
-    fn publish(&self) {
+    fn publish(&mut self) {
         let built_in = builtins::of(&self.registry.catalog());
         let custom = self.crds.values().filter_map(|known| known.served.as_ref()).flatten().cloned();
         // What is built in comes last and stays.
         self.registry.publish(Catalog::from_shared(custom.chain(built_in), Some(self.reached)));
+        // Clients of what ends come back, and find what is served now.
+        for known in self.crds.values_mut() {
+            custom::retire(&known.past, known.served.as_deref().unwrap_or_default());
+            known.past.retain(|old| Arc::strong_count(old) > 1);
+        }
     }
 
     /// Deletes the objects of every CRD that is being deleted.

@@ -4,9 +4,12 @@
 //! schema itself is understood by `forebay_schema::crd`; this file fits it to the verbs.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, GroupVersionResource};
+use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, GroupVersionResource, Object, Revision};
 use forebay_printers::duration;
+use forebay_rt::Shutdown;
 use forebay_schema::crd::field::{FieldError, Reason};
 use forebay_schema::crd::{Definition, Version};
 use jiff::Timestamp;
@@ -15,6 +18,48 @@ use serde_json::Value;
 use crate::catalog::{Served, Source, SubresourceInfo};
 use crate::store::{SelectableField, Store};
 use crate::strategy::{CustomRules, ScalePaths};
+
+/// What ends the watches of a version when its CRD changes, one after the other: their clients do not all come back at
+/// once (kubernetes#123074).
+#[derive(Default)]
+pub(crate) struct Ending {
+    raised: Shutdown,
+    // Watches that have been told.
+    tickets: AtomicU64,
+}
+
+/// Watches that end because of one CRD, in a second.
+const ENDS_PER_SECOND: u64 = 200;
+
+impl Ending {
+    /// Waits until it is raised; how much later the watch that asked is to end. Cancel-safe.
+    pub(crate) async fn told(&self) -> Duration {
+        self.raised.raised().await;
+        let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
+        Duration::from_millis(ticket * 1_000 / ENDS_PER_SECOND)
+    }
+}
+
+/// Tells the watches of `before` that have to end that they do. A change of the schema alone ends none: what they send is
+/// what is stored.
+pub(crate) fn retire(before: &[Arc<Served>], now: &[Arc<Served>]) {
+    for old in before {
+        let Source::Custom(custom) = &old.source else { continue };
+        let successor = now.iter().find(|new| new.gvr == old.gvr);
+        let goes_on = successor.is_some_and(|new| {
+            let selects = |label: &str| new.selectable.iter().any(|field| field.label == label);
+            new.gvk == old.gvk && old.selectable.iter().all(|field| selects(&field.label))
+        });
+        let same_columns = successor.is_some_and(
+            |new| matches!(&new.source, Source::Custom(successor) if successor.columns == custom.columns),
+        );
+        if !goes_on {
+            custom.retired.raised.raise();
+        } else if !same_columns {
+            custom.columns_changed.raised.raise();
+        }
+    }
+}
 
 /// As discovery lists them.
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
@@ -27,20 +72,32 @@ pub struct Custom {
     rules: CustomRules,
     /// The CRD is being deleted: nothing new is taken.
     pub terminating: bool,
-    /// The versions' columns in this one; made once.
+    /// What was stored before it may lack defaults that the schema has now, and hold fields that it has no more.
+    since: Revision,
+    /// This version is no more, or cannot be watched as before.
+    pub(crate) retired: Ending,
+    /// Its columns are others: only Tables have to begin again.
+    pub(crate) columns_changed: Ending,
     columns: Value,
 }
 
 /// The versions of `crd` that are served, on `store`, whose layout keeps `fields`.
 ///
 /// Objects that only a webhook can convert are served in the version that they are stored in.
-pub(crate) fn served(crd: &Value, store: &Arc<Store>, fields: &[String]) -> Vec<Arc<Served>> {
+///
+/// - `since`: the revision at which the CRD became what it is.
+pub(crate) fn served(
+    crd: &Value,
+    store: &Arc<Store>,
+    fields: &[String],
+    since: Revision,
+) -> Vec<Arc<Served>> {
     let definition = Arc::new(Definition::compile(crd));
     let terminating = crd["metadata"]["deletionTimestamp"].is_string();
     let versions = definition.versions.iter().enumerate();
     versions
         .filter(|(_, version)| version.served && (version.storage || !definition.webhook_conversion))
-        .map(|(index, version)| Arc::new(one(&definition, index, version, terminating, store, fields)))
+        .map(|(index, version)| Arc::new(one(&definition, index, version, terminating, store, fields, since)))
         .collect()
 }
 
@@ -51,6 +108,7 @@ fn one(
     terminating: bool,
     store: &Arc<Store>,
     fields: &[String],
+    since: Revision,
 ) -> Served {
     let scale = version.scale.as_ref().map(|scale| ScalePaths {
         spec_replicas: format!(".{}", scale.spec_replicas),
@@ -80,6 +138,9 @@ fn one(
             version: index,
             rules,
             terminating,
+            since,
+            retired: Ending::default(),
+            columns_changed: Ending::default(),
         }),
         store: Some(store.clone()),
     }
@@ -111,6 +172,11 @@ impl Custom {
     /// What its strategy needs to know.
     pub fn rules(&self) -> &CustomRules {
         &self.rules
+    }
+
+    /// Whether `object` was stored before the CRD became what it is.
+    pub fn is_older(&self, object: &Object) -> bool {
+        object.revision() < self.since
     }
 
     /// What clients of this version are told, if it is deprecated.

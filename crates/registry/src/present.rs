@@ -4,6 +4,7 @@
 //! needs more than the buffer. Ages are worked out when they are sent, never kept.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use forebay_apimachinery::object::Form;
 use forebay_apimachinery::resource::api_version;
@@ -53,6 +54,18 @@ pub struct ListMeta {
 impl Presenter {
     pub fn new(served: Arc<Served>, shown: As) -> Presenter {
         Presenter { served, shown, columns_sent: false }
+    }
+
+    /// Waits until what is shown can no longer be shown as it was begun; how much later to end. Cancel-safe.
+    pub(crate) async fn retired(&self) -> Duration {
+        match (&self.served.source, self.shown) {
+            (Source::BuiltIn { .. }, _) => std::future::pending().await,
+            (Source::Custom(custom), As::Table(_)) => tokio::select! {
+                later = custom.retired.told() => later,
+                later = custom.columns_changed.told() => later,
+            },
+            (Source::Custom(custom), _) => custom.retired.told().await,
+        }
     }
 
     /// Everything of a list before its first item.

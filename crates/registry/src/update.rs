@@ -99,7 +99,7 @@ impl Registry {
             *last = Some(served.encode(proposed)?);
             return Ok(Decision::Delete { carry });
         }
-        if proposed == old {
+        if proposed == old && !served.is_stale(&current.object) {
             return Ok(Decision::Keep { carry });
         }
         Ok(Decision::Put { value: served.encode(proposed)?, ttl: self.ttl(served), carry })

@@ -31,6 +31,8 @@ pub struct WatchBody {
     clock: Clock,
     deadline: Instant,
     bookmark_at: Instant,
+    // Its resource has changed: the deadline is when it is its turn to end.
+    retired: bool,
     state: State,
 }
 
@@ -107,6 +109,7 @@ pub async fn watch(
             Some(before_end) if !before_end.is_zero() => now + BOOKMARK_PERIOD.min(before_end),
             _ => now + BOOKMARK_PERIOD,
         },
+        retired: false,
         plan,
         clock: clock.clone(),
         state,
@@ -177,8 +180,13 @@ impl WatchBody {
         };
         tokio::select! {
             biased;
-            () = self.clock.sleep_until(alarm) => {}
             () = watcher.ready() => return,
+            later = self.presenter.retired(), if !self.retired => {
+                self.retired = true;
+                self.deadline = (self.clock.now() + later).min(end);
+                return;
+            }
+            () = self.clock.sleep_until(alarm) => {}
         }
         if self.clock.now() >= end {
             self.state = State::Done;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{Protocol, Scratch, Server, causes, names, said, text};
+use crate::common::{Ask, Protocol, Scratch, Server, causes, names, rv, said, text};
 use crate::{CRD, CRDS, WIDGETS, condition, create, define, definition, schema, widget};
 
 #[tokio::test]
@@ -207,9 +207,34 @@ async fn a_change_of_the_schema_counts_at_once_and_ends_no_watch() {
     let after = client.post(WIDGETS, &widget("b", json!({"color": "green", "size": 7}))).await.expect(201);
     assert_eq!(after["spec"]["size"], 7);
     assert_eq!(watch.event().await.object, after);
+    // What was stored before is shown with the new defaults, and is what it was.
+    let shown = client.get(&format!("{WIDGETS}/a")).await.expect(200);
+    assert_eq!((&shown["spec"]["size"], &shown["metadata"]), (&json!(3), &before["metadata"]));
     let refused = client.post(WIDGETS, &widget("c", json!({"color": "blue"}))).await.expect(422);
     assert_eq!(
         causes(&refused),
         "FieldValueNotSupported spec.color: Unsupported value: \"blue\": supported values: \"red\", \"green\"\n"
     );
+}
+
+#[tokio::test]
+async fn a_version_that_is_no_longer_served_ends_its_watches() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    let mut both = definition();
+    let (stored, mut beta) = (both["spec"]["versions"][0].clone(), both["spec"]["versions"][0].clone());
+    (beta["name"], beta["storage"]) = (json!("v1beta1"), json!(false));
+    both["spec"]["versions"] = json!([stored, beta]);
+    let both = client.post(CRDS, &both).await.expect(201);
+    let beta = WIDGETS.replace("/v1/", "/v1beta1/");
+    let start = rv(&both);
+    let mut going = client.watch(&format!("{beta}?watch=true&resourceVersion={start}")).await;
+    let mut staying = client.watch(&format!("{WIDGETS}?watch=true&resourceVersion={start}")).await;
+    let patch = r#"[{"op":"replace","path":"/spec/versions/1/served","value":false}]"#;
+    client.ask(Ask::patch(CRD, "application/json-patch+json", patch)).await.expect(200);
+    assert_eq!(client.get(&beta).await.code, 404);
+    going.end().await;
+    let object = create(&client, "a", "red").await;
+    assert_eq!(staying.event().await.object, object);
 }
