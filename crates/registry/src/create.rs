@@ -34,8 +34,13 @@ impl Registry {
             return self.create_subresource(target, subresource, body, options).await;
         }
         if let Source::Custom(Custom { terminating: true, .. }) = served.source {
-            let message = "create not allowed while custom resource definition is terminating";
-            return Err(Status::new(Reason::MethodNotAllowed, message));
+            let name = incoming::name_in(body);
+            let message = format!(
+                "{} {name:?} is forbidden: create not allowed while custom resource definition is terminating",
+                served.gvr.group_resource()
+            );
+            let status = Status::new(Reason::Forbidden, message);
+            return Err(status.about(served.group(), served.resource(), &name));
         }
         if served.is("", "bindings") {
             return self.create_binding(target, body, options).await;
@@ -158,11 +163,7 @@ pub(crate) fn place(target: &Target, value: &mut Value) -> Result<(), Status> {
         }
         value["metadata"]["namespace"] = Value::from(wanted);
     } else if let Some(metadata) = value["metadata"].as_object_mut() {
-        if !found.is_empty() {
-            return Err(Status::bad_request(
-                "namespace may not be set on a cluster-scoped object: the namespace of the provided object does not match the namespace sent on the request",
-            ));
-        }
+        // What is in no namespace says so, whatever it was sent with.
         metadata.remove("namespace");
     }
     Ok(())

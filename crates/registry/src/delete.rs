@@ -17,6 +17,10 @@ use crate::store::{Current, Decision, Done, Mode};
 use crate::strategy::{self, Deletion};
 use crate::update::not_found;
 
+/// What the default of Jobs, which is not that of other kinds, does to their pods.
+const JOB_WARNING: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to \
+                           remove them or set propagationPolicy=Orphan to suppress this warning";
+
 /// Objects that one DELETE of a collection reads at a time.
 const COLLECTION_PAGE: usize = 1_000;
 
@@ -63,7 +67,14 @@ impl Registry {
                 }
             }
         };
-        Ok(Answer::plain(outcome))
+        let mut warnings = Vec::new();
+        if served.is("batch", "jobs")
+            && options.propagation_policy.is_none()
+            && options.orphan_dependents.is_none()
+        {
+            warnings.push(JOB_WARNING.to_string());
+        }
+        Ok(Answer { outcome, warnings })
     }
 
     fn decide_delete(

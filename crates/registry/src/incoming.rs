@@ -41,6 +41,15 @@ pub fn read(
     normalize(served, expected, value, duplicates, validation)
 }
 
+/// The name in a body that is not read any further; empty when it has none.
+pub fn name_in(body: &Body) -> String {
+    let name = |value: &Value| value["metadata"]["name"].as_str().unwrap_or("").to_string();
+    match body {
+        Body::Value(value) => name(value),
+        Body::Json(json) => json::parse(json).map(|parsed| name(&parsed.value)).unwrap_or_default(),
+    }
+}
+
 /// Brings `value` into the form of its kind: types checked, unknown fields dropped, defaults of a CRD's schema set.
 ///
 /// - `problems`: what is wrong with the body already, `duplicate field "x"`.

@@ -62,7 +62,7 @@ impl Served {
     /// event's.
     pub fn write_object(&self, object: &Object, revision: Option<Revision>, out: &mut Vec<u8>) {
         match self.form() {
-            Form::Typed if self.is_converted() => self.write_converted(object, revision, out),
+            Form::Typed if self.is_converted() => self.write_converted(object, revision, Typed::Yes, out),
             Form::Typed => {
                 write_type_head(&self.gvk, out);
                 object.write_body(revision, None, out);
@@ -122,7 +122,7 @@ impl Served {
     /// The object as an item of a LIST: a built-in kind's goes without its type.
     pub fn write_item(&self, object: &Object, out: &mut Vec<u8>) {
         match self.form() {
-            Form::Typed if self.is_converted() => self.write_converted(object, None, out),
+            Form::Typed if self.is_converted() => self.write_converted(object, None, Typed::No, out),
             Form::Typed => {
                 out.push(b'{');
                 object.write_body(None, None, out);
@@ -144,12 +144,19 @@ impl Served {
     }
 
     /// The object as another kind than it is stored as. Decodes it: a rare kind, and never the hot one of the two.
-    fn write_converted(&self, object: &Object, revision: Option<Revision>, out: &mut Vec<u8>) {
+    fn write_converted(&self, object: &Object, revision: Option<Revision>, typed: Typed, out: &mut Vec<u8>) {
         let mut stored = vec![b'{'];
         object.write_body(revision, None, &mut stored);
         let mut value: Value = serde_json::from_slice(&stored).unwrap_or(Value::Null);
         convert::event_from_stored(&mut value);
-        value["kind"] = Value::from(&*self.gvk.kind);
+        match (typed, value.as_object_mut()) {
+            (Typed::Yes, _) => value["kind"] = Value::from(&*self.gvk.kind),
+            (Typed::No, Some(members)) => {
+                members.remove("kind");
+                members.remove("apiVersion");
+            }
+            (Typed::No, None) => {}
+        }
         if let Source::BuiltIn { ty, .. } = &self.source {
             codec::write_json(*ty, &value, out)
                 .unwrap_or_else(|error| tracing::error!(%error, "a stored event cannot be shown"));
@@ -236,6 +243,13 @@ impl Served {
         object.insert("kind".into(), Value::from(&*expected.kind));
         Ok(())
     }
+}
+
+/// Whether an object goes with its kind and version.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Typed {
+    Yes,
+    No,
 }
 
 /// `{"kind":"Pod","apiVersion":"v1",`

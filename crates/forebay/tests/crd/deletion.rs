@@ -62,7 +62,7 @@ async fn a_finalizer_of_an_object_holds_its_definition() {
     assert_eq!(seen, ["DELETED free", "MODIFIED held"]);
     let known = client.get(CRD).await.expect(200);
     assert_eq!(condition(&known, "Terminating"), "True");
-    let refused = client.post(WIDGETS, &widget("new", json!({"color": "red"}))).await.expect(405);
+    let refused = client.post(WIDGETS, &widget("new", json!({"color": "red"}))).await.expect(403);
     assert_eq!(
         said(&refused),
         "405 MethodNotAllowed: create not allowed while custom resource definition is terminating"
