@@ -65,7 +65,7 @@ async fn a_finalizer_of_an_object_holds_its_definition() {
     let refused = client.post(WIDGETS, &widget("new", json!({"color": "red"}))).await.expect(403);
     assert_eq!(
         said(&refused),
-        "405 MethodNotAllowed: create not allowed while custom resource definition is terminating"
+        "403 Forbidden: widgets.example.com \"new\" is forbidden: create not allowed while custom resource definition is terminating"
     );
     let mut definitions = client.watch(&format!("{CRDS}?watch=true&resourceVersion={}", rv(&known))).await;
     let patch = Ask::patch(format!("{WIDGETS}/held"), MERGE, r#"{"metadata":{"finalizers":null}}"#);
