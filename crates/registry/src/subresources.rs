@@ -160,8 +160,7 @@ impl Registry {
 
     /// Deletes a pod as its Eviction asks. There are no disruption budgets yet that could be in the way.
     async fn evict(&self, target: &Target, eviction: &Value, dry_run: bool) -> Result<Answer, Status> {
-        let name = name_of(eviction);
-        if !name.is_empty() && name != target.name() {
+        if name_of(eviction) != target.name() {
             return Err(Status::bad_request("name in URL does not match name in Eviction object"));
         }
         let mut options = match eviction.get("deleteOptions") {
