@@ -351,6 +351,9 @@ struct Cleanup {
 
 impl Cleanup {
     async fn run(self) {
+        if let Err(status) = self.begin().await {
+            tracing::warn!(crd = self.name, message = status.message, "its condition was not written");
+        }
         while !self.delete_objects().await {
             self.registry.clock.sleep(CLEANUP_PERIOD).await;
         }
@@ -361,6 +364,28 @@ impl Cleanup {
                 "its deletion was not finished, trying again"
             );
             self.registry.clock.sleep(CLEANUP_PERIOD).await;
+        }
+    }
+
+    /// Says that its objects are being deleted.
+    async fn begin(&self) -> Result<(), Status> {
+        let key = self.crds.key("", &self.name);
+        let now = self.registry.now_rfc3339();
+        let done = self
+            .crds
+            .guarded_update(&key, Mode::Commit, |current| {
+                let Some(current) = current else { return Err(Status::new(Reason::NotFound, "gone")) };
+                let mut value = self.served.to_value(&current.object)?;
+                if value["metadata"]["uid"] != self.uid {
+                    return Ok(Decision::Keep { carry: () });
+                }
+                conditions::set_terminating(&mut value, &conditions::Termination::InProgress, &now);
+                Ok(Decision::Put { value: self.served.encode(value)?, ttl: None, carry: () })
+            })
+            .await;
+        match done {
+            Err(status) if status.reason != Reason::NotFound => Err(status),
+            _ => Ok(()),
         }
     }
 
