@@ -197,6 +197,20 @@ impl Custom {
         self.version().normalize(value)
     }
 
+    /// Brings what is stored into this version: the defaults are those of the version that it is stored in, and what this
+    /// one does not know is dropped.
+    ///
+    /// # Errors
+    /// Metadata of the wrong type.
+    pub fn renew(&self, value: &mut Value) -> Result<(), String> {
+        let (stored, shown) = (self.definition.storage_version(), self.version());
+        stored.normalize(value)?;
+        if stored.name != shown.name {
+            shown.prune(value);
+        }
+        Ok(())
+    }
+
     /// What the schema has against `value` in the place of `old`.
     pub fn validate(&self, value: &Value, old: Option<&Value>) -> Vec<Cause> {
         causes(&self.version().validate(value, old))

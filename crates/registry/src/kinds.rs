@@ -67,14 +67,17 @@ impl Served {
                 write_type_head(&self.gvk, out);
                 object.write_body(revision, None, out);
             }
-            Form::Whole if self.is_older(object) => self.write_renewed(object, revision, out),
+            Form::Whole if self.needs_renewal(object) => self.write_renewed(object, revision, out),
             Form::Whole => object.write_body(revision, self.other_version(object), out),
         }
     }
 
-    /// Whether `object` was stored under another schema than there is now.
-    fn is_older(&self, object: &Object) -> bool {
-        matches!(&self.source, Source::Custom(custom) if custom.is_older(object))
+    /// Whether `object` was stored under another schema than there is now, or in another version.
+    fn needs_renewal(&self, object: &Object) -> bool {
+        match &self.source {
+            Source::BuiltIn { .. } => false,
+            Source::Custom(custom) => custom.is_older(object) || self.other_version(object).is_some(),
+        }
     }
 
     /// Whether what is stored is not what would be stored now, though the object itself is the same.
@@ -87,14 +90,14 @@ impl Served {
         }
     }
 
-    /// An object that was stored under another schema, with the defaults of this one and without what it does not
-    /// know. Decodes it: only what was not written since the CRD changed.
+    /// An object that was stored under another schema or version, as it would be stored and shown now. Decodes it: the hot
+    /// path is what was written since the CRD changed, in the version that is stored.
     fn write_renewed(&self, object: &Object, revision: Option<Revision>, out: &mut Vec<u8>) {
         let start = out.len();
         object.write_body(revision, self.other_version(object), out);
         let value = serde_json::from_slice(&out[start..]).ok();
         if let (Some(mut value), Source::Custom(custom)) = (value, &self.source)
-            && custom.normalize(&mut value).is_ok()
+            && custom.renew(&mut value).is_ok()
         {
             out.truncate(start);
             json::write_sorted(&value, out);
@@ -127,7 +130,7 @@ impl Served {
                 out.push(b'{');
                 object.write_body(None, None, out);
             }
-            Form::Whole if self.is_older(object) => self.write_renewed(object, None, out),
+            Form::Whole if self.needs_renewal(object) => self.write_renewed(object, None, out),
             Form::Whole => object.write_body(None, self.other_version(object), out),
         }
     }

@@ -238,3 +238,29 @@ async fn a_version_that_is_no_longer_served_ends_its_watches() {
     let object = create(&client, "a", "red").await;
     assert_eq!(staying.event().await.object, object);
 }
+
+#[tokio::test]
+async fn another_version_shows_what_it_knows_and_the_defaults_of_the_stored_one() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    let mut both = definition();
+    let (stored, mut beta) = (both["spec"]["versions"][0].clone(), both["spec"]["versions"][0].clone());
+    (beta["name"], beta["storage"]) = (json!("v1beta1"), json!(false));
+    for own in ["subresources", "selectableFields", "additionalPrinterColumns"] {
+        beta.as_object_mut().expect("an object").remove(own);
+    }
+    beta["schema"]["openAPIV3Schema"]["properties"]["spec"] = json!({"type": "object", "properties": {
+        "color": {"type": "string"}, "later": {"type": "string", "default": "no"},
+    }});
+    both["spec"]["versions"] = json!([stored, beta]);
+    client.post(CRDS, &both).await.expect(201);
+    let object = create(&client, "a", "red").await;
+    assert_eq!(object["spec"], json!({"color": "red", "replicas": 1, "inner": {"mode": "auto"}}));
+    let shown = client.get(&format!("{}/a", WIDGETS.replace("/v1/", "/v1beta1/"))).await.expect(200);
+    assert_eq!(
+        (&shown["apiVersion"], &shown["spec"]),
+        (&json!("example.com/v1beta1"), &json!({"color": "red"}))
+    );
+    assert_eq!(shown["metadata"]["resourceVersion"], object["metadata"]["resourceVersion"]);
+}

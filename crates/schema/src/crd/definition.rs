@@ -155,6 +155,13 @@ impl Version {
         Ok(unknown.iter().map(|path| format!("unknown field {path:?}")).collect())
     }
 
+    /// Drops what the schema does not know.
+    pub fn prune(&self, object: &mut Value) {
+        if let Some(schema) = &self.schema {
+            schema.prune(object);
+        }
+    }
+
     /// Everything that the schema has against `object`, which takes the place of `old` if there is one.
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let Some(schema) = &self.schema else { return Vec::new() };

@@ -7,13 +7,13 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/v1/{defaults,zz_generated.defaults,conversion}.go`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{image, totals};
 use crate::strategy::quantity;
 use crate::strategy::value::{
     Members, child, child_made, child_mut, default, default_int, default_object, default_text, int, is_true,
-    objects_mut, text,
+    list, objects_mut, set, text,
 };
 
 const MODE: i64 = 0o644;
@@ -21,7 +21,11 @@ const TOKEN_SECONDS: i64 = 3600;
 
 /// A pod.
 pub fn pod(pod: &mut Members) {
-    let Some(spec) = child_mut(pod, "spec") else { return };
+    if let Some(status) = child_mut(pod, "status") {
+        addresses(status, "podIP", "podIPs");
+        addresses(status, "hostIP", "hostIPs");
+    }
+    let spec = child_made(pod, "spec");
     for list in ["containers", "initContainers"] {
         for container in objects_mut(spec, list) {
             requests_from_limits(container);
@@ -227,6 +231,18 @@ pub fn claim_spec(spec: &mut Members) {
     }
 }
 
+/// Brings the one address and the list, of which it is the first, into line: where they differ the one counts.
+fn addresses(status: &mut Members, one: &str, all: &str) {
+    let first =
+        list(status, all).first().and_then(|address| address["ip"].as_str()).unwrap_or("").to_string();
+    let only = text(status, one).to_string();
+    if only.is_empty() {
+        set(status, one, (!first.is_empty()).then(|| first.into()));
+    } else if only != first {
+        set(status, all, Some(json!([{ "ip": only }])));
+    }
+}
+
 fn requests_from_limits(container: &mut Members) {
     let Some(resources) = child_mut(container, "resources") else { return };
     let Some(limits) = child(resources, "limits").cloned() else { return };
@@ -262,6 +278,31 @@ pub fn round_up(list: &mut Members) {
             && let Some(rounded) = quantity::rounded_to_milli(text)
         {
             *text = rounded;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_address_and_the_list_agree() {
+        for (sent, want) in [
+            (json!({"podIP": "10.0.0.9"}), json!({"podIP": "10.0.0.9", "podIPs": [{"ip": "10.0.0.9"}]})),
+            (
+                json!({"hostIPs": [{"ip": "1.1.1.1"}]}),
+                json!({"hostIP": "1.1.1.1", "hostIPs": [{"ip": "1.1.1.1"}]}),
+            ),
+            (
+                json!({"podIP": "1.1.1.2", "podIPs": [{"ip": "1.1.1.1"}, {"ip": "::1"}]}),
+                json!({"podIP": "1.1.1.2", "podIPs": [{"ip": "1.1.1.2"}]}),
+            ),
+            (json!({}), json!({})),
+        ] {
+            let mut object = json!({"status": sent});
+            pod(object.as_object_mut().expect("an object"));
+            assert_eq!(object["status"], want);
         }
     }
 }
