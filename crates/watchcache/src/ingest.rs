@@ -118,20 +118,27 @@ impl Ingest {
 
     /// Reads the state at `start`, page by page.
     async fn fill(&self, state: &mut State, start: Revision) -> Result<(), FeedError> {
-        let mut start_after = None;
-        loop {
+        let page_after = |start_after: Option<Key>| {
             let prefix = self.resource.prefix.clone();
-            let range = Range { prefix, start_after, limit: limits::FILL_PAGE, at: Some(start) };
-            let page = self.backend.range(range).await?;
-            start_after = page.items.last().map(|(key, _)| key.clone());
-            for (key, versioned) in page.items {
-                if let Some(object) = self.decode(state, key, versioned.revision, &versioned.value) {
-                    state.snapshot.put(object);
+            self.backend.range(Range { prefix, start_after, limit: limits::FILL_PAGE, at: Some(start) })
+        };
+        let mut page = page_after(None).await?;
+        loop {
+            let last = page.items.last().map(|(key, _)| key.clone());
+            let decode = async {
+                for (key, versioned) in page.items {
+                    if let Some(object) = self.decode(state, key, versioned.revision, &versioned.value) {
+                        state.snapshot.put(object);
+                    }
                 }
-            }
+            };
             if !page.more {
+                decode.await;
                 return Ok(());
             }
+            // The next page is asked for first, so that it is read while this one is decoded.
+            let (next, ()) = tokio::join!(page_after(last), decode);
+            page = next?;
         }
     }
 

@@ -1,7 +1,8 @@
 //! The feed of one cache: opened after a revision, opened again where it was lost, and read where reading may block.
 //!
 //! A feed begins with history, which the store reads from disk; then it goes on from memory. Until it has reached what
-//! was current when it was opened, it is read on a thread that may block.
+//! was current when it was opened, it is read on a thread that may block, and one page ahead: while the caller decodes
+//! one page, the next is being read.
 //!
 //! In: a backend, a prefix, a revision. Out: changes, in order. Owner: the ingest task.
 
@@ -9,12 +10,16 @@ use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{Backend, Change, Feed, FeedError, FeedStep};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::task::JoinHandle;
 
 use crate::limits;
 
 /// Who may read history now, of all caches of this process: each holds a thread while it does.
 static READERS: Semaphore = Semaphore::const_new(limits::HISTORY_READERS_MAX);
+
+/// What a thread gives back: the feed, a page, and what the page is.
+type Read = (Feed, Vec<Change>, Result<FeedStep, FeedError>);
 
 /// See the module's doc.
 pub(crate) struct Source {
@@ -22,6 +27,8 @@ pub(crate) struct Source {
     prefix: Key,
     // `None` while a thread has it.
     feed: Option<Feed>,
+    // The page after the one that was taken last.
+    ahead: Option<JoinHandle<Read>>,
     // Below this there may be history to read.
     current: Revision,
     caught_up: bool,
@@ -38,7 +45,8 @@ impl Source {
     ) -> Result<Source, FeedError> {
         let feed = backend.feed(prefix.as_str(), after).await?;
         let current = backend.barrier().await?;
-        Ok(Source { backend, prefix, feed: Some(feed), current, caught_up: false, opened_after: after })
+        let feed = Some(feed);
+        Ok(Source { backend, prefix, feed, ahead: None, current, caught_up: false, opened_after: after })
     }
 
     /// Goes on after `reached` although the feed was lost, from the store's history.
@@ -61,23 +69,25 @@ impl Source {
 
     /// Moves what there is now into `changes`. Not cancel-safe: a call that is dropped may lose the feed.
     pub(crate) async fn take(&mut self, changes: &mut Vec<Change>) -> Result<FeedStep, FeedError> {
-        let Some(mut feed) = self.feed.take() else { return Err(gone()) };
-        let step = if self.caught_up {
-            feed.take(limits::INGEST_BATCH_MAX, changes)
-        } else {
-            let _reader = READERS.acquire().await;
-            let mut page = std::mem::take(changes);
-            let read = tokio::task::spawn_blocking(move || {
-                let step = feed.take(limits::INGEST_BATCH_MAX, &mut page);
-                (feed, page, step)
-            });
-            let step;
-            (feed, *changes, step) = read.await.map_err(|_| gone())?;
-            step
+        if self.caught_up {
+            let feed = self.feed.as_mut().ok_or_else(gone)?;
+            return feed.take(limits::INGEST_BATCH_MAX, changes);
+        }
+        let reading = match self.ahead.take() {
+            Some(reading) => reading,
+            None => {
+                let Ok(reader) = READERS.acquire().await else { return Err(gone()) };
+                read(self.feed.take().ok_or_else(gone)?, reader)
+            }
         };
-        self.feed = Some(feed);
+        let (feed, page, step) = reading.await.map_err(|_| gone())?;
+        changes.extend(page);
         let reached = changes.last().is_some_and(|change| change.revision >= self.current);
-        self.caught_up |= reached || !matches!(step, Ok(FeedStep::Changes));
+        self.caught_up = reached || !matches!(step, Ok(FeedStep::Changes));
+        match READERS.try_acquire() {
+            Ok(reader) if !self.caught_up => self.ahead = Some(read(feed, reader)),
+            _ => self.feed = Some(feed),
+        }
         step
     }
 
@@ -87,6 +97,16 @@ impl Source {
             feed.ready().await;
         }
     }
+}
+
+/// Reads the next page where reading may block.
+fn read(mut feed: Feed, reader: SemaphorePermit<'static>) -> JoinHandle<Read> {
+    tokio::task::spawn_blocking(move || {
+        let mut page = Vec::new();
+        let step = feed.take(limits::INGEST_BATCH_MAX, &mut page);
+        drop(reader);
+        (feed, page, step)
+    })
 }
 
 fn gone() -> FeedError {
