@@ -39,7 +39,8 @@ pub enum ReadError {
     Closed,
 }
 
-/// Why a feed ended. After any of these the state is read again, and only the cache does that.
+/// Why a feed ended. Only the cache reacts: to `Compacted` by a feed from where it is, and if that is gone too, by reading
+/// the state again.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum FeedError {
     /// The changes asked for, or those that come next, are gone.
