@@ -240,8 +240,8 @@ async fn delete_collection(
     let mut options = delete_options(handler, head, body).await?;
     // In the query of a collection's DELETE it says which list is deleted.
     options.preconditions.resource_version = None;
-    let interest = handler.registry.interest(target, &selection)?;
-    let answered = handler.registry.delete_collection(target, interest, &options).await?;
+    let selection = handler.registry.selection(target, &selection)?;
+    let answered = handler.registry.delete_collection(target, selection, &options).await?;
     finish(head, form, StatusCode::OK, &answered.warnings, object_of(answered.outcome))
 }
 

@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::builtins;
 use crate::catalog::{Catalog, Served};
 use crate::custom;
+use crate::delete::Selection;
 use crate::registry::Registry;
 use crate::request::Target;
 use crate::store::{Decision, Mode, Store};
@@ -394,7 +395,7 @@ impl Cleanup {
         let Some((store, served)) = &self.objects else { return true };
         let Some(served) = served.first() else { return true };
         let target = Target { served: served.clone(), namespace: None, name: None, subresource: None };
-        let everything = Interest::all(store.reach(None, None));
+        let everything = Selection { interest: Interest::all(store.reach(None, None)), limit: None };
         if let Err(status) =
             self.registry.delete_collection(&target, everything, &DeleteOptions::default()).await
         {

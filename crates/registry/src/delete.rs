@@ -24,6 +24,13 @@ const JOB_WARNING: &str = "child pods are preserved by default when jobs are del
 /// Objects that one DELETE of a collection reads at a time.
 const COLLECTION_PAGE: usize = 1_000;
 
+/// What the DELETE of a collection is about.
+pub struct Selection {
+    pub interest: Interest,
+    /// Objects to delete, at most; `None` is all.
+    pub limit: Option<usize>,
+}
+
 impl Registry {
     /// Deletes an object, or begins to.
     ///
@@ -113,9 +120,11 @@ impl Registry {
     pub async fn delete_collection(
         &self,
         target: &Target,
-        interest: Interest,
+        selection: Selection,
         options: &DeleteOptions,
     ) -> Result<Answer, Status> {
+        let Selection { interest, limit } = selection;
+        let mut left = limit.unwrap_or(usize::MAX);
         let served = &target.served;
         let store = self.store_of(served)?;
         let deadline = self.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
@@ -127,9 +136,12 @@ impl Registry {
         loop {
             let page: Vec<_> =
                 snapshot.range(&interest.reach, after.as_ref()).take(COLLECTION_PAGE).cloned().collect();
-            let Some(last) = page.last() else { break };
+            let Some(last) = page.last().filter(|_| left > 0) else { break };
             after = Some(last.key().clone());
             for object in page.iter().filter(|object| interest.selects(object)) {
+                if left == 0 {
+                    break;
+                }
                 let one = Target {
                     name: Some(object.name().to_string()),
                     namespace: served.namespaced.then(|| object.namespace().to_string()),
@@ -139,6 +151,7 @@ impl Registry {
                     Ok(_) => {
                         presenter.item(object, first, crate::list::timestamp(&self.clock), &mut out);
                         first = false;
+                        left -= 1;
                     }
                     Err(status) if status.reason == forebay_apimachinery::Reason::NotFound => {}
                     Err(status) => return Err(status),

@@ -28,6 +28,7 @@ mod subresources;
 mod update;
 mod watch;
 
+pub use delete::Selection;
 pub use list::ListBody;
 pub use present::{As, IncludeObject, Presenter};
 pub use registry::{Config, Registry};

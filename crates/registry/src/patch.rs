@@ -24,7 +24,13 @@ use crate::update::{Unconditional, not_found};
 const OPERATIONS_MAX: usize = 10_000;
 
 /// A patch, parsed once and applied as often as it takes.
-pub(crate) enum Patch {
+pub(crate) struct Patch {
+    change: Change,
+    /// Members that come twice in it: `duplicate field "data.x"`.
+    duplicates: Vec<String>,
+}
+
+enum Change {
     Json(json_patch::Patch),
     Merge(Value),
     Strategic(Value),
@@ -90,8 +96,11 @@ impl Patch {
                 "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json",
             ));
         }
-        let value = json::parse(body).map_err(|error| bad(&error))?.value;
-        match (kind, value) {
+        let parsed = json::parse(body).map_err(|error| bad(&error))?;
+        // The members of a JSON patch are those of its operations, not of the object.
+        let duplicates =
+            if kind == PatchKind::Json { Vec::new() } else { parsed.duplicate_fields().collect() };
+        let change = match (kind, parsed.value) {
             (PatchKind::Json, value) => operations(value).map_err(|why| match why {
                 Malformed::Type(why) => bad(&why),
                 Malformed::TooMany(count) => Status::new(
@@ -102,15 +111,16 @@ impl Patch {
                 ),
                 Malformed::Operation => rejected(),
             }),
-            (PatchKind::Merge, value @ Value::Object(_)) => Ok(Patch::Merge(value)),
+            (PatchKind::Merge, value @ Value::Object(_)) => Ok(Change::Merge(value)),
             (PatchKind::StrategicMerge, value @ (Value::Object(_) | Value::Null)) => {
-                Ok(Patch::Strategic(value))
+                Ok(Change::Strategic(value))
             }
             (PatchKind::Merge, Value::Null) => Err(Status::bad_request("Invalid JSON Patch")),
             (PatchKind::Merge | PatchKind::StrategicMerge, value) => {
                 Err(bad(&cannot_unmarshal(&value, "value of type map[string]interface {}")))
             }
-        }
+        }?;
+        Ok(Patch { change, duplicates })
     }
 
     /// The object of the kind `expected` that `current` becomes.
@@ -126,7 +136,7 @@ impl Patch {
     ) -> Result<Incoming, Status> {
         let patched = || self.apply(ty, current()?);
         let mut value = patched()?;
-        if let (Patch::Strategic(_), Value::Object(members)) = (self, &mut value) {
+        if let (Change::Strategic(_), Value::Object(members)) = (&self.change, &mut value) {
             // Upstream merges into a struct, whose kind is known and not looked up.
             for (member, text) in
                 [("kind", expected.kind.to_string()), ("apiVersion", expected.api_version())]
@@ -136,17 +146,19 @@ impl Patch {
                 }
             }
         }
-        let wrong = match self {
-            Patch::Strategic(_) if !value["kind"].is_string() || !value["apiVersion"].is_string() => {
+        let wrong = match &self.change {
+            Change::Strategic(_) if !value["kind"].is_string() || !value["apiVersion"].is_string() => {
                 let why = unstructured::not_a_string(&value["kind"]);
                 why.or_else(|| unstructured::not_a_string(&value["apiVersion"])).unwrap_or_default()
             }
             _ => match served.check_type(&mut value, expected) {
                 Err(status) => status.message,
-                Ok(()) => match incoming::decode(served, expected, value, Vec::new(), validation) {
-                    Ok(incoming) => return Ok(incoming),
-                    Err(why) => why,
-                },
+                Ok(()) => {
+                    match incoming::decode(served, expected, value, self.duplicates.clone(), validation) {
+                        Ok(incoming) => return Ok(incoming),
+                        Err(why) => why,
+                    }
+                }
             },
         };
         // Decoding has consumed the value, and to make it again is cheaper than a copy of each that is right.
@@ -155,14 +167,14 @@ impl Patch {
 
     /// 422 for an object that is not one of its kind: upstream names the document, or the patch when it is strategic.
     fn refused(&self, ty: Option<TypeId>, patched: &Value, why: String) -> Status {
-        let (shown, why) = match self {
-            Patch::Strategic(patch) => {
+        let (shown, why) = match &self.change {
+            Change::Strategic(patch) => {
                 let why = ty
                     .and_then(|ty| unstructured::mismatch(ty, patched))
                     .unwrap_or_else(|| unstructured::decoder(why));
                 (strategic::go_format(patch), why)
             }
-            Patch::Json(_) | Patch::Merge(_) => (compact(patched), why),
+            Change::Json(_) | Change::Merge(_) => (compact(patched), why),
         };
         let message = format!("Invalid value: {}: {why}", json::go_quote(&shown));
         Status::invalid("", "", "", vec![Cause::new(CauseReason::FieldValueInvalid, "patch", message)])
@@ -170,18 +182,18 @@ impl Patch {
 
     /// `document`, of the type `ty` where that is known, with the patch applied.
     fn apply(&self, ty: Option<TypeId>, mut document: Value) -> Result<Value, Status> {
-        match self {
-            Patch::Json(patch) => {
+        match &self.change {
+            Change::Json(patch) => {
                 for operation in &patch.0 {
                     operate(&mut document, operation).map_err(|_| rejected())?;
                 }
                 Ok(document)
             }
-            Patch::Merge(patch) => {
+            Change::Merge(patch) => {
                 json_patch::merge(&mut document, patch);
                 Ok(document)
             }
-            Patch::Strategic(patch) => {
+            Change::Strategic(patch) => {
                 let ty =
                     ty.ok_or_else(|| Status::internal("a strategic merge patch of a custom resource"))?;
                 strategic::merge(ty, document, patch.clone()).map_err(|error| match error.fault() {
@@ -203,7 +215,7 @@ enum Malformed {
     Operation,
 }
 
-fn operations(value: Value) -> Result<Patch, Malformed> {
+fn operations(value: Value) -> Result<Change, Malformed> {
     let mut operations = match value {
         Value::Null => Vec::new(),
         Value::Array(operations) => operations,
@@ -233,7 +245,7 @@ fn operations(value: Value) -> Result<Patch, Malformed> {
             }
         }
     }
-    serde_json::from_value(Value::Array(operations)).map(Patch::Json).map_err(|_| Malformed::Operation)
+    serde_json::from_value(Value::Array(operations)).map(Change::Json).map_err(|_| Malformed::Operation)
 }
 
 /// Applies one operation as upstream's library does: more leniently than RFC 6902 where an object lacks the member.

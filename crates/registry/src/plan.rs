@@ -91,13 +91,18 @@ pub fn interest(target: &Target, store: &Store, options: &ListOptions) -> Result
     Ok(Interest { reach, labels: Arc::new(options.label_selector.clone()), fields: fields.into() })
 }
 
+/// Objects that are asked for, at most.
+pub fn limit(options: &ListOptions) -> Option<usize> {
+    usize::try_from(options.limit).ok().filter(|limit| *limit > 0)
+}
+
 /// The plan of a LIST.
 ///
 /// # Errors
 /// 400 and 422 of reference §1.1.
 pub fn list(options: &ListOptions) -> Result<ListPlan, Status> {
     validate(options, Verb::List)?;
-    let limit = usize::try_from(options.limit).ok().filter(|limit| *limit > 0);
+    let limit = limit(options);
     if !options.continue_token.is_empty() {
         return continued(options, limit);
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use forebay_apimachinery::options::ListOptions;
 use forebay_apimachinery::{Object, Status};
-use forebay_watchcache::Interest;
 
+use crate::delete::Selection;
 use crate::errors;
 use crate::list::{self, ListBody};
 use crate::plan::{self, Freshness};
@@ -72,8 +72,8 @@ impl Registry {
     ///
     /// # Errors
     /// 400 for a field that cannot be selected by.
-    pub fn interest(&self, target: &Target, options: &ListOptions) -> Result<Interest, Status> {
+    pub fn selection(&self, target: &Target, options: &ListOptions) -> Result<Selection, Status> {
         let store = self.store_of(&target.served)?;
-        plan::interest(target, &store, options)
+        Ok(Selection { interest: plan::interest(target, &store, options)?, limit: plan::limit(options) })
     }
 }

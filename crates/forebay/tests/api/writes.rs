@@ -121,3 +121,32 @@ async fn patches_are_of_three_kinds() {
     let nothing = client.ask(Ask::patch(&path, MERGE, r#"{"data":{"c":"3"}}"#)).await.expect(200);
     assert_eq!(nothing, before, "what changes nothing keeps its resourceVersion");
 }
+
+#[tokio::test]
+async fn what_comes_twice_in_a_patch_is_told_or_refused() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    create(&client, "c").await;
+    let patch =
+        |query: &str| Ask::patch(format!("{CONFIG_MAPS}/c{query}"), MERGE, r#"{"data":{"z":"1","z":"2"}}"#);
+    let told = client.ask(patch("")).await;
+    assert_eq!(told.warnings(), [r#"299 - "duplicate field \"data.z\"""#]);
+    assert_eq!(text(&told.expect(200), "/data/z"), "2");
+    let refused = client.ask(patch("?fieldValidation=Strict")).await.expect(422);
+    assert!(causes(&refused).contains(r#"strict decoding error: duplicate field "data.z""#), "{refused}");
+}
+
+#[tokio::test]
+async fn a_collection_is_deleted_up_to_a_limit() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    for name in ["a", "b", "c"] {
+        create(&client, name).await;
+    }
+    client.delete(&format!("{CONFIG_MAPS}?limit=2&resourceVersion=1")).await.expect(200);
+    assert_eq!(names(&client.get(CONFIG_MAPS).await.expect(200)), ["c"]);
+    client.delete(CONFIG_MAPS).await.expect(200);
+    assert_eq!(names(&client.get(CONFIG_MAPS).await.expect(200)), Vec::<String>::new());
+}
