@@ -24,7 +24,6 @@ pub(crate) struct Waiting {
     pub(crate) put: Option<WaitingPut>,
     pub(crate) reply: oneshot::Sender<Result<Outcome, TxnError>>,
     /// Its room in the queue, given back when it is dropped.
-    #[allow(dead_code, reason = "its caller comes with the rest of compaction")]
     pub(crate) _room: OwnedSemaphorePermit,
 }
 
