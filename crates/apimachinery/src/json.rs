@@ -13,6 +13,7 @@ pub(crate) use parse::replace_invalid_utf8;
 pub use parse::{DEPTH_MAX, DUPLICATES_MAX, ParseError, Parsed, parse};
 pub use quote::{go_quote, is_print};
 pub(crate) use typed::Members;
+pub use typed::kind_of;
 pub use write::{go_escape, to_go_text, write_sorted, write_string};
 
 #[cfg(test)]

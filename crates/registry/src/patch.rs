@@ -267,14 +267,7 @@ fn operate(document: &mut Value, operation: &PatchOperation) -> Result<(), json_
 
 /// As Go's decoder says it.
 fn cannot_unmarshal(value: &Value, place: &str) -> String {
-    let kind = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
+    let kind = json::kind_of(value);
     format!("json: cannot unmarshal {kind} into Go {place}")
 }
 

@@ -85,7 +85,7 @@ impl<'v> Members<'v> {
 }
 
 /// What Go calls this kind of JSON.
-fn kind_of(value: &Value) -> &'static str {
+pub fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",

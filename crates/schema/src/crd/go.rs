@@ -2,10 +2,8 @@
 //!
 //! In: strings, numbers, JSON values. Out: text. Never parses.
 
-use std::fmt::Write;
-use std::sync::LazyLock;
-
-use regex::Regex;
+use forebay_apimachinery::json::write_string;
+pub(crate) use forebay_apimachinery::json::{go_quote as quote, is_print, to_go_text as to_json};
 use serde_json::{Number, Value};
 
 /// A JSON number as Kubernetes decodes it: an integer when it was written as one and fits, a float otherwise.
@@ -29,45 +27,6 @@ impl Num {
             Num::Float(f) => f,
         }
     }
-}
-
-/// Quotes as `strconv.Quote` does.
-pub(crate) fn quote(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\x07' => out.push_str("\\a"),
-            '\x08' => out.push_str("\\b"),
-            '\x0c' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\x0b' => out.push_str("\\v"),
-            c if is_print(c) => out.push(c),
-            c if (c as u32) < 0x80 => push_hex(&mut out, 'x', 2, c),
-            c if (c as u32) < 0x10000 => push_hex(&mut out, 'u', 4, c),
-            c => push_hex(&mut out, 'U', 8, c),
-        }
-    }
-    out.push('"');
-    out
-}
-
-fn push_hex(out: &mut String, kind: char, width: usize, c: char) {
-    let _ = write!(out, "\\{kind}{:0width$x}", c as u32);
-}
-
-/// Whether Go's `unicode.IsPrint` holds: letters, marks, numbers, punctuation, symbols and the ASCII space.
-pub(crate) fn is_print(c: char) -> bool {
-    static PRINT: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"^[\p{L}\p{M}\p{N}\p{P}\p{S}]$").expect("a constant pattern compiles"));
-    if c.is_ascii() {
-        return (' '..='~').contains(&c);
-    }
-    PRINT.is_match(c.encode_utf8(&mut [0; 4]))
 }
 
 /// Prints a number as `%v` does.
@@ -96,18 +55,6 @@ pub(crate) fn print_float(value: f64) -> String {
     if (-4..6).contains(&exponent) { format!("{value}") } else { with_exponent(value, 2) }
 }
 
-/// Prints a float as `encoding/json` does: an exponent below 1e-6 or from 1e21 on, without a leading zero in it.
-fn json_float(value: f64) -> String {
-    let size = value.abs();
-    if size != 0.0 && !(1e-6..1e21).contains(&size) {
-        return with_exponent(value, 1);
-    }
-    match value == 0.0 && value.is_sign_negative() {
-        true => "-0".to_owned(),
-        false => format!("{value}"),
-    }
-}
-
 fn decimal_exponent(value: f64) -> i32 {
     let text = format!("{value:e}");
     text.split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0)
@@ -124,68 +71,11 @@ fn with_exponent(value: f64, digits: usize) -> String {
     format!("{mantissa}e{sign}{size:0>digits$}")
 }
 
-/// Encodes as `json.Marshal` does: keys sorted, `<`, `>`, `&` and the line separators escaped.
-pub(crate) fn to_json(value: &Value) -> String {
-    let mut out = String::new();
-    push_json(&mut out, value);
-    out
-}
-
-fn push_json(out: &mut String, value: &Value) {
-    match value {
-        Value::Null => out.push_str("null"),
-        Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
-        Value::Number(n) => match Num::of(n) {
-            Num::Int(i) => {
-                let _ = write!(out, "{i}");
-            }
-            Num::Float(f) => out.push_str(&json_float(f)),
-        },
-        Value::String(s) => push_json_string(out, s),
-        Value::Array(items) => {
-            out.push('[');
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push(',');
-                }
-                push_json(out, item);
-            }
-            out.push(']');
-        }
-        Value::Object(map) => {
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_by_key(|(key, _)| *key);
-            out.push('{');
-            for (i, (key, item)) in entries.into_iter().enumerate() {
-                if i > 0 {
-                    out.push(',');
-                }
-                push_json_string(out, key);
-                out.push(':');
-                push_json(out, item);
-            }
-            out.push('}');
-        }
-    }
-}
-
+/// Appends `text` as a JSON string.
 pub(crate) fn push_json_string(out: &mut String, text: &str) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\x08' => out.push_str("\\b"),
-            '\x0c' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => push_hex(out, 'u', 4, c),
-            c if (c as u32) < 0x20 => push_hex(out, 'u', 4, c),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
+    let mut json = Vec::with_capacity(text.len() + 2);
+    write_string(text, &mut json);
+    out.push_str(std::str::from_utf8(&json).expect("JSON made of text is UTF-8"));
 }
 
 /// The Go type of a decoded JSON value, as `%T` prints it.

@@ -2,8 +2,12 @@
 //!
 //! In: a string. Out: the list of what is wrong with it, empty when nothing is. Never looks at where the name stands.
 
+pub(crate) use forebay_apimachinery::selector::{
+    dns1123_subdomain_faults as dns1123_subdomain, label_key_faults as label_key,
+    label_value_faults as label_value,
+};
+
 const LABEL_BYTES_MAX: usize = 63;
-const SUBDOMAIN_BYTES_MAX: usize = 253;
 
 /// Refusals of a DNS label that must start with a letter (RFC 1035).
 pub(crate) fn dns1035_label(name: &str) -> Vec<String> {
@@ -30,68 +34,6 @@ pub(crate) fn dns1123_label(name: &str) -> Vec<String> {
                       validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
                 .to_owned(),
         });
-    }
-    wrong
-}
-
-/// Refusals of a DNS subdomain (RFC 1123).
-pub(crate) fn dns1123_subdomain(name: &str) -> Vec<String> {
-    let mut wrong = too_long(name, SUBDOMAIN_BYTES_MAX);
-    if !is_subdomain(name) {
-        wrong.push(
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
-             start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
-             '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-                .to_owned(),
-        );
-    }
-    wrong
-}
-
-/// Refusals of a label key: an optional DNS subdomain and `/`, then a name.
-pub(crate) fn label_key(key: &str) -> Vec<String> {
-    let form = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric \
-                character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
-                '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-    let parts: Vec<&str> = key.split('/').collect();
-    let mut wrong = Vec::new();
-    let name = match parts[..] {
-        [name] => name,
-        [prefix, name] => {
-            match prefix {
-                "" => wrong.push("prefix part must be non-empty".to_owned()),
-                _ => wrong
-                    .extend(dns1123_subdomain(prefix).into_iter().map(|text| format!("prefix part {text}"))),
-            }
-            name
-        }
-        _ => {
-            return vec![format!(
-                "a valid label key {form} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-            )];
-        }
-    };
-    if name.is_empty() {
-        wrong.push("name part must be non-empty".to_owned());
-    } else if name.len() > LABEL_BYTES_MAX {
-        wrong.push(format!("name part must be no more than {LABEL_BYTES_MAX} bytes"));
-    }
-    if !is_label_name(name) {
-        wrong.push(format!("name part {form}"));
-    }
-    wrong
-}
-
-/// Refusals of a label value.
-pub(crate) fn label_value(value: &str) -> Vec<String> {
-    let mut wrong = too_long(value, LABEL_BYTES_MAX);
-    if !value.is_empty() && !is_label_name(value) {
-        wrong.push(
-            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
-             start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used \
-             for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-                .to_owned(),
-        );
     }
     wrong
 }
@@ -135,18 +77,6 @@ pub(crate) fn is_label(name: &str) -> bool {
 
 pub(crate) fn is_subdomain(name: &str) -> bool {
     name.split('.').all(is_label)
-}
-
-fn is_label_name(name: &str) -> bool {
-    let bytes = name.as_bytes();
-    match (bytes.first(), bytes.last()) {
-        (Some(first), Some(last)) => {
-            first.is_ascii_alphanumeric()
-                && last.is_ascii_alphanumeric()
-                && bytes.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
-        }
-        _ => false,
-    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //!
 //! Source: apiextensions-apiserver v0.36.3 `pkg/apiserver/schema/objectmeta`.
 
+use forebay_apimachinery::json::kind_of;
 use serde_json::{Map, Value};
 
 use super::field::Path;
@@ -140,7 +141,7 @@ impl Decoder {
             Value::Null => Map::new(),
             Value::Object(map) => self.fields(&OBJECT_META, map, "", path),
             other => {
-                let kind = json_kind(other);
+                let kind = kind_of(other);
                 self.fail(format!("json: cannot unmarshal {kind} into Go value of type v1.ObjectMeta"));
                 Map::new()
             }
@@ -212,11 +213,11 @@ impl Decoder {
             }
             (Form::Text(_), Value::String(text)) => (!text.is_empty()).then(|| value.clone()),
             (Form::Text(wanted) | Form::NeededText(wanted), other) => {
-                self.mismatch(json_kind(other), place, wanted);
+                self.mismatch(kind_of(other), place, wanted);
                 None
             }
             (Form::OptionalBool, other) => {
-                self.mismatch(json_kind(other), place, "bool");
+                self.mismatch(kind_of(other), place, "bool");
                 None
             }
             (Form::Number, value) => self.number(value, place).filter(|n| *n != 0).map(Value::from),
@@ -225,7 +226,7 @@ impl Decoder {
             (Form::OptionalTime, value) => self.time(value, place),
             (Form::TextMap, Value::Object(map)) => self.text_map(map, place),
             (Form::TextMap, other) => {
-                self.mismatch(json_kind(other), place, "map[string]string");
+                self.mismatch(kind_of(other), place, "map[string]string");
                 None
             }
             (Form::Texts, Value::Array(items)) => {
@@ -233,12 +234,12 @@ impl Decoder {
                 (!texts.is_empty()).then_some(Value::Array(texts))
             }
             (Form::Texts, other) => {
-                self.mismatch(json_kind(other), place, "[]string");
+                self.mismatch(kind_of(other), place, "[]string");
                 None
             }
             (Form::Structs(shape), Value::Array(items)) => self.structs(shape, items, place, path),
             (Form::Structs(shape), other) => {
-                self.mismatch(json_kind(other), place, &format!("[]v1.{}", shape.name));
+                self.mismatch(kind_of(other), place, &format!("[]v1.{}", shape.name));
                 None
             }
         }
@@ -248,7 +249,7 @@ impl Decoder {
         match value {
             Value::String(_) => return value.clone(),
             Value::Null => {}
-            other => self.mismatch(json_kind(other), place, "string"),
+            other => self.mismatch(kind_of(other), place, "string"),
         }
         "".into()
     }
@@ -269,7 +270,7 @@ impl Decoder {
                 Value::Object(map) => map,
                 Value::Null => &empty,
                 other => {
-                    self.mismatch(json_kind(other), place, &format!("v1.{}", shape.name));
+                    self.mismatch(kind_of(other), place, &format!("v1.{}", shape.name));
                     continue;
                 }
             };
@@ -289,7 +290,7 @@ impl Decoder {
                     Err(_) => self.mismatch(&format!("number {}", go::to_json(value)), place, "int64"),
                 },
             },
-            other => self.mismatch(json_kind(other), place, "int64"),
+            other => self.mismatch(kind_of(other), place, "int64"),
         }
         None
     }
@@ -303,20 +304,9 @@ impl Decoder {
                 Ok(seconds) => return Some(print_rfc3339(seconds).into()),
                 Err(error) => self.fail(error),
             },
-            other => self.mismatch(json_kind(other), place, "string"),
+            other => self.mismatch(kind_of(other), place, "string"),
         }
         None
-    }
-}
-
-fn json_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

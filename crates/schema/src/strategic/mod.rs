@@ -14,6 +14,7 @@ mod maps;
 #[cfg(test)]
 mod tests;
 
+use forebay_apimachinery::json::kind_of;
 use serde_json::Value;
 
 pub use error::{PatchError, PatchFault, go_format};
@@ -43,9 +44,6 @@ fn object(value: Value) -> Result<serde_json::Map<String, Value>, PatchError> {
     match value {
         Value::Object(map) => Ok(map),
         Value::Null => Ok(serde_json::Map::new()),
-        Value::Bool(_) => Err(PatchError::NotAnObject { value: "bool" }),
-        Value::Number(_) => Err(PatchError::NotAnObject { value: "number" }),
-        Value::String(_) => Err(PatchError::NotAnObject { value: "string" }),
-        Value::Array(_) => Err(PatchError::NotAnObject { value: "array" }),
+        other => Err(PatchError::NotAnObject { value: kind_of(&other) }),
     }
 }

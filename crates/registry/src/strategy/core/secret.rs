@@ -4,6 +4,7 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/{v1,validation}`, `registry/core/secret`.
 
+use forebay_apimachinery::json;
 use serde_json::Value;
 
 use super::base64;
@@ -90,16 +91,14 @@ fn json_object(data: &Members, key: &str, at: &Path<'_>, causes: &mut Causes) {
 
 /// What Go's decoder says of JSON that it cannot read into a map.
 fn not_an_object(content: &[u8]) -> Option<String> {
-    let what = match forebay_apimachinery::json::parse(content) {
+    let parsed = match json::parse(content) {
         Err(error) => return Some(error.to_string()),
-        Ok(parsed) => match parsed.value {
-            Value::Object(_) | Value::Null => return None,
-            Value::Array(_) => "array",
-            Value::String(_) => "string",
-            Value::Number(_) => "number",
-            Value::Bool(_) => "bool",
-        },
+        Ok(parsed) => parsed.value,
     };
+    if matches!(parsed, Value::Object(_) | Value::Null) {
+        return None;
+    }
+    let what = json::kind_of(&parsed);
     Some(format!("json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"))
 }
 
