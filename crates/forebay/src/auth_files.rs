@@ -3,31 +3,12 @@
 //! CSV as kube-apiserver reads it: token, user, uid, and optionally the groups in one quoted field.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::path::Path;
+
+use forebay_endpoints::config::TokenUser;
 
 use crate::error::Error;
 use crate::{csv, private_files};
-
-/// A bearer token and its user.
-#[derive(Clone, PartialEq, Eq)]
-pub struct TokenUser {
-    pub token: String,
-    pub user: String,
-    pub uid: String,
-    pub groups: Vec<String>,
-}
-
-/// Without the token: this ends up in logs.
-impl fmt::Debug for TokenUser {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TokenUser")
-            .field("user", &self.user)
-            .field("uid", &self.uid)
-            .field("groups", &self.groups)
-            .finish_non_exhaustive()
-    }
-}
 
 /// Reads the file. Of two users with one token the later one holds it; that and an empty token are warnings.
 ///

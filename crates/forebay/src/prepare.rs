@@ -3,9 +3,10 @@
 //!
 //! What is given is read first, so that a slip in a name leaves no new directory behind.
 
+use forebay_endpoints::config::TokenUser;
 use jiff::Timestamp;
 
-use crate::auth_files::{self, TokenUser};
+use crate::auth_files;
 use crate::config::ServeConfig;
 use crate::data_dir;
 use crate::error::Error;

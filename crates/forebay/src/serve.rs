@@ -12,7 +12,6 @@ use forebay_registry::Registry;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::auth_files::TokenUser;
 use crate::config::{Anonymous, AuthorizationMode, Http2};
 use crate::error::Error;
 use crate::prepare::Prepared;
@@ -139,7 +138,7 @@ fn edge_config(prepared: &Prepared) -> edge::Config {
                 Http2::Disabled => edge::Http2::Disabled,
             },
         },
-        tokens: prepared.token_users.iter().map(token_user).collect(),
+        tokens: prepared.token_users.clone(),
         anonymous: match config.authentication.anonymous {
             Anonymous::HealthAndVersion => edge::Anonymous::HealthAndVersion,
             Anonymous::Nothing => edge::Anonymous::Nothing,
@@ -162,14 +161,5 @@ fn edge_config(prepared: &Prepared) -> edge::Config {
             build_date: "1970-01-01T00:00:00Z".to_string(),
             platform: version::platform(),
         },
-    }
-}
-
-fn token_user(user: &TokenUser) -> edge::TokenUser {
-    edge::TokenUser {
-        token: user.token.clone(),
-        user: user.user.clone(),
-        uid: user.uid.clone(),
-        groups: user.groups.clone(),
     }
 }
