@@ -4,6 +4,7 @@
 //! [`limits`]. On shutdown connections are asked to finish, and cut when their time is over.
 
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use forebay_registry::Registry;
@@ -248,32 +249,28 @@ impl Connections {
         let io = TokioIo::new(stream);
         let ended = if is_http2 {
             let connection = self.http2().serve_connection(io, service);
-            let mut connection = std::pin::pin!(connection);
-            tokio::select! {
-                ended = connection.as_mut() => ended,
-                () = self.drain.draining() => {
-                    connection.as_mut().graceful_shutdown();
-                    self.until_cut(connection).await
-                }
-            }
+            self.until_drained(connection, |connection| connection.graceful_shutdown()).await
         } else {
             let connection = http1().serve_connection(io, service);
-            let mut connection = std::pin::pin!(connection);
-            tokio::select! {
-                ended = connection.as_mut() => ended,
-                () = self.drain.draining() => {
-                    connection.as_mut().graceful_shutdown();
-                    self.until_cut(connection).await
-                }
-            }
+            self.until_drained(connection, |connection| connection.graceful_shutdown()).await
         };
         if let Err(error) = ended {
             tracing::debug!(%error, "connection ended");
         }
     }
 
-    /// Lets a connection finish, for as long as the server waits.
-    async fn until_cut(&self, connection: impl Future<Output = hyper::Result<()>>) -> hyper::Result<()> {
+    /// Speaks until the client is done, or the server leaves: then the connection is asked to finish by `finish`, and has
+    /// as long as the server waits.
+    async fn until_drained<C: Future<Output = hyper::Result<()>>>(
+        &self,
+        connection: C,
+        finish: impl FnOnce(Pin<&mut C>),
+    ) -> hyper::Result<()> {
+        let mut connection = std::pin::pin!(connection);
+        tokio::select! {
+            ended = connection.as_mut() => return ended,
+            () = self.drain.draining() => finish(connection.as_mut()),
+        }
         tokio::select! {
             ended = connection => ended,
             () = self.clock.sleep(limits::DRAIN_WAIT) => Ok(()),
