@@ -43,6 +43,7 @@ impl Known {
             self.served = None;
         }
         self.value = value;
+        self.judged = false;
     }
 }
 
@@ -66,6 +67,8 @@ struct Known {
     served: Option<Vec<Arc<Served>>>,
     /// What was served before the last changes, for as long as it is watched.
     past: Vec<Arc<Served>>,
+    /// Its conditions are those of `value`.
+    judged: bool,
     deleting: bool,
 }
 
@@ -188,6 +191,7 @@ impl Controller {
             since: object.revision(),
             served: None,
             past: Vec::new(),
+            judged: false,
             deleting: false,
         });
         if revision_of(&value) >= revision_of(&known.value) {
@@ -209,11 +213,13 @@ impl Controller {
         self.clean_up();
     }
 
-    /// Writes what the conditions of each CRD are now, in order of creation, until nothing changes.
+    /// Writes what the conditions of the CRDs are now, in order of creation: of those that have changed, and of those
+    /// that wait for a name, which another may have given up.
     async fn write_conditions(&mut self) {
         let mut order: Vec<(String, String)> = self
             .crds
             .iter()
+            .filter(|(_, known)| !known.judged || !is_true(&known.value, "NamesAccepted"))
             .map(|(name, known)| {
                 (text(&known.value, "/metadata/creationTimestamp").to_string(), name.clone())
             })
@@ -234,6 +240,9 @@ impl Controller {
                 .collect();
             let status = conditions::status(&known.value, &others, &more, &self.registry.now_rfc3339());
             if status == known.value["status"] {
+                if let Some(known) = self.crds.get_mut(&name) {
+                    known.judged = true;
+                }
                 continue;
             }
             match self.write_status(&name, &status).await {
@@ -370,24 +379,12 @@ impl Cleanup {
 
     /// Says that its objects are being deleted.
     async fn begin(&self) -> Result<(), Status> {
-        let key = self.crds.key("", &self.name);
         let now = self.registry.now_rfc3339();
-        let done = self
-            .crds
-            .guarded_update(&key, Mode::Commit, |current| {
-                let Some(current) = current else { return Err(Status::new(Reason::NotFound, "gone")) };
-                let mut value = self.served.to_value(&current.object)?;
-                if value["metadata"]["uid"] != self.uid {
-                    return Ok(Decision::Keep { carry: () });
-                }
-                conditions::set_terminating(&mut value, &conditions::Termination::InProgress, &now);
-                Ok(Decision::Put { value: self.served.encode(value)?, ttl: None, carry: () })
-            })
-            .await;
-        match done {
-            Err(status) if status.reason != Reason::NotFound => Err(status),
-            _ => Ok(()),
-        }
+        self.change(|mut value| {
+            conditions::set_terminating(&mut value, &conditions::Termination::InProgress, &now);
+            Some(value)
+        })
+        .await
     }
 
     /// Whether nothing is left.
@@ -408,22 +405,30 @@ impl Cleanup {
 
     /// Takes the finalizer away, and with it the CRD when it was the last one.
     async fn release(&self) -> Result<(), Status> {
+        self.change(|mut value| {
+            let finalizers = value["metadata"]["finalizers"].as_array_mut()?;
+            finalizers.retain(|finalizer| finalizer != CLEANUP_FINALIZER);
+            (!finalizers.is_empty()).then_some(value)
+        })
+        .await
+    }
+
+    /// Stores what `make` makes of the CRD, or removes it when that is nothing. One that is gone, or another of the same
+    /// name, is left alone.
+    async fn change(&self, make: impl Fn(Value) -> Option<Value>) -> Result<(), Status> {
         let key = self.crds.key("", &self.name);
         let done = self
             .crds
             .guarded_update(&key, Mode::Commit, |current| {
                 let Some(current) = current else { return Err(Status::new(Reason::NotFound, "gone")) };
-                let mut value = self.served.to_value(&current.object)?;
+                let value = self.served.to_value(&current.object)?;
                 if value["metadata"]["uid"] != self.uid {
                     return Ok(Decision::Keep { carry: () });
                 }
-                if let Some(finalizers) = value["metadata"]["finalizers"].as_array_mut() {
-                    finalizers.retain(|finalizer| finalizer != CLEANUP_FINALIZER);
-                }
-                if value["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty) {
-                    return Ok(Decision::Delete { carry: () });
-                }
-                Ok(Decision::Put { value: self.served.encode(value)?, ttl: None, carry: () })
+                Ok(match make(value) {
+                    Some(value) => Decision::Put { value: self.served.encode(value)?, ttl: None, carry: () },
+                    None => Decision::Delete { carry: () },
+                })
             })
             .await;
         match done {
