@@ -117,16 +117,6 @@ fn interest_prefix(interest: &Interest) -> &str {
 }
 
 impl ListBody {
-    /// The list's own metadata.
-    pub fn meta(&self) -> &ListMeta {
-        &self.meta
-    }
-
-    /// Bytes of the objects that may be sent, at most: what admission and compression decide on.
-    pub fn bytes_max(&self) -> usize {
-        self.snapshot.bytes()
-    }
-
     /// Appends about `chunk_bytes` of the body to `out`; false when the body is complete.
     pub fn next_chunk(&mut self, chunk_bytes: usize, out: &mut Vec<u8>) -> bool {
         if self.state == State::Done {

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::template::{
-    amount, at_most_all, int_or_percent, not_decremented, not_more_than, not_negative, same_selector,
+    amount, at_most_all, int_or_percent, not_decremented, not_negative, replica_counts, same_selector,
     selector_of, template_of,
 };
 use crate::strategy::Context;
@@ -21,7 +21,6 @@ use crate::strategy::value::{
 };
 
 const SPEC: Path<'static> = Path::root("spec");
-const STATUS: Path<'static> = Path::root("status");
 
 pub fn defaults(deployment: &mut Members) {
     let spec = child_made(deployment, "spec");
@@ -133,16 +132,6 @@ fn validate_status(status: &Members, old: &Members, causes: &mut Causes) {
         "terminatingReplicas",
         "collisionCount",
     ];
-    COUNTS.into_iter().for_each(|name| not_negative(status, name, &STATUS, causes));
-    for name in ["updatedReplicas", "readyReplicas", "availableReplicas"] {
-        not_more_than(status, name, "replicas", "cannot be greater than status.replicas", causes);
-    }
-    not_more_than(
-        status,
-        "availableReplicas",
-        "readyReplicas",
-        "cannot be greater than readyReplicas",
-        causes,
-    );
+    replica_counts(status, &COUNTS, "updatedReplicas", causes);
     not_decremented(status, old, "collisionCount", causes);
 }

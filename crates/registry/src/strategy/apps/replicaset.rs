@@ -4,7 +4,7 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/apps/replicaset`, `apis/apps/{v1,validation}`.
 
-use super::template::{not_more_than, not_negative, same_selector, selector_of, template_of};
+use super::template::{not_negative, replica_counts, same_selector, selector_of, template_of};
 use crate::strategy::core::pod;
 use crate::strategy::field::{Causes, Path};
 use crate::strategy::meta::validate_built_in_update;
@@ -12,7 +12,6 @@ use crate::strategy::rules::Update;
 use crate::strategy::value::{Members, child_made, child_or_empty, default};
 
 const SPEC: Path<'static> = Path::root("spec");
-const STATUS: Path<'static> = Path::root("status");
 
 pub fn defaults(set: &mut Members) {
     let spec = child_made(set, "spec");
@@ -47,15 +46,5 @@ fn validate_status(status: &Members, causes: &mut Causes) {
         "observedGeneration",
         "terminatingReplicas",
     ];
-    COUNTS.into_iter().for_each(|name| not_negative(status, name, &STATUS, causes));
-    for name in ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"] {
-        not_more_than(status, name, "replicas", "cannot be greater than status.replicas", causes);
-    }
-    not_more_than(
-        status,
-        "availableReplicas",
-        "readyReplicas",
-        "cannot be greater than readyReplicas",
-        causes,
-    );
+    replica_counts(status, &COUNTS, "fullyLabeledReplicas", causes);
 }

@@ -13,7 +13,7 @@ use crate::strategy::meta::IMMUTABLE;
 use crate::strategy::selector;
 use crate::strategy::value::{Members, child, child_or_empty, int, same_member};
 
-pub use crate::strategy::core::{not_more_than, not_negative};
+pub use crate::strategy::core::{not_more_than, not_negative, replica_counts};
 
 /// A selector that must say something.
 pub fn selector_of(spec: &Members, at: &Path<'_>, empty: &str, causes: &mut Causes) {

@@ -67,17 +67,19 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
 fn validate_status(status: &Members, causes: &mut Causes) {
     const COUNTS: [&str; 5] =
         ["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"];
-    COUNTS.into_iter().for_each(|name| not_negative(status, name, &STATUS, causes));
-    for name in ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"] {
+    replica_counts(status, &COUNTS, "fullyLabeledReplicas", causes);
+}
+
+/// The counts of a status: none is negative, and those that are ready are among those that there are.
+///
+/// - `of_all`: a count beside the ready and the available ones that is a part of all replicas.
+pub fn replica_counts(status: &Members, counts: &[&str], of_all: &str, causes: &mut Causes) {
+    counts.iter().for_each(|name| not_negative(status, name, &STATUS, causes));
+    for name in [of_all, "readyReplicas", "availableReplicas"] {
         not_more_than(status, name, "replicas", "cannot be greater than status.replicas", causes);
     }
-    not_more_than(
-        status,
-        "availableReplicas",
-        "readyReplicas",
-        "cannot be greater than readyReplicas",
-        causes,
-    );
+    let detail = "cannot be greater than readyReplicas";
+    not_more_than(status, "availableReplicas", "readyReplicas", detail, causes);
 }
 
 /// A count in the status that another one bounds.

@@ -23,7 +23,7 @@ pub mod service_rules;
 mod tests;
 mod volume;
 
-pub use controller::{not_more_than, not_negative};
+pub use controller::{not_more_than, not_negative, replica_counts};
 pub use endpoints::PROTOCOLS;
 
 use super::deletion::DefaultPropagation;
