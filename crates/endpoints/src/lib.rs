@@ -7,6 +7,7 @@ mod answer;
 mod authn;
 mod authz;
 mod body_in;
+mod component_statuses;
 pub mod config;
 pub mod discovery;
 mod documents;

@@ -21,6 +21,7 @@ use hyper::body::Incoming;
 
 use crate::answer::{self, HttpResponse};
 use crate::body_in::{self, Forms, Received};
+use crate::component_statuses;
 use crate::handler::{Handler, Head};
 use crate::negotiate::{self, Answered, Form};
 use crate::response::{Content, ResponseBody};
@@ -39,6 +40,9 @@ pub async fn answer(
     body: Incoming,
 ) -> Result<HttpResponse, Failure> {
     let target = target(head, served)?;
+    if target.served.is("", "componentstatuses") {
+        return component_statuses::answer(handler, head, &target);
+    }
     match head.info.verb.as_str() {
         "get" => get(handler, head, &target).await,
         "list" => list(handler, head, &target).await,
@@ -283,7 +287,7 @@ async fn object_body(
 }
 
 /// How objects are shown.
-fn shown(form: Form, head: &Head) -> Result<As, Failure> {
+pub fn shown(form: Form, head: &Head) -> Result<As, Failure> {
     Ok(match form.as_kind {
         AsKind::Object => As::Object,
         AsKind::PartialObjectMetadata | AsKind::PartialObjectMetadataList => As::PartialMetadata,

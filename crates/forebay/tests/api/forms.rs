@@ -110,3 +110,20 @@ async fn a_long_list_is_compressed_if_the_client_likes() {
     assert_eq!(decoded, plain.text());
     assert_eq!(names(&plain.json()).len(), 20);
 }
+
+#[tokio::test]
+async fn the_store_is_the_one_component() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    let all = client.get("/api/v1/componentstatuses").await.expect(200);
+    let healthy = json!([{"type": "Healthy", "status": "True", "message": "ok"}]);
+    assert_eq!((&all["kind"], &all["items"][0]["conditions"]), (&"ComponentStatusList".into(), &healthy));
+    let one = client.get("/api/v1/componentstatuses/etcd-0").await;
+    assert_eq!(one.warnings(), [r#"299 - "v1 ComponentStatus is deprecated in v1.19+""#]);
+    assert_eq!(one.expect(200)["conditions"], healthy);
+    client.get("/api/v1/componentstatuses/scheduler").await.expect(404);
+    let table = Ask::get("/api/v1/componentstatuses").accept("application/json;as=Table;g=meta.k8s.io;v=v1");
+    let table = client.ask(table).await.expect(200);
+    assert_eq!(table["rows"][0]["cells"], json!(["etcd-0", "Healthy", "ok", ""]));
+}

@@ -1,0 +1,74 @@
+//! `componentstatuses`: what there is beside the API, as the old kind has it. Here that is the store alone.
+//!
+//! In: what the health checks say of the store. Out: one object, made when it is asked for. Never: stored, or watched.
+
+use forebay_apimachinery::Status;
+use forebay_apimachinery::options::Query;
+use forebay_registry::request::Target;
+use forebay_registry::{As, Presenter};
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::answer::{self, HttpResponse};
+use crate::handler::{Handler, Head};
+use crate::health::{Endpoint, Health};
+use crate::negotiate::{self, Answered};
+use crate::resource::shown;
+use crate::status::Failure;
+
+/// The store, as kube-apiserver names its first one; and the health check that knows how it is.
+const NAME: &str = "etcd-0";
+const CHECK: &str = "etcd";
+
+/// Answers a GET or a LIST.
+///
+/// # Errors
+/// 404 for another name, 406.
+pub fn answer(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
+    let answered = if target.name.is_some() { Answered::Object } else { Answered::List };
+    let form = negotiate::object(&head.headers, &head.query, &target.served, answered)?;
+    if target.name.as_deref().is_some_and(|name| name != NAME) {
+        return Err(Status::not_found("", "componentstatuses", target.name()).into());
+    }
+    let mut one = component(handler);
+    let json = match (shown(form, head)?, answered) {
+        (As::Object, Answered::Object) => one.to_string().into_bytes(),
+        (As::Object, Answered::List) => {
+            // Items go without their type.
+            if let Some(members) = one.as_object_mut() {
+                members.remove("kind");
+                members.remove("apiVersion");
+            }
+            list("ComponentStatusList", "v1", one)
+        }
+        (As::PartialMetadata, Answered::List) => {
+            let partial = json!({
+                "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": one["metadata"],
+            });
+            list("PartialObjectMetadataList", "meta.k8s.io/v1", partial)
+        }
+        // The Table of one object is that of a list of one.
+        (shown, _) => {
+            let presenter = Presenter::new(target.served.clone(), shown);
+            presenter.written(one.to_string().as_bytes(), handler.registry.timestamp())?
+        }
+    };
+    answer::object(StatusCode::OK, json.into(), form, &head.headers)
+}
+
+fn component(handler: &Handler) -> Value {
+    let (status, message) =
+        match handler.documents.checks.ask(Endpoint::Healthz, Some(CHECK), &Query::default()) {
+            Health::Well(text) => ("True", text),
+            Health::Ill(text) => ("False", text),
+            Health::Unknown => ("Unknown", String::new()),
+        };
+    json!({
+        "kind": "ComponentStatus", "apiVersion": "v1", "metadata": { "name": NAME },
+        "conditions": [{ "type": "Healthy", "status": status, "message": message }],
+    })
+}
+
+fn list(kind: &str, version: &str, item: Value) -> Vec<u8> {
+    json!({ "kind": kind, "apiVersion": version, "metadata": {}, "items": [item] }).to_string().into_bytes()
+}
