@@ -304,8 +304,13 @@ impl Served {
     }
 
     /// What a client is told about an object that is accepted as it is.
-    pub fn warnings(&self, value: &Value, old: Option<&Value>) -> Vec<String> {
-        if self.is_crd() { crd::warnings(value, old) } else { Vec::new() }
+    ///
+    /// - `update`: the subresource and the stored object, if there is one.
+    pub fn warnings(&self, value: &Value, update: Option<(Option<&str>, &Value)>) -> Vec<String> {
+        if self.is_crd() {
+            return crd::warnings(value, update.map(|(_, old)| old));
+        }
+        strategy::warnings(&self.rules(), value, update)
     }
 
     /// What clients of this version are told, if it is deprecated.

@@ -94,7 +94,7 @@ impl Registry {
         if !causes.is_empty() {
             return Err(Status::invalid(served.group(), &served.gvk.kind, target.name(), causes));
         }
-        let carry = served.warnings(&proposed, Some(&old));
+        let carry = served.warnings(&proposed, Some((subresource, &old)));
         if strategy::may_finish_deletion(&rules, &proposed, &old) {
             *last = Some(served.encode(proposed)?);
             return Ok(Decision::Delete { carry });

@@ -4,40 +4,55 @@
 //!
 //! Source: apimachinery v0.36.3 `util/validation/ip.go`; kubernetes v1.36.3 `apis/core/validation`.
 
-use std::net::IpAddr;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::field::{Causes, Path};
 use super::format::sloppy_ip;
 
-/// An address where older servers took what is no longer strictly one. Says whether it is.
+/// An address that may be in another form than the canonical one. Says which, when nothing is wrong with it.
 pub fn legacy_ip(value: &str, at: &Path<'_>, causes: &mut Causes) -> Option<IpAddr> {
-    let address = sloppy_ip(value);
-    if address.is_none() {
-        causes.invalid(at, value, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
-    }
+    let faults = legacy_ip_faults(value);
+    let address = sloppy_ip(value).filter(|_| faults.is_empty());
+    causes.faults(at, value, faults);
     address
 }
 
 /// An address in canonical form. Says which.
 pub fn strict_ip(value: &str, at: &Path<'_>, causes: &mut Causes) -> Option<IpAddr> {
-    let address = legacy_ip(value, at, causes)?;
-    let before = causes.len();
+    let faults = strict_ip_faults(value);
+    let address = sloppy_ip(value).filter(|_| faults.is_empty());
+    causes.faults(at, value, faults);
+    address
+}
+
+/// What is wrong with an address that must be in canonical form.
+pub fn strict_ip_faults(value: &str) -> Vec<String> {
+    let mut faults = legacy_ip_faults(value);
+    let shown = sloppy_ip(value).map(|address| address.to_string());
+    if let (true, Some(shown)) = (faults.is_empty(), shown.filter(|shown| shown != value)) {
+        faults.push(format!("must be in canonical form (\"{shown}\")"));
+    }
+    faults
+}
+
+fn legacy_ip_faults(value: &str) -> Vec<String> {
+    let Some(address) = sloppy_ip(value) else {
+        return vec!["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)".into()];
+    };
+    let mut faults = Vec::new();
     if value.parse::<IpAddr>().is_err() {
-        causes.invalid(at, value, "must not have leading 0s");
+        faults.push("must not have leading 0s".into());
     }
-    if let IpAddr::V6(v6) = address
-        && v6.to_ipv4_mapped().is_some()
-    {
-        causes.invalid(at, value, "must not be an IPv4-mapped IPv6 address");
+    if is_mapped(address) {
+        faults.push("must not be an IPv4-mapped IPv6 address".into());
     }
-    if causes.len() > before {
-        return None;
-    }
-    if address.to_string() != value {
-        causes.invalid(at, value, &format!("must be in canonical form (\"{address}\")"));
-        return None;
-    }
-    Some(address)
+    faults
+}
+
+/// An IPv4 address in IPv6's clothes.
+fn is_mapped(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some())
 }
 
 /// An address that traffic can be sent to.
@@ -63,17 +78,91 @@ pub fn endpoint_ip(value: &str, at: &Path<'_>, causes: &mut Causes) {
     }
 }
 
-/// A range of addresses where older servers took what is no longer strictly one.
-pub fn legacy_cidr(value: &str, at: &Path<'_>, causes: &mut Causes) {
-    let parsed = value.split_once('/').and_then(|(address, bits)| Some((sloppy_ip(address)?, bits)));
-    let fits = parsed.is_some_and(|(address, bits)| {
-        let bits_max = if address.is_ipv4() { 32 } else { 128 };
-        let digits = !bits.is_empty() && bits.len() <= 3 && bits.bytes().all(|byte| byte.is_ascii_digit());
-        digits && bits.parse::<u16>().is_ok_and(|bits| bits <= bits_max)
-    });
-    if !fits {
-        causes.invalid(at, value, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
+/// A range of addresses: those whose first bits are an address'.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    pub address: IpAddr,
+    pub bits: u8,
+}
+
+impl Range {
+    /// A range as Go's sloppy parser reads it: leading zeros are let through, and bits beyond the prefix.
+    pub fn sloppy(value: &str) -> Option<Range> {
+        let (address, bits) = value.split_once('/')?;
+        let address = sloppy_ip(address)?;
+        let digits = !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit());
+        let bits = digits.then(|| bits.parse::<u8>().ok()).flatten()?;
+        (bits <= address_bits(address)).then_some(Range { address, bits })
     }
+
+    /// Its first address.
+    pub fn network(&self) -> IpAddr {
+        let beyond = u32::from(address_bits(self.address) - self.bits);
+        match self.address {
+            IpAddr::V4(v4) => {
+                Ipv4Addr::from(u32::from(v4) & u32::MAX.checked_shl(beyond).unwrap_or(0)).into()
+            }
+            IpAddr::V6(v6) => {
+                Ipv6Addr::from(u128::from(v6) & u128::MAX.checked_shl(beyond).unwrap_or(0)).into()
+            }
+        }
+    }
+
+    /// Whether `address` is in it.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        address.is_ipv4() == self.address.is_ipv4()
+            && Range { address, bits: self.bits }.network() == self.network()
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}/{}", self.network(), self.bits)
+    }
+}
+
+fn address_bits(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+/// A range that may be in another form than the canonical one. Says which, even when something is wrong with its form.
+pub fn legacy_cidr(value: &str, at: &Path<'_>, causes: &mut Causes) -> Option<Range> {
+    let Some(range) = Range::sloppy(value) else {
+        causes.invalid(at, value, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
+        return None;
+    };
+    let (address, bits) = value.split_once('/').unwrap_or((value, ""));
+    if address.parse::<IpAddr>().is_err() || (bits.len() > 1 && bits.starts_with('0')) {
+        causes.invalid(at, value, "must not have leading 0s in IP or prefix length");
+    } else if is_mapped(range.address) {
+        causes.invalid(at, value, "must not have an IPv4-mapped IPv6 address");
+    } else if range.address != range.network() {
+        causes.invalid(at, value, "must not have bits set beyond the prefix length");
+    }
+    Some(range)
+}
+
+/// A range in canonical form.
+pub fn strict_cidr(value: &str, at: &Path<'_>, causes: &mut Causes) {
+    let before = causes.len();
+    if let Some(range) = legacy_cidr(value, at, causes)
+        && causes.len() == before
+        && range.to_string() != value
+    {
+        causes.invalid(at, value, &format!("must be in canonical form (\"{range}\")"));
+    }
+}
+
+/// What is said of an address that is not in canonical form, though it is let through.
+pub fn ip_warning(value: &str, at: &Path<'_>) -> Option<String> {
+    let address = value.parse::<Ipv6Addr>().ok().filter(|address| address.to_string() != value)?;
+    Some(format!("{at}: IPv6 address {value:?} should be in RFC 5952 canonical format (\"{address}\")"))
+}
+
+/// What is said of a range that is not in canonical form, though it is let through.
+pub fn cidr_warning(value: &str, at: &Path<'_>) -> Option<String> {
+    let range = Range::sloppy(value).filter(|range| range.address.is_ipv6() && range.to_string() != value)?;
+    Some(format!("{at}: IPv6 CIDR value {value:?} should be in RFC 5952 canonical format (\"{range}\")"))
 }
 
 #[cfg(test)]
@@ -90,6 +179,11 @@ mod tests {
     fn ranges_need_an_address_and_its_bits() {
         for (text, fits) in [
             ("10.0.0.0/8", true),
+            ("10.0.0.1/8", false),
+            ("010.0.0.0/8", false),
+            ("10.0.0.0/08", false),
+            ("::ffff:1.2.3.0/120", false),
+            ("2001:DB8::/32", true),
             ("::/0", true),
             ("10.0.0.0", false),
             ("10.0.0.0/33", false),
@@ -97,8 +191,21 @@ mod tests {
             ("10.0.0.0/+8", false),
         ] {
             let at = Path::root("x");
-            assert_eq!(messages(|causes| legacy_cidr(text, &at, causes)).is_empty(), fits, "{text}");
+            let found = messages(|causes| {
+                legacy_cidr(text, &at, causes);
+            });
+            assert_eq!(found.is_empty(), fits, "{text}");
         }
+    }
+
+    #[test]
+    fn a_range_holds_what_begins_like_it() {
+        let range = Range::sloppy("10.1.2.3/16").expect("a range");
+        assert_eq!(range.to_string(), "10.1.0.0/16");
+        for (address, held) in [("10.1.9.9", true), ("10.2.0.0", false), ("::1", false)] {
+            assert_eq!(range.contains(address.parse().expect("an address")), held, "{address}");
+        }
+        assert!(Range::sloppy("0.0.0.0/0").is_some_and(|all| all.contains([1, 2, 3, 4].into())));
     }
 
     #[test]

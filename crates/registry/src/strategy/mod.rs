@@ -24,10 +24,12 @@ mod internal;
 mod lifecycle;
 mod meta;
 mod names;
+mod node;
 mod quantity;
 mod rbac;
 mod rules;
 mod scale;
+mod scheduling;
 mod selector;
 #[cfg(test)]
 mod testing;
@@ -188,4 +190,16 @@ pub fn validate_update(kind: &Kind<'_>, subresource: Option<&str>, new: &Value, 
         None => (kind.rules().validate_update)(members, &update, &mut causes),
     }
     causes.into_vec()
+}
+
+/// What a client is told of an object that is accepted as it is.
+///
+/// - `update`: the subresource and the stored object, if there is one.
+pub fn warnings(kind: &Kind<'_>, object: &Value, update: Option<(Option<&str>, &Value)>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let update = update.and_then(|(subresource, old)| Some(Update { subresource, old: old.as_object()? }));
+    if let (None, Some(members)) = (kind.custom, object.as_object()) {
+        (kind.rules().warnings)(members, update.as_ref(), &mut warnings);
+    }
+    warnings
 }

@@ -4,7 +4,7 @@
 
 use forebay_apimachinery::selector::dns1123_subdomain_faults;
 
-use super::format;
+use super::{address, format};
 
 /// What a kind asks of its objects' names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub enum NameRule {
     Rbac,
     /// As `Subdomain`, said in the words of declarative validation, and `generateName` is not looked at.
     LongName,
+    /// An address in canonical form.
+    Ip,
 }
 
 impl NameRule {
@@ -33,7 +35,7 @@ impl NameRule {
     }
 
     fn faults_of(self, name: &str, prefix: bool) -> Vec<String> {
-        let masked = prefix.then(|| mask_trailing_dash(name)).flatten();
+        let masked = (prefix && self != NameRule::Ip).then(|| mask_trailing_dash(name)).flatten();
         let name = masked.as_deref().unwrap_or(name);
         match self {
             NameRule::Subdomain => format::dns1123_subdomain(name),
@@ -42,6 +44,7 @@ impl NameRule {
             NameRule::Rbac => format::path_segment(name, false),
             NameRule::LongName if prefix => Vec::new(),
             NameRule::LongName => dns1123_subdomain_faults(name),
+            NameRule::Ip => address::strict_ip_faults(name),
         }
     }
 }

@@ -7,7 +7,9 @@ use super::deletion::DefaultPropagation;
 use super::field::Causes;
 use super::names::NameRule;
 use super::value::Members;
-use super::{Context, apps, batch, coordination, core, discovery, events, extensions, rbac};
+use super::{
+    Context, apps, batch, coordination, core, discovery, events, extensions, node, rbac, scheduling,
+};
 
 /// A write to an object that exists.
 pub struct Update<'a> {
@@ -35,6 +37,8 @@ pub struct Rules {
     pub prepare_update: fn(&mut Members, &Update<'_>, &Context<'_>),
     pub validate_create: fn(&Members, &mut Causes),
     pub validate_update: fn(&Members, &Update<'_>, &mut Causes),
+    /// What a client is told of an object that is accepted as it is; for a new one there is no update.
+    pub warnings: fn(&Members, Option<&Update<'_>>, &mut Vec<String>),
     pub flags: Flags,
 }
 
@@ -83,6 +87,7 @@ pub const NONE: Rules = Rules {
     prepare_update: |_, _, _| {},
     validate_create: |_, _| {},
     validate_update: |_, _, _| {},
+    warnings: |_, _, _| {},
     flags: Flags::PLAIN,
 };
 
@@ -96,6 +101,8 @@ pub fn of(group: &str, kind: &str) -> &'static Rules {
         "batch" => batch::KINDS,
         "rbac.authorization.k8s.io" => rbac::KINDS,
         "coordination.k8s.io" => coordination::KINDS,
+        "scheduling.k8s.io" => scheduling::KINDS,
+        "node.k8s.io" => node::KINDS,
         "discovery.k8s.io" => discovery::KINDS,
         "events.k8s.io" => events::KINDS,
         "apiextensions.k8s.io" => extensions::KINDS,

@@ -351,7 +351,9 @@ fn source_ranges(service: &Members, old: Option<&Members>, causes: &mut Causes) 
         causes.forbidden(&at, DETAIL);
     }
     if old.and_then(annotation) != Some(ranges) && !ranges.trim().is_empty() {
-        ranges.split(',').for_each(|range| legacy_cidr(range.trim(), &at, causes));
+        for range in ranges.split(',') {
+            legacy_cidr(range.trim(), &at, causes);
+        }
     }
 }
 

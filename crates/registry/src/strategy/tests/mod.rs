@@ -10,6 +10,8 @@ mod deletion;
 mod endpoint_slice;
 mod event;
 mod lease;
+mod priority_class;
 mod role;
 mod role_binding;
+mod runtime_class;
 mod scale;
