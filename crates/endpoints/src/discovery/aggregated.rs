@@ -174,6 +174,6 @@ mod tests {
         assert_eq!(names(&core), [""]);
         assert_eq!(core["items"][0]["metadata"], serde_json::json!({}));
         assert!(!names(&named).contains(&""));
-        assert_eq!(names(&named)[0], "apps");
+        assert_eq!(names(&named)[0], "apiregistration.k8s.io");
     }
 }
