@@ -1,7 +1,7 @@
 //! The binary's parts: configuration, certificates, wiring, commands.
 //!
 //! What was typed ([`flags`]) becomes what was decided ([`config`]), then what is needed to serve ([`prepare`]), then a
-//! server ([`serve`]). No part goes back to an earlier one.
+//! [`server`], which [`serve`] runs. No part goes back to an earlier one.
 
 pub mod auth_files;
 pub mod cli;
@@ -9,6 +9,7 @@ mod completion;
 pub mod config;
 mod csv;
 mod data_dir;
+mod edge;
 pub mod error;
 pub mod flags;
 pub mod kubeconfig;
@@ -20,4 +21,5 @@ mod private_files;
 #[cfg(test)]
 mod scratch;
 pub mod serve;
+pub mod server;
 pub mod version;

@@ -1,0 +1,52 @@
+//! What the endpoints are told: the decided configuration and the prepared files in their words.
+//!
+//! [`Prepared`] in, the edge's own configuration out. Never: decides anything.
+
+use forebay_endpoints::config::{Anonymous, Authorization, Config, Http2, Tls, Version};
+
+use crate::config;
+use crate::prepare::Prepared;
+use crate::version::{self, KUBERNETES_VERSION, VERSION};
+
+/// See the module's doc.
+pub(crate) fn config(prepared: &Prepared) -> Config {
+    let decided = &prepared.config;
+    let (serving, limits) = (&decided.serving, &decided.limits);
+    Config {
+        listen: decided.listen(),
+        tls: Tls {
+            cert_chain: prepared.serving.cert.clone(),
+            key: prepared.serving.key.clone(),
+            client_ca: Some(prepared.client_ca.clone()),
+            provider: decided.tls.policy.provider(),
+            versions: decided.tls.policy.versions(),
+            http2: match serving.http2 {
+                config::Http2::Enabled => Http2::Enabled,
+                config::Http2::Disabled => Http2::Disabled,
+            },
+        },
+        tokens: prepared.token_users.clone(),
+        anonymous: match decided.authentication.anonymous {
+            config::Anonymous::HealthAndVersion => Anonymous::HealthAndVersion,
+            config::Anonymous::Nothing => Anonymous::Nothing,
+        },
+        authorization: match decided.authorization_mode {
+            config::AuthorizationMode::AlwaysAllow => Authorization::AlwaysAllow,
+            config::AuthorizationMode::AlwaysDeny => Authorization::AlwaysDeny,
+            config::AuthorizationMode::Rbac => Authorization::SystemMastersOnly,
+        },
+        request_timeout: limits.request_timeout,
+        max_requests_inflight: limits.max_requests_inflight.map(|max| max as usize),
+        max_mutating_requests_inflight: limits.max_mutating_requests_inflight.map(|max| max as usize),
+        http2_max_streams: serving.http2_max_streams_per_connection,
+        shutdown_delay: serving.shutdown_delay,
+        external_address: serving.external_hostname.clone(),
+        version: Version {
+            kubernetes: KUBERNETES_VERSION.to_string(),
+            forebay: VERSION.to_string(),
+            git_commit: String::new(),
+            build_date: "1970-01-01T00:00:00Z".to_string(),
+            platform: version::platform(),
+        },
+    }
+}

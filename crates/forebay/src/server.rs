@@ -1,0 +1,123 @@
+//! A server put together and taken apart: store, registry and endpoints, in this order and back.
+//!
+//! In: an open store and what was [`Prepared`]. Out: a [`Server`] that listens, and then serves until it is told to
+//! stop. `forebay serve` and the test server of the crate `testing` are both made here, so that what one has the other
+//! has. Never: reads a flag, a file or a signal.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_embedded::Engine;
+use forebay_endpoints::Bound;
+use forebay_endpoints::health::{Check, Endpoints};
+use forebay_registry::Registry;
+use forebay_rt::{Clock, Random, Shutdown, Tasks};
+
+use crate::edge;
+use crate::error::Error;
+use crate::prepare::Prepared;
+
+/// How long the tasks of the caches may take to end.
+const TASKS_WAIT: Duration = Duration::from_secs(5);
+
+/// A server that listens. Clients that come before [`Server::run`] wait in the kernel's backlog.
+pub struct Server {
+    engine: Arc<Engine>,
+    bound: Bound,
+    registry: Registry,
+    tasks: Tasks,
+}
+
+/// The two ways to end a server.
+#[derive(Clone, Debug, Default)]
+pub struct Stop {
+    /// Requests may finish, and watches end at a limited rate.
+    pub orderly: Shutdown,
+    /// Every connection is cut.
+    pub at_once: Shutdown,
+}
+
+impl Server {
+    /// Puts a server together on `engine`, and listens. To be called within a runtime.
+    ///
+    /// - `clock`: the engine's.
+    /// - `tasks`: what the server does beside answering; all of them end with it.
+    ///
+    /// # Errors
+    /// [`Error::Serve`]: it cannot listen, or its certificate cannot be used.
+    pub fn listen(
+        prepared: &Prepared,
+        engine: Arc<Engine>,
+        clock: Clock,
+        tasks: Tasks,
+    ) -> Result<Server, Error> {
+        let config = &prepared.config;
+        let bound = Bound::listen(edge::config(prepared)).map_err(failed)?;
+        let registry_config = forebay_registry::Config {
+            storage_prefix: config.etcd_prefix.clone(),
+            event_ttl: config.event_ttl,
+            min_request_timeout: config.limits.min_request_timeout,
+        };
+        let registry = Registry::new(registry_config, engine.clone(), clock, Random::system(), tasks.clone());
+        Ok(Server { engine, bound, registry, tasks })
+    }
+
+    /// Where clients connect.
+    pub fn address(&self) -> SocketAddr {
+        self.bound.address()
+    }
+
+    /// Starts, says so by `ready`, serves until `stop` is raised, and takes the server apart.
+    ///
+    /// # Errors
+    /// [`Error::Serve`]: the store cannot be served. What `ready` returned.
+    pub async fn run(self, stop: &Stop, ready: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+        let Server { engine, bound, registry, tasks } = self;
+        let served = async {
+            tokio::select! {
+                started = start(&registry) => started?,
+                () = stop.orderly.raised() => return Ok(()),
+                () = stop.at_once.raised() => return Ok(()),
+            }
+            ready()?;
+            let checks = checks(&engine);
+            tokio::select! {
+                () = bound.serve(registry, checks, Random::system(), tasks.clone(), stop.orderly.clone()) => {}
+                () = stop.at_once.raised() => {}
+            }
+            Ok(())
+        };
+        let served = served.await;
+        if !tasks.stop(TASKS_WAIT).await {
+            tracing::warn!("some tasks did not end in time");
+        }
+        engine.close();
+        served
+    }
+}
+
+/// Everything that has to be there before the first request is answered.
+async fn start(registry: &Registry) -> Result<(), Error> {
+    let started = registry.start().await;
+    started.map_err(|status| Error::Serve(format!("the store cannot be served: {}", status.message)))
+}
+
+/// What the health endpoints ask of the store.
+fn checks(engine: &Arc<Engine>) -> Vec<Check> {
+    let engine = engine.clone();
+    // Named as clients and dashboards know the check of the storage.
+    vec![Check::new("etcd", Endpoints::All, move || engine.failure().map_or(Ok(()), Err))]
+}
+
+/// What went wrong, and why, as one line.
+pub(crate) fn failed(error: impl std::error::Error) -> Error {
+    let mut line = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        line.push_str(": ");
+        line.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    Error::Serve(line)
+}
