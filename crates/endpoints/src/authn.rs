@@ -147,6 +147,18 @@ fn bearer_token(headers: &HeaderMap) -> Option<&[u8]> {
 }
 
 impl Asker {
+    /// The user, be it the one whom nobody knows.
+    pub fn caller(&self) -> Arc<Caller> {
+        match self {
+            Asker::Known(caller) => caller.clone(),
+            Asker::Anonymous => Arc::new(Caller {
+                name: ANONYMOUS.to_string(),
+                groups: vec![UNAUTHENTICATED.to_string()],
+                ..Caller::default()
+            }),
+        }
+    }
+
     /// The name, as messages have it.
     pub fn name(&self) -> &str {
         match self {

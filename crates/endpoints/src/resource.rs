@@ -102,7 +102,7 @@ fn target(head: &Head, served: Arc<Served>) -> Result<Target, Failure> {
     if wants_name != name.is_some() && subresource.is_none() && info.verb != "watch" {
         return Err(Failure::no_such_method());
     }
-    Ok(Target { served, namespace, name, subresource })
+    Ok(Target { served, namespace, name, subresource, caller: Some(head.asker.caller()) })
 }
 
 /// What is wrong with a name as a segment of a path.

@@ -1,11 +1,14 @@
-//! What stands between a valid request and the store: so far, the life of namespaces.
+//! What stands between a valid request and the store: the life of namespaces, and whom a certificate may make of one.
 //!
-//! Source: kube-apiserver v1.36.3 `plugin/namespace/lifecycle`.
+//! Source: kube-apiserver v1.36.3 `plugin/namespace/lifecycle`, `plugin/certificates/subjectrestriction`.
 
 use forebay_apimachinery::{Cause, CauseReason, Reason, Status};
 
+use serde_json::Value;
+
 use crate::catalog::Served;
 use crate::registry::Registry;
+use crate::strategy;
 
 /// Namespaces that are never deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
@@ -52,6 +55,18 @@ fn terminating(served: &Served, namespace: &str, name: &str) -> Status {
         format!("namespace {namespace} is being terminated"),
     );
     Status::new(Reason::Forbidden, message).about(served.group(), served.resource(), name).because([cause])
+}
+
+/// Refuses a new object that is valid and yet may not be.
+pub(crate) fn admit_create(served: &Served, value: &Value) -> Result<(), Status> {
+    if served.is("certificates.k8s.io", "certificatesigningrequests")
+        && let Some(why) = strategy::subject_restriction(value)
+    {
+        let name = crate::create::name_of(value);
+        let message = format!("{} {name:?} is forbidden: {why}", served.gvr.group_resource());
+        return Err(Status::new(Reason::Forbidden, message).about(served.group(), served.resource(), name));
+    }
+    Ok(())
 }
 
 /// Refuses to delete the namespaces that a cluster cannot do without.

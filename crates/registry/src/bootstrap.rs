@@ -20,7 +20,7 @@ impl Registry {
         }
         let served = self.catalog().resource("", "v1", "namespaces").cloned();
         let served = served.ok_or_else(|| Status::internal("namespaces are not served"))?;
-        let target = Target { served, namespace: None, name: None, subresource: None };
+        let target = Target { served, namespace: None, name: None, subresource: None, caller: None };
         for name in NAMESPACES {
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
             let body = Body::Value(namespace);

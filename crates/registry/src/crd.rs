@@ -391,7 +391,8 @@ impl Cleanup {
     async fn delete_objects(&self) -> bool {
         let Some((store, served)) = &self.objects else { return true };
         let Some(served) = served.first() else { return true };
-        let target = Target { served: served.clone(), namespace: None, name: None, subresource: None };
+        let target =
+            Target { served: served.clone(), namespace: None, name: None, subresource: None, caller: None };
         let everything = Selection { interest: Interest::all(store.reach(None, None)), limit: None };
         if let Err(status) =
             self.registry.delete_collection(&target, everything, &DeleteOptions::default()).await

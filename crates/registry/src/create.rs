@@ -7,6 +7,7 @@ use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Object, Reason, Status};
 use serde_json::Value;
 
+use crate::admission;
 use crate::catalog::Source;
 use crate::custom::Custom;
 use crate::incoming;
@@ -92,7 +93,7 @@ impl Registry {
             ));
         }
         let now = self.now_rfc3339();
-        let context = Context { now: &now };
+        let context = Context { now: &now, user: target.caller.as_deref() };
         target.served.set_defaults(value);
         strategy::fill_system_fields(value, &context, &self.random.uuid());
         strategy::prepare_create(&rules, value, &context);
@@ -118,7 +119,7 @@ impl Registry {
         causes.extend(served.validate_fields(value, None));
         warnings.extend(served.warnings(value, None));
         if causes.is_empty() {
-            return Ok(());
+            return admission::admit_create(served, value);
         }
         Err(Status::invalid(served.group(), &served.gvk.kind, name_of(value), causes))
     }

@@ -23,6 +23,8 @@ pub struct Target {
     pub namespace: Option<String>,
     pub name: Option<String>,
     pub subresource: Option<String>,
+    /// Who asks; none when the server itself does.
+    pub caller: Option<Arc<Caller>>,
 }
 
 /// A write's body, in a form that does not say what it came as.

@@ -150,8 +150,13 @@ impl Registry {
             let current = current.ok_or_else(|| not_found(target))?;
             let mut pod = served.to_value(&current.object)?;
             check_identity(target, &binding["metadata"], &pod)?;
-            strategy::bind(target.name(), binding, &mut pod, &Context { now: &now })
-                .map_err(|error| not_bound(target, error))?;
+            strategy::bind(
+                target.name(),
+                binding,
+                &mut pod,
+                &Context { now: &now, user: target.caller.as_deref() },
+            )
+            .map_err(|error| not_bound(target, error))?;
             Ok(Decision::Put { value: served.encode(pod)?, ttl: None, carry: () })
         };
         store.guarded_update(&key, mode, judge).await?;

@@ -88,7 +88,8 @@ impl Registry {
         check_preconditions(target, &mut proposed, &old, unconditional)?;
         let (subresource, now) = (target.subresource.as_deref(), self.now_rfc3339());
         served.set_defaults(&mut proposed);
-        strategy::prepare_update(&rules, subresource, &mut proposed, &old, &Context { now: &now });
+        let context = Context { now: &now, user: target.caller.as_deref() };
+        strategy::prepare_update(&rules, subresource, &mut proposed, &old, &context);
         let mut causes = strategy::validate_update(&rules, subresource, &proposed, &old);
         causes.extend(served.validate_fields(&proposed, Some(&old)));
         if !causes.is_empty() {

@@ -46,7 +46,7 @@ impl World {
         let resource = next().expect("a resource");
         let served = self.registry.catalog().resource(group, version, &resource).expect("served").clone();
         let namespace = if served.namespaced { next() } else { None };
-        Target { served, namespace, name: next(), subresource: next() }
+        Target { served, namespace, name: next(), subresource: next(), caller: None }
     }
 
     async fn create(&self, path: &str, body: Value) -> Result<Value, Status> {

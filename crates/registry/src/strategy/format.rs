@@ -27,6 +27,20 @@ pub fn dns1123_label(value: &str) -> Vec<String> {
     faults
 }
 
+/// A label in DNS, RFC 1035: it begins with a letter.
+pub fn dns1035_label(value: &str) -> Vec<String> {
+    let mut faults = longer_than(value, LABEL_MAX);
+    if !is_dns1123_label(value) || value.starts_with(|c: char| c.is_ascii_digit()) {
+        faults.push(
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
+             character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
+             validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+                .to_string(),
+        );
+    }
+    faults
+}
+
 /// A subdomain in DNS, RFC 1123.
 pub fn dns1123_subdomain(value: &str) -> Vec<String> {
     let mut faults = longer_than(value, SUBDOMAIN_MAX);

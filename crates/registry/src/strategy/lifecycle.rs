@@ -45,17 +45,26 @@ pub fn bump_generation(new: &mut Members, old: &Members) {
 
 /// Keeps of the metadata what a subresource may not change (`metav1.ResetObjectMetaForStatus`).
 pub fn reset_meta(new: &mut Members, old: &Members) {
+    keep_meta(
+        new,
+        old,
+        &[
+            "deletionTimestamp",
+            "generation",
+            "selfLink",
+            "labels",
+            "annotations",
+            "finalizers",
+            "ownerReferences",
+        ],
+    );
+}
+
+/// Keeps these members of the metadata.
+pub fn keep_meta(new: &mut Members, old: &Members, names: &[&str]) {
     let old = child_or_empty(old, "metadata");
     let new = child_made(new, "metadata");
-    for name in [
-        "deletionTimestamp",
-        "generation",
-        "selfLink",
-        "labels",
-        "annotations",
-        "finalizers",
-        "ownerReferences",
-    ] {
+    for name in names {
         take_over(new, old, name);
     }
 }

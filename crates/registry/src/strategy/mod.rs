@@ -9,8 +9,10 @@
 //! Source: kubernetes v1.36.3 `pkg/registry/**/strategy.go`, `pkg/apis/**`; apiserver v0.36.3 `pkg/registry/rest`.
 
 mod address;
+mod apiregistration;
 mod apps;
 mod batch;
+mod certificates;
 mod coordination;
 mod core;
 mod custom;
@@ -19,12 +21,14 @@ mod discovery;
 mod events;
 mod extensions;
 mod field;
+mod flowcontrol;
 mod format;
 mod internal;
 mod lifecycle;
 mod meta;
 mod names;
 mod node;
+mod pem;
 mod quantity;
 mod rbac;
 mod rules;
@@ -40,6 +44,7 @@ mod value;
 use forebay_apimachinery::Cause;
 use serde_json::Value;
 
+pub use certificates::subject_restriction;
 pub use core::binding::{BindingError, bind};
 pub use custom::CustomRules;
 pub use deletion::{
@@ -51,6 +56,7 @@ pub use names::{NameRule, generate_name};
 pub use rules::Flags;
 pub use scale::{ScaleError, ScalePaths, apply_scale, scale_to_update, to_scale};
 
+use crate::request::Caller;
 use rules::{Rules, Update};
 use value::{Members, child_made, child_mut, child_or_empty};
 
@@ -69,6 +75,8 @@ pub struct Kind<'a> {
 pub struct Context<'a> {
     /// The time, RFC 3339 in whole seconds, UTC: `2006-01-02T15:04:05Z`.
     pub now: &'a str,
+    /// Who asks; none when the server itself does.
+    pub user: Option<&'a Caller>,
 }
 
 impl<'a> Kind<'a> {

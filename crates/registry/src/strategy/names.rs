@@ -21,6 +21,8 @@ pub enum NameRule {
     LongName,
     /// An address in canonical form.
     Ip,
+    /// The kind itself looks at names, before the rest of the metadata.
+    Own,
 }
 
 impl NameRule {
@@ -42,6 +44,7 @@ impl NameRule {
             NameRule::Label => format::dns1123_label(name),
             NameRule::PathSegment => format::path_segment(name, prefix),
             NameRule::Rbac => format::path_segment(name, false),
+            NameRule::Own => Vec::new(),
             NameRule::LongName if prefix => Vec::new(),
             NameRule::LongName => dns1123_subdomain_faults(name),
             NameRule::Ip => address::strict_ip_faults(name),

@@ -10,6 +10,7 @@ use super::value::Members;
 use super::{
     Context, apps, batch, coordination, core, discovery, events, extensions, node, rbac, scheduling,
 };
+use super::{apiregistration, certificates, flowcontrol};
 
 /// A write to an object that exists.
 pub struct Update<'a> {
@@ -99,6 +100,7 @@ pub fn of(group: &str, kind: &str) -> &'static Rules {
         "" => core::KINDS,
         "apps" => apps::KINDS,
         "batch" => batch::KINDS,
+        "certificates.k8s.io" => certificates::KINDS,
         "rbac.authorization.k8s.io" => rbac::KINDS,
         "coordination.k8s.io" => coordination::KINDS,
         "scheduling.k8s.io" => scheduling::KINDS,
@@ -106,6 +108,8 @@ pub fn of(group: &str, kind: &str) -> &'static Rules {
         "discovery.k8s.io" => discovery::KINDS,
         "events.k8s.io" => events::KINDS,
         "apiextensions.k8s.io" => extensions::KINDS,
+        "apiregistration.k8s.io" => apiregistration::KINDS,
+        "flowcontrol.apiserver.k8s.io" => flowcontrol::KINDS,
         _ => &[],
     };
     rows.iter().find(|row| row.kind == kind).unwrap_or(&NO_RULES)

@@ -6,18 +6,26 @@
 //!
 //! Expected causes are `field: message`; one that ends in `…` is only begun.
 
+use std::sync::LazyLock;
+
 use forebay_apimachinery::Cause;
 use forebay_schema::builtin::{TypeId, codec, table};
 use serde_json::Value;
 
 use super::{Context, Kind, defaults, fill_system_fields, prepare_create, prepare_update};
 use super::{validate_create, validate_update};
+use crate::request::Caller;
 
 /// What is expected of one write: edits, and causes; none when it is let through.
 pub type Row<'a> = (&'a str, &'a [&'a str]);
 
 const UID: &str = "11111111-1111-1111-1111-111111111111";
-const CONTEXT: Context<'static> = Context { now: "2026-01-01T00:00:00Z" };
+/// Who writes.
+static USER: LazyLock<Caller> = LazyLock::new(|| Caller {
+    name: "admin".into(),
+    uid: "uid1".into(),
+    groups: vec!["system:masters".into(), "system:authenticated".into()],
+});
 
 /// A kind, and an object of it that is fine.
 pub struct Sample {
@@ -58,8 +66,8 @@ impl Sample {
     fn create(&self, object: &Value) -> (Value, Vec<Cause>) {
         let mut object = self.normalized(object.clone());
         defaults(&self.kind, &mut object);
-        fill_system_fields(&mut object, &CONTEXT, UID);
-        prepare_create(&self.kind, &mut object, &CONTEXT);
+        fill_system_fields(&mut object, &context(), UID);
+        prepare_create(&self.kind, &mut object, &context());
         let causes = validate_create(&self.kind, &object);
         (object, causes)
     }
@@ -79,7 +87,7 @@ impl Sample {
         let old = self.normalized(old);
         let mut new = self.normalized(edited(&old, edits));
         defaults(&self.kind, &mut new);
-        prepare_update(&self.kind, subresource, &mut new, &old, &CONTEXT);
+        prepare_update(&self.kind, subresource, &mut new, &old, &context());
         let causes = validate_update(&self.kind, subresource, &new, &old);
         (new, causes)
     }
@@ -89,6 +97,10 @@ impl Sample {
         assert!(problems.is_empty(), "{}", problems[0]);
         object
     }
+}
+
+fn context() -> Context<'static> {
+    Context { now: "2026-01-01T00:00:00Z", user: Some(&USER) }
 }
 
 fn check(rows: &[Row<'_>], write: impl Fn(&str) -> Vec<Cause>) {

@@ -2,7 +2,7 @@
 //!
 //! In: objects. Out: rows for [`rules`](super::rules). Never: another group's kinds.
 
-mod base64;
+pub mod base64;
 pub mod binding;
 pub mod claim;
 mod config_map;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::strategy::{BindingError, Context, bind};
 
-const CONTEXT: Context<'static> = Context { now: "2026-01-01T00:00:00Z" };
+const CONTEXT: Context<'static> = Context { now: "2026-01-01T00:00:00Z", user: None };
 
 fn binding(name: &str, node: &str) -> Value {
     json!({"metadata": {"name": name, "labels": {"a": "b"}}, "target": {"kind": "Node", "name": node}})

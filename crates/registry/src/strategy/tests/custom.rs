@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::strategy::{Context, validate_update};
 use crate::strategy::{CustomRules, Kind, prepare_create, prepare_update, validate_create};
 
-const CONTEXT: Context<'static> = Context { now: "2026-01-01T00:00:00Z" };
+const CONTEXT: Context<'static> = Context { now: "2026-01-01T00:00:00Z", user: None };
 
 fn rules() -> CustomRules {
     CustomRules { namespaced: true, status_subresource: true, scale: None }

@@ -2,6 +2,7 @@
 //!
 //! In: writes as text. Out: nothing. Never: what only a store can tell.
 
+mod api_service;
 mod binding;
 mod cluster_role;
 mod cluster_role_binding;
