@@ -193,6 +193,11 @@ impl Causes {
         self.push(CauseReason::FieldValueTooMany, at, "Too many", Some(Bad::Int(count as i64)), &detail);
     }
 
+    /// What was found elsewhere.
+    pub fn append(&mut self, causes: Vec<Cause>) {
+        self.0.extend(causes);
+    }
+
     /// One cause a fault of `bad`'s text.
     pub fn faults(&mut self, at: &Path<'_>, bad: &str, faults: Vec<String>) {
         for fault in faults {

@@ -9,10 +9,12 @@
 //! Source: kubernetes v1.36.3 `pkg/registry/**/strategy.go`, `pkg/apis/**`; apiserver v0.36.3 `pkg/registry/rest`.
 
 mod address;
+mod admissionregistration;
 mod apiregistration;
 mod apps;
 mod batch;
 mod certificates;
+mod conditions;
 mod coordination;
 mod core;
 mod custom;

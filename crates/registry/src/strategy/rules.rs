@@ -10,7 +10,7 @@ use super::value::Members;
 use super::{
     Context, apps, batch, coordination, core, discovery, events, extensions, node, rbac, scheduling,
 };
-use super::{apiregistration, certificates, flowcontrol};
+use super::{admissionregistration, apiregistration, certificates, flowcontrol};
 
 /// A write to an object that exists.
 pub struct Update<'a> {
@@ -100,6 +100,7 @@ pub fn of(group: &str, kind: &str) -> &'static Rules {
         "" => core::KINDS,
         "apps" => apps::KINDS,
         "batch" => batch::KINDS,
+        "admissionregistration.k8s.io" => admissionregistration::KINDS,
         "certificates.k8s.io" => certificates::KINDS,
         "rbac.authorization.k8s.io" => rbac::KINDS,
         "coordination.k8s.io" => coordination::KINDS,

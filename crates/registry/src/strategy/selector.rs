@@ -17,6 +17,19 @@ use super::value::{Members, child, child_or_empty, objects, text, texts};
 pub fn validate(selector: &Members, at: &Path<'_>, causes: &mut Causes) {
     labels(child_or_empty(selector, "matchLabels"), &at.child("matchLabels"), causes);
     for (index, expression) in objects(selector, "matchExpressions").enumerate() {
+        let at = at.child("matchExpressions");
+        let at = at.index(index);
+        requirement(expression, &at, causes);
+        for (index, value) in texts(expression, "values").enumerate() {
+            label_value(value, &at.child("values").index(index), causes);
+        }
+    }
+}
+
+/// As [`validate`], with the values of expressions as they are: older servers took anything.
+pub fn validate_but_values(selector: &Members, at: &Path<'_>, causes: &mut Causes) {
+    labels(child_or_empty(selector, "matchLabels"), &at.child("matchLabels"), causes);
+    for (index, expression) in objects(selector, "matchExpressions").enumerate() {
         requirement(expression, &at.child("matchExpressions").index(index), causes);
     }
 }
@@ -35,9 +48,6 @@ fn requirement(expression: &Members, at: &Path<'_>, causes: &mut Causes) {
         other => causes.invalid(&at.child("operator"), other, "not a valid selector operator"),
     }
     label_key(text(expression, "key"), &at.child("key"), causes);
-    for (index, value) in texts(expression, "values").enumerate() {
-        label_value(value, &at.child("values").index(index), causes);
-    }
 }
 
 /// Whether a selector selects everything because it says nothing.

@@ -51,16 +51,21 @@ pub(super) fn validate(spec: &Spec<'_>, leniency: &Leniency, path: &Path<'_>) ->
     errors
 }
 
-fn client_config(client: Props<'_>, leniency: &Leniency, path: &Path<'_>) -> Vec<FieldError> {
-    let mut errors = match (client.opt_str("url"), client.object("service")) {
+/// How a webhook is called: exactly one of a URL and a service, and each as it should be.
+pub(super) fn client(client: Props<'_>, path: &Path<'_>) -> Vec<FieldError> {
+    match (client.opt_str("url"), client.object("service")) {
         (Some(url), None) => webhook_url(url, &path.child("url")),
         (None, Some(service)) => webhook_service(service, &path.child("service")),
         _ => vec![FieldError::required(path, "exactly one of url or service is required")],
-    };
+    }
+}
+
+fn client_config(config: Props<'_>, leniency: &Leniency, path: &Path<'_>) -> Vec<FieldError> {
+    let mut errors = client(config, path);
     if !leniency.allow_bad_ca
-        && let Some(error) = ca_error(client.str("caBundle"))
+        && let Some(error) = ca_error(config.str("caBundle"))
     {
-        let value = client.get("caBundle").unwrap_or(&Value::Null);
+        let value = config.get("caBundle").unwrap_or(&Value::Null);
         errors.push(FieldError::invalid(&path.child("caBundle"), BadValue::Encoded(value), error));
     }
     errors

@@ -40,6 +40,13 @@ pub fn validate_create(crd: &Value) -> Vec<FieldError> {
     errors
 }
 
+/// Returns all violations of how a webhook is called, be it one of conversion or of admission. CA bundles are not looked at.
+///
+/// - `at`: where `config` stands in its object.
+pub fn webhook_client(config: &Value, at: &str) -> Vec<FieldError> {
+    conversion::client(Props::of(config), &Path::root(at))
+}
+
 /// Returns all violations of a CRD that takes the place of `old`.
 pub fn validate_update(crd: &Value, old: &Value) -> Vec<FieldError> {
     if let Some(error) = too_deep(crd) {
