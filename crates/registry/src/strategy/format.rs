@@ -55,6 +55,21 @@ pub fn dns1123_subdomain(value: &str) -> Vec<String> {
     faults
 }
 
+/// All names in a domain: `*.example.com`.
+pub fn wildcard_subdomain(value: &str) -> Vec<String> {
+    let mut faults = longer_than(value, SUBDOMAIN_MAX);
+    if !value.strip_prefix("*.").is_some_and(is_dns1123_subdomain) {
+        faults.push(
+            "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist \
+             of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. \
+             '*.example.com', regex used for validation is \
+             '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+                .to_string(),
+        );
+    }
+    faults
+}
+
 /// A name in a search list, where a label may begin with an underscore.
 pub fn search_path(value: &str) -> Vec<String> {
     let mut faults = longer_than(value, SUBDOMAIN_MAX);

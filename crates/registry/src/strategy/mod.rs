@@ -29,14 +29,17 @@ mod internal;
 mod lifecycle;
 mod meta;
 mod names;
+mod networking;
 mod node;
 mod pem;
+mod policy;
 mod quantity;
 mod rbac;
 mod rules;
 mod scale;
 mod scheduling;
 mod selector;
+mod storage;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

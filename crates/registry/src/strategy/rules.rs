@@ -8,7 +8,8 @@ use super::field::Causes;
 use super::names::NameRule;
 use super::value::Members;
 use super::{
-    Context, apps, batch, coordination, core, discovery, events, extensions, node, rbac, scheduling,
+    Context, apps, batch, coordination, core, discovery, events, extensions, networking, node, policy, rbac,
+    scheduling, storage,
 };
 use super::{admissionregistration, apiregistration, certificates, flowcontrol};
 
@@ -106,6 +107,9 @@ pub fn of(group: &str, kind: &str) -> &'static Rules {
         "coordination.k8s.io" => coordination::KINDS,
         "scheduling.k8s.io" => scheduling::KINDS,
         "node.k8s.io" => node::KINDS,
+        "networking.k8s.io" => networking::KINDS,
+        "policy" => policy::KINDS,
+        "storage.k8s.io" => storage::KINDS,
         "discovery.k8s.io" => discovery::KINDS,
         "events.k8s.io" => events::KINDS,
         "apiextensions.k8s.io" => extensions::KINDS,

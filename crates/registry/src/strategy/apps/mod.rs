@@ -7,7 +7,7 @@ mod daemonset;
 mod deployment;
 mod replicaset;
 mod statefulset;
-mod template;
+pub mod template;
 #[cfg(test)]
 mod tests;
 

@@ -21,7 +21,7 @@ mod service_account;
 pub mod service_rules;
 #[cfg(test)]
 mod tests;
-mod volume;
+pub mod volume;
 
 pub use controller::{not_more_than, not_negative, replica_counts};
 pub use endpoints::PROTOCOLS;

@@ -89,10 +89,37 @@ pub fn validate_create(volume: &Members, causes: &mut Causes) {
         causes.not_supported(&SPEC.child("persistentVolumeReclaimPolicy"), policy, &RECLAIM);
     }
     node_affinity(spec, causes);
-    sources(spec, causes);
+    sources(spec, &SPEC, causes);
     class_name(text(spec, "storageClassName"), "storageClassName", &SPEC, causes);
     volume_mode(spec, &SPEC, causes);
     attributes_class(spec, causes);
+}
+
+/// The spec of a volume that stands inside another object, in place of a volume.
+pub fn validate_inline(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
+    const INLINE: &str = "may not be specified in the context of inline volumes";
+    let forbid_if = |given: bool, name: &str, causes: &mut Causes| {
+        if given {
+            causes.forbidden(&at.child(name), INLINE);
+        }
+    };
+    forbid_if(spec.contains_key("claimRef"), "claimRef", causes);
+    forbid_if(!child_or_empty(spec, "capacity").is_empty(), "capacity", causes);
+    if !spec.contains_key("csi") {
+        causes.required(&at.child("csi"), "has to be specified in the context of inline volumes");
+    }
+    access_modes(spec, "", at, causes, |_| {});
+    if !matches!(text(spec, "persistentVolumeReclaimPolicy"), "" | "Retain") {
+        let detail = "may only be Retain in the context of inline volumes";
+        causes.forbidden(&at.child("persistentVolumeReclaimPolicy"), detail);
+    }
+    forbid_if(spec.contains_key("nodeAffinity"), "nodeAffinity", causes);
+    sources(spec, at, causes);
+    forbid_if(!text(spec, "storageClassName").is_empty(), "storageClassName", causes);
+    if text_opt(spec, "volumeMode").is_some_and(|mode| mode != "Filesystem") {
+        let detail = "may not specify volumeMode other than Filesystem in the context of inline volumes";
+        causes.forbidden(&at.child("volumeMode"), detail);
+    }
 }
 
 fn node_affinity(spec: &Members, causes: &mut Causes) {
@@ -105,32 +132,32 @@ fn node_affinity(spec: &Members, causes: &mut Causes) {
 }
 
 /// Exactly one source, well made.
-fn sources(spec: &Members, causes: &mut Causes) {
+fn sources(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
     let mut found = false;
     for name in SOURCES {
         let Some(source) = child(spec, name) else { continue };
         if found && name != "flexVolume" {
             let name = if name == "cephfs" { "cephFS" } else { name };
-            causes.forbidden(&SPEC.child(name), "may not specify more than 1 volume type");
+            causes.forbidden(&at.child(name), "may not specify more than 1 volume type");
             continue;
         }
         found = true;
-        one_source(name, source, &SPEC.child(name), causes);
+        one_source(name, source, &at.child(name), causes);
         if name == "csi" && text(source, "volumeHandle").is_empty() {
-            causes.required(&SPEC.child(name).child("volumeHandle"), "");
+            causes.required(&at.child(name).child("volumeHandle"), "");
         }
         if name == "local" && !spec.contains_key("nodeAffinity") {
-            causes.required(&SPEC.child("nodeAffinity"), "Local volume requires node affinity");
+            causes.required(&at.child("nodeAffinity"), "Local volume requires node affinity");
         }
     }
     if !found {
-        causes.required(&SPEC, "must specify a volume type");
+        causes.required(at, "must specify a volume type");
     }
     let is_root = |path: &str| path.starts_with('/') && path.split('/').all(|part| matches!(part, "" | "."));
     let recycled = text(spec, "persistentVolumeReclaimPolicy") == "Recycle";
     if recycled && child(spec, "hostPath").is_some_and(|source| is_root(text(source, "path"))) {
         let detail = "may not be 'recycle' for a hostPath mount of '/'";
-        causes.forbidden(&SPEC.child("persistentVolumeReclaimPolicy"), detail);
+        causes.forbidden(&at.child("persistentVolumeReclaimPolicy"), detail);
     }
 }
 

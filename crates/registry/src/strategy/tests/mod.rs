@@ -11,6 +11,7 @@ mod deletion;
 mod endpoint_slice;
 mod event;
 mod lease;
+mod pod_disruption_budget;
 mod priority_class;
 mod role;
 mod role_binding;

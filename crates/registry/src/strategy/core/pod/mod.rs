@@ -28,7 +28,7 @@ mod update;
 mod volumes;
 
 pub use placement::node_selector;
-pub use sources::one_source;
+pub use sources::{csi_driver_name, one_source};
 pub use spec::toleration_rules;
 pub use template::{only_always, template_not_selected, validate_template};
 pub use update::{validate_create, validate_update};

@@ -47,7 +47,7 @@ pub fn one_source(name: &str, source: &Members, at: &Path<'_>, causes: &mut Caus
             causes.invalid(&at.child("path"), text(source, "path"), "must be an absolute path");
         }
         "gcePersistentDisk" | "awsElasticBlockStore" => partition(source, at, causes),
-        "csi" => driver(text(source, "driver"), &at.child("driver"), causes),
+        "csi" => csi_driver_name(text(source, "driver"), &at.child("driver"), causes),
         "iscsi" => iscsi(source, at, causes),
         "fc" => fibre_channel(source, at, causes),
         "rbd" | "cephfs" => {
@@ -101,7 +101,7 @@ fn partition(source: &Members, at: &Path<'_>, causes: &mut Causes) {
 }
 
 /// The name of a CSI driver, in any case.
-fn driver(name: &str, at: &Path<'_>, causes: &mut Causes) {
+pub fn csi_driver_name(name: &str, at: &Path<'_>, causes: &mut Causes) {
     const BYTES_MAX: usize = 63;
     if name.is_empty() {
         return causes.required(at, "");

@@ -1,0 +1,77 @@
+//! CSINodes.
+//!
+//! In: a CSINode. Out: causes. Never: asks the node.
+
+use crate::strategy::core::not_negative;
+use crate::strategy::core::pod::csi_driver_name;
+use crate::strategy::field::{Causes, Path};
+use crate::strategy::internal;
+use crate::strategy::meta::{IMMUTABLE, label_key, validate_built_in_create};
+use crate::strategy::names::NameRule;
+use crate::strategy::rules::Update;
+use crate::strategy::value::{Members, child_or_empty, objects, same_objects, text, texts};
+
+const NODE_ID_BYTES_MAX: usize = 256;
+const SPEC: Path<'static> = Path::root("spec");
+
+pub fn validate(node: &Members, causes: &mut Causes) {
+    let mut known: Vec<&str> = Vec::new();
+    let at = SPEC.child("drivers");
+    for (index, of) in objects(child_or_empty(node, "spec"), "drivers").enumerate() {
+        let at = at.index(index);
+        driver(of, &at, causes);
+        let name = text(of, "name");
+        if known.contains(&name) {
+            causes.duplicate(&at.child("name"), name);
+        }
+        known.push(name);
+        topology_keys(of, &at, causes);
+    }
+}
+
+/// A driver stays what it is, but for how many volumes it takes.
+pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) {
+    validate_built_in_create(child_or_empty(new, "metadata"), false, NameRule::Subdomain, causes);
+    validate(new, causes);
+    let drivers = |node| objects(child_or_empty(node, "spec"), "drivers");
+    for old in drivers(update.old) {
+        for new in drivers(new).filter(|new| text(new, "name") == text(old, "name")) {
+            let (new, old) = (fixed(new), fixed(old));
+            if !same_objects(&new, &old) {
+                causes.invalid(&SPEC.child("drivers"), internal::shown("CSINodeDriver", &new), IMMUTABLE);
+            }
+        }
+    }
+}
+
+fn fixed(driver: &Members) -> Members {
+    let mut driver = driver.clone();
+    driver.remove("allocatable");
+    driver
+}
+
+fn driver(driver: &Members, at: &Path<'_>, causes: &mut Causes) {
+    csi_driver_name(text(driver, "name"), &at.child("name"), causes);
+    let id = text(driver, "nodeID");
+    if id.is_empty() {
+        causes.required(&at.child("nodeID"), "");
+    }
+    if id.len() > NODE_ID_BYTES_MAX {
+        causes.invalid(&at.child("nodeID"), id, "must be 256 characters or less");
+    }
+    not_negative(child_or_empty(driver, "allocatable"), "count", &at.child("allocatable"), causes);
+}
+
+fn topology_keys(driver: &Members, at: &Path<'_>, causes: &mut Causes) {
+    let mut known: Vec<&str> = Vec::new();
+    for key in texts(driver, "topologyKeys") {
+        if key.is_empty() {
+            causes.required(at, "");
+        }
+        if known.contains(&key) {
+            causes.duplicate(at, key);
+        }
+        known.push(key);
+        label_key(key, at, causes);
+    }
+}
