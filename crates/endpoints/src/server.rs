@@ -80,7 +80,8 @@ impl Bound {
         self.address
     }
 
-    /// Serves `registry` until `stop` is raised, then lets go of everybody in order.
+    /// Serves `registry` until `stop` is raised, then lets go of everybody in order. Cancel-safe: dropped, it cuts every
+    /// connection.
     ///
     /// - `checks`: what the health endpoints ask besides the server's own.
     pub async fn serve(
@@ -99,6 +100,8 @@ impl Bound {
         let delay = self.config.shutdown_delay;
         let handler = Arc::new(self.handler(registry, checks, random, &drain, pins, metrics.clone()));
         let connections = Tasks::new();
+        // Whoever drops this future cuts every connection.
+        let _held = connections.cut_on_drop();
         let server = Connections {
             acceptor: self.acceptor,
             handler,

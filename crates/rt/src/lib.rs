@@ -9,5 +9,5 @@ mod tasks;
 
 pub use clock::{Clock, ManualClock};
 pub use random::Random;
-pub use tasks::{Shutdown, Tasks};
+pub use tasks::{CutOnDrop, Shutdown, Tasks};
 pub use tokio::time::{Duration, Instant};

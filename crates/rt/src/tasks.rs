@@ -11,7 +11,13 @@ use tokio_util::task::TaskTracker;
 pub struct Tasks {
     tracker: TaskTracker,
     shutdown: Shutdown,
+    // Raised when nobody waits any more; ends the graceful ones too.
+    cut: Shutdown,
 }
+
+/// Ends every task of a set, at its next await point, when dropped.
+#[derive(Debug)]
+pub struct CutOnDrop(Tasks);
 
 /// Tells tasks that it is time to leave. Once raised it stays raised.
 #[derive(Clone, Debug, Default)]
@@ -35,12 +41,22 @@ impl Tasks {
         });
     }
 
-    /// Starts `work` under `name`; it watches [`Shutdown`] itself and ends in its own order.
+    /// Starts `work` under `name`; it watches [`Shutdown`] itself and ends in its own order, or is dropped at its next
+    /// await point when the set is cut.
     pub fn spawn_graceful(&self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
+        let cut = self.cut.clone();
         self.tracker.spawn(async move {
-            work.await;
-            tracing::debug!(task = name, "ended");
+            tokio::select! {
+                biased;
+                () = cut.raised() => tracing::debug!(task = name, "cut"),
+                () = work => tracing::debug!(task = name, "ended"),
+            }
         });
+    }
+
+    /// What holds this set's tasks alive: dropped, all of them end.
+    pub fn cut_on_drop(&self) -> CutOnDrop {
+        CutOnDrop(self.clone())
     }
 
     /// The flag that every task of this set sees.
@@ -48,11 +64,20 @@ impl Tasks {
         &self.shutdown
     }
 
-    /// Raises the flag and waits for every task, at most `limit`. False when some were still running then.
+    /// Raises the flag and waits for every task, at most `limit`. False when some were still running then; they are cut.
     pub async fn stop(&self, limit: Duration) -> bool {
         self.shutdown.raise();
         self.tracker.close();
-        timeout(limit, self.tracker.wait()).await.is_ok()
+        let ended = timeout(limit, self.tracker.wait()).await.is_ok();
+        self.cut.raise();
+        ended
+    }
+}
+
+impl Drop for CutOnDrop {
+    fn drop(&mut self) {
+        self.0.shutdown.raise();
+        self.0.cut.raise();
     }
 }
 
@@ -84,5 +109,25 @@ mod tests {
         let flag = tasks.shutdown().clone();
         tasks.spawn_graceful("leaves when told", async move { flag.raised().await });
         assert!(tasks.stop(Duration::from_secs(5)).await);
+    }
+
+    #[tokio::test]
+    async fn who_does_not_leave_in_time_is_cut() {
+        for by_drop in [false, true] {
+            let tasks = Tasks::new();
+            let (held, mut dropped) = tokio::sync::oneshot::channel::<()>();
+            tasks.spawn_graceful("never leaves", async move {
+                std::future::pending::<()>().await;
+                drop(held);
+            });
+            tokio::task::yield_now().await;
+            assert!(dropped.try_recv().is_err_and(|e| e == tokio::sync::oneshot::error::TryRecvError::Empty));
+            if by_drop {
+                drop(tasks.cut_on_drop());
+            } else {
+                assert!(!tasks.stop(Duration::ZERO).await);
+            }
+            assert!((&mut dropped).await.is_err(), "by drop: {by_drop}");
+        }
     }
 }
