@@ -13,7 +13,7 @@ use crate::private_files::{self, Readers};
 #[derive(Debug, Clone)]
 pub struct Kubeconfig<'a> {
     /// `https://127.0.0.1:6443`
-    pub server: &'a str,
+    pub server: String,
     /// The certificates to trust, PEM.
     pub authority: &'a str,
     /// The name in the server's certificate, where it is not that of `server`.
@@ -40,7 +40,7 @@ impl Kubeconfig<'_> {
     }
 
     /// In the order in which kubectl writes it.
-    fn to_yaml(&self) -> String {
+    pub fn to_yaml(&self) -> String {
         // Quoted as JSON, which YAML reads the same.
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let data = |pem: &str| STANDARD.encode(pem);
@@ -67,7 +67,7 @@ impl Kubeconfig<'_> {
                  client-certificate-data: {cert}\n    \
                  client-key-data: {key}\n",
             authority = data(self.authority),
-            server = quoted(self.server),
+            server = quoted(&self.server),
             cert = data(&self.client.cert),
             key = data(&self.client.key),
         )
@@ -92,7 +92,7 @@ mod tests {
     fn it_reads_back_as_what_kubectl_needs() {
         let client = pair();
         let config = Kubeconfig {
-            server: "https://[::1]:6443",
+            server: "https://[::1]:6443".to_owned(),
             authority: "CA\n",
             tls_server_name: Some("api.example.org"),
             client: &client,
@@ -135,7 +135,7 @@ mod tests {
         let path = scratch.path().join("admin.kubeconfig");
         let client = pair();
         let write = |server: &str| {
-            Kubeconfig { server, authority: "CA", tls_server_name: None, client: &client }
+            Kubeconfig { server: server.to_owned(), authority: "CA", tls_server_name: None, client: &client }
                 .write(&path)
                 .expect("written");
             fs::metadata(&path).expect("there")

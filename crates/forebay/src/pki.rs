@@ -1,6 +1,6 @@
 //! The certificates and keys that a server needs and nobody gave it: made on first start, kept, renewed in time.
 //!
-//! A directory, names and the time go in; PEM comes out. Every key is made once and stays; a certificate of the
+//! A directory or none, names and the time go in; PEM comes out. Every key is made once and stays; a certificate of the
 //! server's own making is made again when it is about to expire or does not cover a name. The authority is never
 //! replaced: whoever trusts it would be cut off. What is broken is an error that names the file, and stays as it is.
 //!
@@ -105,6 +105,24 @@ pub fn ensure(
     })
 }
 
+/// Makes everything for a server that keeps nothing.
+///
+/// # Errors
+/// The reason; none is known but a system without random numbers.
+pub fn in_memory(names: &ServingNames, now: Timestamp) -> Result<Pki, String> {
+    let Keys { ca, serving, admin, service_account } = Keys::new()?;
+    let authority = Authority::new(ca.pair, now)?;
+    let signed = |leaf: Leaf<'_>, key: Key| {
+        Ok::<_, String>(KeyPairPem { cert: leaf.sign(&key.pair, &authority, now)?, key: key.pem })
+    };
+    Ok(Pki {
+        serving: signed(Leaf::Serving(names), serving)?,
+        admin: signed(Leaf::Admin, admin)?,
+        service_account_key: ServiceAccountKey(service_account.pem),
+        ca_cert: authority.cert.clone(),
+    })
+}
+
 struct Keys {
     ca: Key,
     serving: Key,
@@ -113,6 +131,11 @@ struct Keys {
 }
 
 impl Keys {
+    /// Makes all keys.
+    fn new() -> Result<Self, String> {
+        Ok(Self { ca: Key::new()?, serving: Key::new()?, admin: Key::new()?, service_account: Key::new()? })
+    }
+
     /// Loads all keys and makes the missing ones, durably.
     fn ensure(dir: &Path) -> Result<Self, Error> {
         let keys = Self {

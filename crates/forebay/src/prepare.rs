@@ -12,7 +12,7 @@ use crate::data_dir;
 use crate::error::Error;
 use crate::kubeconfig::Kubeconfig;
 use crate::pki::given::{self, GivenServing};
-use crate::pki::{self, KeyPairPem};
+use crate::pki::{self, KeyPairPem, Pki};
 
 /// All that is needed to serve, apart from the store.
 #[derive(Debug)]
@@ -55,14 +55,27 @@ impl Prepared {
         let given = Given::read(&config, now, warnings)?;
         warnings.extend(data_dir::prepare(&config.data_dir)?);
         let pki = pki::ensure(&config.tls.cert_dir, &config.tls.names, now, warnings)?;
+        Ok(Self::with(config, given, pki))
+    }
 
+    /// The same for a server that keeps nothing: what the configuration names is read, and nothing is written.
+    ///
+    /// # Errors
+    /// As [`Prepared::new`].
+    pub fn in_memory(config: ServeConfig, now: Timestamp, warnings: &mut Vec<String>) -> Result<Self, Error> {
+        let given = Given::read(&config, now, warnings)?;
+        let pki = pki::in_memory(&config.tls.names, now).map_err(Error::Serve)?;
+        Ok(Self::with(config, given, pki))
+    }
+
+    fn with(config: ServeConfig, given: Given, pki: Pki) -> Self {
         let tls_server_name =
             given.serving.as_ref().and_then(|serving| serving.tls_server_name(config.local_address()));
         let (serving, authority) = match given.serving {
             Some(given) => (given.pair, given.authority),
             None => (pki.serving, pki.ca_cert.clone()),
         };
-        Ok(Self {
+        Self {
             serving,
             client_ca: joined(given.client_ca.as_deref(), &pki.ca_cert),
             token_users: given.token_users,
@@ -71,22 +84,17 @@ impl Prepared {
             authority,
             tls_server_name,
             config,
-        })
+        }
     }
 
-    /// Writes the administrator's kubeconfig for the port that is listened on.
-    ///
-    /// # Errors
-    /// [`Error::File`].
-    pub fn write_admin_kubeconfig(&self, port: u16) -> Result<(), Error> {
-        let server = self.config.local_url(port);
-        let kubeconfig = Kubeconfig {
-            server: &server,
+    /// The administrator's kubeconfig for the port that is listened on.
+    pub fn admin_kubeconfig(&self, port: u16) -> Kubeconfig<'_> {
+        Kubeconfig {
+            server: self.config.local_url(port),
             authority: &self.authority,
             tls_server_name: self.tls_server_name.as_deref(),
             client: &self.admin,
-        };
-        kubeconfig.write(&self.config.admin_kubeconfig())
+        }
     }
 }
 
@@ -165,6 +173,10 @@ mod tests {
         Ok((Prepared::new(config, now, &mut warnings)?, warnings))
     }
 
+    fn write_kubeconfig(prepared: &Prepared, port: u16) -> Result<(), Error> {
+        prepared.admin_kubeconfig(port).write(&prepared.config.admin_kubeconfig())
+    }
+
     fn kubeconfig(dir: &Path) -> serde_json::Value {
         let text = fs::read_to_string(dir.join("data/admin.kubeconfig")).expect("written");
         serde_saphyr::from_str(&text).expect("YAML")
@@ -174,7 +186,7 @@ mod tests {
     fn an_empty_directory_gets_everything_below_the_data_directory() {
         let scratch = Scratch::new();
         let (prepared, warnings) = prepare(scratch.path(), &[]).expect("prepared");
-        prepared.write_admin_kubeconfig(4711).expect("written");
+        write_kubeconfig(&prepared, 4711).expect("written");
         assert_eq!(warnings, Vec::<String>::new());
         assert_eq!(kubeconfig(scratch.path())["clusters"][0]["cluster"]["server"], "https://127.0.0.1:4711");
         let mut names: Vec<_> = fs::read_dir(scratch.path().join("data/pki"))
@@ -188,6 +200,22 @@ mod tests {
         );
         assert_eq!(fs::read_dir(scratch.path()).expect("listed").count(), 1);
         assert_eq!(prepared.token_keys.verifying, std::slice::from_ref(&prepared.token_keys.signing));
+    }
+
+    #[test]
+    fn in_memory_the_same_is_made_and_nothing_is_written() {
+        let scratch = Scratch::new();
+        let raw = Raw::collect(argv::parse(std::iter::empty()).expect("parsed").flags, std::iter::empty());
+        let mut config = ServeConfig::decide(&raw.expect("collected"), &Host::default()).expect("decided");
+        config.data_dir = scratch.path().join("data");
+        config.tls.cert_dir = config.data_dir.join("pki");
+        let now = Timestamp::from_second(1_800_000_000).expect("a time");
+        let prepared = Prepared::in_memory(config, now, &mut Vec::new()).expect("prepared");
+        assert_eq!(fs::read_dir(scratch.path()).expect("listed").count(), 0);
+        let config: serde_json::Value =
+            serde_saphyr::from_str(&prepared.admin_kubeconfig(4711).to_yaml()).expect("YAML");
+        assert_eq!(config["clusters"][0]["cluster"]["server"], "https://127.0.0.1:4711");
+        assert!(prepared.client_ca.starts_with("-----BEGIN CERTIFICATE-----"));
     }
 
     #[test]
@@ -224,7 +252,7 @@ mod tests {
             "--bind-address=127.0.0.9".to_owned(),
         ];
         let (prepared, _) = prepare(scratch.path(), &flags).expect("prepared");
-        prepared.write_admin_kubeconfig(1).expect("written");
+        write_kubeconfig(&prepared, 1).expect("written");
         assert_eq!(prepared.serving, other.serving);
         assert_eq!(prepared.token_users.len(), 1);
         assert!(

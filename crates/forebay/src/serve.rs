@@ -35,7 +35,7 @@ async fn serve(prepared: &Prepared, out: &mut dyn Write) -> Result<(), Error> {
     let engine = Engine::open(&prepared.config.data_dir.join("store"), options).map_err(failed)?;
     let server = Server::listen(prepared, engine, clock, tasks)?;
     let port = server.address().port();
-    prepared.write_admin_kubeconfig(port)?;
+    prepared.admin_kubeconfig(port).write(&prepared.config.admin_kubeconfig())?;
     server.run(&stop, || announce(prepared, port, out)).await
 }
 

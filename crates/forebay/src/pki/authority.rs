@@ -27,21 +27,29 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// Makes an authority with this key and writes its certificate.
-    pub fn make(path: &Path, key: KeyPair, now: Timestamp) -> Result<Self, Error> {
-        let failed = |cause: rcgen::Error| Error::pki(path, format!("no certificate could be made: {cause}"));
+    /// Makes an authority with this key.
+    ///
+    /// # Errors
+    /// The reason.
+    pub fn new(key: KeyPair, now: Timestamp) -> Result<Self, String> {
         let mut params = CertificateParams::default();
         params.distinguished_name = rcgen::DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, COMMON_NAME);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages =
             vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        params.serial_number = Some(leaf::serial_number(path)?);
+        params.serial_number = Some(leaf::serial_number()?);
         let expires = leaf::set_validity(&mut params, now, now + LIFE);
-        let cert = params.self_signed(&key).map_err(failed)?;
-        private_files::write(path, cert.pem().as_bytes(), Readers::All)?;
-        tracing::info!(file = %path.display(), "made a certificate authority");
+        let cert = params.self_signed(&key).map_err(leaf::not_made)?;
         Ok(Self { cert: cert.pem(), der: cert.der().clone(), issuer: Issuer::new(params, key), expires })
+    }
+
+    /// Makes an authority with this key and writes its certificate.
+    pub fn make(path: &Path, key: KeyPair, now: Timestamp) -> Result<Self, Error> {
+        let made = Self::new(key, now).map_err(|reason| Error::pki(path, reason))?;
+        private_files::write(path, made.cert.as_bytes(), Readers::All)?;
+        tracing::info!(file = %path.display(), "made a certificate authority");
+        Ok(made)
     }
 
     /// Takes the authority that is there.

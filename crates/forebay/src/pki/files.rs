@@ -20,7 +20,17 @@ pub struct Key {
 }
 
 impl Key {
-    /// Loads the key, or makes one: ECDSA on P-256, which every client knows and which takes no time to make.
+    /// Makes a key: ECDSA on P-256, which every client knows and which takes no time to make.
+    ///
+    /// # Errors
+    /// The reason.
+    pub fn new() -> Result<Self, String> {
+        let pair = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)
+            .map_err(|cause| format!("no key could be made: {cause}"))?;
+        Ok(Self { pem: pair.serialize_pem(), pair, is_new: true })
+    }
+
+    /// Loads the key, or makes one.
     pub fn ensure(dir: &Path, name: &str) -> Result<Self, Error> {
         let path = dir.join(name);
         if let Some(pem) = private_files::read_if_there(&path)? {
@@ -28,11 +38,9 @@ impl Key {
                 .map_err(|cause| Error::pki(&path, format!("not a private key in PEM (PKCS #8): {cause}")))?;
             return Ok(Self { pair, pem, is_new: false });
         }
-        let pair = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)
-            .map_err(|cause| Error::pki(&path, format!("no key could be made: {cause}")))?;
-        let pem = pair.serialize_pem();
-        private_files::write(&path, pem.as_bytes(), Readers::Owner)?;
-        Ok(Self { pair, pem, is_new: true })
+        let made = Self::new().map_err(|reason| Error::pki(&path, reason))?;
+        private_files::write(&path, made.pem.as_bytes(), Readers::Owner)?;
+        Ok(made)
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
 use rcgen::{
-    CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyUsagePurpose, SanType,
-    SerialNumber,
+    CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose,
+    SanType, SerialNumber,
 };
 use rustls::pki_types::CertificateDer;
 use x509_parser::certificate::X509Certificate;
@@ -75,11 +75,8 @@ impl Signer<'_> {
             Found::Renew { reason } => reason,
         };
         let path = self.dir.join(leaf.file());
-        let failed = |cause| Error::pki(&path, format!("no certificate could be made: {cause}"));
-        let mut params = leaf.params().map_err(failed)?;
-        params.serial_number = Some(serial_number(&path)?);
-        set_validity(&mut params, self.now, (self.now + LIFE).min(self.authority.expires));
-        let cert = params.signed_by(&key.pair, &self.authority.issuer).map_err(failed)?.pem();
+        let signed = leaf.sign(&key.pair, self.authority, self.now);
+        let cert = signed.map_err(|reason| Error::pki(&path, reason))?;
         private_files::write(&path, cert.as_bytes(), Readers::All)?;
         tracing::info!(file = %path.display(), reason, "made a certificate");
         Ok(cert)
@@ -133,6 +130,17 @@ impl Leaf<'_> {
         let covered = names_of(cert);
         let dns = names.dns.iter().find(|name| !covered.dns.contains(*name)).cloned();
         dns.or_else(|| names.ips.iter().find(|ip| !covered.ips.contains(*ip)).map(IpAddr::to_string))
+    }
+
+    /// A new certificate for this key.
+    ///
+    /// # Errors
+    /// The reason.
+    pub fn sign(&self, key: &KeyPair, authority: &Authority, now: Timestamp) -> Result<String, String> {
+        let mut params = self.params().map_err(not_made)?;
+        params.serial_number = Some(serial_number()?);
+        set_validity(&mut params, now, (now + LIFE).min(authority.expires));
+        Ok(params.signed_by(key, &authority.issuer).map_err(not_made)?.pem())
     }
 
     /// What the certificate says, number and time apart.
@@ -205,12 +213,18 @@ pub fn set_validity(params: &mut CertificateParams, now: Timestamp, expires: Tim
 }
 
 /// 16 random bytes, positive: a renewed certificate has the key of the old one and must have another number.
-pub fn serial_number(path: &Path) -> Result<SerialNumber, Error> {
+///
+/// # Errors
+/// The reason.
+pub fn serial_number() -> Result<SerialNumber, String> {
     let mut bytes = [0; 16];
-    rustls::crypto::ring::default_provider()
-        .secure_random
-        .fill(&mut bytes)
-        .map_err(|_| Error::pki(path, "the system gives no random numbers"))?;
+    let random = rustls::crypto::ring::default_provider().secure_random;
+    random.fill(&mut bytes).map_err(|_| "the system gives no random numbers".to_owned())?;
     bytes[0] = bytes[0] & 0x7f | 0x40;
     Ok(SerialNumber::from_slice(&bytes))
+}
+
+/// In words.
+pub fn not_made(cause: rcgen::Error) -> String {
+    format!("no certificate could be made: {cause}")
 }
