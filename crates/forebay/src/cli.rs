@@ -10,16 +10,26 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 
 use crate::config::{Host, ServeConfig};
+use crate::envtest::Program;
 use crate::error::Error;
 use crate::flags::layers::Raw;
 use crate::flags::{argv, help, nearest};
 use crate::prepare::Prepared;
+use crate::serve::{self, Until};
 use crate::version::{Format, Version};
-use crate::{completion, logging, serve};
+use crate::{completion, envtest, logging};
 
-/// Runs the command of this process.
+/// Runs the command of this process, or the program that its name says.
 pub fn main() -> ExitCode {
-    match run(std::env::args_os().skip(1), &mut io::stdout()) {
+    let mut arguments = std::env::args_os();
+    let name = arguments.next();
+    let out = &mut io::stdout();
+    let done = match Program::named(name.as_deref()) {
+        Some(Program::KubeApiserver) => envtest::apiserver::run(arguments, out),
+        Some(Program::Etcd) => envtest::etcd::run(arguments, out),
+        None => run(arguments, out),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever reads has had enough: head, or a pager that was quit.
         Err(Error::Output(cause)) if cause.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -30,7 +40,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-const COMMANDS: [&str; 4] = ["serve", "version", "completion", "help"];
+const COMMANDS: [&str; 5] = ["serve", "envtest", "version", "completion", "help"];
 
 fn run(mut arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Result<(), Error> {
     let Some(command) = arguments.next() else {
@@ -40,6 +50,7 @@ fn run(mut arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Re
     };
     match command.to_str() {
         Some("serve") => serve_command(arguments, out),
+        Some("envtest") => print_envtest(&texts(arguments)?, out),
         Some("version" | "--version" | "-V") => version(&texts(arguments)?, out),
         Some("completion") => complete(&texts(arguments)?, out),
         Some("help" | "--help" | "-h") => print_help(&texts(arguments)?, out),
@@ -79,16 +90,22 @@ fn serve_command(arguments: impl Iterator<Item = OsString>, out: &mut dyn Write)
     let raw = Raw::collect(typed.flags, std::env::vars_os())?;
     let config = ServeConfig::decide(&raw, &Host::this())?;
     logging::init(config.verbosity);
-    log_warnings(&config.warnings);
+    logging::warn(&config.warnings);
     let mut warnings = Vec::new();
     let prepared = Prepared::new(config, Timestamp::now(), &mut warnings)?;
-    log_warnings(&warnings);
-    serve::run(&prepared, out)
+    logging::warn(&warnings);
+    serve::run(&prepared, Until::Signal, out)
 }
 
-fn log_warnings(warnings: &[String]) {
-    for warning in warnings {
-        tracing::warn!("{warning}");
+fn print_envtest(arguments: &[String], out: &mut dyn Write) -> Result<(), Error> {
+    match arguments {
+        [flag] if flag == "-h" || flag == "--help" => print_help(&[], out),
+        [flag, ..] if flag.starts_with('-') => {
+            Err(Error::Unknown { what: "flag", given: flag.clone(), nearest: None })
+        }
+        [] => envtest::print(None, out),
+        [dir] => envtest::print(Some(dir), out),
+        [_, more, ..] => Err(unexpected(more)),
     }
 }
 
@@ -157,7 +174,7 @@ mod tests {
         }
         assert!(json.starts_with('{'), "{json}");
         let help = output("--help");
-        for line in ["help", "-h", "version --help", "completion -h"] {
+        for line in ["help", "-h", "version --help", "completion -h", "envtest --help"] {
             assert_eq!(output(line), help, "{line}");
         }
         let serve = output("serve --help");
@@ -165,6 +182,7 @@ mod tests {
             assert_eq!(output(line), serve, "{line}");
         }
         assert!(output("completion bash").contains("_forebay"));
+        assert!(output("envtest /some/dir").contains("export KUBEBUILDER_ASSETS='/some/dir'\n"));
     }
 
     #[test]
@@ -181,6 +199,8 @@ mod tests {
             ("completion csh", "2: unknown shell: csh; did you mean zsh?"),
             ("completion zsh now", "2: unexpected argument: now"),
             ("serve now", "2: unexpected argument: now"),
+            ("envtest --now", "2: unknown flag: --now"),
+            ("envtest here now", "2: unexpected argument: now"),
             ("serve --data-dri=x", "2: unknown flag: --data-dri; did you mean --data-dir?"),
         ];
         for (line, want) in rows {
@@ -198,6 +218,7 @@ mod tests {
 
             Commands:
               serve        Run the API server
+              envtest      Print how to run controller-runtime's envtest on it
               version      Print the version; -o json or -o yaml for programs
               completion   Print a completion script: bash, elvish, fish, powershell or zsh
 

@@ -40,6 +40,11 @@ fn command() -> Command {
     Command::new("forebay")
         .about("A Kubernetes API server in one binary")
         .subcommand(Command::new("serve").about("Run the API server").args(table::served().map(argument)))
+        .subcommand(
+            Command::new("envtest")
+                .about("Print how to run controller-runtime's envtest on it")
+                .arg(Arg::new("dir").value_hint(ValueHint::DirPath)),
+        )
         .subcommand(Command::new("version").about("Print the version").arg(output))
         .subcommand(Command::new("completion").about("Print a completion script").arg(shell))
 }

@@ -28,6 +28,13 @@ pub fn init(verbosity: u32) {
     let _ = tracing::subscriber::set_global_default(subscriber);
 }
 
+/// Logs what somebody should look after.
+pub fn warn(warnings: &[String]) {
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+}
+
 fn targets(verbosity: u32) -> Targets {
     let own = match verbosity {
         0..=3 => LevelFilter::INFO,

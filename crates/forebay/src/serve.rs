@@ -7,6 +7,7 @@ use forebay_rt::{Clock, Tasks};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::Error;
+use crate::parent::Parent;
 use crate::prepare::Prepared;
 use crate::server::{Server, Stop, failed};
 use crate::version::{KUBERNETES_VERSION, VERSION};
@@ -14,23 +15,35 @@ use crate::version::{KUBERNETES_VERSION, VERSION};
 /// Threads for what blocks: name look-ups of none, reads of a store that is behind.
 const BLOCKING_THREADS_MAX: usize = 8;
 
+/// What ends it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// SIGTERM or SIGINT.
+    Signal,
+    /// These, or the end of the parent, after which nobody is left to be served.
+    Parent(Parent),
+}
+
 /// Serves until told to stop. Says on `out` how to use it, once it can be used.
 ///
 /// # Errors
 /// What kept it from serving.
-pub fn run(prepared: &Prepared, out: &mut dyn Write) -> Result<(), Error> {
+pub fn run(prepared: &Prepared, until: Until, out: &mut dyn Write) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_name("forebay")
         .max_blocking_threads(BLOCKING_THREADS_MAX)
         .enable_all()
         .build()
         .map_err(|cause| Error::Serve(format!("no threads to serve with: {cause}")))?;
-    runtime.block_on(serve(prepared, out))
+    runtime.block_on(serve(prepared, until, out))
 }
 
-async fn serve(prepared: &Prepared, out: &mut dyn Write) -> Result<(), Error> {
+async fn serve(prepared: &Prepared, until: Until, out: &mut dyn Write) -> Result<(), Error> {
     let (stop, tasks, clock) = (Stop::default(), Tasks::new(), Clock::system());
     stop_on_signals(&stop, &tasks)?;
+    if let Until::Parent(parent) = until {
+        stop_with(parent, &stop, &tasks, clock.clone());
+    }
     let options = Options { clock: clock.clone(), ..Options::default() };
     let engine = Engine::open(&prepared.config.data_dir.join("store"), options).map_err(failed)?;
     let server = Server::listen(prepared, engine, clock, tasks)?;
@@ -59,6 +72,15 @@ fn stop_on_signals(stop: &Stop, tasks: &Tasks) -> Result<(), Error> {
         }
     });
     Ok(())
+}
+
+fn stop_with(parent: Parent, stop: &Stop, tasks: &Tasks, clock: Clock) {
+    let stop = stop.clone();
+    tasks.spawn("parent", async move {
+        parent.gone(&clock).await;
+        tracing::warn!("the process that started this one is gone");
+        stop.at_once.raise();
+    });
 }
 
 fn announce(prepared: &Prepared, port: u16, out: &mut dyn Write) -> Result<(), Error> {

@@ -19,6 +19,7 @@ Usage:
 
 Commands:
   serve        Run the API server
+  envtest      Print how to run controller-runtime's envtest on it
   version      Print the version; -o json or -o yaml for programs
   completion   Print a completion script: bash, elvish, fish, powershell or zsh
 
@@ -46,9 +47,32 @@ accepted and listed in a warning; those that protect something, such as --audit-
 refused until they are served.
 ";
 
+const APISERVER_HEAD: &str = "\
+Run the API server as envtest starts it: its data is in a new directory below --cert-dir, it serves
+the apiserver.crt that is there, takes no flag from the environment, and ends with its parent.
+
+Usage:
+  kube-apiserver [flags]
+";
+
+const APISERVER_TAIL: &str = "
+The other flags of kube-apiserver are known too. Those without which nothing gets weaker are
+accepted and listed in a warning; those that protect something, such as --audit-log-path, are
+refused until they are served. --etcd-servers is not used: no etcd is served yet.
+";
+
 /// `forebay serve --help`
 pub fn serve() -> String {
-    let mut text = SERVE_HEAD.to_owned();
+    with_flags(SERVE_HEAD, SERVE_TAIL)
+}
+
+/// `kube-apiserver --help`
+pub fn kube_apiserver() -> String {
+    with_flags(APISERVER_HEAD, APISERVER_TAIL)
+}
+
+fn with_flags(head: &str, tail: &str) -> String {
+    let mut text = head.to_owned();
     for heading in Heading::ALL {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "\n{}:", heading.title());
@@ -56,7 +80,7 @@ pub fn serve() -> String {
             describe(flag, &mut text);
         }
     }
-    text.push_str(SERVE_TAIL);
+    text.push_str(tail);
     text
 }
 

@@ -121,6 +121,11 @@ impl Raw {
         self.given.get(name)
     }
 
+    /// Takes a flag out, for those who deal with it themselves; whether it was given.
+    pub fn set_aside(&mut self, name: &str) -> bool {
+        self.given.remove(name).is_some()
+    }
+
     /// Refuses what would do harm to ignore, and returns the names of the flags that have no effect.
     ///
     /// # Errors
