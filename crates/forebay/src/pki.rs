@@ -11,6 +11,7 @@ mod authority;
 mod files;
 pub mod given;
 mod leaf;
+pub mod trust;
 
 use std::fmt;
 use std::path::Path;

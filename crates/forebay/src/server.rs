@@ -16,6 +16,7 @@ use forebay_rt::{Clock, Random, Shutdown, Tasks};
 
 use crate::edge;
 use crate::error::Error;
+use crate::pki::trust;
 use crate::prepare::Prepared;
 
 /// How long the tasks of the caches may take to end.
@@ -27,6 +28,8 @@ pub struct Server {
     bound: Bound,
     registry: Registry,
     tasks: Tasks,
+    /// Authorities of client certificates, PEM.
+    client_ca: String,
 }
 
 /// The two ways to end a server.
@@ -60,7 +63,7 @@ impl Server {
             min_request_timeout: config.limits.min_request_timeout,
         };
         let registry = Registry::new(registry_config, engine.clone(), clock, Random::system(), tasks.clone());
-        Ok(Server { engine, bound, registry, tasks })
+        Ok(Server { engine, bound, registry, tasks, client_ca: prepared.client_ca.clone() })
     }
 
     /// Where clients connect.
@@ -73,10 +76,10 @@ impl Server {
     /// # Errors
     /// [`Error::Serve`]: the store cannot be served. What `ready` returned.
     pub async fn run(self, stop: &Stop, ready: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
-        let Server { engine, bound, registry, tasks } = self;
+        let Server { engine, bound, registry, tasks, client_ca } = self;
         let served = async {
             tokio::select! {
-                started = start(&registry) => started?,
+                started = start(&registry, &client_ca) => started?,
                 () = stop.orderly.raised() => return Ok(()),
                 () = stop.at_once.raised() => return Ok(()),
             }
@@ -98,9 +101,14 @@ impl Server {
 }
 
 /// Everything that has to be there before the first request is answered.
-async fn start(registry: &Registry) -> Result<(), Error> {
-    let started = registry.start().await;
-    started.map_err(|status| Error::Serve(format!("the store cannot be served: {}", status.message)))
+async fn start(registry: &Registry, client_ca: &str) -> Result<(), Error> {
+    let now = registry.timestamp();
+    let started = async {
+        registry.start().await?;
+        registry.publish_client_authorities(|published| trust::combined(published, client_ca, now)).await?;
+        registry.publish_tokens_tracked().await
+    };
+    started.await.map_err(|status| Error::Serve(format!("the store cannot be served: {}", status.message)))
 }
 
 /// What the health endpoints ask of the store.

@@ -34,6 +34,43 @@ async fn nobody_gets_health_and_version_only() {
 }
 
 #[tokio::test]
+async fn whose_certificates_are_trusted_is_published_for_programs_beside_the_server() {
+    const TRUST: &str = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+    const TRACKING: &str =
+        "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking";
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let admin = server.admin().await;
+    let made = admin.get(TRUST).await.expect(200);
+    let own = made["data"]["client-ca-file"].as_str().expect("a bundle").to_owned();
+    assert_eq!(own.matches("-----BEGIN CERTIFICATE-----\n").count(), 1, "{own}");
+    let since = admin.get(TRACKING).await.expect(200)["data"]["since"].clone();
+    assert_eq!(since.as_str().map(str::len), Some("2000-01-01".len()), "{since}");
+    let change = |patch: &'static str| Ask::patch(TRUST, "application/merge-patch+json", patch);
+    admin.ask(change(r#"{"data":{"other":"kept"}}"#)).await.expect(200);
+    let earlier = r#"{"data":{"since":"2020-02-29"}}"#;
+    admin.ask(Ask::patch(TRACKING, "application/merge-patch+json", earlier)).await.expect(200);
+    server.kill().await;
+
+    // Another authority joins; what others put there and what is older stays.
+    let authority = Authority::new("clients");
+    let ca = scratch.file("clients.crt", &authority.pem);
+    let flags = ["--client-ca-file", ca.to_str().expect("UTF-8")];
+    let server = Server::start(&scratch, &flags).await;
+    let admin = server.admin().await;
+    let now = admin.get(TRUST).await.expect(200);
+    let bundle = format!("{own}{}", authority.pem.replace("\r\n", "\n"));
+    assert_eq!(now["data"], serde_json::json!({"client-ca-file": bundle, "other": "kept"}));
+    assert_eq!(admin.get(TRACKING).await.expect(200)["data"]["since"], "2020-02-29");
+    server.kill().await;
+
+    // Nothing to change: nothing is written.
+    let server = Server::start(&scratch, &flags).await;
+    let again = server.admin().await.get(TRUST).await.expect(200);
+    assert_eq!(again["metadata"], now["metadata"]);
+}
+
+#[tokio::test]
 async fn bad_credentials_are_worse_than_none() {
     let scratch = Scratch::new();
     let tokens = scratch.file("tokens.csv", TOKENS);

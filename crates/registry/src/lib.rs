@@ -19,6 +19,7 @@ mod list;
 mod patch;
 mod plan;
 mod present;
+mod published;
 mod read;
 mod registry;
 pub mod request;

@@ -1,0 +1,82 @@
+//! The authorities of client certificates as they are published for programs beside this server.
+//!
+//! Bundles in PEM and the time go in, one bundle comes out. Never: an authority lost that another server put there.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+
+use super::files;
+
+/// Base64 characters on a line of PEM.
+const LINE: usize = 64;
+
+/// The published authorities and then our own: each once, those that expired left out. What was published and cannot be
+/// read is given up.
+pub fn combined(published: &str, ours: &str, now: Timestamp) -> String {
+    let mut kept: Vec<CertificateDer<'static>> = Vec::new();
+    for bundle in [published, ours] {
+        for certificate in CertificateDer::pem_slice_iter(bundle.as_bytes()).flatten() {
+            if !kept.contains(&certificate) && is_current(&certificate, now) {
+                kept.push(certificate);
+            }
+        }
+    }
+    kept.iter().map(|certificate| pem(certificate)).collect()
+}
+
+fn is_current(certificate: &CertificateDer<'_>, now: Timestamp) -> bool {
+    files::parsed(Path::new(""), certificate).is_ok_and(|parsed| now < files::validity(&parsed).1)
+}
+
+fn pem(der: &[u8]) -> String {
+    let text = STANDARD.encode(der);
+    let mut out = "-----BEGIN CERTIFICATE-----\n".to_owned();
+    let mut rest = text.as_str();
+    while !rest.is_empty() {
+        let (line, after) = rest.split_at(rest.len().min(LINE));
+        out.push_str(line);
+        out.push('\n');
+        rest = after;
+    }
+    out + "-----END CERTIFICATE-----\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{CertificateParams, KeyPair};
+
+    /// The year in which all but the old one are valid.
+    const NOW: i64 = 1_800_000_000;
+
+    fn authority(name: &str, expires: i32) -> String {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
+        params.not_after = rcgen::date_time_ymd(expires, 1, 1);
+        let key = KeyPair::generate().expect("a key");
+        let pem = params.self_signed(&key).expect("signed").pem();
+        pem.replace("\r\n", "\n")
+    }
+
+    #[test]
+    fn authorities_are_published_once_each_while_they_are_valid() {
+        let (a, b, old) = (authority("a", 2090), authority("b", 2090), authority("old", 2001));
+        let rows = [
+            ("the first start", String::new(), a.clone(), a.clone()),
+            ("nothing new", a.clone(), a.clone(), a.clone()),
+            ("another server's stays, before ours", b.clone(), a.clone(), format!("{b}{a}")),
+            ("an expired one goes", format!("{old}{b}"), a.clone(), format!("{b}{a}")),
+            ("what cannot be read goes", "nonsense".to_owned(), a.clone(), a.clone()),
+            ("twice in one bundle", format!("{b}{b}"), format!("{a}{b}"), format!("{b}{a}")),
+        ];
+        let now = Timestamp::from_second(NOW).expect("a time");
+        for (why, published, ours, want) in rows {
+            assert_eq!(combined(&published, &ours, now), want, "{why}");
+        }
+    }
+}

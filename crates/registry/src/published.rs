@@ -1,0 +1,98 @@
+//! The ConfigMaps of kube-system in which kube-apiserver tells programs beside it what they have to know.
+//!
+//! - `extension-apiserver-authentication`: whose client certificates are trusted (kube-controller-manager, kube-scheduler,
+//!   extension servers);
+//! - `kube-apiserver-legacy-service-account-token-tracking`: since when the use of tokens that are kept in Secrets is noted
+//!   (kube-controller-manager).
+//!
+//! In: what a member has to be, given what it is. Out: the ConfigMap, made or changed where it has to be.
+//! Never: other members touched; other servers and people may keep theirs there.
+//!
+//! Source: kube-apiserver v1.36.3 `clusterauthenticationtrust`, `legacytokentracking`.
+
+use forebay_apimachinery::options::{CreateOptions, PatchOptions};
+use forebay_apimachinery::{Reason, Status};
+use serde_json::json;
+
+use crate::registry::Registry;
+use crate::request::{Body, PatchKind, Target};
+
+const NAMESPACE: &str = "kube-system";
+
+/// A member of a ConfigMap.
+#[derive(Clone, Copy)]
+struct Member {
+    map: &'static str,
+    key: &'static str,
+}
+
+const CLIENT_AUTHORITIES: Member =
+    Member { map: "extension-apiserver-authentication", key: "client-ca-file" };
+const TOKENS_TRACKED: Member =
+    Member { map: "kube-apiserver-legacy-service-account-token-tracking", key: "since" };
+
+impl Registry {
+    /// Publishes the authorities of client certificates.
+    ///
+    /// - `bundle`: from the published bundle in PEM, empty where there is none, to what it has to be.
+    ///
+    /// # Errors
+    /// When the store cannot be written or read.
+    pub async fn publish_client_authorities(
+        &self,
+        bundle: impl FnOnce(&str) -> String,
+    ) -> Result<(), Status> {
+        self.publish_member(CLIENT_AUTHORITIES, bundle).await
+    }
+
+    /// Publishes the day since which tokens are tracked: the first day on which that was asked for.
+    ///
+    /// # Errors
+    /// When the store cannot be written or read.
+    pub async fn publish_tokens_tracked(&self) -> Result<(), Status> {
+        let today = self.timestamp().strftime("%Y-%m-%d").to_string();
+        let first = |since: &str| match since.parse::<jiff::civil::Date>() {
+            Ok(_) => since.to_owned(),
+            Err(_) => today,
+        };
+        self.publish_member(TOKENS_TRACKED, first).await
+    }
+
+    async fn publish_member(
+        &self,
+        member: Member,
+        wanted: impl FnOnce(&str) -> String,
+    ) -> Result<(), Status> {
+        let served = self.catalog().resource("", "v1", "configmaps").cloned();
+        let served = served.ok_or_else(|| Status::internal("configmaps are not served"))?;
+        let (namespace, name) = (Some(NAMESPACE.to_owned()), Some(member.map.to_owned()));
+        let target = Target { served, namespace, name, subresource: None, caller: None };
+        let published = match self.get(&target, "").await {
+            Ok(object) => {
+                let value = target.served.to_value(&object)?;
+                Some(value["data"][member.key].as_str().unwrap_or_default().to_owned())
+            }
+            Err(status) if status.reason == Reason::NotFound => None,
+            Err(status) => return Err(status),
+        };
+        let wanted = wanted(published.as_deref().unwrap_or_default());
+        match published {
+            Some(published) if published == wanted => Ok(()),
+            Some(_) => {
+                let patch = json!({ "data": { member.key: wanted } }).to_string();
+                let options = PatchOptions::default();
+                self.patch(&target, PatchKind::Merge, patch.as_bytes(), &options).await.map(drop)
+            }
+            None => {
+                let object = json!({
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "metadata": { "name": member.map, "namespace": NAMESPACE },
+                    "data": { member.key: wanted },
+                });
+                let target = Target { name: None, ..target };
+                self.create(&target, &Body::Value(object), &CreateOptions::default()).await.map(drop)
+            }
+        }
+    }
+}
