@@ -32,47 +32,6 @@ pub fn encode(ty: TypeId, value: &Value, out: &mut Vec<u8>) -> Result<(), Encode
     result
 }
 
-/// Writes the message of a list, whose items are at hand one by one: every list has its metadata in field 1 and its
-/// items in field 2.
-///
-/// - `metadata`: the list's, a `ListMeta`.
-/// - `item`: writes an item's message.
-///
-/// # Errors
-/// Those of `item`, and [`EncodeError`] for the metadata.
-pub fn encode_list<I, E: From<EncodeError>>(
-    metadata: &Value,
-    items: impl IntoIterator<Item = I>,
-    mut item: impl FnMut(I, &mut Vec<u8>) -> Result<(), E>,
-    out: &mut Vec<u8>,
-) -> Result<(), E> {
-    let start = out.len();
-    let result = list(metadata, items, &mut item, out);
-    if result.is_err() {
-        out.truncate(start);
-    }
-    result
-}
-
-fn list<I, E: From<EncodeError>>(
-    metadata: &Value,
-    items: impl IntoIterator<Item = I>,
-    item: &mut impl FnMut(I, &mut Vec<u8>) -> Result<(), E>,
-    out: &mut Vec<u8>,
-) -> Result<(), E> {
-    let table = super::super::table();
-    let list_meta = table.type_named("meta/v1", "ListMeta").ok_or(EncodeError::NotAnObject)?;
-    let open = writer::open(1, out);
-    encode(list_meta, metadata, out)?;
-    writer::close(open, out);
-    for each in items {
-        let open = writer::open(2, out);
-        item(each, out)?;
-        writer::close(open, out);
-    }
-    Ok(())
-}
-
 struct Encoder<'o> {
     table: &'static Table,
     plan: &'static Plan,

@@ -1,13 +1,13 @@
-//! What stands around a message: `runtime.Unknown` behind its prefix, and the events of a watch.
+//! What stands around a message, as it is read: `runtime.Unknown` behind its prefix, and the events of a watch.
 //!
-//! In and out: bytes. Never: the message inside, or the length in front of each frame of a watch.
+//! In and out: bytes. Never: the message inside, or the length in front of each frame of a watch. [`frame`](super::frame)
+//! writes them.
 
 use std::borrow::Cow;
 
 use super::DecodeError;
 use super::reader::{BYTES, Reader, text};
 use super::special::expect;
-use super::writer;
 
 /// The first bytes of each body of `application/vnd.kubernetes.protobuf`, and of what is stored in etcd.
 pub const ENVELOPE_PREFIX: [u8; 4] = *b"k8s\0";
@@ -89,33 +89,6 @@ fn type_meta<'a>(message: &'a [u8], unknown: &mut Unknown<'a>) -> Result<(), Dec
     Ok(())
 }
 
-/// Writes a body: the prefix, the kind, and the message that `raw` writes.
-///
-/// # Errors
-/// Those of `raw`; `out` is then as before.
-pub fn encode_envelope<E>(
-    api_version: &str,
-    kind: &str,
-    raw: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
-    out: &mut Vec<u8>,
-) -> Result<(), E> {
-    let start = out.len();
-    out.extend_from_slice(&ENVELOPE_PREFIX);
-    let open = writer::open(1, out);
-    writer::bytes_field(1, api_version.as_bytes(), out);
-    writer::bytes_field(2, kind.as_bytes(), out);
-    writer::close(open, out);
-    let open = writer::open(2, out);
-    if let Err(error) = raw(out) {
-        out.truncate(start);
-        return Err(error);
-    }
-    writer::close(open, out);
-    writer::bytes_field(3, b"", out);
-    writer::bytes_field(4, b"", out);
-    Ok(())
-}
-
 /// Reads a watch event, without the length in front of it.
 ///
 /// # Errors
@@ -153,29 +126,4 @@ fn raw_extension(message: &[u8]) -> Result<Option<&[u8]>, DecodeError> {
         }
     }
     Ok(raw)
-}
-
-/// Writes a watch event, without the length in front of it.
-///
-/// - `kind`: `ADDED`, `MODIFIED`, ...
-/// - `object`: writes the object in an envelope of its own, see [`encode_envelope`].
-///
-/// # Errors
-/// Those of `object`; `out` is then as before.
-pub fn encode_watch_event<E>(
-    kind: &str,
-    object: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
-    out: &mut Vec<u8>,
-) -> Result<(), E> {
-    let start = out.len();
-    writer::bytes_field(1, kind.as_bytes(), out);
-    let extension = writer::open(2, out);
-    let raw = writer::open(1, out);
-    if let Err(error) = object(out) {
-        out.truncate(start);
-        return Err(error);
-    }
-    writer::close(raw, out);
-    writer::close(extension, out);
-    Ok(())
 }

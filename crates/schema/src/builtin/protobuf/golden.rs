@@ -117,8 +117,9 @@ fn every_golden_is_written_from_its_json() {
         let Golden { name, kind, mut json, body } = golden;
         normalize(kind.ty, &mut json).unwrap();
         let want = decode_envelope(&body).unwrap();
-        let mut got = Vec::new();
-        encode_envelope(&want.api_version, &want.kind, |out| encode(kind.ty, &json, out), &mut got).unwrap();
+        let (mut message, mut got) = (Vec::new(), Vec::new());
+        encode(kind.ty, &json, &mut message).unwrap();
+        Envelope::new(&want.api_version, &want.kind).write(&message, &mut got);
         assert!(got == body, "{name}: {:?}", decode_envelope(&got).unwrap().raw);
     }
 }

@@ -1,14 +1,14 @@
 //! Between JSON values and the protobuf messages that kube-apiserver reads and writes, driven by the table.
 //!
 //! In: messages as gogo-protobuf's generated code writes them, or canonical values (see
-//! [`codec`](super::codec)). Out: the other. [`decode_envelope`] and [`encode_envelope`] are what a body of
-//! `application/vnd.kubernetes.protobuf` is around its message. Never: defaulting, validation, the framing of watch
-//! streams.
+//! [`codec`](super::codec)). Out: the other. [`decode_envelope`] and [`Envelope`] are what a body of
+//! `application/vnd.kubernetes.protobuf` is around its message. Never: defaulting, validation.
 
 mod decode;
 mod encode;
 mod envelope;
 mod error;
+mod frame;
 #[cfg(test)]
 mod golden;
 mod plan;
@@ -21,12 +21,10 @@ mod writer;
 
 pub use super::codec::EncodeError;
 pub use decode::decode;
-pub use encode::{encode, encode_list};
-pub use envelope::{
-    ENVELOPE_PREFIX, Unknown, WatchEvent, decode_envelope, decode_watch_event, encode_envelope,
-    encode_watch_event,
-};
+pub use encode::encode;
+pub use envelope::{ENVELOPE_PREFIX, Unknown, WatchEvent, decode_envelope, decode_watch_event};
 pub use error::DecodeError;
+pub use frame::{Envelope, ListForm, metadata_field, open_watch_frame, with_resource_version};
 pub use plan::is_message;
 
 /// JSON objects that a message of any size may hold.

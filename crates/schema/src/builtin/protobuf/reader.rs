@@ -35,6 +35,11 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
+    /// What was not read yet.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     /// Returns the next field's tag, or `None` at the end.
     ///
     /// - `message`: Go's name of the message, for errors.

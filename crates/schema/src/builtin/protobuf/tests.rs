@@ -328,10 +328,13 @@ fn options_and_events_are_messages_too() {
     let all = [&[Int(1, 0)][..], &pods, &counts].concat();
     check_encode("policy/v1", "PodDisruptionBudgetStatus", status, &all);
 
-    let mut event = Vec::new();
-    let pod = |out: &mut Vec<u8>| encode(ty("core/v1", "Pod"), &json!({"metadata": {"name": "a"}}), out);
-    encode_watch_event("ADDED", |out| encode_envelope("v1", "Pod", pod, out), &mut event).unwrap();
-    let read = decode_watch_event(&event).unwrap();
+    let (envelope, mut pod, mut event) = (Envelope::new("v1", "Pod"), Vec::new(), Vec::new());
+    encode(ty("core/v1", "Pod"), &json!({"metadata": {"name": "a"}}), &mut pod).unwrap();
+    open_watch_frame("ADDED", envelope.len_around(pod.len()), &mut event);
+    envelope.write(&pod, &mut event);
+    let (len, event) = event.split_first_chunk().unwrap();
+    assert_eq!(u32::from_be_bytes(*len) as usize, event.len());
+    let read = decode_watch_event(event).unwrap();
     assert_eq!(read.kind, "ADDED");
     let envelope = decode_envelope(read.object).unwrap();
     assert_eq!((&*envelope.api_version, &*envelope.kind), ("v1", "Pod"));
@@ -350,16 +353,16 @@ fn envelopes_are_checked() {
     check(b"k8s\0\x08\x01", "proto: wrong wireType = 0 for field TypeMeta");
     check(b"k8s\0\x0a\x05", "unexpected EOF");
 
-    let mut body = b"before".to_vec();
-    let sevens = |out: &mut Vec<u8>| {
-        out.extend([7; 200]);
-        Ok::<_, EncodeError>(())
-    };
-    encode_envelope("apps/v1", "X", sevens, &mut body).unwrap();
-    let head = [b"before" as &[u8], b"k8s\0\x0a\x0c\x0a\x07apps/v1\x12\x01X\x12\xc8\x01"].concat();
-    assert_eq!(body, [&head, &[7; 200][..], b"\x1a\0\x22\0"].concat());
-    let failed = encode_envelope("v1", "X", |_| Err(EncodeError::TooDeep), &mut body);
-    assert_eq!((failed, body.len()), (Err(EncodeError::TooDeep), head.len() + 204));
+    for len in [0, 0x7f, 0x80, 200, 0x3fff, 0x4000] {
+        let (envelope, mut body) = (Envelope::new("apps/v1", "X"), Vec::new());
+        let message = vec![7; len];
+        envelope.write(&message, &mut body);
+        assert_eq!(body.len(), envelope.len_around(len));
+        let read = decode_envelope(&body).unwrap();
+        assert_eq!((&*read.api_version, &*read.kind, read.raw), ("apps/v1", "X", &message[..]));
+        let head: &[u8] = b"k8s\0\x0a\x0c\x0a\x07apps/v1\x12\x01X\x12";
+        assert!(body.starts_with(head) && body.ends_with(b"\x1a\0\x22\0"));
+    }
 }
 
 #[test]
@@ -367,15 +370,57 @@ fn a_list_is_written_item_by_item() {
     let (list, pod) = (ty("core/v1", "PodList"), ty("core/v1", "Pod"));
     let items = [json!({"metadata": {"name": "a"}}), json!({"metadata": {"name": "b".repeat(300)}})];
     let metadata = json!({"resourceVersion": "7"});
-    let mut whole = Vec::new();
+    let (mut whole, mut meta) = (Vec::new(), Vec::new());
     encode(list, &json!({"metadata": &metadata, "items": &items}), &mut whole).unwrap();
-    let mut parts = Vec::new();
-    encode_list(&metadata, &items, |item, out| encode(pod, item, out), &mut parts).unwrap();
+    encode(ty("meta/v1", "ListMeta"), &metadata, &mut meta).unwrap();
+    let mut parts = ListForm::MetadataFirst.metadata_field(&meta);
+    for item in &items {
+        let (mut message, before) = (Vec::new(), parts.len());
+        encode(pod, item, &mut message).unwrap();
+        ListForm::MetadataFirst.open_item(message.len(), &mut parts);
+        parts.extend_from_slice(&message);
+        assert_eq!(parts.len() - before, ListForm::MetadataFirst.item_len(message.len()));
+    }
     assert_eq!(parts, whole);
     for kind in table().kinds() {
         let Some(list) = kind.list else { continue };
         let numbers = ["metadata", "items"].map(|name| table().member(list, name).unwrap().proto);
         assert_eq!(numbers, [1, 2], "{}", kind.kind);
+    }
+}
+
+#[test]
+fn another_revision_is_put_into_a_message() {
+    let pod = ty("core/v1", "Pod");
+    let message = |version: &str| {
+        let (mut out, filler) = (Vec::new(), "x".repeat(60));
+        let metadata = json!({"name": filler, "resourceVersion": version, "labels": {"a": "b"}});
+        encode(pod, &json!({"metadata": metadata, "spec": {"nodeName": "n"}}), &mut out).unwrap();
+        out
+    };
+    for old in ["", "9", "123456789"] {
+        for new in ["", "9", "10", "18446744073709551615"] {
+            assert_eq!(with_resource_version(&message(old), new).unwrap(), message(new), "{old} {new}");
+        }
+    }
+    let (mut partial, whole) = (Vec::new(), message("7"));
+    let metadata = decode(pod, &whole).unwrap()["metadata"].clone();
+    encode(ty("meta/v1", "PartialObjectMetadata"), &json!({"metadata": metadata}), &mut partial).unwrap();
+    assert_eq!(metadata_field(&whole).unwrap(), partial);
+    for broken in [&b""[..], b"\x0a", b"\x0a\x05ab", b"\x0a\0", b"\x12\0", b"\x0a\x02\x32\x09"] {
+        assert!(with_resource_version(broken, "1").is_err(), "{broken:?}");
+    }
+}
+
+/// What the splice of a revision, and metadata alone, rely on.
+#[test]
+fn every_kind_that_is_served_has_its_metadata_first() {
+    let meta = ty("meta/v1", "ObjectMeta");
+    assert_eq!(table().member(meta, "resourceVersion").unwrap().proto, 6);
+    for resource in table().resources() {
+        let kind = table().kind(resource.group, resource.version, resource.kind).unwrap();
+        let metadata = table().member(kind.ty, "metadata").unwrap();
+        assert_eq!((metadata.proto, metadata.ty), (1, meta), "{}", resource.kind);
     }
 }
 

@@ -39,6 +39,22 @@ pub(super) fn bytes_field(number: u16, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
+/// What stands before the bytes of a field.
+pub(super) fn bytes_head(number: u16, len: usize, out: &mut Vec<u8>) {
+    tag(number, BYTES, out);
+    varint(len as u64, out);
+}
+
+/// What a field of so many bytes takes, its head counted in.
+pub(super) fn bytes_field_len(number: u16, len: usize) -> usize {
+    varint_len(u64::from(number) << 3) + varint_len(len as u64) + len
+}
+
+fn varint_len(value: u64) -> usize {
+    let bits = 64 - (value | 1).leading_zeros() as usize;
+    bits.div_ceil(7)
+}
+
 /// Begins a field of a length that is not known yet.
 pub(super) fn open(number: u16, out: &mut Vec<u8>) -> Open {
     tag(number, BYTES, out);
