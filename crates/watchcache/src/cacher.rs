@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use forebay_apimachinery::object::Layout;
+use forebay_apimachinery::object::{Layout, MessageBytes};
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::Backend;
 use forebay_revlog::{Cursor, Log, Usage};
@@ -15,8 +15,9 @@ use crate::counters::Counters;
 use crate::error::ReadError;
 use crate::event::Event;
 use crate::ingest;
-use crate::interest::Interest;
+use crate::interest::{Interest, Reach};
 use crate::limits;
+use crate::messages;
 use crate::snapshot::Snapshot;
 use crate::watcher::Watcher;
 
@@ -41,6 +42,7 @@ struct Inner {
     published: watch::Receiver<Published>,
     kick: Arc<Notify>,
     counters: Arc<Counters>,
+    message_bytes: Arc<MessageBytes>,
     stop: CancellationToken,
     // Past states kept for the next pages of paged LISTs, oldest first, at most RECENT_MAX.
     recent: Mutex<VecDeque<Arc<Snapshot>>>,
@@ -71,9 +73,12 @@ impl Cacher {
             kick: kick.clone(),
             counters: counters.clone(),
         };
+        let message_bytes = Arc::<MessageBytes>::default();
+        let all = Reach::Below(resource.prefix.clone());
+        let let_go = messages::let_go(published.clone(), all, message_bytes.clone(), clock.clone());
         let stopped = stop.clone();
         tasks.spawn("watchcache ingest", async move {
-            tokio::select! { () = stopped.cancelled() => {}, () = ingest.run() => {} }
+            tokio::select! { () = stopped.cancelled() => {}, () = ingest.run() => {}, () = let_go => {} }
         });
         let recent = Mutex::new(VecDeque::new());
         Cacher(Arc::new(Inner {
@@ -83,6 +88,7 @@ impl Cacher {
             published,
             kick,
             counters,
+            message_bytes,
             stop,
             recent,
             stale_until: Mutex::default(),
@@ -100,6 +106,11 @@ impl Cacher {
 
     pub fn counters(&self) -> &Counters {
         &self.0.counters
+    }
+
+    /// Where the protobuf messages of its objects are counted.
+    pub fn message_bytes(&self) -> &Arc<MessageBytes> {
+        &self.0.message_bytes
     }
 
     /// What the window holds now.

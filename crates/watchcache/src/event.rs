@@ -36,8 +36,10 @@ impl Event {
         }
     }
 
-    /// Bytes that the window alone holds because of this event: the replaced object's, and the event's own.
+    /// Bytes that the window alone holds because of this event: the replaced object's with its messages, and the
+    /// event's own.
     pub(crate) fn cost_bytes(&self) -> usize {
-        size_of::<Event>() + self.previous.as_ref().map_or(0, |object| object.cost_bytes())
+        let replaced = |object: &Arc<Object>| object.cost_bytes() + object.message_bytes();
+        size_of::<Event>() + self.previous.as_ref().map_or(0, replaced)
     }
 }

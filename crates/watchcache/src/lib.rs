@@ -17,6 +17,7 @@ mod event;
 mod ingest;
 mod interest;
 pub mod limits;
+mod messages;
 mod snapshot;
 mod source;
 mod watcher;

@@ -32,6 +32,14 @@ pub const STALE_HOLD: Duration = Duration::from_secs(1);
 /// Consistent reads that fail are asked to come again after 1 to so many seconds.
 pub const STALE_RETRY_SECONDS_MAX: u64 = 8;
 
+/// A protobuf message that nobody asks for is let go of after this long, or twice as long at most. Each object has at
+/// most one of each type that it is served as, so that messages are bounded by the data: about two thirds of its JSON for
+/// what clients read in protobuf, nothing for the rest. Long enough for whoever lists every minute.
+pub const MESSAGE_PERIOD: Duration = Duration::from_secs(2 * 60);
+
+/// Objects looked at in one go when messages are let go of: about a tenth of a millisecond.
+pub const LET_GO_BATCH: usize = 1024;
+
 /// How often a quiet cache looks for events that have grown too old.
 pub const EVICT_PERIOD: Duration = Duration::from_secs(15);
 

@@ -22,7 +22,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    async fn new() -> World {
+    pub(crate) async fn new() -> World {
         let (clock, _hand) = Clock::manual(1_000_000);
         let engine = World::engine(&clock);
         let tasks = Tasks::new();

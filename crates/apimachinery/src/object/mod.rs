@@ -1,9 +1,11 @@
 //! An object as the cache keeps it: the bytes that go on the wire, and the little that selectors ask of it.
 //!
 //! In: a stored value (the object's JSON without `metadata.resourceVersion`) and the revision that put it. Out: an
-//! [`Object`], whose bytes serve LIST, WATCH and GET alike. Never: a decoded tree.
+//! [`Object`], whose bytes serve LIST, WATCH and GET alike, and its messages in protobuf, while somebody asks for them.
+//! Never: a decoded tree.
 
 mod intern;
+mod message;
 mod scan;
 
 use std::ops::Range;
@@ -14,6 +16,8 @@ use bytes::Bytes;
 use crate::{Key, Revision};
 
 pub use intern::Interner;
+use message::Messages;
+pub use message::{Message, MessageBytes};
 pub use scan::ScanError;
 
 /// How the objects of one resource are kept: made once per resource.
@@ -63,6 +67,7 @@ pub struct Object {
     labels: Box<[(Arc<str>, Arc<str>)]>,
     // By index of Layout::fields.
     fields: Box<[Option<Arc<str>>]>,
+    messages: Messages,
 }
 
 impl Object {
@@ -109,6 +114,7 @@ impl Object {
             name_at,
             labels: scanned.labels.into_boxed_slice(),
             fields: scanned.fields.into_boxed_slice(),
+            messages: Messages::default(),
         })
     }
 
@@ -187,6 +193,28 @@ impl Object {
             }
             None => out.extend_from_slice(&self.body[from..to]),
         }
+    }
+
+    /// The object's message of type `ty`, which `make` makes unless it is there: at most once, whoever asks.
+    ///
+    /// - `counted`: where its bytes are counted for as long as they are in memory.
+    pub fn message(&self, ty: u16, counted: &Arc<MessageBytes>, make: impl FnOnce() -> Vec<u8>) -> Message {
+        self.messages.get_or_make(ty, counted, make)
+    }
+
+    /// The object's message of type `ty`, if it was made already.
+    pub fn message_made(&self, ty: u16) -> Option<Message> {
+        self.messages.get(ty)
+    }
+
+    /// Lets go of the messages that nobody asked for since the last call.
+    pub fn let_go_of_messages(&self) {
+        self.messages.let_go();
+    }
+
+    /// Bytes of the messages that it holds now; they are not part of [`Object::cost_bytes`], which never changes.
+    pub fn message_bytes(&self) -> usize {
+        self.messages.cost_bytes()
     }
 
     /// Bytes that the object holds, its header counted in.

@@ -1,0 +1,84 @@
+//! Lets go of protobuf messages that nobody asks for any more.
+//!
+//! In: the published state. Out: its objects without the messages that were not asked for since the last round: one
+//! client that reads everything once does not leave its messages behind for ever. What only the window or a reader
+//! holds goes with it. Never: changes an object.
+
+use std::sync::Arc;
+
+use forebay_apimachinery::Key;
+use forebay_apimachinery::object::MessageBytes;
+use forebay_rt::Clock;
+use tokio::sync::watch;
+
+use crate::cacher::Published;
+use crate::interest::Reach;
+use crate::limits;
+use crate::snapshot::Snapshot;
+
+/// Goes round for ever, every [`limits::MESSAGE_PERIOD`]. Costs nothing while there are no messages.
+pub(crate) async fn let_go(
+    published: watch::Receiver<Published>,
+    all: Reach,
+    counted: Arc<MessageBytes>,
+    clock: Clock,
+) {
+    loop {
+        clock.sleep(limits::MESSAGE_PERIOD).await;
+        let snapshot = match &*published.borrow() {
+            Published::Ready { snapshot, .. } if counted.get() > 0 => snapshot.clone(),
+            _ => continue,
+        };
+        round(&snapshot, &all).await;
+    }
+}
+
+async fn round(snapshot: &Snapshot, all: &Reach) {
+    let mut after: Option<Key> = None;
+    loop {
+        let batch = snapshot.range(all, after.as_ref()).take(limits::LET_GO_BATCH);
+        let Some(last) = batch.inspect(|object| object.let_go_of_messages()).last() else { return };
+        after = Some(last.key().clone());
+        tokio::task::yield_now().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_rt::Duration;
+
+    use super::*;
+    use crate::tests::{PREFIX, World};
+
+    #[tokio::test(start_paused = true)]
+    async fn messages_that_nobody_asks_for_are_let_go_of() {
+        let world = World::new().await;
+        let names = ["a", "b", "c"];
+        for name in names {
+            world.put(&format!("ns/{name}"), "").await;
+        }
+        let snapshot = world.cacher.fresh(world.soon()).await.expect("fresh");
+        let counted = world.cacher.message_bytes().clone();
+        let ask = |name: &str| {
+            let object = snapshot.get(&Key::from(format!("{PREFIX}ns/{name}"))).expect("is there");
+            drop(object.message(1, &counted, || vec![0; 1000]));
+        };
+        names.iter().for_each(|name| ask(name));
+        let all = counted.get();
+        assert!(all > 3000);
+        let period = limits::MESSAGE_PERIOD + Duration::from_secs(1);
+        world.clock.sleep(period).await;
+        assert_eq!(counted.get(), all, "they were asked for since");
+        ask("b");
+        world.clock.sleep(period).await;
+        assert_eq!(counted.get(), all / 3);
+        world.clock.sleep(period).await;
+        assert_eq!(counted.get(), 0);
+        ask("a");
+        let _put = world.put("ns/a", "x=y").await;
+        let now = world.cacher.fresh(world.soon()).await.expect("fresh");
+        let new = now.get(&Key::from(format!("{PREFIX}ns/a"))).expect("is there");
+        assert!(new.message_made(1).is_none(), "another object has messages of its own");
+        assert!(world.tasks.stop(Duration::from_secs(5)).await);
+    }
+}
