@@ -1,9 +1,10 @@
 //! From content to an HTTP response: media type, indentation, compression, headers.
 //!
-//! In: JSON, whole or as it is made, and the form that the client wants. Out: a response. Content whose end is known is
+//! In: JSON or protobuf, whole or as it is made, and the form that the client wants. Out: a response. Content whose end is known is
 //! sent with its length; a long list is sent as it is made.
 
 use bytes::Bytes;
+use forebay_apimachinery::Status;
 use forebay_apimachinery::accept::Media;
 use forebay_apimachinery::options::Query;
 use forebay_registry::ListBody;
@@ -15,8 +16,9 @@ use crate::limits::{CHUNK_BYTES, GZIP_BYTES_MIN};
 use crate::negotiate::{self, Form};
 use crate::pins::Pins;
 use crate::pretty;
+use crate::protobuf;
 use crate::response::{Content, ResponseBody};
-use crate::source::{Json, Pretty, Resumed, Source, read_ahead};
+use crate::source::{Pretty, Resumed, Source, Written, read_ahead};
 use crate::status::Failure;
 use crate::yaml::{self, YamlList};
 
@@ -53,14 +55,28 @@ pub fn object(
     headers: &HeaderMap,
 ) -> Result<HttpResponse, Failure> {
     let bytes = match (form.media, form.pretty) {
-        (Media::Yaml, _) => Bytes::from(
-            yaml::from_json(&json)
-                .map_err(|error| Failure::from(forebay_apimachinery::Status::internal(error)))?,
-        ),
+        (Media::Yaml, _) => Bytes::from(yaml::from_json(&json).map_err(Status::internal)?),
+        (Media::Protobuf, _) => Bytes::from(protobuf::from_json(&json).map_err(Status::internal)?),
         (_, true) => Bytes::from(pretty::indent(&json)),
         (_, false) => json,
     };
     Ok(sized(code, form.media.content_type(), bytes, headers))
+}
+
+/// One object from the cache, as it was written for this form.
+///
+/// # Errors
+/// JSON of ours that is none.
+pub fn written(
+    code: StatusCode,
+    bytes: Bytes,
+    form: Form,
+    headers: &HeaderMap,
+) -> Result<HttpResponse, Failure> {
+    match form.media {
+        Media::Protobuf => Ok(sized(code, form.media.content_type(), bytes, headers)),
+        Media::Json | Media::Yaml => object(code, bytes, form, headers),
+    }
 }
 
 /// Bytes that are there, compressed when that is worth it.
@@ -86,9 +102,9 @@ fn zipped(mut response: HttpResponse) -> HttpResponse {
 /// A list, read as far as needed to know whether it is a long one.
 pub fn list(list: ListBody, form: Form, headers: &HeaderMap, pins: &Pins) -> HttpResponse {
     let source: Box<dyn Source> = match (form.media, form.pretty) {
-        (Media::Yaml, _) => Box::new(YamlList::new(Json(list))),
-        (_, true) => Box::new(Pretty::new(Json(list))),
-        (_, false) => Box::new(Json(list)),
+        (Media::Yaml, _) => Box::new(YamlList::new(Written(list))),
+        (Media::Json, true) => Box::new(Pretty::new(Written(list))),
+        (Media::Json, false) | (Media::Protobuf, _) => Box::new(Written(list)),
     };
     let content_type = form.media.content_type();
     let takes_gzip = gzip::is_taken(headers);

@@ -31,7 +31,8 @@ pub fn answer(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
         return Err(Status::not_found("", "componentstatuses", target.name()).into());
     }
     let mut one = component(handler);
-    let json = match (shown(form, head)?, answered) {
+    let shown = shown(form, head)?;
+    let json = match (shown.what, answered) {
         (As::Object, Answered::Object) => one.to_string().into_bytes(),
         (As::Object, Answered::List) => {
             // Items go without their type.
@@ -42,13 +43,14 @@ pub fn answer(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
             list("ComponentStatusList", "v1", one)
         }
         (As::PartialMetadata, Answered::List) => {
+            let version = shown.meta.api_version();
             let partial = json!({
-                "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": one["metadata"],
+                "kind": "PartialObjectMetadata", "apiVersion": version, "metadata": one["metadata"],
             });
-            list("PartialObjectMetadataList", "meta.k8s.io/v1", partial)
+            list("PartialObjectMetadataList", version, partial)
         }
         // The Table of one object is that of a list of one.
-        (shown, _) => {
+        _ => {
             let presenter = Presenter::new(target.served.clone(), shown);
             presenter.written(one.to_string().as_bytes(), handler.registry.timestamp())?
         }

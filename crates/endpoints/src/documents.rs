@@ -4,7 +4,8 @@
 //! an ETag.
 
 use bytes::Bytes;
-use forebay_apimachinery::accept::{Media, aggregated_discovery, negotiate, not_acceptable};
+use forebay_apimachinery::accept::{Media, aggregated_discovery};
+use forebay_schema::builtin;
 use http::header;
 use http::{HeaderValue, Method, StatusCode};
 use sha2::{Digest, Sha256};
@@ -29,8 +30,13 @@ pub struct Documents {
     pub address: String,
 }
 
-/// The type of aggregated discovery; clients compare it as a whole.
+/// The types of aggregated discovery; clients compare them as a whole.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const AGGREGATED_PROTOBUF: &str =
+    "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// What the older documents come in.
+const TYPES: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 /// Answers a request that is about no resource.
 ///
@@ -56,6 +62,7 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
             Ok(answer::sized(StatusCode::OK, "application/json", json.into(), &head.headers))
         }
         ["version"] => {
+            negotiate::any_of(negotiate::accept(&head.headers), &TYPES[..1])?;
             let json = handler.documents.version.clone();
             Ok(answer::sized(StatusCode::OK, "application/json", json, &head.headers))
         }
@@ -67,7 +74,7 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
             Some(media) => {
                 with_etag(head, media, aggregated::group_discovery_list(&catalog, aggregated::Part::Core))
             }
-            None => json(head, legacy::core_versions(&catalog, &handler.documents.address)),
+            None => typed(head, legacy::core_versions(&catalog, &handler.documents.address)),
         },
         ["apis"] => match aggregated_discovery(negotiate::accept(&head.headers), &OFFERED) {
             Some(media) => {
@@ -78,40 +85,49 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
         ["openapi", "v2" | "v3", ..] => {
             handler.documents.openapi.answer(&catalog, path, &head.headers, &head.query).await
         }
-        ["api", version] => found(head, legacy::resource_list(&catalog, "", version)),
-        ["apis", group] => found(head, legacy::group(&catalog, group)),
-        ["apis", group, version] => found(head, legacy::resource_list(&catalog, group, version)),
+        ["api", version] => typed(head, found(legacy::resource_list(&catalog, "", version))?),
+        ["apis", group] => json(head, found(legacy::group(&catalog, group))?),
+        ["apis", group, version] => {
+            let document = found(legacy::resource_list(&catalog, group, version))?;
+            let is_builtin = builtin::table().resources().iter().any(|built| built.group == *group);
+            if is_builtin { typed(head, document) } else { json(head, document) }
+        }
         _ => Err(Failure::no_such_resource()),
     }
 }
 
-fn found(head: &Head, document: Option<Vec<u8>>) -> Result<HttpResponse, Failure> {
-    json(head, document.ok_or_else(Failure::no_such_resource)?)
+fn found(document: Option<Vec<u8>>) -> Result<Vec<u8>, Failure> {
+    document.ok_or_else(Failure::no_such_resource)
+}
+
+/// A document of the core group or of a built-in version: as with their resources, the path has types of its own. The
+/// documents of groups, and those of custom resources, have no such layer.
+fn typed(head: &Head, document: Vec<u8>) -> Result<HttpResponse, Failure> {
+    negotiate::any_of(negotiate::accept(&head.headers), &TYPES)?;
+    json(head, document)
 }
 
 /// A document in the form that the client takes.
 fn json(head: &Head, document: Vec<u8>) -> Result<HttpResponse, Failure> {
-    let accept = negotiate::accept(&head.headers);
-    negotiate::any_of(accept, &["application/json", "application/yaml"])?;
-    let choice = negotiate(accept, &OFFERED).ok_or_else(|| not_acceptable(&OFFERED))?;
-    let pretty = choice.pretty || negotiate::is_pretty(&head.headers, &head.query);
-    let form = Form { media: choice.media, as_kind: choice.as_kind, pretty };
+    let form = negotiate::document(&head.headers, &head.query)?;
     answer::object(StatusCode::OK, document.into(), form, &head.headers)
 }
 
 /// Aggregated discovery, unless the client has it already.
 fn with_etag(head: &Head, media: Media, document: Vec<u8>) -> Result<HttpResponse, Failure> {
     let etag = etag(&document);
+    let content_type = match media {
+        Media::Json => AGGREGATED,
+        Media::Protobuf => AGGREGATED_PROTOBUF,
+        Media::Yaml => media.content_type(),
+    };
     let mut response = if has(head, &etag) {
-        answer::response(StatusCode::NOT_MODIFIED, AGGREGATED, ResponseBody::whole(Bytes::new()))
+        answer::response(StatusCode::NOT_MODIFIED, content_type, ResponseBody::whole(Bytes::new()))
     } else {
-        let form = Form { media, as_kind: forebay_apimachinery::accept::AsKind::Object, pretty: false };
-        answer::object(StatusCode::OK, document.into(), form, &head.headers)?
+        answer::object(StatusCode::OK, document.into(), Form::plain(media), &head.headers)?
     };
     let headers = response.headers_mut();
-    if media == Media::Json {
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(AGGREGATED));
-    }
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     if let Ok(etag) = HeaderValue::from_str(&etag) {
         headers.insert(header::ETAG, etag);
     }

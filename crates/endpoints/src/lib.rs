@@ -22,6 +22,7 @@ mod negotiate;
 mod openapi;
 mod pins;
 mod pretty;
+mod protobuf;
 mod request_info;
 mod resource;
 mod response;

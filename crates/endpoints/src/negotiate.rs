@@ -5,7 +5,8 @@
 
 use forebay_apimachinery::Status;
 use forebay_apimachinery::accept::{
-    AsKind, Choice, Media, negotiate, negotiate_stream, not_acceptable, not_acceptable_stream, parse_accept,
+    AsKind, Choice, Media, MetaVersion, negotiate, negotiate_custom, not_acceptable, not_acceptable_stream,
+    parse_accept,
 };
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{GroupResource, Reason};
@@ -19,8 +20,21 @@ use crate::status::{Failure, OFFERED};
 pub struct Form {
     pub media: Media,
     pub as_kind: AsKind,
+    /// Of `as_kind`.
+    pub meta: MetaVersion,
     pub pretty: bool,
 }
+
+/// What a built-in resource's path has for an object, and for a list or a watch.
+const OBJECT_TYPES: [&str; 3] =
+    ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+const LIST_TYPES: [&str; 5] = [
+    OBJECT_TYPES[0],
+    OBJECT_TYPES[1],
+    OBJECT_TYPES[2],
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+];
 
 /// What is answered: decides on the transformations that make sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,11 +71,11 @@ pub fn object(
 ) -> Result<Form, Failure> {
     let accept = accept(headers);
     let types: &[&str] = match answered {
-        Answered::Object => &["application/json", "application/yaml"],
-        Answered::List => &["application/json", "application/yaml", "application/json;stream=watch"],
+        Answered::Object => &OBJECT_TYPES,
+        Answered::List => &LIST_TYPES,
     };
     path_takes(accept, served, types)?;
-    let choice = negotiate(accept, &OFFERED).ok_or_else(|| not_acceptable(&OFFERED))?;
+    let choice = choose(accept, served)?;
     let wanted = match (choice.as_kind, answered) {
         (AsKind::PartialObjectMetadata, Answered::List) => Some(("PartialObjectMetadata", "a list")),
         (AsKind::PartialObjectMetadataList, Answered::Object) => {
@@ -83,11 +97,33 @@ pub fn object(
 /// 406.
 pub fn stream(headers: &HeaderMap, query: &Query, served: &Served) -> Result<Form, Failure> {
     let accept = accept(headers);
-    path_takes(accept, served, &["application/json", "application/yaml", "application/json;stream=watch"])?;
-    negotiate(accept, &OFFERED).ok_or_else(|| not_acceptable(&OFFERED))?;
-    let choice = negotiate_stream(accept, &OFFERED).ok_or_else(|| not_acceptable_stream(&OFFERED))?;
+    path_takes(accept, served, &LIST_TYPES)?;
+    let choice = choose(accept, served)?;
+    if !choice.media.can_stream() {
+        return Err(not_acceptable_stream(&OFFERED).into());
+    }
     // Events are lines: they are never indented.
     Ok(Form { pretty: false, ..form(choice, headers, query) })
+}
+
+fn choose(accept: Option<&str>, served: &Served) -> Result<Choice, Failure> {
+    let choice = match served.source {
+        Source::BuiltIn { .. } => negotiate(accept, &OFFERED),
+        Source::Custom(_) => negotiate_custom(accept, &OFFERED),
+    };
+    choice.ok_or_else(|| not_acceptable(&OFFERED).into())
+}
+
+/// The form of a document.
+///
+/// # Errors
+/// 406.
+pub fn document(headers: &HeaderMap, query: &Query) -> Result<Form, Failure> {
+    let choice = negotiate(accept(headers), &OFFERED).ok_or_else(|| not_acceptable(&OFFERED))?;
+    if choice.as_kind != AsKind::Object {
+        return Err(not_acceptable(&OFFERED).into());
+    }
+    Ok(form(choice, headers, query))
 }
 
 /// The form of a failure: a client that takes none of ours gets JSON all the same, and indented, as it is for people.
@@ -112,11 +148,19 @@ pub fn failure(headers: &HeaderMap, query: &Query) -> Form {
         Some(Some((media, pretty))) => (media, pretty || is_pretty(headers, query)),
         Some(None) => (Media::Json, true),
     };
-    Form { media, as_kind: AsKind::Object, pretty }
+    Form { pretty, ..Form::plain(media) }
+}
+
+impl Form {
+    /// As it is, for programs.
+    pub const fn plain(media: Media) -> Form {
+        Form { media, as_kind: AsKind::Object, meta: MetaVersion::V1, pretty: false }
+    }
 }
 
 fn form(choice: Choice, headers: &HeaderMap, query: &Query) -> Form {
-    Form { media: choice.media, as_kind: choice.as_kind, pretty: choice.pretty || is_pretty(headers, query) }
+    let Choice { media, as_kind, meta, .. } = choice;
+    Form { media, as_kind, meta, pretty: choice.pretty || is_pretty(headers, query) }
 }
 
 /// Whether a built-in resource's path has any of the types that the client takes. Parameters do not count here, and
@@ -206,6 +250,10 @@ mod tests {
             ("application/json;as=Table;g=meta.k8s.io;v=v1,application/json", Media::Json, false),
             ("application/json;stream=watch", Media::Json, false),
             ("application/*", Media::Json, false),
+            ("application/vnd.kubernetes.protobuf", Media::Protobuf, false),
+            ("application/cbor,application/vnd.kubernetes.protobuf;stream=watch", Media::Protobuf, false),
+            ("application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1", Media::Json, true),
+            ("application/vnd.kubernetes.protobuf;q=0.1,application/json", Media::Json, false),
         ] {
             let form = failure(&headers(&[("accept", accept)]), &Query::default());
             assert_eq!((form.media, form.pretty), (media, pretty), "{accept}");

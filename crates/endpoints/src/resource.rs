@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_apimachinery::accept::{AsKind, ContentType, unsupported_media_type};
+use forebay_apimachinery::accept::{AsKind, ContentType, Media, unsupported_media_type};
 use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, GetOptions, IncludeObject, ListOptions, PatchOptions, TableOptions,
     UpdateOptions,
@@ -14,7 +14,7 @@ use forebay_apimachinery::options::{
 use forebay_apimachinery::{Reason, Status};
 use forebay_registry::catalog::{Served, Source};
 use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
-use forebay_registry::{As, Presenter};
+use forebay_registry::{As, Encoding, Presenter, Shown};
 use http::StatusCode;
 use http::header;
 use hyper::body::Incoming;
@@ -136,7 +136,7 @@ async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResp
     let object = handler.registry.get(target, &options.resource_version).await?;
     let mut json = Vec::with_capacity(object.body().len() + 128);
     Presenter::new(target.served.clone(), shown).single(&object, handler.registry.timestamp(), &mut json);
-    answer::object(StatusCode::OK, json.into(), form, &head.headers)
+    answer::written(StatusCode::OK, json.into(), form, &head.headers)
 }
 
 async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
@@ -152,9 +152,13 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
     let shown = shown(form, head)?;
     let body = handler.registry.watch(target, &options, shown, head.info.path_form).await?;
     let events = handler.metrics.watch_events(&target.served);
-    let stream = WatchStream::new(body, handler.drain.watch(), events);
+    let stream = WatchStream::new(body, handler.drain.watch(), events, shown.encoding);
     let content = Content::Watch(Box::new(stream));
-    Ok(answer::response(StatusCode::OK, form.media.content_type(), ResponseBody::new(content)))
+    let content_type = match shown.encoding {
+        Encoding::Json => "application/json",
+        Encoding::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
+    };
+    Ok(answer::response(StatusCode::OK, content_type, ResponseBody::new(content)))
 }
 
 async fn create(
@@ -287,8 +291,8 @@ async fn object_body(
 }
 
 /// How objects are shown.
-pub fn shown(form: Form, head: &Head) -> Result<As, Failure> {
-    Ok(match form.as_kind {
+pub fn shown(form: Form, head: &Head) -> Result<Shown, Failure> {
+    let what = match form.as_kind {
         AsKind::Object => As::Object,
         AsKind::PartialObjectMetadata | AsKind::PartialObjectMetadataList => As::PartialMetadata,
         AsKind::Table => As::Table(match TableOptions::from_query(&head.query)?.include_object {
@@ -296,7 +300,12 @@ pub fn shown(form: Form, head: &Head) -> Result<As, Failure> {
             IncludeObject::Metadata => forebay_registry::IncludeObject::Metadata,
             IncludeObject::Object => forebay_registry::IncludeObject::Object,
         }),
-    })
+    };
+    let encoding = match form.media {
+        Media::Json | Media::Yaml => Encoding::Json,
+        Media::Protobuf => Encoding::Protobuf,
+    };
+    Ok(Shown { what, meta: form.meta, encoding })
 }
 
 /// The answer to a write.
@@ -316,7 +325,7 @@ fn written(
     let is_itself = !is_status && target.subresource.as_deref().is_none_or(|name| name == "status");
     let mut json = object_of(answer.outcome);
     let shown = shown(form, head)?;
-    if is_itself && shown != As::Object {
+    if is_itself && shown.what != As::Object {
         let presenter = Presenter::new(target.served.clone(), shown);
         json = presenter.written(&json, handler.registry.timestamp())?.into();
     }

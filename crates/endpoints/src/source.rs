@@ -1,6 +1,6 @@
 //! Bytes that are made as they are asked for: what streams between a LIST and the socket.
 //!
-//! In: a list's JSON in pieces. Out: the same, indented or compressed, in pieces. Each stage holds at most about one
+//! In: a list's JSON or protobuf in pieces. Out: the same, indented or compressed, in pieces. Each stage holds at most about one
 //! piece. Never: waits.
 
 use forebay_registry::ListBody;
@@ -15,9 +15,9 @@ pub trait Source: Send {
 }
 
 /// A list as the registry writes it.
-pub struct Json(pub ListBody);
+pub struct Written(pub ListBody);
 
-impl Source for Json {
+impl Source for Written {
     fn fill(&mut self, out: &mut Vec<u8>) -> bool {
         self.0.next_chunk(CHUNK_BYTES, out)
     }

@@ -174,7 +174,7 @@ fn write_member(name: &str, out: &mut Vec<u8>) {
 }
 
 /// What answers are offered in, in order of preference.
-pub const OFFERED: [Media; 2] = [Media::Json, Media::Yaml];
+pub const OFFERED: [Media; 3] = [Media::Json, Media::Yaml, Media::Protobuf];
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! A watch on its way out: frames as they come, and the end when it is time.
 //!
-//! In: the registry's [`WatchBody`]. Out: bytes, a batch of whole lines at a time. Between batches it holds nothing but
-//! its place. Ends with the stream, with an ERROR line, or when the server leaves and it is this watch's turn.
+//! In: the registry's [`WatchBody`]. Out: bytes, a batch of whole lines or frames at a time. Between batches it holds nothing but
+//! its place. Ends with the stream, with an ERROR event, or when the server leaves and it is this watch's turn.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use forebay_registry::{Flow, WatchBody};
+use forebay_registry::{Encoding, Flow, WatchBody};
 
 use crate::limits::CHUNK_BYTES;
 use crate::metrics::WatchEvents;
+use crate::protobuf;
 use crate::shutdown::WatchSlot;
 use crate::status::Failure;
 
@@ -26,9 +27,9 @@ pub struct WatchStream {
 
 impl WatchStream {
     /// - `slot`: counts it and says when the server's leaving ends it.
-    pub fn new(watch: WatchBody, slot: WatchSlot, events: WatchEvents) -> WatchStream {
+    pub fn new(watch: WatchBody, slot: WatchSlot, events: WatchEvents, encoding: Encoding) -> WatchStream {
         let batch = Arc::new(Mutex::new(Vec::new()));
-        let run = Box::pin(run(watch, slot, events, batch.clone()));
+        let run = Box::pin(run(watch, slot, events, encoding, batch.clone()));
         WatchStream { run, batch, ended: false }
     }
 
@@ -48,7 +49,13 @@ impl WatchStream {
 }
 
 /// Puts a batch into `batch` and pauses, again and again; a final one is there when it returns.
-async fn run(mut watch: WatchBody, slot: WatchSlot, mut events: WatchEvents, batch: Arc<Mutex<Vec<u8>>>) {
+async fn run(
+    mut watch: WatchBody,
+    slot: WatchSlot,
+    mut events: WatchEvents,
+    encoding: Encoding,
+    batch: Arc<Mutex<Vec<u8>>>,
+) {
     let turn = slot.turn();
     let mut turn = std::pin::pin!(turn);
     let put = |lines: Vec<u8>| *batch.lock().unwrap_or_else(PoisonError::into_inner) = lines;
@@ -61,12 +68,18 @@ async fn run(mut watch: WatchBody, slot: WatchSlot, mut events: WatchEvents, bat
         let last = match flow {
             Flow::Frames => false,
             Flow::Error(status) => {
-                write_error(&status.into(), &mut lines);
+                match encoding {
+                    Encoding::Json => write_error(&status.into(), &mut lines),
+                    Encoding::Protobuf => protobuf::write_error(&status.into(), &mut lines),
+                }
                 true
             }
             Flow::End => true,
         };
-        events.count(&lines);
+        match encoding {
+            Encoding::Json => events.count_lines(&lines),
+            Encoding::Protobuf => events.count_frames(&lines),
+        }
         put(lines);
         if last {
             return;

@@ -132,7 +132,7 @@ impl Registry {
         let presenter = Presenter::new(served.clone(), As::Object);
         let meta = ListMeta { revision: Some(snapshot.revision()), ..ListMeta::default() };
         let (mut out, mut first, mut after) = (Vec::new(), true, None);
-        presenter.list_head(&meta, &mut out);
+        presenter.list_head(&meta, 0, &mut out);
         loop {
             let page: Vec<_> =
                 snapshot.range(&interest.reach, after.as_ref()).take(COLLECTION_PAGE).cloned().collect();

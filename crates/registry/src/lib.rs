@@ -31,6 +31,6 @@ mod watch;
 
 pub use delete::Selection;
 pub use list::ListBody;
-pub use present::{As, IncludeObject, Presenter};
+pub use present::{As, Encoding, IncludeObject, Presenter, Shown};
 pub use registry::{Config, Registry};
 pub use watch::{Flow, WatchBody};

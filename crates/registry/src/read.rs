@@ -9,7 +9,7 @@ use crate::delete::Selection;
 use crate::errors;
 use crate::list::{self, ListBody};
 use crate::plan::{self, Freshness};
-use crate::present::As;
+use crate::present::Shown;
 use crate::registry::Registry;
 use crate::request::Target;
 use crate::watch::{self, WatchBody};
@@ -44,10 +44,15 @@ impl Registry {
     ///
     /// # Errors
     /// 400, 410, 422, 429 and 504 of reference §1.
-    pub async fn list(&self, target: &Target, options: &ListOptions, shown: As) -> Result<ListBody, Status> {
+    pub async fn list(
+        &self,
+        target: &Target,
+        options: &ListOptions,
+        shown: impl Into<Shown>,
+    ) -> Result<ListBody, Status> {
         let store = self.store_of(&target.served)?;
         let interest = plan::interest(target, &store, options)?;
-        list::list(&target.served, &store, plan::list(options)?, interest, shown, &self.clock).await
+        list::list(&target.served, &store, plan::list(options)?, interest, shown.into(), &self.clock).await
     }
 
     /// A watch, whose body is made as it is read.
@@ -58,14 +63,14 @@ impl Registry {
         &self,
         target: &Target,
         options: &ListOptions,
-        shown: As,
+        shown: impl Into<Shown>,
         path_form: bool,
     ) -> Result<WatchBody, Status> {
         let store = self.store_of(&target.served)?;
         let interest = plan::interest(target, &store, options)?;
         let draw = |bound| self.random.below(bound);
         let plan = plan::watch(options, self.config.min_request_timeout, draw, path_form)?;
-        watch::watch(&target.served, &store, plan, interest, shown, &self.clock).await
+        watch::watch(&target.served, &store, plan, interest, shown.into(), &self.clock).await
     }
 
     /// What a DELETE of a collection is about.

@@ -11,7 +11,7 @@ use crate::catalog::Served;
 use crate::errors;
 use crate::list::timestamp;
 use crate::plan::{WatchPlan, WatchStart};
-use crate::present::{As, Presenter};
+use crate::present::{Presenter, Shown};
 use crate::store::Store;
 
 /// A bookmark at least this often (reference §3.1), and one shortly before the end.
@@ -67,7 +67,7 @@ pub async fn watch(
     store: &Store,
     plan: WatchPlan,
     interest: Interest,
-    shown: As,
+    shown: Shown,
     clock: &Clock,
 ) -> Result<WatchBody, Status> {
     let wait = clock.now() + forebay_watchcache::limits::FRESH_WAIT;

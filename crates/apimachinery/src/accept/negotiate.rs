@@ -16,7 +16,26 @@ pub enum Media {
     Protobuf,
 }
 
-/// What the object is turned into on its way out, with group `meta.k8s.io` and version `v1`.
+/// A version of `meta.k8s.io`. They differ in nothing but their name, and in where a `PartialObjectMetadataList` has its
+/// items in protobuf.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum MetaVersion {
+    #[default]
+    V1,
+    V1beta1,
+}
+
+impl MetaVersion {
+    /// As `apiVersion` names it.
+    pub const fn api_version(self) -> &'static str {
+        match self {
+            MetaVersion::V1 => "meta.k8s.io/v1",
+            MetaVersion::V1beta1 => "meta.k8s.io/v1beta1",
+        }
+    }
+}
+
+/// What the object is turned into on its way out, with group `meta.k8s.io`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AsKind {
     /// Nothing: it stays what it is.
@@ -32,10 +51,20 @@ pub enum AsKind {
 pub struct Choice {
     pub media: Media,
     pub as_kind: AsKind,
+    /// Of `as_kind`.
+    pub meta: MetaVersion,
     /// `pretty=1` stood in the clause. The query and the user agent may ask for it as well.
     pub pretty: bool,
     /// `stream=watch` stood in the clause.
     pub stream: bool,
+}
+
+impl Choice {
+    /// An object as it is.
+    const fn plain(media: Media) -> Choice {
+        let (as_kind, meta) = (AsKind::Object, MetaVersion::V1);
+        Choice { media, as_kind, meta, pretty: false, stream: false }
+    }
 }
 
 impl Media {
@@ -62,17 +91,21 @@ impl Media {
     }
 }
 
-/// Chooses for a GET, LIST or write. `offered` is in our order of preference; it counts where a clause takes
-/// several.
+/// Chooses. `offered` is in our order of preference; it counts where a clause takes several.
+///
+/// A watch that is chosen in what cannot stream ([`Media::can_stream`]) is to be refused, not looked for further.
 ///
 /// Without a header the first one is chosen.
 pub fn negotiate(accept: Option<&str>, offered: &[Media]) -> Option<Choice> {
     choose(accept, offered, choice)
 }
 
-/// Chooses for a watch, which cannot be had in YAML: asking for that first is refused, not overlooked.
-pub fn negotiate_stream(accept: Option<&str>, offered: &[Media]) -> Option<Choice> {
-    negotiate(accept, offered).filter(|choice| choice.media.can_stream())
+/// Chooses for a custom resource, of which there is nothing in protobuf but its metadata.
+pub fn negotiate_custom(accept: Option<&str>, offered: &[Media]) -> Option<Choice> {
+    choose(accept, offered, |clause, media| {
+        choice(clause, media)
+            .filter(|choice| choice.media != Media::Protobuf || choice.as_kind != AsKind::Object)
+    })
 }
 
 /// The encoding for discovery in one document (`APIGroupDiscoveryList`, `apidiscovery.k8s.io/v2`), if the
@@ -86,12 +119,7 @@ pub fn aggregated_discovery(accept: Option<&str>, offered: &[Media]) -> Option<M
             && clause.param("sv").is_none()
     };
     let found = choose(Some(accept), offered, |clause, media| {
-        (is_wanted(clause) && can_stream_as_asked(clause, media)).then_some(Choice {
-            media,
-            as_kind: AsKind::Object,
-            pretty: false,
-            stream: false,
-        })
+        (is_wanted(clause) && can_stream_as_asked(clause, media)).then_some(Choice::plain(media))
     });
     found.map(|choice| choice.media)
 }
@@ -102,8 +130,7 @@ fn choose(
     meet: impl Fn(&Clause, Media) -> Option<Choice>,
 ) -> Option<Choice> {
     let Some(accept) = accept.filter(|header| !header.is_empty()) else {
-        let media = *offered.first()?;
-        return Some(Choice { media, as_kind: AsKind::Object, pretty: false, stream: false });
+        return Some(Choice::plain(*offered.first()?));
     };
     parse_accept(accept).iter().find_map(|clause| {
         let mut taken = offered.iter().filter(|media| media.is_taken_by(clause));
@@ -116,9 +143,11 @@ fn choice(clause: &Clause, media: Media) -> Option<Choice> {
     if !can_stream_as_asked(clause, media) || clause.param("sv").is_some_and(|version| version != "v1") {
         return None;
     }
+    let (as_kind, meta) = as_kind(clause, media)?;
     Some(Choice {
         media,
-        as_kind: as_kind(clause, media)?,
+        as_kind,
+        meta,
         pretty: clause.param("pretty") == Some("1"),
         stream: clause.param("stream").is_some(),
     })
@@ -128,18 +157,23 @@ fn can_stream_as_asked(clause: &Clause, media: Media) -> bool {
     clause.param("stream").is_none_or(|schema| schema == "watch" && media.can_stream())
 }
 
-fn as_kind(clause: &Clause, media: Media) -> Option<AsKind> {
-    match (clause.param("as"), clause.param("g"), clause.param("v")) {
-        (None, None, None) => Some(AsKind::Object),
-        (Some("Table"), Some("meta.k8s.io"), Some("v1")) if media != Media::Protobuf => Some(AsKind::Table),
-        (Some("PartialObjectMetadata"), Some("meta.k8s.io"), Some("v1")) => {
-            Some(AsKind::PartialObjectMetadata)
-        }
-        (Some("PartialObjectMetadataList"), Some("meta.k8s.io"), Some("v1")) => {
-            Some(AsKind::PartialObjectMetadataList)
-        }
-        _ => None,
-    }
+fn as_kind(clause: &Clause, media: Media) -> Option<(AsKind, MetaVersion)> {
+    let Some(kind) = clause.param("as") else {
+        let is_plain = clause.param("g").is_none() && clause.param("v").is_none();
+        return is_plain.then_some((AsKind::Object, MetaVersion::V1));
+    };
+    let meta = match (clause.param("g"), clause.param("v")) {
+        (Some("meta.k8s.io"), Some("v1")) => MetaVersion::V1,
+        (Some("meta.k8s.io"), Some("v1beta1")) => MetaVersion::V1beta1,
+        _ => return None,
+    };
+    let kind = match kind {
+        "Table" if media != Media::Protobuf => AsKind::Table,
+        "PartialObjectMetadata" => AsKind::PartialObjectMetadata,
+        "PartialObjectMetadataList" => AsKind::PartialObjectMetadataList,
+        _ => return None,
+    };
+    Some((kind, meta))
 }
 
 /// What a client is told that takes nothing of what is offered.
@@ -178,7 +212,7 @@ mod tests {
         use Media::*;
         check(KUBECTL, &ALL, Some((Json, Table)));
         check(
-            "application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
+            "application/json;as=Table;v=v1alpha1;g=meta.k8s.io,application/json",
             &ALL,
             Some((Json, Object)),
         );
@@ -233,19 +267,48 @@ mod tests {
     fn no_header_is_the_first_offer() {
         for accept in [None, Some("")] {
             let got = negotiate(accept, &[Media::Yaml, Media::Json]);
-            let (as_kind, pretty, stream) = (AsKind::Object, false, false);
-            assert_eq!(got, Some(Choice { media: Media::Yaml, as_kind, pretty, stream }));
+            assert_eq!(got, Some(Choice::plain(Media::Yaml)));
         }
     }
 
     #[test]
     fn a_watch_is_not_had_in_yaml() {
-        let media = |accept| negotiate_stream(Some(accept), &ALL).map(|choice| (choice.media, choice.stream));
+        let media = |accept| {
+            let choice = negotiate(Some(accept), &ALL).filter(|choice| choice.media.can_stream());
+            choice.map(|choice| (choice.media, choice.stream))
+        };
         assert_eq!(media("application/json;stream=watch"), Some((Media::Json, true)));
         assert_eq!(media("application/vnd.kubernetes.protobuf;stream=watch"), Some((Media::Protobuf, true)));
         assert_eq!(media("application/json"), Some((Media::Json, false)));
         assert_eq!(media("application/yaml,application/json"), None);
         assert_eq!(media("application/yaml;stream=watch,application/json"), Some((Media::Json, false)));
+    }
+
+    #[test]
+    fn both_versions_of_a_transformation_are_had() {
+        let version =
+            |accept: &str| negotiate(Some(accept), &ALL).map(|choice| (choice.as_kind, choice.meta));
+        let table = "application/json;as=Table;g=meta.k8s.io;v=v1";
+        assert_eq!(version(table), Some((AsKind::Table, MetaVersion::V1)));
+        assert_eq!(version(&format!("{table}beta1")), Some((AsKind::Table, MetaVersion::V1beta1)));
+        assert_eq!(version(&format!("{table}beta2")), None);
+    }
+
+    #[test]
+    fn a_custom_resource_has_its_metadata_alone_in_protobuf() {
+        use AsKind::*;
+        let protobuf = "application/vnd.kubernetes.protobuf";
+        let partial = format!("{protobuf};as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
+        for (accept, want) in [
+            (protobuf.to_owned(), None),
+            (format!("{protobuf},application/json"), Some((Media::Json, Object))),
+            (format!("{protobuf},*/*"), Some((Media::Json, Object))),
+            (partial.clone(), Some((Media::Protobuf, PartialObjectMetadata))),
+            (format!("{protobuf},{partial}"), Some((Media::Protobuf, PartialObjectMetadata))),
+        ] {
+            let got = negotiate_custom(Some(&accept), &ALL).map(|choice| (choice.media, choice.as_kind));
+            assert_eq!(got, want, "{accept}");
+        }
     }
 
     #[test]

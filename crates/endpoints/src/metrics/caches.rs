@@ -24,6 +24,7 @@ struct Row {
     decode_errors: u64,
     window_events: usize,
     window_bytes: usize,
+    message_bytes: u64,
     // Revision, objects and their bytes; `None` while the cache is being filled.
     state: Option<(u64, usize, usize)>,
 }
@@ -63,6 +64,7 @@ fn rows(catalog: &Catalog) -> Vec<Row> {
                 decode_errors: read(&counters.decode_errors),
                 window_events: window.items,
                 window_bytes: window.bytes,
+                message_bytes: store.cacher.message_bytes().get(),
                 state: state.map(|snapshot| (snapshot.revision().get(), snapshot.len(), snapshot.bytes())),
             }
         })
@@ -126,6 +128,15 @@ fn gauges(text: &mut Text, rows: &[Row]) {
     text.family(name, "gauge", "Bytes of the objects in a cache.");
     for row in rows {
         text.value(name, &row.labels(), row.state.map_or(0, |(_, _, bytes)| bytes));
+    }
+    let name = "forebay_watch_cache_message_bytes";
+    text.family(
+        name,
+        "gauge",
+        "Bytes of protobuf messages of a cache's objects, kept while somebody asks for them.",
+    );
+    for row in rows {
+        text.value(name, &row.labels(), row.message_bytes);
     }
     let objects = |row: &Row| row.state.map_or(-1, |(_, objects, _)| objects as i64);
     let name = "apiserver_resource_objects";

@@ -19,11 +19,20 @@ impl WatchEvents {
     }
 
     /// Counts whole lines.
-    pub fn count(&mut self, lines: &[u8]) {
+    pub fn count_lines(&mut self, lines: &[u8]) {
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', lines) {
             self.sizes.observe((end + 1 - start) as f64);
             start = end + 1;
+        }
+    }
+
+    /// Counts whole frames, each behind its length.
+    pub fn count_frames(&mut self, mut frames: &[u8]) {
+        while let Some((len, rest)) = frames.split_first_chunk() {
+            let len = u32::from_be_bytes(*len) as usize;
+            self.sizes.observe((4 + len) as f64);
+            frames = rest.get(len..).unwrap_or_default();
         }
     }
 }

@@ -3,7 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::common::{Client, Scratch, Server, names, rv, said, text};
+use crate::common::{Ask, Client, Scratch, Server, names, rv, said, text};
+use crate::protobuf::{PROTOBUF, event};
 use crate::{CONFIG_MAPS, config_map, create};
 
 /// More than a cache keeps of what was replaced: 64 MiB.
@@ -29,6 +30,11 @@ async fn history_that_is_gone_is_410() {
     let want = format!("410 Expired: too old resource version: {start} (");
     assert!(said(&error.object).starts_with(&want), "{}", error.line);
     watch.end().await;
+    let same = Ask::get(format!("{CONFIG_MAPS}?watch=true&resourceVersion={start}")).accept(PROTOBUF);
+    let mut frames = client.watch_as(same).await;
+    let (kind, status) = event(&mut frames).await;
+    assert_eq!((kind.as_str(), status), ("ERROR", error.object));
+    frames.end().await;
 
     // A token as a page at that revision ended with. The one in the refusal goes on with what is there now.
     let token = format!(r#"{{"v":"meta.k8s.io/v1","rv":{start},"start":"big\u0000"}}"#);

@@ -6,6 +6,8 @@ mod common;
 mod expiry;
 mod forms;
 mod lists;
+mod minimal;
+mod protobuf;
 mod refusals;
 mod watches;
 mod writes;

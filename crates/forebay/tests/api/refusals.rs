@@ -32,7 +32,7 @@ async fn what_is_not_there_or_not_possible_is_said_in_kube_apiservers_words() {
         (Ask::delete("/api/v1/namespaces"), no_method),
         (
             Ask::get(CONFIG_MAPS).accept("text/html"),
-            "406 NotAcceptable: 406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/json;stream=watch",
+            "406 NotAcceptable: 406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
         ),
         (
             post(CONFIG_MAPS, "text/plain"),

@@ -1,4 +1,4 @@
-//! A stream of events, a line each.
+//! A stream of events, a line of JSON or a frame of protobuf each.
 
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -54,6 +54,22 @@ impl Watch {
     pub async fn end(&mut self) {
         let next = self.next().await.expect("broken off");
         assert!(next.is_none(), "an event, not the end: {next:?}");
+    }
+
+    /// The next frame, which must come, without its length.
+    pub async fn frame(&mut self) -> Vec<u8> {
+        loop {
+            if let Some((len, rest)) = self.buffer.split_first_chunk()
+                && let Some((frame, _)) = rest.split_at_checked(u32::from_be_bytes(*len) as usize)
+            {
+                let frame = frame.to_vec();
+                self.buffer.drain(..4 + frame.len());
+                return frame;
+            }
+            let more =
+                timeout(WAIT, self.body.frame()).await.expect("nothing comes").expect("a frame, not the end");
+            self.buffer.extend_from_slice(&more.expect("broken off").into_data().unwrap_or_default());
+        }
     }
 
     /// The next event; `None` at the end.

@@ -39,6 +39,13 @@ pub struct Package {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TypeId(pub(super) u16);
 
+impl TypeId {
+    /// Its place in the table, which says which type it is and nothing more.
+    pub fn index(self) -> u16 {
+        self.0
+    }
+}
+
 /// A Go type: a named one, or a list or map of others.
 #[derive(Debug)]
 pub struct Type {

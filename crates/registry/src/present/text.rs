@@ -1,10 +1,9 @@
-//! How an object is shown: as it is, as a Table's row, or as its metadata alone.
+//! Objects in JSON: as they are, as a Table's rows, or as their metadata alone.
 //!
 //! In: objects from a snapshot or a watcher. Out: JSON text appended to a buffer, so that neither a LIST nor a WATCH
 //! needs more than the buffer. Ages are worked out when they are sent, never kept.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use forebay_apimachinery::object::Form;
 use forebay_apimachinery::resource::api_version;
@@ -13,59 +12,24 @@ use forebay_watchcache::EventKind;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::{As, IncludeObject, ListMeta, Shown, bookmark_metadata};
 use crate::catalog::{Served, Source};
 use crate::kinds::write_type_head;
 
-/// What the client wants objects to be shown as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum As {
-    Object,
-    /// `meta.k8s.io/v1` Table.
-    Table(IncludeObject),
-    /// `meta.k8s.io/v1` PartialObjectMetadata.
-    PartialMetadata,
-}
-
-/// What a Table's row carries of its object (`includeObject`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IncludeObject {
-    None,
-    Metadata,
-    Object,
-}
-
 /// Shows the objects of one resource in one way.
 #[derive(Clone)]
-pub struct Presenter {
+pub(super) struct Text {
     served: Arc<Served>,
     shown: As,
+    // Of `meta.k8s.io`, for what is not shown as it is.
+    meta_version: &'static str,
     // For Table watches: columns go with the first row only.
     columns_sent: bool,
 }
 
-/// A list's own metadata.
-#[derive(Clone, Debug, Default)]
-pub struct ListMeta {
-    pub revision: Option<Revision>,
-    pub continue_token: String,
-    pub remaining: Option<u64>,
-}
-
-impl Presenter {
-    pub fn new(served: Arc<Served>, shown: As) -> Presenter {
-        Presenter { served, shown, columns_sent: false }
-    }
-
-    /// Waits until what is shown can no longer be shown as it was begun; how much later to end. Cancel-safe.
-    pub(crate) async fn retired(&self) -> Duration {
-        match (&self.served.source, self.shown) {
-            (Source::BuiltIn { .. }, _) => std::future::pending().await,
-            (Source::Custom(custom), As::Table(_)) => tokio::select! {
-                later = custom.retired.told() => later,
-                later = custom.columns_changed.told() => later,
-            },
-            (Source::Custom(custom), _) => custom.retired.told().await,
-        }
+impl Text {
+    pub fn new(served: Arc<Served>, shown: Shown) -> Text {
+        Text { served, shown: shown.what, meta_version: shown.meta.api_version(), columns_sent: false }
     }
 
     /// Everything of a list before its first item.
@@ -85,16 +49,14 @@ impl Presenter {
                 out.extend_from_slice(b",\"items\":[");
             }
             (As::Table(_), _) => {
-                out.extend_from_slice(b"{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\"");
+                self.meta_head("Table", out);
                 self.list_meta(meta, out);
                 out.extend_from_slice(b",\"columnDefinitions\":");
                 self.write(&self.columns(), out);
                 out.extend_from_slice(b",\"rows\":[");
             }
             (As::PartialMetadata, _) => {
-                out.extend_from_slice(
-                    b"{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/v1\"",
-                );
+                self.meta_head("PartialObjectMetadataList", out);
                 self.list_meta(meta, out);
                 out.extend_from_slice(b",\"items\":[");
             }
@@ -109,7 +71,7 @@ impl Presenter {
         match self.shown {
             As::Object => self.served.write_item(object, out),
             As::Table(include) => self.row(object, None, include, now, out),
-            As::PartialMetadata => write_partial(object, None, out),
+            As::PartialMetadata => self.partial(object, None, out),
         }
     }
 
@@ -137,7 +99,7 @@ impl Presenter {
     pub fn written(&self, json: &[u8], now: Timestamp) -> Result<Vec<u8>, Status> {
         let value: Value = serde_json::from_slice(json).map_err(Status::internal)?;
         let partial = json!({
-            "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": value["metadata"],
+            "kind": "PartialObjectMetadata", "apiVersion": self.meta_version, "metadata": value["metadata"],
         });
         let mut out = Vec::with_capacity(json.len());
         match self.shown {
@@ -155,7 +117,7 @@ impl Presenter {
                     row["conditions"] = Value::Array(conditions);
                 }
                 let table = json!({
-                    "kind": "Table", "apiVersion": "meta.k8s.io/v1",
+                    "kind": "Table", "apiVersion": self.meta_version,
                     "metadata": { "resourceVersion": value["metadata"]["resourceVersion"] },
                     "columnDefinitions": self.columns(), "rows": [row],
                 });
@@ -188,10 +150,7 @@ impl Presenter {
 
     /// A bookmark, a line. `initial_end` marks the one that ends the initial state (KEP-3157).
     pub fn bookmark(&mut self, revision: Revision, initial_end: bool, out: &mut Vec<u8>) {
-        let mut metadata = json!({ "resourceVersion": revision.to_string() });
-        if initial_end {
-            metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
-        }
+        let metadata = bookmark_metadata(revision, initial_end);
         out.extend_from_slice(b"{\"type\":\"BOOKMARK\",\"object\":");
         match self.shown {
             As::Object => {
@@ -201,17 +160,18 @@ impl Presenter {
                 out.push(b'}');
             }
             As::PartialMetadata => {
-                out.extend_from_slice(PARTIAL_HEAD);
+                self.meta_head("PartialObjectMetadata", out);
+                out.extend_from_slice(b",\"metadata\":");
                 self.write(&metadata, out);
                 out.push(b'}');
             }
             As::Table(_) => {
                 let mut table = json!({
-                    "kind": "Table", "apiVersion": "meta.k8s.io/v1",
+                    "kind": "Table", "apiVersion": self.meta_version,
                     "metadata": { "resourceVersion": revision.to_string() },
                     "columnDefinitions": null,
                     "rows": [{ "cells": [], "object": {
-                        "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+                        "kind": "PartialObjectMetadata", "apiVersion": self.meta_version, "metadata": metadata,
                     } }],
                 });
                 if !std::mem::replace(&mut self.columns_sent, true) {
@@ -233,9 +193,10 @@ impl Presenter {
     ) {
         match self.shown {
             As::Object => self.served.write_object(object, revision, out),
-            As::PartialMetadata => write_partial(object, revision, out),
+            As::PartialMetadata => self.partial(object, revision, out),
             As::Table(include) => {
-                out.extend_from_slice(b"{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{\"resourceVersion\":\"");
+                self.meta_head("Table", out);
+                out.extend_from_slice(b",\"metadata\":{\"resourceVersion\":\"");
                 out.extend_from_slice(revision.unwrap_or(object.revision()).to_string().as_bytes());
                 out.extend_from_slice(b"\"},\"columnDefinitions\":");
                 self.write(&if columns { self.columns() } else { Value::Null }, out);
@@ -266,7 +227,7 @@ impl Presenter {
             IncludeObject::None => out.extend_from_slice(b",\"object\":null"),
             IncludeObject::Metadata => {
                 out.extend_from_slice(b",\"object\":");
-                write_partial(object, revision, out);
+                self.partial(object, revision, out);
             }
             IncludeObject::Object => {
                 out.extend_from_slice(b",\"object\":");
@@ -324,6 +285,23 @@ impl Presenter {
         out.push(b'}');
     }
 
+    /// The object's metadata alone.
+    fn partial(&self, object: &Object, revision: Option<Revision>, out: &mut Vec<u8>) {
+        self.meta_head("PartialObjectMetadata", out);
+        out.extend_from_slice(b",\"metadata\":");
+        object.write_metadata(revision, out);
+        out.push(b'}');
+    }
+
+    /// `{"kind":"Table","apiVersion":"meta.k8s.io/v1"`
+    fn meta_head(&self, kind: &str, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"kind\":\"");
+        out.extend_from_slice(kind.as_bytes());
+        out.extend_from_slice(b"\",\"apiVersion\":\"");
+        out.extend_from_slice(self.meta_version.as_bytes());
+        out.push(b'"');
+    }
+
     fn version(&self) -> String {
         api_version(self.served.group(), &self.served.gvr.version)
     }
@@ -345,13 +323,4 @@ fn condition_value(condition: &forebay_printers::TableRowCondition) -> Value {
         "type": condition.type_, "status": condition.status,
         "reason": condition.reason, "message": condition.message,
     })
-}
-
-const PARTIAL_HEAD: &[u8] =
-    b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":";
-
-fn write_partial(object: &Object, revision: Option<Revision>, out: &mut Vec<u8>) {
-    out.extend_from_slice(PARTIAL_HEAD);
-    object.write_metadata(revision, out);
-    out.push(b'}');
 }

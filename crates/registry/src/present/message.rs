@@ -1,0 +1,213 @@
+//! Objects in protobuf: as they are, or as their metadata alone.
+//!
+//! In: objects from a snapshot or a watcher. Out: their shared messages between heads and tails, appended to a buffer.
+//! An object's message is made once, whoever asks; a DELETED event's is that one with another resourceVersion in it.
+//! Never: a Table, which protobuf does not have.
+
+use std::borrow::Cow;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use forebay_apimachinery::accept::MetaVersion;
+use forebay_apimachinery::object::{Message, MessageBytes};
+use forebay_apimachinery::{Object, Revision};
+use forebay_schema::builtin::protobuf::{self, Envelope, ListForm};
+use forebay_schema::builtin::{TypeId, codec, table};
+use forebay_watchcache::EventKind;
+use serde_json::{Value, json};
+
+use super::text::Text;
+use super::{As, ListMeta, Shown, bookmark_metadata};
+use crate::catalog::Served;
+
+/// Shows the objects of one resource in one way.
+#[derive(Clone)]
+pub(super) struct Messages {
+    served: Arc<Served>,
+    shown: Shown,
+    // The type that objects are shown as.
+    ty: TypeId,
+    one: Envelope,
+    list: Envelope,
+    list_form: ListForm,
+    // Where the resource's messages are counted.
+    counted: Arc<MessageBytes>,
+}
+
+/// An object's message, or the part of it that is shown.
+struct Piece {
+    message: Message,
+    len: usize,
+}
+
+impl Deref for Piece {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.message[..self.len]
+    }
+}
+
+impl From<Message> for Piece {
+    fn from(message: Message) -> Piece {
+        Piece { len: message.len(), message }
+    }
+}
+
+impl Messages {
+    /// Custom resources are shown as metadata whatever is asked for: negotiation offers nothing else.
+    pub fn new(served: Arc<Served>, shown: Shown) -> Messages {
+        let counted = served.store.as_ref().map(|store| store.cacher.message_bytes().clone());
+        let own = served.ty().filter(|_| shown.what == As::Object);
+        let (ty, one, list, list_form) = match own {
+            Some(ty) => {
+                let api_version = served.gvk.api_version();
+                let one = Envelope::new(&api_version, &served.gvk.kind);
+                (ty, one, Envelope::new(&api_version, &served.list_kind), ListForm::MetadataFirst)
+            }
+            None => {
+                let version = shown.meta.api_version();
+                let one = Envelope::new(version, "PartialObjectMetadata");
+                let list_form = match shown.meta {
+                    MetaVersion::V1 => ListForm::MetadataFirst,
+                    MetaVersion::V1beta1 => ListForm::ItemsFirst,
+                };
+                let list = Envelope::new(version, "PartialObjectMetadataList");
+                (meta_type("PartialObjectMetadata"), one, list, list_form)
+            }
+        };
+        Messages { served, shown, ty, one, list, list_form, counted: counted.unwrap_or_default() }
+    }
+
+    /// The same in JSON.
+    pub fn as_text(&self) -> Text {
+        Text::new(self.served.clone(), self.shown)
+    }
+
+    pub fn item_len(&self, object: &Object) -> usize {
+        self.list_form.item_len(self.piece(object).len())
+    }
+
+    pub fn list_head(&self, meta: &ListMeta, items_len: usize, out: &mut Vec<u8>) {
+        let metadata = self.list_metadata(meta);
+        self.list.open(metadata.len() + items_len, out);
+        if self.list_form == ListForm::MetadataFirst {
+            out.extend_from_slice(&metadata);
+        }
+    }
+
+    pub fn item(&self, object: &Object, out: &mut Vec<u8>) {
+        let piece = self.piece(object);
+        self.list_form.open_item(piece.len(), out);
+        out.extend_from_slice(&piece);
+    }
+
+    pub fn list_tail(&self, meta: &ListMeta, out: &mut Vec<u8>) {
+        if self.list_form == ListForm::ItemsFirst {
+            out.extend_from_slice(&self.list_metadata(meta));
+        }
+        self.list.close(out);
+    }
+
+    fn list_metadata(&self, meta: &ListMeta) -> Vec<u8> {
+        let mut value = json!({ "continue": meta.continue_token });
+        if let Some(revision) = meta.revision {
+            value["resourceVersion"] = Value::from(revision.to_string());
+        }
+        if let Some(remaining) = meta.remaining {
+            value["remainingItemCount"] = Value::from(remaining);
+        }
+        self.list_form.metadata_field(&encode(meta_type("ListMeta"), &value, "a list's metadata"))
+    }
+
+    pub fn single(&self, object: &Object, out: &mut Vec<u8>) {
+        self.one.write(&self.piece(object), out);
+    }
+
+    pub fn event(&self, kind: EventKind, object: &Object, revision: Revision, out: &mut Vec<u8>) {
+        let kind = match kind {
+            EventKind::Added => "ADDED",
+            EventKind::Modified => "MODIFIED",
+            EventKind::Deleted => "DELETED",
+        };
+        let piece = self.piece(object);
+        let message = if revision == object.revision() {
+            Cow::Borrowed(&*piece)
+        } else {
+            // A message of ours has a resourceVersion: what has none is nothing at all, and is sent as that.
+            let spliced = protobuf::with_resource_version(&piece, &revision.to_string());
+            spliced.map_or(Cow::Borrowed(&*piece), Cow::Owned)
+        };
+        self.frame(kind, &message, out);
+    }
+
+    pub fn bookmark(&self, revision: Revision, initial_end: bool, out: &mut Vec<u8>) {
+        let value = json!({ "metadata": bookmark_metadata(revision, initial_end) });
+        self.frame("BOOKMARK", &encode(self.ty, &value, "a bookmark"), out);
+    }
+
+    fn frame(&self, kind: &str, message: &[u8], out: &mut Vec<u8>) {
+        protobuf::open_watch_frame(kind, self.one.len_around(message.len()), out);
+        self.one.write(message, out);
+    }
+
+    /// What is shown of `object`: the one that all share, made unless it is there.
+    fn piece(&self, object: &Object) -> Piece {
+        match (self.shown.what, self.served.ty()) {
+            (As::PartialMetadata, Some(ty)) => {
+                // An object's metadata is how its message begins.
+                let whole = object.message_made(ty.index());
+                let piece = whole.and_then(|message| {
+                    let len = protobuf::metadata_field(&message).ok()?.len();
+                    Some(Piece { message, len })
+                });
+                piece.unwrap_or_else(|| self.metadata(object))
+            }
+            (_, Some(_)) => object.message(self.ty.index(), &self.counted, || self.whole(object)).into(),
+            (_, None) => self.metadata(object),
+        }
+    }
+
+    fn metadata(&self, object: &Object) -> Piece {
+        let make = || {
+            let mut json = Vec::new();
+            object.write_metadata(None, &mut json);
+            let mut value = json!({ "metadata": serde_json::from_slice::<Value>(&json).unwrap_or_default() });
+            // A custom resource's is as its schema left it.
+            match codec::normalize(self.ty, &mut value) {
+                Ok(_) => encode(self.ty, &value, object.key().as_str()),
+                Err(error) => cannot_show(object.key().as_str(), &error),
+            }
+        };
+        object.message(self.ty.index(), &self.counted, make).into()
+    }
+
+    fn whole(&self, object: &Object) -> Vec<u8> {
+        let mut json = Vec::with_capacity(object.body().len() + 1);
+        self.served.write_item(object, &mut json);
+        match serde_json::from_slice(&json) {
+            Ok(value) => encode(self.ty, &value, object.key().as_str()),
+            Err(error) => cannot_show(object.key().as_str(), &error),
+        }
+    }
+}
+
+/// The message of a value that was canonical when it was stored.
+fn encode(ty: TypeId, value: &Value, what: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(512);
+    match protobuf::encode(ty, value, &mut out) {
+        Ok(()) => out,
+        Err(error) => cannot_show(what, &error),
+    }
+}
+
+/// What was stored is not what is stored today: it is shown as an object that has nothing, and it is reported.
+fn cannot_show(what: &str, error: &dyn std::fmt::Display) -> Vec<u8> {
+    tracing::error!(what, %error, "a stored object has no protobuf form");
+    Vec::new()
+}
+
+fn meta_type(name: &'static str) -> TypeId {
+    // A test of the table rules out that it is not there.
+    table().type_named("meta/v1", name).expect("the table has the types of meta/v1")
+}

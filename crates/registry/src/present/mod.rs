@@ -1,0 +1,192 @@
+//! How objects are shown to a client, and in which encoding.
+//!
+//! In: objects from a snapshot or a watcher. Out: bytes appended to a buffer, JSON or protobuf, for a LIST, a WATCH or
+//! one object. The two encodings are in files of their own; this one chooses.
+
+mod message;
+mod text;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_apimachinery::accept::MetaVersion;
+use forebay_apimachinery::{Object, Revision, Status};
+use forebay_watchcache::EventKind;
+use jiff::Timestamp;
+
+use crate::catalog::{Served, Source};
+use message::Messages;
+use text::Text;
+
+/// What the client wants objects to be shown as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum As {
+    Object,
+    /// `meta.k8s.io` Table.
+    Table(IncludeObject),
+    /// `meta.k8s.io` PartialObjectMetadata.
+    PartialMetadata,
+}
+
+/// What a Table's row carries of its object (`includeObject`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IncludeObject {
+    None,
+    Metadata,
+    Object,
+}
+
+/// What objects are written in. YAML is made of JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    Json,
+    Protobuf,
+}
+
+/// All that a client says of how it wants objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    pub what: As,
+    /// The version of a Table or PartialObjectMetadata.
+    pub meta: MetaVersion,
+    /// Protobuf has no Table, and custom resources have nothing but their metadata in it.
+    pub encoding: Encoding,
+}
+
+impl From<As> for Shown {
+    fn from(what: As) -> Shown {
+        Shown { what, meta: MetaVersion::V1, encoding: Encoding::Json }
+    }
+}
+
+/// A list's own metadata.
+#[derive(Clone, Debug, Default)]
+pub struct ListMeta {
+    pub revision: Option<Revision>,
+    pub continue_token: String,
+    pub remaining: Option<u64>,
+}
+
+/// Shows the objects of one resource in one way.
+#[derive(Clone)]
+pub struct Presenter {
+    served: Arc<Served>,
+    shown: As,
+    writer: Writer,
+}
+
+#[derive(Clone)]
+enum Writer {
+    Text(Text),
+    Messages(Messages),
+}
+
+impl Presenter {
+    pub fn new(served: Arc<Served>, shown: impl Into<Shown>) -> Presenter {
+        let shown = shown.into();
+        let writer = match (shown.encoding, shown.what) {
+            (Encoding::Protobuf, As::Object | As::PartialMetadata) => {
+                Writer::Messages(Messages::new(served.clone(), shown))
+            }
+            _ => Writer::Text(Text::new(served.clone(), shown)),
+        };
+        Presenter { served, shown: shown.what, writer }
+    }
+
+    /// Waits until what is shown can no longer be shown as it was begun; how much later to end. Cancel-safe.
+    pub(crate) async fn retired(&self) -> Duration {
+        match (&self.served.source, self.shown) {
+            (Source::BuiltIn { .. }, _) => std::future::pending().await,
+            (Source::Custom(custom), As::Table(_)) => tokio::select! {
+                later = custom.retired.told() => later,
+                later = custom.columns_changed.told() => later,
+            },
+            (Source::Custom(custom), _) => custom.retired.told().await,
+        }
+    }
+
+    /// What an object takes in a list, where a list begins with its length.
+    pub fn item_len(&self, object: &Object) -> Option<usize> {
+        match &self.writer {
+            Writer::Text(_) => None,
+            Writer::Messages(messages) => Some(messages.item_len(object)),
+        }
+    }
+
+    /// Everything of a list before its first item.
+    ///
+    /// - `items_len`: the sum of [`Presenter::item_len`]; 0 where there is none.
+    pub fn list_head(&self, meta: &ListMeta, items_len: usize, out: &mut Vec<u8>) {
+        match &self.writer {
+            Writer::Text(text) => text.list_head(meta, out),
+            Writer::Messages(messages) => messages.list_head(meta, items_len, out),
+        }
+    }
+
+    /// One item of a list.
+    pub fn item(&self, object: &Object, first: bool, now: Timestamp, out: &mut Vec<u8>) {
+        match &self.writer {
+            Writer::Text(text) => text.item(object, first, now, out),
+            Writer::Messages(messages) => messages.item(object, out),
+        }
+    }
+
+    /// Everything of a list behind its last item.
+    pub fn list_tail(&self, meta: &ListMeta, out: &mut Vec<u8>) {
+        match &self.writer {
+            Writer::Text(text) => text.list_tail(meta, out),
+            Writer::Messages(messages) => messages.list_tail(meta, out),
+        }
+    }
+
+    /// One object as the whole answer.
+    pub fn single(&self, object: &Object, now: Timestamp, out: &mut Vec<u8>) {
+        match &self.writer {
+            Writer::Text(text) => text.single(object, now, out),
+            Writer::Messages(messages) => messages.single(object, out),
+        }
+    }
+
+    /// An object that was just written, from the JSON of all of it, in JSON.
+    ///
+    /// # Errors
+    /// JSON of ours that is none.
+    pub fn written(&self, json: &[u8], now: Timestamp) -> Result<Vec<u8>, Status> {
+        match &self.writer {
+            Writer::Text(text) => text.written(json, now),
+            Writer::Messages(messages) => messages.as_text().written(json, now),
+        }
+    }
+
+    /// One watch event: a line of JSON, or a frame.
+    pub fn event(
+        &mut self,
+        kind: EventKind,
+        object: &Object,
+        revision: Revision,
+        now: Timestamp,
+        out: &mut Vec<u8>,
+    ) {
+        match &mut self.writer {
+            Writer::Text(text) => text.event(kind, object, revision, now, out),
+            Writer::Messages(messages) => messages.event(kind, object, revision, out),
+        }
+    }
+
+    /// A bookmark, a line or a frame. `initial_end` marks the one that ends the initial state (KEP-3157).
+    pub fn bookmark(&mut self, revision: Revision, initial_end: bool, out: &mut Vec<u8>) {
+        match &mut self.writer {
+            Writer::Text(text) => text.bookmark(revision, initial_end, out),
+            Writer::Messages(messages) => messages.bookmark(revision, initial_end, out),
+        }
+    }
+}
+
+/// The metadata of a bookmark's object.
+fn bookmark_metadata(revision: Revision, initial_end: bool) -> serde_json::Value {
+    let mut metadata = serde_json::json!({ "resourceVersion": revision.to_string() });
+    if initial_end {
+        metadata["annotations"] = serde_json::json!({ "k8s.io/initial-events-end": "true" });
+    }
+    metadata
+}

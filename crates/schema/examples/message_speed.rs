@@ -1,0 +1,81 @@
+//! How fast an object's message is made of its JSON: parsed, then encoded. Run in release mode.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a measurement reads the clock and prints"
+)]
+
+use std::time::Instant;
+
+use forebay_schema::builtin::{protobuf, table};
+use serde_json::{Value, json};
+
+const PODS: usize = 20_000;
+
+fn main() {
+    let ty = table().kind("", "v1", "Pod").expect("a kind").ty;
+    let pods: Vec<Vec<u8>> = (0..PODS).map(|number| pod(number).to_string().into_bytes()).collect();
+    let json: usize = pods.iter().map(Vec::len).sum();
+    for round in 1..=5 {
+        let start = Instant::now();
+        let values: Vec<Value> = pods.iter().map(|pod| serde_json::from_slice(pod).expect("JSON")).collect();
+        let parsed = start.elapsed();
+        let (mut bytes, start) = (0, Instant::now());
+        for value in &values {
+            let mut out = Vec::with_capacity(512);
+            protobuf::encode(ty, value, &mut out).expect("canonical");
+            bytes += out.len();
+        }
+        let encoded = start.elapsed();
+        drop(values);
+        let rate = |time: std::time::Duration| json as f64 / 1e6 / time.as_secs_f64();
+        println!(
+            "{round}: {PODS} pods, {json} B of JSON, {bytes} B of messages; parse {:.0} MB/s, encode {:.0} MB/s, both {:.0} MB/s, {:.1} us a pod",
+            rate(parsed),
+            rate(encoded),
+            rate(parsed + encoded),
+            (parsed + encoded).as_secs_f64() * 1e6 / PODS as f64,
+        );
+    }
+}
+
+fn pod(number: usize) -> Value {
+    let env: Vec<Value> = (0..8)
+        .map(|at| json!({"name": format!("VARIABLE_{at}"), "value": format!("value-{number}-{at}")}))
+        .collect();
+    let container = |name: &str| {
+        json!({
+            "name": name, "image": format!("registry.example.com/team/{name}:v1.{number}"), "env": env,
+            "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"}],
+            "resources": {"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": "100m", "memory": "128Mi"}},
+            "livenessProbe": {"httpGet": {"path": "/healthz", "port": "http", "scheme": "HTTP"}, "periodSeconds": 10,
+                "timeoutSeconds": 1, "successThreshold": 1, "failureThreshold": 3},
+            "volumeMounts": [{"name": "token", "readOnly": true, "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}],
+            "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File", "imagePullPolicy": "IfNotPresent",
+        })
+    };
+    let condition = |kind: &str| json!({"type": kind, "status": "True", "lastProbeTime": null, "lastTransitionTime": "2026-01-02T03:04:05Z"});
+    json!({
+        "metadata": {
+            "name": format!("web-{number}"), "generateName": "web-", "namespace": "default", "uid": format!("{number:08}-0000-4000-8000-000000000000"),
+            "resourceVersion": format!("{}", 100_000 + number), "creationTimestamp": "2026-01-02T03:04:05Z",
+            "labels": {"app": "web", "pod-template-hash": "5d4f8c7b9", "tier": "front"},
+            "annotations": {"example.com/checksum": "0123456789abcdef0123456789abcdef"},
+            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5d4f8c7b9",
+                "uid": "11111111-2222-4333-8444-555555555555", "controller": true, "blockOwnerDeletion": true}],
+        },
+        "spec": {
+            "volumes": [{"name": "token", "projected": {"sources": [{"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}}], "defaultMode": 420}}],
+            "containers": [container("app"), container("sidecar")], "restartPolicy": "Always",
+            "terminationGracePeriodSeconds": 30, "dnsPolicy": "ClusterFirst", "serviceAccountName": "default",
+            "serviceAccount": "default", "nodeName": format!("node-{}", number % 100), "securityContext": {},
+            "schedulerName": "default-scheduler", "priority": 0, "enableServiceLinks": true, "preemptionPolicy": "PreemptLowerPriority",
+            "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}],
+        },
+        "status": {
+            "phase": "Running", "conditions": [condition("Initialized"), condition("Ready"), condition("ContainersReady"), condition("PodScheduled")],
+            "hostIP": "192.0.2.1", "podIP": "198.51.100.7", "podIPs": [{"ip": "198.51.100.7"}], "startTime": "2026-01-02T03:04:05Z", "qosClass": "Burstable",
+        },
+    })
+}
