@@ -257,7 +257,11 @@ impl Cause {
     }
 
     fn to_value(&self) -> Value {
-        let mut cause = json!({ "reason": self.reason.as_str(), "message": self.message });
+        let mut cause = json!({ "message": self.message });
+        // Upstream's NewInternalError gives its cause no reason; an internal error of a field has one.
+        if self.reason != CauseReason::InternalError || !self.field.is_empty() {
+            cause["reason"] = json!(self.reason.as_str());
+        }
         if !self.field.is_empty() {
             cause["field"] = json!(self.field);
         }
