@@ -14,6 +14,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use forebay_registry::PortRange;
+
 pub use authorization::AuthorizationMode;
 pub use cidr::Cidr;
 pub use host::Host;
@@ -35,6 +37,7 @@ pub struct ServeConfig {
     pub limits: Limits,
     /// One, or one of each family; the first is the primary one.
     pub service_cluster_ip_ranges: Vec<Cidr>,
+    pub service_node_ports: PortRange,
     /// As `-v`: 0 to 10 and beyond.
     pub verbosity: u32,
     /// For the log, in order.

@@ -11,9 +11,10 @@ use std::time::Duration;
 use forebay_embedded::Engine;
 use forebay_endpoints::Bound;
 use forebay_endpoints::health::{Check, Endpoints};
-use forebay_registry::Registry;
+use forebay_registry::{AddressRange, Registry, ServicesConfig};
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 
+use crate::config::ServeConfig;
 use crate::edge;
 use crate::error::Error;
 use crate::pki::trust;
@@ -61,6 +62,7 @@ impl Server {
             storage_prefix: config.etcd_prefix.clone(),
             event_ttl: config.event_ttl,
             min_request_timeout: config.limits.min_request_timeout,
+            services: services(config, bound.address().port()),
         };
         let registry = Registry::new(registry_config, engine.clone(), clock, Random::system(), tasks.clone());
         Ok(Server { engine, bound, registry, tasks, client_ca: prepared.client_ca.clone() })
@@ -97,6 +99,22 @@ impl Server {
         }
         engine.close();
         served
+    }
+}
+
+/// What Services are given, and where the one called `kubernetes` leads to.
+fn services(config: &ServeConfig, port: u16) -> ServicesConfig {
+    // Where nothing better is known, it leads those on this machine here.
+    let address = config.serving.advertise_address.unwrap_or_else(|| config.local_address());
+    let ranges = config.service_cluster_ip_ranges.iter();
+    ServicesConfig {
+        cluster_ip_ranges: ranges
+            .filter_map(|range| AddressRange::new(range.network(), range.prefix()))
+            .collect(),
+        node_ports: config.service_node_ports,
+        endpoint: Some((address, port)),
+        // The embedded store has one server.
+        leak_grace: Duration::ZERO,
     }
 }
 

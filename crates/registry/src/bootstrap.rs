@@ -1,4 +1,4 @@
-//! What exists from the first start on: the four namespaces.
+//! What exists from the first start on: the four namespaces, and what is called `kubernetes`.
 
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Reason, Status};
@@ -30,6 +30,7 @@ impl Registry {
                 Err(status) => return Err(status),
             }
         }
+        self.start_services().await;
         self.start_crds().await
     }
 }

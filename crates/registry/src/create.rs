@@ -13,6 +13,7 @@ use crate::custom::Custom;
 use crate::incoming;
 use crate::registry::{Registry, whole};
 use crate::request::{Answer, Body, Outcome, Target};
+use crate::services;
 use crate::store::{Mode, Store};
 use crate::strategy::{self, Context};
 
@@ -25,6 +26,19 @@ impl Registry {
     /// # Errors
     /// 400, 403, 404, 409 and 422 in kube-apiserver's words.
     pub async fn create(
+        &self,
+        target: &Target,
+        body: &Body,
+        options: &CreateOptions,
+    ) -> Result<Answer, Status> {
+        if !services::take_part(&target.served) {
+            return self.create_now(target, body, options).await;
+        }
+        let (registry, target, body, options) = (self.clone(), target.clone(), body.clone(), options.clone());
+        self.to_the_end(async move { registry.create_now(&target, &body, &options).await }).await
+    }
+
+    async fn create_now(
         &self,
         target: &Target,
         body: &Body,
@@ -60,12 +74,10 @@ impl Registry {
                 self.generate_name(&mut value);
             }
             let name = name_of(&value).to_string();
-            if attempt == 1 {
-                self.validate_create(target, &value, &mut warnings)?;
-            }
+            let untold = (attempt == 1).then_some(&mut warnings);
             // Nothing is left of the last attempt's value; the others begin with a copy.
             let proposed = if attempt < attempts { value.clone() } else { std::mem::take(&mut value) };
-            match self.commit_create(target, &store, &name, proposed, options.dry_run).await {
+            match self.commit_create(target, &store, proposed, untold, options.dry_run).await {
                 Ok(object) => {
                     self.after_write(served, &object).await;
                     let outcome = Outcome::Created(match options.dry_run {
@@ -124,18 +136,33 @@ impl Registry {
         Err(Status::invalid(served.group(), &served.gvk.kind, name_of(value), causes))
     }
 
+    /// Takes what the object needs, validates it, and commits.
+    ///
+    /// - `warnings`: given when it was not validated before.
     async fn commit_create(
         &self,
         target: &Target,
         store: &Store,
-        name: &str,
         value: Value,
+        mut warnings: Option<&mut Vec<String>>,
         dry_run: bool,
     ) -> Result<Arc<Object>, Option<Status>> {
-        let bytes = target.served.encode(value).map_err(Some)?;
-        let key = store.key(target.namespace(), name);
+        let served = &target.served;
+        let key = store.key(target.namespace(), name_of(&value));
         let mode = if dry_run { Mode::DryRun } else { Mode::Commit };
-        store.create(key, bytes, self.ttl(&target.served), mode).await
+        let mut claims = self.claims(target, mode);
+        let committed = async {
+            let validate = |value: &Value| match &mut warnings {
+                Some(warnings) => self.validate_create(target, value, warnings),
+                None => Ok(()),
+            };
+            let value = claims.fill(value, validate).await.map_err(Some)?;
+            let bytes = served.encode(value).map_err(Some)?;
+            store.create(key, bytes, self.ttl(served), mode).await
+        };
+        let committed = committed.await;
+        claims.settle(served, committed.as_deref().ok()).await;
+        committed
     }
 
     /// How long objects of this kind are kept.

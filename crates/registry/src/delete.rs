@@ -5,6 +5,7 @@
 use bytes::Bytes;
 use forebay_apimachinery::options::DeleteOptions;
 use forebay_apimachinery::{Object, Revision, Status};
+use forebay_backend::BoxFuture;
 use forebay_watchcache::Interest;
 use serde_json::{Map, Value, json};
 
@@ -13,6 +14,7 @@ use crate::catalog::Served;
 use crate::present::{As, ListMeta, Presenter};
 use crate::registry::{Registry, whole};
 use crate::request::{Answer, Outcome, Target};
+use crate::services;
 use crate::store::{Current, Decision, Done, Mode};
 use crate::strategy::{self, Deletion};
 use crate::update::not_found;
@@ -37,6 +39,14 @@ impl Registry {
     /// # Errors
     /// 403, 404 and 409 in kube-apiserver's words.
     pub async fn delete(&self, target: &Target, options: &DeleteOptions) -> Result<Answer, Status> {
+        if !services::take_part(&target.served) {
+            return self.delete_now(target, options).await;
+        }
+        let (registry, target, options) = (self.clone(), target.clone(), options.clone());
+        self.to_the_end(async move { registry.delete_now(&target, &options).await }).await
+    }
+
+    async fn delete_now(&self, target: &Target, options: &DeleteOptions) -> Result<Answer, Status> {
         let served = &target.served;
         admission::admit_delete(served, target.name())?;
         let store = self.store_of(served)?;
@@ -57,7 +67,7 @@ impl Registry {
         };
         let outcome = match done {
             Done::Deleted { object, revision, .. } => {
-                self.after_delete(served, revision).await;
+                self.after_delete(served, &object, revision, mode).await;
                 if served.rules().flags().returns_deleted_object {
                     Outcome::Object(whole(served, &object, Some(revision)))
                 } else {
@@ -162,11 +172,30 @@ impl Registry {
         Ok(Answer::plain(Outcome::Object(Bytes::from(out))))
     }
 
-    /// What follows a delete: a CRD's end is taken in before the client is answered.
-    pub(crate) async fn after_delete(&self, served: &Served, revision: Revision) {
+    /// What follows a delete: a CRD's end is taken in before the client is answered, and what the object had is given
+    /// back.
+    pub(crate) async fn after_delete(
+        &self,
+        served: &Served,
+        object: &Object,
+        revision: Revision,
+        mode: Mode,
+    ) {
         if served.is_crd() {
             self.crds_taken_in(revision).await;
         }
+        if services::take_part(served) && mode == Mode::Commit {
+            self.after_service(object, revision).await;
+        }
+    }
+
+    /// [`Registry::delete`] of what takes no part in claims, for those who are called by it.
+    pub(crate) fn delete_beside<'a>(
+        &'a self,
+        target: &'a Target,
+        options: &'a DeleteOptions,
+    ) -> BoxFuture<'a, Result<Answer, Status>> {
+        Box::pin(self.delete_now(target, options))
     }
 }
 

@@ -17,6 +17,7 @@ use crate::incoming::{self, Incoming};
 use crate::kinds::compact;
 use crate::registry::Registry;
 use crate::request::{Answer, PatchKind, Target};
+use crate::services;
 use crate::store::Mode;
 use crate::update::{Unconditional, not_found};
 
@@ -49,17 +50,31 @@ impl Registry {
         body: &[u8],
         options: &PatchOptions,
     ) -> Result<Answer, Status> {
+        if !services::take_part(&target.served) {
+            return self.patch_now(target, kind, body, options).await;
+        }
+        let (registry, target, body, options) =
+            (self.clone(), target.clone(), body.to_vec(), options.clone());
+        self.to_the_end(async move { registry.patch_now(&target, kind, &body, &options).await }).await
+    }
+
+    async fn patch_now(
+        &self,
+        target: &Target,
+        kind: PatchKind,
+        body: &[u8],
+        options: &PatchOptions,
+    ) -> Result<Answer, Status> {
         let served = &target.served;
         let patch = Patch::parse(served, kind, body)?;
         if target.subresource.as_deref() == Some("scale") {
             return self.patch_scale(target, &patch, options).await;
         }
         let store = self.store_of(served)?;
-        let key = store.key(target.namespace(), target.name());
         let mode = if options.dry_run { Mode::DryRun } else { Mode::Commit };
         let mut last = None;
-        let done = store
-            .guarded_update(&key, mode, |current| {
+        let done = self
+            .guarded_update(target, &store, mode, |current, claims| {
                 let current = current.ok_or_else(|| not_found(target))?;
                 let incoming = patch.applied(
                     served,
@@ -76,11 +91,11 @@ impl Registry {
                     )));
                 }
                 let decision =
-                    self.decide(target, incoming.value, current, Unconditional::Always, &mut last)?;
+                    self.decide(target, incoming.value, current, Unconditional::Always, claims, &mut last)?;
                 Ok(decision.with_warnings(incoming.warnings))
             })
             .await?;
-        self.answer(target, done, last, Vec::new()).await
+        self.answer(target, done, mode, last, Vec::new()).await
     }
 }
 

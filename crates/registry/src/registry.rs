@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use crate::catalog::{Catalog, Served};
 use crate::errors;
+use crate::services::{Services, ServicesConfig};
 use crate::store::Store;
 
 /// What a registry is made with.
@@ -26,6 +27,7 @@ pub struct Config {
     pub event_ttl: Option<Duration>,
     /// A watch without a timeout of its own ends after this to twice this (`--min-request-timeout`).
     pub min_request_timeout: Duration,
+    pub services: ServicesConfig,
 }
 
 /// The verbs. Cheap to clone.
@@ -38,6 +40,7 @@ pub struct Inner {
     pub(crate) clock: Clock,
     pub(crate) random: Random,
     pub(crate) tasks: Tasks,
+    pub(crate) services: Services,
     catalog: ArcSwap<Catalog>,
     // The revision of CRDs that the catalog has taken in, for those who wait for it.
     catalog_revision: watch::Sender<Option<Revision>>,
@@ -61,12 +64,14 @@ impl Registry {
         tasks: Tasks,
     ) -> Registry {
         let catalog = crate::builtins::catalog(&config, &backend, &clock, &tasks);
+        let services = Services::new(&config, &backend, &clock, &tasks);
         Registry(Arc::new(Inner {
             config,
             backend,
             clock,
             random,
             tasks,
+            services,
             catalog: ArcSwap::from_pointee(catalog),
             catalog_revision: watch::Sender::new(None),
         }))

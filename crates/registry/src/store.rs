@@ -83,7 +83,7 @@ pub enum Mode {
 
 /// Retries of one guarded update against concurrent writers. Each lost round means that another write won, so the
 /// system as a whole moves; beyond this the client is told to try again.
-const ROUNDS_MAX: usize = 1_000;
+pub(crate) const ROUNDS_MAX: usize = 1_000;
 
 impl Store {
     /// The storage key of an object.

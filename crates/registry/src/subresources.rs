@@ -15,6 +15,7 @@ use crate::incoming;
 use crate::patch::Patch;
 use crate::registry::Registry;
 use crate::request::{Answer, Body, Outcome, Target};
+use crate::services::Claims;
 use crate::store::{Current, Decision, Done, Mode};
 use crate::strategy::{self, BindingError, Context, ScaleError};
 use crate::update::{Unconditional, not_found};
@@ -90,7 +91,9 @@ impl Registry {
                     .map_err(|error| refused(target, error))?;
                 // The Scale shown is that of the stored object, even if this ends it.
                 let mut last = None;
-                let decision = self.decide(target, proposed, current, Unconditional::Always, &mut last)?;
+                let claims = &mut Claims::none();
+                let decision =
+                    self.decide(target, proposed, current, Unconditional::Always, claims, &mut last)?;
                 Ok(decision.with_warnings(warnings))
             })
             .await

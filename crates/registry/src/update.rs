@@ -11,6 +11,7 @@ use crate::create::{name_of, place};
 use crate::incoming;
 use crate::registry::{Registry, whole};
 use crate::request::{Answer, Body, Outcome, Target};
+use crate::services::{self, Claims};
 use crate::store::{Current, Decision, Done, Mode};
 use crate::strategy::{self, Context};
 
@@ -32,6 +33,19 @@ impl Registry {
     /// # Errors
     /// 400, 404, 409 and 422 in kube-apiserver's words.
     pub async fn update(
+        &self,
+        target: &Target,
+        body: &Body,
+        options: &UpdateOptions,
+    ) -> Result<Answer, Status> {
+        if !services::take_part(&target.served) {
+            return self.update_now(target, body, options).await;
+        }
+        let (registry, target, body, options) = (self.clone(), target.clone(), body.clone(), options.clone());
+        self.to_the_end(async move { registry.update_now(&target, &body, &options).await }).await
+    }
+
+    async fn update_now(
         &self,
         target: &Target,
         body: &Body,
@@ -62,17 +76,18 @@ impl Registry {
             return self.create_on_update(target, body, options).await;
         }
         let mut last = None;
-        let done = store
-            .guarded_update(&key, mode, |current| {
+        let done = self
+            .guarded_update(target, &store, mode, |current, claims| {
                 let current = current.ok_or_else(|| not_found(target))?;
-                self.decide(target, proposed.clone(), current, Unconditional::ByKind, &mut last)
+                self.decide(target, proposed.clone(), current, Unconditional::ByKind, claims, &mut last)
             })
             .await?;
-        self.answer(target, done, last, incoming.warnings).await
+        self.answer(target, done, mode, last, incoming.warnings).await
     }
 
     /// What to do with `current` when `proposed` is to take its place.
     ///
+    /// - `claims`: what the object takes; while some of it is pending, the decision is to leave the object.
     /// - `last`: where an object that this ends is put as it would have been stored, which is what the client is shown.
     pub(crate) fn decide(
         &self,
@@ -80,6 +95,7 @@ impl Registry {
         mut proposed: Value,
         current: &Current,
         unconditional: Unconditional,
+        claims: &mut Claims,
         last: &mut Option<Bytes>,
     ) -> Result<Decision<Vec<String>>, Status> {
         let served = &target.served;
@@ -88,12 +104,18 @@ impl Registry {
         check_preconditions(target, &mut proposed, &old, unconditional)?;
         let (subresource, now) = (target.subresource.as_deref(), self.now_rfc3339());
         served.set_defaults(&mut proposed);
+        if !claims.plan_update(&mut proposed, &old)? {
+            return Ok(Decision::Keep { carry: Vec::new() });
+        }
         let context = Context { now: &now, user: target.caller.as_deref() };
         strategy::prepare_update(&rules, subresource, &mut proposed, &old, &context);
         let mut causes = strategy::validate_update(&rules, subresource, &proposed, &old);
         causes.extend(served.validate_fields(&proposed, Some(&old)));
         if !causes.is_empty() {
             return Err(Status::invalid(served.group(), &served.gvk.kind, target.name(), causes));
+        }
+        if claims.pending() {
+            return Ok(Decision::Keep { carry: Vec::new() });
         }
         let carry = served.warnings(&proposed, Some((subresource, &old)));
         if strategy::may_finish_deletion(&rules, &proposed, &old) {
@@ -113,6 +135,7 @@ impl Registry {
         &self,
         target: &Target,
         done: Done<Vec<String>>,
+        mode: Mode,
         last: Option<Bytes>,
         mut warnings: Vec<String>,
     ) -> Result<Answer, Status> {
@@ -120,7 +143,7 @@ impl Registry {
         let (object, more): (Arc<Object>, Vec<String>) = match done {
             Done::Put { object, carry } | Done::Kept { object, carry } => (object, carry),
             Done::Deleted { object, revision, carry } => {
-                self.after_delete(served, revision).await;
+                self.after_delete(served, &object, revision, mode).await;
                 warnings.extend(carry);
                 let key = object.key().clone();
                 let object = match last {

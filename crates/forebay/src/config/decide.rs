@@ -41,6 +41,7 @@ impl ServeConfig {
             data_dir,
             serving,
             service_cluster_ip_ranges,
+            service_node_ports: read.parsed("service-node-port-range", str::parse)?,
             warnings,
         })
     }
@@ -51,14 +52,10 @@ fn no_effect(what: &str, names: impl Iterator<Item = String>) -> Option<String> 
     (!names.is_empty()).then(|| format!("these {what} have no effect: {}", names.join(", ")))
 }
 
-fn no_effect_yet(raw: &Raw) -> Vec<String> {
+fn no_effect_yet(raw: &Raw) -> Option<String> {
     let names: Vec<_> = raw.without_effect_yet().map(|name| format!("--{name}")).collect();
-    let tokens = (!names.is_empty())
-        .then(|| format!("no effect yet, as there are no service account tokens: {}", names.join(", ")));
-    let addresses = raw.get("service-cluster-ip-range").map(|_| {
-        "--service-cluster-ip-range decides on names in the certificate only: services get no addresses yet".to_owned()
-    });
-    tokens.into_iter().chain(addresses).collect()
+    (!names.is_empty())
+        .then(|| format!("no effect yet, as there are no service account tokens: {}", names.join(", ")))
 }
 
 fn feature_gates(read: &Reader) -> Result<Vec<String>, Error> {
@@ -189,10 +186,10 @@ fn limits(read: &Reader) -> Result<Limits, Error> {
     })
 }
 
-/// A Service range holds at most 2^20 addresses, as in kube-apiserver.
-const SERVICE_HOST_BITS_MAX: u8 = 20;
-/// And at least 8.
+/// A Service range holds at least 8 addresses, as in kube-apiserver.
 const SERVICE_HOST_BITS_MIN: u8 = 3;
+/// And, of IPv6, at most 2^64.
+const SERVICE_HOST_BITS_MAX: u8 = 64;
 
 fn service_ranges(read: &Reader) -> Result<Vec<Cidr>, Error> {
     read.parsed("service-cluster-ip-range", |value| {
@@ -209,10 +206,8 @@ fn service_ranges(read: &Reader) -> Result<Vec<Cidr>, Error> {
 
 fn service_range(text: &str) -> Result<Cidr, String> {
     let range: Cidr = text.parse()?;
-    let bits = range.prefix() + range.host_bits();
     if range.host_bits() > SERVICE_HOST_BITS_MAX {
-        let least = bits - SERVICE_HOST_BITS_MAX;
-        return Err(format!("too large; for {bits}-bit addresses, the mask must be >= {least}"));
+        return Err(format!("shortest allowed prefix length for service CIDR is 64, got {}", range.prefix()));
     }
     if range.host_bits() < SERVICE_HOST_BITS_MIN {
         return Err("the service cluster IP range must be at least 8 IP addresses".to_owned());

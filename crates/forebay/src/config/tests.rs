@@ -77,6 +77,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("max-requests-inflight", "0"),
     ("max-mutating-requests-inflight", "1"),
     ("service-cluster-ip-range", "10.96.0.0/16,fd00::/108"),
+    ("service-node-port-range", "20000+100"),
     ("feature-gates", "AllAlpha=true"),
     ("v", "4"),
 ];
@@ -142,9 +143,14 @@ fn what_cannot_be_done_names_the_flag_and_the_reason() {
             "invalid argument \"\" for --authorization-mode: at least one authorization-mode must be passed",
         ),
         (
-            "--service-cluster-ip-range=10.0.0.0/8",
+            "--service-cluster-ip-range=fd00::/48",
             2,
-            "invalid argument \"10.0.0.0/8\" for --service-cluster-ip-range: too large; for 32-bit addresses, the mask must be >= 12",
+            "invalid argument \"fd00::/48\" for --service-cluster-ip-range: shortest allowed prefix length for service CIDR is 64, got 48",
+        ),
+        (
+            "--service-node-port-range=5-4",
+            2,
+            "invalid argument \"5-4\" for --service-node-port-range: end port cannot be less than start port: 5-4",
         ),
         (
             "--service-cluster-ip-range=10.0.0.0/30",
@@ -209,7 +215,6 @@ fn flags_that_wait_for_what_they_are_for_are_warned_of_once() {
         config.warnings,
         [
             "no effect yet, as there are no service account tokens: --api-audiences, --service-account-issuer, --service-account-key-file, --service-account-max-token-expiration, --service-account-signing-key-file",
-            "--service-cluster-ip-range decides on names in the certificate only: services get no addresses yet",
         ]
     );
 }

@@ -19,7 +19,7 @@ const NO_KUBELET: &str = "no kubelet is called";
 const NO_PEERS: &str = "servers do not find or call each other";
 const NO_OUTGOING: &str = "no outgoing connection is made";
 const NO_ETCD: &str = "used only with --etcd-servers";
-const NO_NODE_PORTS: &str = "node ports are not handed out";
+const OWN_TYPE: &str = "the kubernetes Service is reached at its cluster IP";
 const NO_ELECTION: &str = "leases are not coordinated by the server";
 const OWN_CACHE: &str = "the cache sizes itself";
 const OWN_STORE: &str = "the embedded store looks after itself";
@@ -76,7 +76,7 @@ pub(super) const ACCEPTED: &[Flag] = &[
     harmless("kubelet-preferred-address-types", List, NO_KUBELET),
     harmless("kubelet-read-only-port", One, NO_KUBELET),
     harmless("kubelet-timeout", One, NO_KUBELET),
-    harmless("kubernetes-service-node-port", One, NO_NODE_PORTS),
+    harmless("kubernetes-service-node-port", One, OWN_TYPE),
     harmless("lease-reuse-duration-seconds", One, OWN_STORE),
     harmless("livez-grace-period", One, "the server is live as soon as it listens"),
     harmless("log-flush-frequency", One, OWN_LOG),
@@ -98,7 +98,6 @@ pub(super) const ACCEPTED: &[Flag] = &[
     harmless("service-account-extend-token-expiration", Bool, "tokens never live longer than they say"),
     harmless("service-account-jwks-uri", One, "the keys are published at the default address"),
     harmless("service-account-lookup", Bool, STRICTER),
-    harmless("service-node-port-range", One, NO_NODE_PORTS),
     harmless("show-hidden-metrics-for-version", One, OWN_METRICS),
     harmless("shutdown-send-retry-after", Bool, LOAD),
     harmless("shutdown-watch-termination-grace-period", One, LOAD),

@@ -192,6 +192,14 @@ pub(super) const SERVED: &[Flag] = &[
     ),
     served(
         Api,
+        "service-node-port-range",
+        One,
+        "FROM-TO",
+        "30000-32767",
+        "Ports of every node that services may take.",
+    ),
+    served(
+        Api,
         "feature-gates",
         List,
         "NAME=BOOL",

@@ -51,6 +51,7 @@ use serde_json::Value;
 
 pub use certificates::subject_restriction;
 pub use core::binding::{BindingError, bind};
+pub use core::service_allocation as services;
 pub use custom::CustomRules;
 pub use deletion::{
     DeleteOptions, Deletion, Propagation, may_finish_deletion, start_deletion, start_namespace_deletion,

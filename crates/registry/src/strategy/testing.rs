@@ -136,7 +136,7 @@ fn reason(message: &str) -> &'static str {
     REASONS.iter().find(|(begin, _)| message.starts_with(begin)).map_or("", |(_, reason)| reason)
 }
 
-fn edited(object: &Value, edits: &str) -> Value {
+pub fn edited(object: &Value, edits: &str) -> Value {
     let mut object = object.clone();
     for edit in apart(edits) {
         let (path, json) = edit.split_once('=').expect("a path and a value");

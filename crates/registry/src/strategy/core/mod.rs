@@ -17,6 +17,8 @@ mod pod_template;
 mod resource_quota;
 mod secret;
 mod service;
+pub mod service_allocation;
+mod service_families;
 mod service_account;
 pub mod service_rules;
 #[cfg(test)]

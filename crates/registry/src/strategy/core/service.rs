@@ -1,6 +1,7 @@
 //! Services: what the client may leave out, and what follows the type.
 //!
-//! In: a Service. Out: defaults, what it is stored as. Never: allocates addresses or ports.
+//! In: a Service. Out: defaults, what it is stored as. Never: addresses and ports, which come before it:
+//! `service_allocation.rs`.
 //!
 //! Source: kubernetes v1.36.3 `registry/core/service`, `apis/core/v1/defaults.go`.
 
@@ -13,7 +14,7 @@ use crate::strategy::lifecycle::reset_status;
 use crate::strategy::rules::Update;
 use crate::strategy::value::{
     Members, child_made, child_mut, child_or_empty, default, default_text, int, list, objects, objects_mut,
-    same_member, take_over, text, texts,
+    same_member, take_over, text,
 };
 
 const AFFINITY_SECONDS: i64 = 10_800;
@@ -81,11 +82,6 @@ pub fn externally_accessible(spec: &Members) -> bool {
 
 pub fn prepare_create(service: &mut Members, context: &Context<'_>) {
     reset_status(service, context);
-    let spec = child_made(service, "spec");
-    let address = text(spec, "clusterIP").to_string();
-    if !address.is_empty() && list(spec, "clusterIPs").is_empty() {
-        spec.insert("clusterIPs".into(), json!([address]));
-    }
 }
 
 pub fn prepare_update(new: &mut Members, update: &Update<'_>, _: &Context<'_>) {
@@ -95,8 +91,6 @@ pub fn prepare_update(new: &mut Members, update: &Update<'_>, _: &Context<'_>) {
     }
     take_over(new, old, "status");
     let (spec, old_spec) = (child_made(new, "spec"), child_or_empty(old, "spec"));
-    keep_allocated(spec, old_spec);
-    align_addresses(spec, old_spec);
     drop_what_the_type_had(spec, old_spec);
     if text(spec, "type") != "LoadBalancer"
         && let Some(status) = child_mut(new, "status")
@@ -105,7 +99,7 @@ pub fn prepare_update(new: &mut Members, update: &Update<'_>, _: &Context<'_>) {
     }
 }
 
-fn needs_address(spec: &Members) -> bool {
+pub fn needs_address(spec: &Members) -> bool {
     text(spec, "type") != "ExternalName"
 }
 
@@ -155,51 +149,6 @@ fn drop_what_the_type_had(new: &mut Members, old: &Members) {
     }
     if externally_accessible(old) && !externally_accessible(new) && same(new, "externalTrafficPolicy") {
         new.remove("externalTrafficPolicy");
-    }
-}
-
-/// What was allocated stays when the client leaves it out.
-fn keep_allocated(new: &mut Members, old: &Members) {
-    if needs_address(old) && needs_address(new) {
-        if text(new, "clusterIP").is_empty() {
-            take_over(new, old, "clusterIP");
-        }
-        if list(new, "clusterIPs").is_empty() {
-            take_over(new, old, "clusterIPs");
-        }
-    }
-    if needs_node_port(old) && needs_node_port(new) {
-        keep_node_ports(new, old);
-    }
-    if needs_health_check(old) && needs_health_check(new) && int(new, "healthCheckNodePort").unwrap_or(0) == 0
-    {
-        take_over(new, old, "healthCheckNodePort");
-    }
-}
-
-/// A port without a node port takes the one that the port of its name had, unless another port has it now.
-fn keep_node_ports(new: &mut Members, old: &Members) {
-    let now: Vec<i64> = objects(new, "ports").filter_map(|port| int(port, "nodePort")).collect();
-    for port in objects_mut(new, "ports").filter(|port| int(port, "nodePort").unwrap_or(0) == 0) {
-        let mut before = objects(old, "ports").filter(|before| text(before, "name") == text(port, "name"));
-        let allocated = before.next_back().and_then(|before| int(before, "nodePort"));
-        if let Some(number) = allocated.filter(|number| *number != 0 && !now.contains(number)) {
-            port.insert("nodePort".into(), number.into());
-        }
-    }
-}
-
-/// `clusterIPs` follows `clusterIP` for clients that do not know the former.
-fn align_addresses(new: &mut Members, old: &Members) {
-    let address = text(new, "clusterIP").to_string();
-    let old_address = text(old, "clusterIP");
-    if address == old_address || !texts(new, "clusterIPs").eq(texts(old, "clusterIPs")) {
-        return;
-    }
-    if address.is_empty() {
-        new.remove("clusterIPs");
-    } else {
-        new.insert("clusterIPs".into(), json!([address]));
     }
 }
 

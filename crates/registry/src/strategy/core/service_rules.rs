@@ -47,7 +47,7 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
 }
 
 /// A pointer's value is shown as JSON, texts included.
-fn encoded(value: Option<&Value>) -> Bad<'_> {
+pub fn encoded(value: Option<&Value>) -> Bad<'_> {
     value.map_or(Bad::Nil, |value| Bad::Shown(to_go_text(value)))
 }
 
@@ -174,7 +174,7 @@ fn affinity(spec: &Members, causes: &mut Causes) {
 }
 
 /// `clusterIP`, `clusterIPs` and the families, which belong together.
-fn addresses(spec: &Members, old: Option<&Members>, causes: &mut Causes) {
+pub fn addresses(spec: &Members, old: Option<&Members>, causes: &mut Causes) {
     let at = SPEC.child("clusterIPs");
     let (first, all) = (text(spec, "clusterIP"), texts(spec, "clusterIPs").collect::<Vec<_>>());
     let bad = || spec.get("clusterIPs");

@@ -64,10 +64,10 @@ fn malformed_objects_are_refused() {
         (r#"spec.sessionAffinity="ClientIP""#, &[]),
         (r#"spec.sessionAffinity="ClientIP";spec.sessionAffinityConfig={"clientIP":{"timeoutSeconds":0}}"#, &["spec.sessionAffinityConfig.clientIP.timeoutSeconds: Invalid value: 0: must be greater than 0 and less than 86400"]),
         (r#"spec.sessionAffinityConfig={"clientIP":{"timeoutSeconds":10}}"#, &[]),
-        (r#"spec.clusterIP="None""#, &[]),
-        (r#"spec.clusterIP="None";spec.ports=null"#, &[]),
-        (r#"spec.clusterIP="x""#, &[r#"spec.clusterIPs[0]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"#]),
-        (r#"spec.type="LoadBalancer";spec.clusterIP="None""#, &[r#"spec.clusterIPs[0]: Invalid value: "None": may not be set to 'None' for LoadBalancer services"#]),
+        (r#"spec.clusterIP="None";spec.clusterIPs=["None"]"#, &[]),
+        (r#"spec.clusterIP="None";spec.clusterIPs=["None"];spec.ports=null"#, &[]),
+        (r#"spec.clusterIP="x";spec.clusterIPs=["x"]"#, &[r#"spec.clusterIPs[0]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"#]),
+        (r#"spec.type="LoadBalancer";spec.clusterIP="None";spec.clusterIPs=["None"]"#, &[r#"spec.clusterIPs[0]: Invalid value: "None": may not be set to 'None' for LoadBalancer services"#]),
         (r#"spec.externalIPs=["x","127.0.0.1"]"#, &[r#"spec.externalIPs[0]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"#, r#"spec.externalIPs[1]: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)"#]),
         (r#"spec.selector={"a b":"c"}"#, &[r#"spec.selector: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric c…"#]),
         (r#"spec.externalTrafficPolicy="Local""#, &[r#"spec.externalTrafficPolicy: Invalid value: "Local": may only be set for externally-accessible services"#]),
@@ -94,7 +94,7 @@ fn malformed_objects_are_refused() {
 fn updates_are_refused_where_they_may_not_change() {
     sample().check_updates(&[
         (r#"spec.selector={"a":"c"}"#, &[]),
-        (r#"!spec.clusterIP="10.0.0.1";spec.clusterIPs=["10.0.0.1"] => spec.clusterIP="10.0.0.77""#, &[r#"spec.clusterIPs[0]: Invalid value: ["10.0.0.77"]: may not change once set"#]),
+        (r#"!spec.clusterIP="10.0.0.1";spec.clusterIPs=["10.0.0.1"] => spec.clusterIP="10.0.0.77";spec.clusterIPs=["10.0.0.77"]"#, &[r#"spec.clusterIPs[0]: Invalid value: ["10.0.0.77"]: may not change once set"#]),
         ("spec.clusterIP=null;spec.clusterIPs=null", &[]),
         (r#"spec.type="ExternalName";spec.externalName="x.y""#, &[]),
         (r#"spec.type="NodePort""#, &[]),

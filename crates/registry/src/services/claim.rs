@@ -1,0 +1,216 @@
+//! One claim: an address or a node port that one Service has, as a key in the store.
+//!
+//! In: an item and its Service. Out: the claim made where there was none, read, or given back. Never: decides who is to
+//! have what; touches a claim that is not the Service's.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use forebay_apimachinery::{Key, Object, Reason, Revision, Status};
+use forebay_backend::{Expect, Op, Outcome, Txn};
+use serde_json::{Value, json};
+
+use crate::errors;
+use crate::registry::Registry;
+use crate::request::Target;
+use crate::store::{Mode, Store};
+use crate::strategy::services::{Family, Item, holdings};
+
+/// Who makes the IPAddresses of Services, in their label.
+const MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
+const MANAGER: &str = "ipallocator.k8s.io";
+const FAMILY: &str = "ipaddress.kubernetes.io/ip-family";
+
+/// The Service that has something.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Owner {
+    pub namespace: String,
+    pub name: String,
+}
+
+/// What the store says of an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    pub revision: Revision,
+    /// `None`: it is claimed for something that is no Service.
+    pub owner: Option<Owner>,
+    /// Whether it is one of ours to give back: anyone may make an IPAddress.
+    pub managed: bool,
+    /// `metadata.creationTimestamp`.
+    pub created: String,
+}
+
+impl Owner {
+    /// The Service `object`.
+    pub fn of(object: &Object) -> Owner {
+        Owner { namespace: object.namespace().to_string(), name: object.name().to_string() }
+    }
+
+    fn reference(&self) -> Value {
+        json!({ "parentRef": { "resource": "services", "namespace": self.namespace, "name": self.name } })
+    }
+}
+
+impl Claim {
+    /// Reads a claim of either kind.
+    pub fn read(item: Item, revision: Revision, value: &Value) -> Claim {
+        let parent = &value["spec"]["parentRef"];
+        let text = |value: &Value| value.as_str().unwrap_or("").to_string();
+        let service = text(&parent["group"]).is_empty() && parent["resource"] == "services";
+        let metadata = &value["metadata"];
+        Claim {
+            revision,
+            owner: service
+                .then(|| Owner { namespace: text(&parent["namespace"]), name: text(&parent["name"]) }),
+            managed: matches!(item, Item::Port(_)) || metadata["labels"][MANAGED_BY] == MANAGER,
+            created: text(&metadata["creationTimestamp"]),
+        }
+    }
+}
+
+/// The name of an item's claim.
+pub fn name_of(item: Item) -> String {
+    match item {
+        Item::Address(address) => address.to_string(),
+        Item::Port(port) => port.to_string(),
+    }
+}
+
+impl Registry {
+    /// Where claims of items such as `item` are.
+    pub(super) fn claims_of(&self, item: Item) -> Result<Arc<Store>, Status> {
+        match item {
+            Item::Address(_) => self.built_in("networking.k8s.io", "v1", "ipaddresses"),
+            Item::Port(_) => Ok(self.services.ports.clone()),
+        }
+    }
+
+    /// Claims `item` for `owner`: the revision of the claim, or `None` when it is claimed already.
+    pub(super) async fn claim(&self, item: Item, owner: &Owner) -> Result<Option<Revision>, Status> {
+        let store = self.claims_of(item)?;
+        let key = store.key("", &name_of(item));
+        let value = match item {
+            Item::Address(_) => self.new_address(item, owner)?,
+            Item::Port(port) => self.new_port(port, owner),
+        };
+        match store.create(key, value, None, Mode::Commit).await {
+            Ok(object) => Ok(Some(object.revision())),
+            Err(None) => Ok(None),
+            Err(Some(status)) => Err(status),
+        }
+    }
+
+    fn new_address(&self, item: Item, owner: &Owner) -> Result<Bytes, Status> {
+        let served = self.catalog().resource("networking.k8s.io", "v1", "ipaddresses").cloned();
+        let served = served.ok_or_else(|| Status::internal("ipaddresses are not served"))?;
+        let family = match item {
+            Item::Address(address) => Family::of(address).name(),
+            Item::Port(_) => "",
+        };
+        let mut value = json!({
+            "kind": "IPAddress", "apiVersion": "networking.k8s.io/v1",
+            "metadata": { "name": name_of(item), "labels": { FAMILY: family, MANAGED_BY: MANAGER } },
+            "spec": owner.reference(),
+        });
+        let target = Target { served, namespace: None, name: None, subresource: None, caller: None };
+        self.prepare(&target, &mut value)?;
+        target.served.encode(value)
+    }
+
+    /// As `docs/formats/node-ports.md` has it.
+    fn new_port(&self, port: u16, owner: &Owner) -> Bytes {
+        let claim = json!({
+            "metadata": { "creationTimestamp": self.now_rfc3339(), "name": port.to_string() },
+            "spec": owner.reference(),
+        });
+        let members = crate::kinds::compact(&claim);
+        // The type comes first, as in every object of a kind that is built in.
+        Bytes::from(format!("{{\"kind\":\"NodePort\",\"apiVersion\":\"v1\",{}", &members[1..]))
+    }
+
+    /// Gives `item` back if it is `owner`'s and was before `before`: what was claimed later is somebody else's.
+    pub(super) async fn give_back(&self, item: Item, owner: &Owner, before: Revision) {
+        let given = async {
+            let found = self.live_claim(item).await?;
+            match found.filter(|claim| claim.owner.as_ref() == Some(owner) && claim.revision < before) {
+                Some(claim) => self.drop_claim(item, claim.revision).await,
+                None => Ok(false),
+            }
+        };
+        if let Err(status) = given.await {
+            // A claim too many is found by the next repair.
+            tracing::warn!(item = name_of(item), why = status.message, "not given back yet");
+        }
+    }
+
+    /// Removes the claim of `item` if it is still that of `revision`, and says whether it did.
+    pub(super) async fn drop_claim(&self, item: Item, revision: Revision) -> Result<bool, Status> {
+        let store = self.claims_of(item)?;
+        let key = store.key("", &name_of(item));
+        let txn = Txn { key, expect: Expect::At(revision), op: Op::Delete };
+        let outcome = store.backend.commit(txn).await.map_err(|error| errors::txn(&error))?;
+        Ok(matches!(outcome, Outcome::Committed(_)))
+    }
+
+    /// The claim of `item` as the store has it now.
+    pub(super) async fn live_claim(&self, item: Item) -> Result<Option<Claim>, Status> {
+        let store = self.claims_of(item)?;
+        let found = store.live(&store.key("", &name_of(item))).await?;
+        found.map(|found| read_claim(item, &found.object)).transpose()
+    }
+
+    /// What the Service `owner` has now; nothing when there is none.
+    pub(super) async fn live_holdings(&self, owner: &Owner) -> Result<Vec<Item>, Status> {
+        let store = self.built_in("", "v1", "services")?;
+        let Some(found) = store.live(&store.key(&owner.namespace, &owner.name)).await? else {
+            return Ok(Vec::new());
+        };
+        self.holdings_of(&found.object)
+    }
+
+    /// What a stored Service has.
+    pub(super) fn holdings_of(&self, service: &Object) -> Result<Vec<Item>, Status> {
+        let value = typed(service)?;
+        Ok(value.as_object().map(holdings).unwrap_or_default())
+    }
+
+    /// Deletes the Endpoints of a Service that is gone, as upstream does, lest a new one of its name finds them.
+    pub(super) async fn delete_endpoints(&self, owner: &Owner) {
+        let Some(served) = self.catalog().resource("", "v1", "endpoints").cloned() else { return };
+        let target = Target {
+            served,
+            namespace: Some(owner.namespace.clone()),
+            name: Some(owner.name.clone()),
+            subresource: None,
+            caller: None,
+        };
+        match self.delete_beside(&target, &Default::default()).await {
+            Ok(_) => {}
+            Err(status) if status.reason == Reason::NotFound => {}
+            Err(status) => tracing::warn!(why = status.message, "endpoints of a deleted Service stay"),
+        }
+    }
+}
+
+/// The claim that `object` is.
+pub fn read_claim(item: Item, object: &Object) -> Result<Claim, Status> {
+    Ok(Claim::read(item, object.revision(), &typed(object)?))
+}
+
+/// The item that a claim named `name` is of.
+pub fn item_of(name: &str, ports: bool) -> Option<Item> {
+    if ports { name.parse().ok().map(Item::Port) } else { name.parse().ok().map(Item::Address) }
+}
+
+/// A stored object of a built-in kind as a tree.
+pub fn typed(object: &Object) -> Result<Value, Status> {
+    let mut bytes = Vec::with_capacity(object.body().len() + 1);
+    bytes.push(b'{');
+    object.write_body(None, None, &mut bytes);
+    serde_json::from_slice(&bytes).map_err(Status::internal)
+}
+
+/// Where a claim of `item` is in `store`.
+pub fn key_in(store: &Store, item: Item) -> Key {
+    store.key("", &name_of(item))
+}

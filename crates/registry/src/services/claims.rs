@@ -1,0 +1,410 @@
+//! What one write takes: planned from what looks free, claimed before the object is stored, and given back if it is not.
+//!
+//! In: a proposed object, the one before it. Out: the proposed object filled in; claims in the store. Owner of the state:
+//! the write. Never: validates; writes the object.
+//!
+//! A write goes round: plan, validate, [`Claims::take`], and again if something went to somebody else in between.
+//! What it holds it plans with first, so no round undoes another.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use forebay_apimachinery::{Object, Reason, Revision, Status};
+use forebay_watchcache::Snapshot;
+use serde_json::Value;
+
+use super::claim::{Owner, key_in};
+use super::range::AddressRange;
+use crate::catalog::Served;
+use crate::errors;
+use crate::registry::Registry;
+use crate::request::Target;
+use crate::store::{Mode, ROUNDS_MAX, Store};
+use crate::strategy::services::{
+    Family, Item, Pools, Refusal, Unavailable, allocate_changed, allocate_new, holdings,
+};
+
+/// What a write takes. Nothing, for most kinds.
+///
+/// It must be settled: what is claimed and not settled waits for the next start.
+pub(crate) struct Claims(Option<Box<Open>>);
+
+struct Open {
+    registry: Registry,
+    mode: Mode,
+    owner: Owner,
+    families: Vec<Family>,
+    seen: Option<Seen>,
+    // Taken in the last plan.
+    planned: BTreeSet<Item>,
+    // item -> revision of our claim
+    held: BTreeMap<Item, Revision>,
+    // What turned out to be somebody else's.
+    lost: BTreeSet<Item>,
+    // What the object that was planned on has.
+    before: Vec<Item>,
+    // A plan could not be made before one looks.
+    must_look: bool,
+}
+
+/// What looks taken, and the ranges, when the write began.
+struct Seen {
+    addresses: Taken,
+    ports: Taken,
+    // Of both families, those that addresses may be taken from.
+    ranges: Vec<AddressRange>,
+}
+
+struct Taken {
+    store: Arc<Store>,
+    snapshot: Arc<Snapshot>,
+}
+
+impl Claims {
+    pub(crate) fn none() -> Claims {
+        Claims(None)
+    }
+
+    pub(super) fn open(registry: &Registry, target: &Target, mode: Mode) -> Claims {
+        let ranges = &registry.config.services.cluster_ip_ranges;
+        let owner = Owner { namespace: target.namespace().to_string(), name: target.name().to_string() };
+        Claims(Some(Box::new(Open {
+            registry: registry.clone(),
+            mode,
+            owner,
+            families: ranges.iter().map(|range| Family::of(range.network())).collect(),
+            seen: None,
+            planned: BTreeSet::new(),
+            held: BTreeMap::new(),
+            lost: BTreeSet::new(),
+            before: Vec::new(),
+            must_look: false,
+        })))
+    }
+
+    /// A new object with what it takes, all of it claimed.
+    ///
+    /// - `check`: judges the object as proposed; nothing is claimed for one that is refused.
+    ///
+    /// # Errors
+    /// What it cannot have, what `check` says, the store's failures. The claims are still to be settled.
+    pub(crate) async fn fill(
+        &mut self,
+        object: Value,
+        mut check: impl FnMut(&Value) -> Result<(), Status>,
+    ) -> Result<Value, Status> {
+        let Some(open) = &mut self.0 else {
+            check(&object)?;
+            return Ok(object);
+        };
+        open.owner.name = crate::create::name_of(&object).to_string();
+        open.look().await?;
+        for round in 0..ROUNDS_MAX {
+            let mut proposed = object.clone();
+            open.plan(&mut proposed, None)?;
+            // Later rounds differ in what was allocated only.
+            if round == 0 {
+                check(&proposed)?;
+            }
+            if !open.pending() {
+                return Ok(proposed);
+            }
+            open.take().await?;
+            if !open.pending() {
+                return Ok(proposed);
+            }
+        }
+        Err(errors::too_contended())
+    }
+
+    /// Fills in what a changed object takes; false when one must [`take`](Claims::take) a look first. It is not to be
+    /// stored while anything is [`pending`](Claims::pending).
+    ///
+    /// # Errors
+    /// What it cannot have.
+    pub(crate) fn plan_update(&mut self, proposed: &mut Value, old: &Value) -> Result<bool, Status> {
+        let Some(open) = &mut self.0 else { return Ok(true) };
+        open.plan(proposed, Some(old))?;
+        Ok(!open.must_look)
+    }
+
+    /// Whether something is still to be taken.
+    pub(crate) fn pending(&self) -> bool {
+        self.0.as_ref().is_some_and(|open| open.pending())
+    }
+
+    /// Looks at what is free, or claims what is planned. What is not to be had is known to the next plan.
+    ///
+    /// # Errors
+    /// The store's failures.
+    pub(crate) async fn take(&mut self) -> Result<(), Status> {
+        match &mut self.0 {
+            Some(open) => open.take().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the write: gives back what the stored object has not, or all of it when none was stored.
+    pub(crate) async fn settle(self, served: &Served, stored: Option<&Object>) {
+        if let Some(open) = self.0 {
+            open.settle(served, stored).await;
+        }
+    }
+}
+
+impl Open {
+    fn pending(&self) -> bool {
+        let missing = || self.planned.iter().any(|item| !self.held.contains_key(item));
+        self.must_look || self.mode == Mode::Commit && missing()
+    }
+
+    fn plan(&mut self, proposed: &mut Value, old: Option<&Value>) -> Result<(), Status> {
+        self.planned.clear();
+        self.must_look = false;
+        let Some(members) = proposed.as_object_mut() else { return Ok(()) };
+        let planned = match old.and_then(Value::as_object) {
+            Some(old) => {
+                self.before = holdings(old);
+                allocate_changed(members, old, self)
+            }
+            None => allocate_new(members, self),
+        };
+        let name = &self.owner.name;
+        match planned {
+            Ok(()) => Ok(()),
+            Err(Refusal::Unseen) => {
+                self.must_look = true;
+                Ok(())
+            }
+            Err(Refusal::Invalid(causes)) => Err(Status::invalid("", "Service", name, causes)),
+            Err(Refusal::Internal(why)) => Err(Status::internal(why)),
+            Err(Refusal::Unknown(why)) => Err(Status::new(Reason::Unknown, why)),
+        }
+    }
+
+    /// Looks at what is taken now, once claims have been repaired.
+    async fn look(&mut self) -> Result<(), Status> {
+        let registry = &self.registry;
+        let deadline = registry.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
+        let mut repaired = registry.services.repaired.subscribe();
+        tokio::select! {
+            biased;
+            _ = repaired.wait_for(|repaired| *repaired) => {}
+            () = registry.clock.sleep_until(deadline) => return Err(not_repaired()),
+        }
+        let taken = async |store: Arc<Store>| {
+            let snapshot = store.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))?;
+            Ok::<Taken, Status>(Taken { store, snapshot })
+        };
+        let cidrs = taken(registry.built_in("networking.k8s.io", "v1", "servicecidrs")?).await?;
+        self.seen = Some(Seen {
+            addresses: taken(registry.built_in("networking.k8s.io", "v1", "ipaddresses")?).await?,
+            ports: taken(registry.services.ports.clone()).await?,
+            ranges: super::kubernetes::ready_ranges(&cidrs.snapshot, &cidrs.store),
+        });
+        Ok(())
+    }
+
+    async fn take(&mut self) -> Result<(), Status> {
+        if self.must_look {
+            self.must_look = false;
+            return self.look().await;
+        }
+        let missing: Vec<Item> =
+            self.planned.iter().filter(|item| !self.held.contains_key(item)).copied().collect();
+        for item in missing {
+            self.registry.services.begin(item);
+            match self.registry.claim(item, &self.owner).await {
+                Ok(Some(revision)) => drop(self.held.insert(item, revision)),
+                Ok(None) => {
+                    self.registry.services.end(item);
+                    self.lost.insert(item);
+                    return Ok(());
+                }
+                Err(status) => {
+                    self.registry.services.end(item);
+                    return Err(status);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn settle(self, served: &Served, stored: Option<&Object>) {
+        let Open { registry, mode, owner, held, before, .. } = self;
+        if mode == Mode::DryRun {
+            return;
+        }
+        let kept = match stored.map(|object| served.to_value(object)) {
+            Some(Ok(Value::Object(members))) => holdings(&members),
+            // What the store refused to read is left to repair.
+            Some(_) => held.keys().chain(&before).copied().collect(),
+            None => before.clone(),
+        };
+        for (item, revision) in &held {
+            if !kept.contains(item)
+                && let Err(status) = registry.drop_claim(*item, *revision).await
+            {
+                tracing::warn!(
+                    item = super::claim::name_of(*item),
+                    why = status.message,
+                    "not given back yet"
+                );
+            }
+            registry.services.end(*item);
+        }
+        let revision = stored.map(Object::revision);
+        for item in before.into_iter().filter(|item| !kept.contains(item)) {
+            if let Some(revision) = revision {
+                registry.give_back(item, &owner, revision).await;
+            }
+        }
+    }
+
+    /// Whether `item` may be planned: what this write holds already may.
+    fn is_free(&self, seen: &Seen, item: Item) -> bool {
+        if self.planned.contains(&item) || self.lost.contains(&item) {
+            return false;
+        }
+        let pool = match item {
+            Item::Address(_) => &seen.addresses,
+            Item::Port(_) => &seen.ports,
+        };
+        self.held.contains_key(&item) || pool.snapshot.get(&key_in(&pool.store, item)).is_none()
+    }
+
+    fn any_address(&self, seen: &Seen, family: Family) -> Option<Item> {
+        let own = self.held.keys().copied();
+        let mut own =
+            own.filter(|item| matches!(item, Item::Address(address) if Family::of(*address) == family));
+        let random = &self.registry.random;
+        let ranges = seen.ranges.iter().filter(|range| Family::of(range.network()) == family);
+        own.find(|item| self.is_free(seen, *item)).or_else(|| {
+            let mut all = ranges.flat_map(|range| range.candidates(random)).map(Item::Address);
+            all.find(|item| self.is_free(seen, *item))
+        })
+    }
+
+    fn any_port(&self, seen: &Seen) -> Option<Item> {
+        let mut own = self.held.keys().copied().filter(|item| matches!(item, Item::Port(_)));
+        own.find(|item| self.is_free(seen, *item)).or_else(|| {
+            let range = self.registry.config.services.node_ports;
+            range.candidates(&self.registry.random).map(Item::Port).find(|item| self.is_free(seen, *item))
+        })
+    }
+
+    /// What upstream shows of an address in a dry run, which looks at the range only.
+    fn dry_address(
+        &self,
+        seen: &Seen,
+        wanted: Option<IpAddr>,
+        family: Family,
+    ) -> Result<IpAddr, Unavailable> {
+        let range = seen.ranges.iter().find(|range| Family::of(range.network()) == family);
+        let range = range.ok_or(Unavailable::Full)?;
+        match wanted {
+            None => Ok(range.network()),
+            Some(wanted) if range.contains(wanted) => Ok(wanted),
+            Some(wanted) => Err(Unavailable::Because(format!(
+                "the provided IP ({wanted}) is not in the valid range. The range of valid IPs is {range}"
+            ))),
+        }
+    }
+
+    /// What upstream shows of a port in a dry run: the range is not looked at.
+    fn dry_port(&mut self, seen: &Seen, wanted: Option<i64>) -> Result<i64, Unavailable> {
+        let highest = self.planned.iter().filter_map(|item| match item {
+            Item::Port(port) => Some(i64::from(*port)),
+            Item::Address(_) => None,
+        });
+        let port = wanted.unwrap_or_else(|| highest.max().unwrap_or(32_768) + 1);
+        if let Ok(number) = u16::try_from(port) {
+            if wanted.is_some() && !self.is_free(seen, Item::Port(number)) {
+                return Err(allocated("port"));
+            }
+            self.planned.insert(Item::Port(number));
+        }
+        Ok(port)
+    }
+
+    fn address_from(
+        &mut self,
+        seen: &Seen,
+        wanted: Option<IpAddr>,
+        family: Family,
+    ) -> Result<IpAddr, Unavailable> {
+        if self.mode == Mode::DryRun {
+            return self.dry_address(seen, wanted, family);
+        }
+        let item = match wanted {
+            None => self.any_address(seen, family).ok_or(Unavailable::Full)?,
+            Some(wanted) if !seen.ranges.iter().any(|range| range.contains(wanted)) => {
+                let why = "the provided network does not match the current range";
+                return Err(Unavailable::Because(why.into()));
+            }
+            Some(wanted) if self.is_free(seen, Item::Address(wanted)) => Item::Address(wanted),
+            Some(_) => return Err(allocated("IP")),
+        };
+        self.planned.insert(item);
+        match item {
+            Item::Address(address) => Ok(address),
+            Item::Port(_) => Err(Unavailable::Full),
+        }
+    }
+
+    fn port_from(&mut self, seen: &Seen, wanted: Option<i64>) -> Result<i64, Unavailable> {
+        if self.mode == Mode::DryRun {
+            return self.dry_port(seen, wanted);
+        }
+        let range = self.registry.config.services.node_ports;
+        let item = match wanted {
+            None => self.any_port(seen).ok_or(Unavailable::Full)?,
+            Some(wanted) => match u16::try_from(wanted) {
+                Ok(port) if range.contains(wanted) => Item::Port(port),
+                _ => {
+                    return Err(Unavailable::Because(format!(
+                        "provided port is not in the valid range. The range of valid ports is {range}"
+                    )));
+                }
+            },
+        };
+        if wanted.is_some() && !self.is_free(seen, item) {
+            return Err(allocated("port"));
+        }
+        self.planned.insert(item);
+        match item {
+            Item::Port(port) => Ok(i64::from(port)),
+            Item::Address(_) => Err(Unavailable::Full),
+        }
+    }
+}
+
+impl Pools for Open {
+    fn families(&self) -> &[Family] {
+        &self.families
+    }
+
+    fn address(&mut self, wanted: Option<IpAddr>, family: Family) -> Result<IpAddr, Unavailable> {
+        let seen = self.seen.take().ok_or(Unavailable::Unseen)?;
+        let address = self.address_from(&seen, wanted, family);
+        self.seen = Some(seen);
+        address
+    }
+
+    fn port(&mut self, wanted: Option<i64>) -> Result<i64, Unavailable> {
+        let seen = self.seen.take().ok_or(Unavailable::Unseen)?;
+        let port = self.port_from(&seen, wanted);
+        self.seen = Some(seen);
+        port
+    }
+}
+
+fn allocated(what: &str) -> Unavailable {
+    Unavailable::Because(format!("provided {what} is already allocated"))
+}
+
+fn not_repaired() -> Status {
+    let message = "the allocations of services are being repaired, please try again later";
+    Status::new(Reason::TooManyRequests, message).retry_after(1)
+}

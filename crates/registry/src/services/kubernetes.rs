@@ -1,0 +1,270 @@
+//! The `kubernetes` Service, by which what runs in a cluster finds this server, and the default ServiceCIDR.
+//!
+//! In: the configured ranges and endpoint. Out: ServiceCIDR, Service, Endpoints and EndpointSlice of the name `kubernetes`, made
+//! at the start and kept right from then on; claims repaired now and then. Owner: one task, which looks at caches and
+//! writes only what is wrong.
+//!
+//! Endpoints and EndpointSlice are written past validation: a server that is known by its loopback address only leads
+//! there. With several servers on one store each would name itself alone: they need upstream's leases then.
+//!
+//! Source: kubernetes v1.36.3 `controlplane/{controller/{kubernetesservice,defaultservicecidr},reconcilers}`.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use forebay_apimachinery::options::CreateOptions;
+use forebay_apimachinery::{Reason, Status};
+use forebay_watchcache::Snapshot;
+use serde_json::{Value, json};
+
+use super::claim::typed;
+use super::range::AddressRange;
+use crate::registry::Registry;
+use crate::request::{Body, Target};
+use crate::store::{Decision, Mode, Store};
+use crate::strategy::{self, Context};
+
+const NAME: &str = "kubernetes";
+const NAMESPACE: &str = "default";
+const PORT: u16 = 443;
+
+/// How often it looks, as upstream does.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// Looks between two repairs of claims: 3 minutes.
+const LOOKS_A_REPAIR: u32 = 18;
+
+impl Registry {
+    /// Sees to the default ServiceCIDR and the `kubernetes` Service, and goes on to. A new store has both when it returns;
+    /// what is there already is repaired behind its back.
+    pub(crate) async fn start_services(&self) {
+        let known =
+            self.store_of_services().is_ok_and(|store| store.cached(&store.key(NAMESPACE, NAME)).is_some());
+        if known {
+            self.settle_kubernetes(Part::AllButClaims).await;
+        } else {
+            self.settle_kubernetes(Part::All).await;
+        }
+        let registry = self.clone();
+        self.tasks.spawn("kubernetes service", async move {
+            let mut look = 0;
+            loop {
+                let repairs = look == 0 || !*registry.services.repaired.borrow();
+                if look > 0 || known {
+                    let part = if repairs { Part::All } else { Part::AllButClaims };
+                    registry.settle_kubernetes(part).await;
+                }
+                look = (look + 1) % LOOKS_A_REPAIR;
+                registry.clock.sleep(LOOK_EVERY).await;
+            }
+        });
+    }
+
+    fn store_of_services(&self) -> Result<std::sync::Arc<Store>, Status> {
+        self.built_in("", "v1", "services")
+    }
+
+    /// Makes right what is not. What fails is tried again the next time.
+    async fn settle_kubernetes(&self, part: Part) {
+        let settled = async {
+            self.settle_default_cidr().await?;
+            self.settle_endpoints().await?;
+            if part == Part::All {
+                let repaired = self.repair_services().await?;
+                tracing::debug!(?repaired, "claims of services");
+            }
+            self.settle_service().await
+        };
+        if let Err(status) = settled.await {
+            tracing::warn!(why = status.message, "the kubernetes Service is not as it should be yet");
+        }
+    }
+
+    /// The ranges that addresses may be taken from.
+    pub(super) fn address_ranges(&self) -> Result<Vec<AddressRange>, Status> {
+        let store = self.built_in("networking.k8s.io", "v1", "servicecidrs")?;
+        let snapshot = store.cacher.snapshot().map_err(|error| crate::errors::cache(&error))?;
+        Ok(ready_ranges(&snapshot, &store))
+    }
+
+    /// The ServiceCIDR of the configured ranges. One that is there stays, unless a second family is added to it.
+    async fn settle_default_cidr(&self) -> Result<(), Status> {
+        let ranges: Vec<String> =
+            self.config.services.cluster_ip_ranges.iter().map(ToString::to_string).collect();
+        let now = self.now_rfc3339();
+        let conditions = json!([{
+            "type": "Ready", "status": "True", "lastTransitionTime": now, "reason": "",
+            "message": "Kubernetes default Service CIDR is ready",
+        }]);
+        let wanted = json!({
+            "kind": "ServiceCIDR", "apiVersion": "networking.k8s.io/v1", "metadata": { "name": NAME },
+            "spec": { "cidrs": ranges },
+        });
+        self.settle(("networking.k8s.io", "servicecidrs"), wanted, |found| {
+            let known = found["spec"]["cidrs"].as_array().map_or(&[][..], Vec::as_slice);
+            if known.len() == 1 && ranges.len() == 2 && known[0] == ranges[0] {
+                found["spec"]["cidrs"] = json!(ranges);
+            }
+            let ready = found["status"]["conditions"].as_array().is_some_and(|all| !all.is_empty());
+            let leaving = found["metadata"]["deletionTimestamp"].is_string();
+            if !ready && !leaving && found["spec"]["cidrs"] == json!(ranges) {
+                found["status"] = json!({ "conditions": conditions });
+            }
+        })
+        .await
+    }
+
+    /// The Service, at the first address of the first range.
+    async fn settle_service(&self) -> Result<(), Status> {
+        let Some((_, target_port)) = self.config.services.endpoint else { return Ok(()) };
+        let Some(range) = self.config.services.cluster_ip_ranges.first() else { return Ok(()) };
+        let ports = json!([{ "name": "https", "protocol": "TCP", "port": PORT, "targetPort": target_port }]);
+        let store = self.store_of_services()?;
+        if let Some(found) = store.cached(&store.key(NAMESPACE, NAME)) {
+            // Upstream leaves it as it is, and so in the hands of those who add to it; a port of ours that has moved is
+            // followed.
+            let stale = typed(&found.object)?["spec"]["ports"].as_array().is_some_and(|ports| {
+                ports.len() == 1 && ports[0]["name"] == "https" && ports[0]["targetPort"] != target_port
+            });
+            if !stale {
+                return Ok(());
+            }
+            let wanted = json!({ "kind": "Service", "apiVersion": "v1" });
+            return self
+                .settle(("", "services"), named(wanted), |found| {
+                    found["spec"]["ports"][0]["targetPort"] = target_port.into();
+                })
+                .await;
+        }
+        let service = json!({
+            "kind": "Service", "apiVersion": "v1",
+            "metadata": { "name": NAME, "labels": { "component": "apiserver", "provider": "kubernetes" } },
+            "spec": {
+                "type": "ClusterIP", "clusterIP": range.first().to_string(), "ipFamilyPolicy": "SingleStack",
+                "sessionAffinity": "None", "ports": ports,
+            },
+        });
+        let target = self.target("", "services")?;
+        match self.create(&target, &Body::Value(service), &CreateOptions::default()).await {
+            Err(status) if status.reason != Reason::AlreadyExists => Err(status),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where the Service leads to.
+    async fn settle_endpoints(&self) -> Result<(), Status> {
+        let Some((address, port)) = self.config.services.endpoint else { return Ok(()) };
+        let subsets = json!([{
+            "addresses": [{ "ip": address.to_string() }],
+            "ports": [{ "name": "https", "port": port, "protocol": "TCP" }],
+        }]);
+        let wanted = json!({ "kind": "Endpoints", "apiVersion": "v1", "subsets": subsets });
+        self.settle(("", "endpoints"), named(wanted), |found| {
+            found["metadata"]["labels"]["endpointslice.kubernetes.io/skip-mirror"] = "true".into();
+            found["subsets"] = subsets.clone();
+        })
+        .await?;
+        let endpoints = json!([{ "addresses": [address.to_string()], "conditions": { "ready": true } }]);
+        let ports = json!([{ "name": "https", "port": port, "protocol": "TCP" }]);
+        let family = if matches!(address, IpAddr::V6(_)) { "IPv6" } else { "IPv4" };
+        let wanted = json!({
+            "kind": "EndpointSlice", "apiVersion": "discovery.k8s.io/v1", "addressType": family,
+        });
+        self.settle(("discovery.k8s.io", "endpointslices"), named(wanted), |found| {
+            found["addressType"] = family.into();
+            found["metadata"]["labels"]["kubernetes.io/service-name"] = NAME.into();
+            found["endpoints"] = endpoints.clone();
+            found["ports"] = ports.clone();
+        })
+        .await
+    }
+
+    fn target(&self, group: &str, resource: &str) -> Result<Target, Status> {
+        let served = self.catalog().resource(group, "v1", resource).cloned();
+        let served = served.ok_or_else(|| Status::internal(format!("{resource} are not served")))?;
+        let namespace = served.namespaced.then(|| NAMESPACE.to_string());
+        Ok(Target { served, namespace, name: None, subresource: None, caller: None })
+    }
+
+    /// Makes the object called `kubernetes` what `change` makes of it, or of `wanted` when there is none. Nothing is
+    /// written where nothing is to be changed.
+    async fn settle(
+        &self,
+        (group, resource): (&str, &str),
+        wanted: Value,
+        change: impl Fn(&mut Value),
+    ) -> Result<(), Status> {
+        let target = self.target(group, resource)?;
+        let (served, store) = (&target.served, self.store_of(&target.served)?);
+        let key = store.key(target.namespace(), NAME);
+        if let Some(found) = store.cached(&key) {
+            let found = served.to_value(&found.object)?;
+            let mut changed = found.clone();
+            change(&mut changed);
+            if changed == found {
+                return Ok(());
+            }
+        }
+        let now = self.now_rfc3339();
+        let judge = |current: Option<&crate::store::Current>| {
+            let Some(current) = current else {
+                let mut new = wanted.clone();
+                self.prepare(&target, &mut new)?;
+                change(&mut new);
+                return Ok(Decision::Put { value: served.encode(new)?, ttl: None, carry: () });
+            };
+            let old = served.to_value(&current.object)?;
+            let mut new = old.clone();
+            change(&mut new);
+            if new == old {
+                return Ok(Decision::Keep { carry: () });
+            }
+            let status = new.get("status").cloned();
+            strategy::prepare_update(
+                &served.rules(),
+                None,
+                &mut new,
+                &old,
+                &Context { now: &now, user: None },
+            );
+            if let Some(status) = status {
+                new["status"] = status;
+            }
+            Ok(Decision::Put { value: served.encode(new)?, ttl: None, carry: () })
+        };
+        store.guarded_update(&key, Mode::Commit, judge).await.map(drop)
+    }
+}
+
+/// What one look is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    All,
+    /// Without reading every Service and every claim.
+    AllButClaims,
+}
+
+fn named(mut object: Value) -> Value {
+    object["metadata"] = json!({ "name": NAME, "namespace": NAMESPACE });
+    object
+}
+
+/// The ranges of the ServiceCIDRs that are ready and to stay. One that nobody says anything of is ready.
+pub(super) fn ready_ranges(cidrs: &Snapshot, store: &Store) -> Vec<AddressRange> {
+    let mut ranges = Vec::new();
+    for cidr in cidrs.range(&store.reach(None, None), None).filter_map(|object| typed(object).ok()) {
+        let conditions = cidr["status"]["conditions"].as_array();
+        let ready = conditions.and_then(|all| all.iter().find(|condition| condition["type"] == "Ready"));
+        if ready.is_some_and(|ready| ready["status"] != "True")
+            || cidr["metadata"]["deletionTimestamp"].is_string()
+        {
+            continue;
+        }
+        let texts = cidr["spec"]["cidrs"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        for range in texts.filter_map(|text| text.parse().ok()) {
+            if !ranges.contains(&range) {
+                ranges.push(range);
+            }
+        }
+    }
+    ranges
+}

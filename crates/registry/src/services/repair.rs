@@ -1,0 +1,145 @@
+//! Claims and Services brought together again: after a crash, after an older version, after somebody's hand.
+//!
+//! In: the Services and the claims as they are now. Out: claims that no Service has are given back; Services without a claim
+//! get theirs; two Services with one item are told of. Never: changes a Service.
+//!
+//! It runs beside writes. What it saw is old by the time it acts, so it looks again before it does: a claim goes only at
+//! the revision that was seen, only when no write of this server is in the middle of it, and only when its Service,
+//! read after that, does not have it.
+//!
+//! Source: kubernetes v1.36.3 `registry/core/service/ipallocator/controller/repairip.go`, `portallocator/controller`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_apimachinery::Status;
+use forebay_watchcache::{Snapshot, limits};
+
+use super::claim::{Claim, Owner, item_of, name_of, read_claim};
+use crate::errors;
+use crate::registry::Registry;
+use crate::store::Store;
+use crate::strategy::services::Item;
+
+/// Services read without giving way to others.
+const BATCH: usize = 256;
+
+/// What a repair found and did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Repaired {
+    /// Claims that no Service had, given back.
+    pub(crate) leaked: usize,
+    /// Claims that a Service had not, made.
+    pub(crate) missing: usize,
+    /// Items that several Services have.
+    pub(crate) doubled: usize,
+}
+
+impl Registry {
+    /// Repairs claims once, and from then on lets them be made.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written; the next time may do.
+    pub(crate) async fn repair_services(&self) -> Result<Repaired, Status> {
+        let mut repaired = Repaired::default();
+        // In this order: a Service that is seen had its claim before.
+        let services = self.fresh(&*self.built_in("", "v1", "services")?).await?;
+        let addresses = self.built_in("networking.k8s.io", "v1", "ipaddresses")?;
+        let ports = self.services.ports.clone();
+        let mut owners = self.owners(&services, &mut repaired).await?;
+        for (store, are_ports) in [(addresses, false), (ports, true)] {
+            let claims = self.fresh(&store).await?;
+            for object in claims.range(&store.reach(None, None), None) {
+                let Some(item) = item_of(object.name(), are_ports) else { continue };
+                let claim = read_claim(item, object)?;
+                let owner = owners.remove(&item);
+                if owner.is_some() && owner == claim.owner {
+                    continue;
+                }
+                if self.is_leaked(item, &claim).await? && self.drop_claim(item, claim.revision).await? {
+                    tracing::info!(item = name_of(item), "no Service has it: given back");
+                    repaired.leaked += 1;
+                    if let Some(owner) = owner {
+                        owners.insert(item, owner);
+                    }
+                }
+            }
+        }
+        for (item, owner) in owners {
+            repaired.missing += usize::from(self.claim_missing(item, &owner).await?);
+        }
+        self.services.repaired.send_replace(true);
+        Ok(repaired)
+    }
+
+    async fn fresh(&self, store: &Store) -> Result<Arc<Snapshot>, Status> {
+        store.cacher.wait_ready().await;
+        let deadline = self.clock.now() + limits::FRESH_WAIT;
+        store.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))
+    }
+
+    /// Which Service has what.
+    async fn owners(
+        &self,
+        services: &Snapshot,
+        repaired: &mut Repaired,
+    ) -> Result<BTreeMap<Item, Owner>, Status> {
+        let mut owners: BTreeMap<Item, Owner> = BTreeMap::new();
+        let store = self.built_in("", "v1", "services")?;
+        for (count, service) in services.range(&store.reach(None, None), None).enumerate() {
+            if count % BATCH == BATCH - 1 {
+                tokio::task::yield_now().await;
+            }
+            let owner = Owner::of(service);
+            for item in self.holdings_of(service)? {
+                if let Some(first) = owners.get(&item) {
+                    repaired.doubled += 1;
+                    tracing::warn!(item = name_of(item), ?first, second = ?owner, "two Services have it; recreate one");
+                    continue;
+                }
+                owners.insert(item, owner.clone());
+            }
+        }
+        Ok(owners)
+    }
+
+    /// Whether nobody has what is claimed, nor is about to.
+    async fn is_leaked(&self, item: Item, claim: &Claim) -> Result<bool, Status> {
+        if !claim.managed || self.services.is_in_flight(item) || !self.is_past_grace(claim) {
+            return Ok(false);
+        }
+        match &claim.owner {
+            Some(owner) => Ok(!self.live_holdings(owner).await?.contains(&item)),
+            // Made for a Service, and changed since.
+            None => Ok(true),
+        }
+    }
+
+    fn is_past_grace(&self, claim: &Claim) -> bool {
+        let grace = self.config.services.leak_grace;
+        let created = claim.created.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond);
+        let age = created.map_or(i64::MAX, |created| (self.clock.unix_ms() as i64).saturating_sub(created));
+        grace == Duration::ZERO || u128::try_from(age).is_ok_and(|age| age >= grace.as_millis())
+    }
+
+    /// Claims what a Service has without a claim, if it still has.
+    async fn claim_missing(&self, item: Item, owner: &Owner) -> Result<bool, Status> {
+        if !self.is_in_range(item)? || !self.live_holdings(owner).await?.contains(&item) {
+            return Ok(false);
+        }
+        let claimed = self.claim(item, owner).await?.is_some();
+        if claimed {
+            tracing::info!(item = name_of(item), ?owner, "it was not claimed: claimed");
+        }
+        Ok(claimed)
+    }
+
+    /// What is out of range is never given to anyone.
+    fn is_in_range(&self, item: Item) -> Result<bool, Status> {
+        match item {
+            Item::Port(port) => Ok(self.config.services.node_ports.contains(i64::from(port))),
+            Item::Address(address) => Ok(self.address_ranges()?.iter().any(|range| range.contains(address))),
+        }
+    }
+}
