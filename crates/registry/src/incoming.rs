@@ -83,6 +83,10 @@ pub(crate) fn decode(
     validation: FieldValidation,
 ) -> Result<Incoming, String> {
     problems.extend(served.normalize(expected, &mut value)?);
+    // Fields have no managers yet: what a client says of them is forgotten.
+    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
     match validation {
         FieldValidation::Ignore => problems.clear(),
         FieldValidation::Strict if !problems.is_empty() => {

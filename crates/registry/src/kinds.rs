@@ -14,6 +14,9 @@ use serde_json::Value;
 use crate::catalog::{Served, Source};
 use crate::{convert, crd, strategy};
 
+/// How kube-apiserver names the list of its kinds in errors.
+const SCHEME: &str = "pkg/runtime/scheme.go:111";
+
 impl Served {
     /// How the resource's objects are kept.
     pub fn form(&self) -> Form {
@@ -234,7 +237,7 @@ impl Served {
             !found_version.is_empty() && (group, version) != (&*expected.group, &*expected.version);
         if kind_differs || version_differs {
             return Err(Status::bad_request(format!(
-                "{} in version {:?} cannot be handled as a {}: no kind {:?} is registered for version {:?}",
+                "{} in version {:?} cannot be handled as a {}: no kind {:?} is registered for version {:?} in scheme {SCHEME:?}",
                 if found_kind.is_empty() { &expected.kind } else { found_kind.as_str() },
                 version,
                 expected.kind,

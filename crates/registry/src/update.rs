@@ -7,6 +7,7 @@ use forebay_apimachinery::options::{CreateOptions, UpdateOptions};
 use forebay_apimachinery::{Cause, CauseReason, Object, Reason, Status};
 use serde_json::Value;
 
+use crate::catalog::Source;
 use crate::create::{name_of, place};
 use crate::incoming;
 use crate::registry::{Registry, whole};
@@ -179,6 +180,19 @@ pub(crate) fn not_found(target: &Target) -> Status {
     Status::not_found(target.served.group(), target.served.resource(), target.name())
 }
 
+/// The key of what `target` names as kube-apiserver's errors show it: below the store's own prefix.
+fn shown_key(target: &Target) -> String {
+    let served = &target.served;
+    let resource = match &served.source {
+        Source::BuiltIn { resource, .. } => resource.storage_prefix.unwrap_or(resource.plural).to_string(),
+        Source::Custom(_) => format!("{}/{}", served.group(), served.resource()),
+    };
+    match target.namespace() {
+        "" => format!("/{resource}/{}", target.name()),
+        namespace => format!("/{resource}/{namespace}/{}", target.name()),
+    }
+}
+
 /// Compares the proposed uid and resourceVersion with the current ones, and takes the current resourceVersion over.
 fn check_preconditions(
     target: &Target,
@@ -192,8 +206,9 @@ fn check_preconditions(
     let (new_uid, old_uid) = (text(proposed, "uid"), text(old, "uid"));
     // Only a PUT makes a precondition of the uid in its body; in a patched object it is a field that may not change.
     if unconditional == Unconditional::ByKind && !new_uid.is_empty() && new_uid != old_uid {
+        let key = shown_key(target);
         return Err(conflict(&format!(
-            "Precondition failed: UID in precondition: {new_uid}, UID in object meta: {old_uid}"
+            "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {new_uid}, UID in object meta: {old_uid}"
         )));
     }
     let (new_rv, old_rv) = (text(proposed, "resourceVersion"), text(old, "resourceVersion"));

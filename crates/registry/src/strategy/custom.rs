@@ -48,14 +48,12 @@ pub fn prepare_update(rules: &CustomRules, new: &mut Members, update: &Update<'_
     }
 }
 
-/// Everything but the status is the stored object's, managed fields aside; its resourceVersion, too, so a precondition
-/// has to be looked at before.
+/// Everything but the status is the stored object's; its resourceVersion, too, so a precondition has to be looked at
+/// before.
 fn only_status(new: &mut Members, old: &Members) {
     let status = new.remove("status");
-    let managed = child_made(new, "metadata").remove("managedFields");
     *new = old.clone();
     set(new, "status", status);
-    set(child_made(new, "metadata"), "managedFields", managed);
 }
 
 pub fn validate_create(rules: &CustomRules, object: &Members, causes: &mut Causes) {

@@ -13,15 +13,13 @@ use super::field::{Bad, Causes, Path};
 use super::format;
 use super::names::NameRule;
 use super::value::{
-    Members, child_or_empty, entries, int, list, objects, same_member, set, take_over, text, text_opt, texts,
+    Members, child_or_empty, entries, int, objects, same_member, set, take_over, text, texts,
 };
 
 /// What upstream says of a field that may not change.
 pub const IMMUTABLE: &str = "field is immutable";
 
 const ANNOTATIONS_BYTES_MAX: usize = 256 << 10;
-const MANAGER_BYTES_MAX: usize = 128;
-const SUBRESOURCE_BYTES_MAX: usize = 256;
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
@@ -91,7 +89,6 @@ pub fn validate_meta_update(new: &Members, old: &Members, causes: &mut Causes) {
     labels(meta_map(new, "labels"), &METADATA.child("labels"), causes);
     annotations(new, &METADATA.child("annotations"), causes);
     owner_references(new, causes);
-    managed_fields(new, causes);
 }
 
 /// As [`validate_meta_create`], and finalizers without a domain must be known: what most built-in kinds ask for.
@@ -147,7 +144,6 @@ pub fn validate_at(meta: &Members, namespaced: bool, rule: NameRule, at: &Path<'
     annotations(meta, &at.child("annotations"), causes);
     owner_references(meta, causes);
     finalizers(meta, &at.child("finalizers"), causes);
-    managed_fields(meta, causes);
 }
 
 fn meta_map<'m>(meta: &'m Members, name: &str) -> &'m Members {
@@ -285,35 +281,4 @@ fn no_new_finalizers(new: &Members, old: &Members, causes: &mut Causes) {
         quoted.join(", ")
     );
     causes.forbidden(&METADATA.child("finalizers"), &detail);
-}
-
-fn managed_fields(meta: &Members, causes: &mut Causes) {
-    let at = METADATA.child("managedFields");
-    for (index, entry) in list(meta, "managedFields").iter().enumerate() {
-        let Some(entry) = entry.as_object() else { continue };
-        let at = at.index(index);
-        let operation = text(entry, "operation");
-        if !matches!(operation, "Apply" | "Update") {
-            causes.invalid(&at.child("operation"), operation, "must be `Apply` or `Update`");
-        }
-        let fields_type = text_opt(entry, "fieldsType").unwrap_or("");
-        if !matches!(fields_type, "" | "FieldsV1") {
-            causes.invalid(&at.child("fieldsType"), fields_type, "must be `FieldsV1`");
-        }
-        field_manager(text(entry, "manager"), &at.child("manager"), causes);
-        if text(entry, "subresource").len() > SUBRESOURCE_BYTES_MAX {
-            causes.too_long(&at.child("subresource"), SUBRESOURCE_BYTES_MAX);
-        }
-    }
-}
-
-/// The name of a field manager.
-pub fn field_manager(name: &str, at: &Path<'_>, causes: &mut Causes) {
-    if name.len() > MANAGER_BYTES_MAX {
-        causes.too_long(at, MANAGER_BYTES_MAX);
-    }
-    for (position, c) in name.char_indices().filter(|(_, c)| !forebay_apimachinery::json::is_print(*c)) {
-        let detail = format!("invalid character U+{:04X} (at position {position})", u32::from(c));
-        causes.invalid(at, name, &detail);
-    }
 }
