@@ -190,13 +190,24 @@ fn api_resources(served: &Served) -> impl Iterator<Item = ApiResource<'_>> {
     std::iter::once(main).chain(below)
 }
 
+/// What kube-apiserver 1.36 stores as v1beta1. The hash tells clients of a change of versions, so it is the same one here.
+const PINNED: [(&str, &str); 3] = [
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
+    ("apiextensions.k8s.io", "customresourcedefinitions"),
+];
+
 /// Changes when the objects are stored as another group, version or kind; `None` for what has no storage.
 fn storage_version_hash(served: &Served) -> Option<String> {
     let kind = &*served.gvk.kind;
     let stored = match &served.source {
         Source::BuiltIn { resource, .. } if resource.storage_prefix.is_none() => return None,
         Source::BuiltIn { stored_as: Some(_), .. } => format!("/v1/{kind}"),
-        Source::BuiltIn { .. } => format!("{}/{}/{kind}", served.group(), served.gvr.version),
+        Source::BuiltIn { resource, .. } => {
+            let is_pinned = PINNED.contains(&(resource.group, resource.plural));
+            let version = if is_pinned { "v1beta1" } else { resource.version };
+            format!("{}/{version}/{kind}", resource.group)
+        }
         Source::Custom(custom) => format!("{}/{}/{kind}", served.group(), custom.storage_version()),
     };
     let hash = Sha256::digest(stored.as_bytes());
