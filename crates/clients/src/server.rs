@@ -58,8 +58,13 @@ impl Kind {
 impl Server {
     /// Starts the server that was asked for in a directory of its own, and waits for `/readyz`.
     pub fn start() -> Result<Server, String> {
+        Server::start_as(Kind::asked()?)
+    }
+
+    /// Starts a server of that kind in a directory of its own, and waits for `/readyz`.
+    pub fn start_as(kind: Kind) -> Result<Server, String> {
         let watchdog = Watchdog::new()?;
-        let (engine, kubeconfig) = match Kind::asked()? {
+        let (engine, kubeconfig) = match kind {
             Kind::Forebay => {
                 (Engine::Forebay(needs::forebay()?), watchdog.dir().join("data/admin.kubeconfig"))
             }

@@ -1,0 +1,18 @@
+//! The same requests to ours and to a real kube-apiserver, and what differs.
+//!
+//! In: objects and edits of them (`cases/`), both servers. Out: a [`Report`] of the answers that are not equal, held
+//! against the files in `allowed/`, where each difference stands with its reason. Never: a difference that nobody
+//! decided on, or a reason for one that is gone.
+
+pub mod allowed;
+pub mod cases;
+pub mod diff;
+pub mod edit;
+pub mod mutate;
+pub mod normal;
+pub mod pair;
+pub mod run;
+
+pub use allowed::Allowed;
+pub use cases::{Kind, Operation, Row};
+pub use pair::{Answer, Pair, Peer};
