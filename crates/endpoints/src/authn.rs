@@ -7,21 +7,26 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use forebay_registry::Registry;
 use forebay_registry::request::Caller;
 use forebay_rt::{Clock, Instant};
 use http::{HeaderMap, header};
 use rustls::pki_types::CertificateDer;
 use sha2::{Digest, Sha256};
+use x509_parser::der_parser::{Oid, oid};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use crate::config::TokenUser;
+use crate::config::{SecretTokens, TokenUser};
 use crate::limits;
 use crate::tls::ClientAuthority;
+use crate::tokens::{self, ServiceAccountTokens};
 
 /// The group of everyone who was authenticated, and of everyone who was not.
 pub const AUTHENTICATED: &str = "system:authenticated";
 pub const UNAUTHENTICATED: &str = "system:unauthenticated";
 pub const ANONYMOUS: &str = "system:anonymous";
+/// What of a user's attributes says which credential it came with.
+pub const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
 /// Who asks.
 #[derive(Clone, Debug)]
@@ -57,6 +62,15 @@ pub struct Authenticator {
     authority: Option<ClientAuthority>,
     // SHA-256 of the token -> user. Looking up a digest takes a time that says nothing about the tokens.
     tokens: HashMap<[u8; 32], Arc<Caller>>,
+    accounts: Arc<ServiceAccountTokens>,
+    registry: Registry,
+}
+
+/// Whom a token stands for, and at which of the audiences that were asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    pub caller: Arc<Caller>,
+    pub audiences: Vec<String>,
 }
 
 impl Peer {
@@ -67,31 +81,87 @@ impl Peer {
 }
 
 impl Authenticator {
-    pub fn new(clock: Clock, authority: Option<ClientAuthority>, tokens: &[TokenUser]) -> Authenticator {
+    pub fn new(
+        clock: Clock,
+        authority: Option<ClientAuthority>,
+        tokens: &[TokenUser],
+        accounts: Arc<ServiceAccountTokens>,
+        registry: Registry,
+    ) -> Authenticator {
         let known = |user: &TokenUser| {
-            let caller = caller(user.user.clone(), user.uid.clone(), user.groups.clone());
-            (Sha256::digest(user.token.as_bytes()).into(), Arc::new(caller))
+            let caller = Caller {
+                name: user.user.clone(),
+                uid: user.uid.clone(),
+                groups: user.groups.clone(),
+                ..Caller::default()
+            };
+            (Sha256::digest(user.token.as_bytes()).into(), Arc::new(authenticated(caller)))
         };
-        Authenticator { clock, authority, tokens: tokens.iter().map(known).collect() }
+        Authenticator { clock, authority, tokens: tokens.iter().map(known).collect(), accounts, registry }
     }
 
     /// Who asks.
     ///
     /// # Errors
     /// [`Unauthorized`].
-    pub fn authenticate(&self, peer: &Peer, headers: &HeaderMap) -> Result<Asker, Unauthorized> {
+    pub async fn authenticate(&self, peer: &Peer, headers: &HeaderMap) -> Result<Asker, Unauthorized> {
         let by_certificate = self.by_certificate(peer);
         if let Some(Verdict::Good(caller)) = by_certificate {
             return Ok(Asker::Known(caller));
         }
         if let Some(token) = bearer_token(headers) {
-            let known = self.tokens.get(<[u8; 32]>::from(Sha256::digest(token)).as_slice());
-            return known.map(|caller| Asker::Known(caller.clone())).ok_or(Unauthorized);
+            return match self.by_token(token, self.api_audiences()).await {
+                Ok(known) => Ok(Asker::Known(known.caller)),
+                Err(why) => {
+                    tracing::debug!(why, "bearer token refused");
+                    Err(Unauthorized)
+                }
+            };
         }
         match by_certificate {
             Some(Verdict::Bad) => Err(Unauthorized),
             _ => Ok(Asker::Anonymous),
         }
+    }
+
+    /// Whom a token stands for at any of `audiences`, or here when there are none.
+    ///
+    /// # Errors
+    /// Why it stands for nobody.
+    pub async fn review(&self, token: &str, audiences: &[String]) -> Result<Known, String> {
+        // As in a header, a token ends at the first space.
+        let token = token.trim().split(' ').next().unwrap_or("");
+        self.by_token(token.as_bytes(), if audiences.is_empty() { self.api_audiences() } else { audiences })
+            .await
+    }
+
+    /// Whom a token is for that does not say it, and who asks for nobody in particular.
+    fn api_audiences(&self) -> &[String] {
+        &self.accounts.config().api_audiences
+    }
+
+    async fn by_token(&self, token: &[u8], audiences: &[String]) -> Result<Known, String> {
+        const UNKNOWN: &str = "invalid bearer token";
+        if let Some(caller) = self.tokens.get(<[u8; 32]>::from(Sha256::digest(token)).as_slice()) {
+            let own = self.api_audiences();
+            let common: Vec<String> = audiences.iter().filter(|asked| own.contains(asked)).cloned().collect();
+            if !common.is_empty() {
+                return Ok(Known { caller: caller.clone(), audiences: common });
+            }
+        }
+        let Ok(text) = std::str::from_utf8(token) else { return Err(UNKNOWN.to_string()) };
+        let found = match self.accounts.recognize(text, audiences, self.clock.unix_ms() as f64 / 1000.0) {
+            Ok(None) => return Err(UNKNOWN.to_string()),
+            Ok(Some(token)) => {
+                let lookup = self.accounts.config().secret_tokens == SecretTokens::LookedUp;
+                let caller = tokens::still_stands(&self.registry, &token, text, lookup).await;
+                caller.map(|caller| (caller, token.audiences))
+            }
+            Err(why) => Err(why),
+        };
+        // Two look at a token, and the other one never knows it.
+        let (caller, audiences) = found.map_err(|why| format!("[{UNKNOWN}, {why}]"))?;
+        Ok(Known { caller: Arc::new(authenticated(caller)), audiences })
     }
 
     fn by_certificate(&self, peer: &Peer) -> Option<Verdict> {
@@ -126,15 +196,38 @@ fn judge(authority: &ClientAuthority, chain: &[CertificateDer<'_>], unix_ms: u64
     if name.is_empty() {
         return Verdict::Nameless;
     }
+    let Ok(uid) = uid(&leaf) else { return Verdict::Bad };
     let groups = leaf.subject().iter_organization().filter_map(|group| group.as_str().ok());
-    Verdict::Good(Arc::new(caller(name.to_string(), String::new(), groups.map(str::to_string).collect())))
+    let digest = Sha256::digest(&chain[0]);
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    Verdict::Good(Arc::new(authenticated(Caller {
+        name: name.to_string(),
+        uid,
+        groups: groups.map(str::to_string).collect(),
+        extra: [(CREDENTIAL_ID.to_string(), vec![format!("X509SHA256={digest}")])].into(),
+    })))
 }
 
-fn caller(name: String, uid: String, mut groups: Vec<String>) -> Caller {
-    if !groups.iter().any(|group| group == AUTHENTICATED) {
-        groups.push(AUTHENTICATED.to_string());
+/// The subject's uid, empty when it has none.
+///
+/// # Errors
+/// Several of them, or one that is no text or says nothing.
+fn uid(leaf: &X509Certificate<'_>) -> Result<String, Unauthorized> {
+    let uid: Oid<'static> = oid!(1.3.6.1.4.1.57683.2);
+    let mut uids = leaf.subject().iter_by_oid(&uid);
+    match (uids.next().map(|uid| uid.as_str()), uids.next()) {
+        (None, _) => Ok(String::new()),
+        (Some(Ok(uid)), None) if !uid.is_empty() => Ok(uid.to_string()),
+        _ => Err(Unauthorized),
     }
-    Caller { name, uid, groups }
+}
+
+/// Puts a user into the group of everyone who is known.
+fn authenticated(mut caller: Caller) -> Caller {
+    if !caller.groups.iter().any(|group| group == AUTHENTICATED) {
+        caller.groups.push(AUTHENTICATED.to_string());
+    }
+    caller
 }
 
 /// The token of `Authorization: Bearer <token>`. Any other scheme counts as no credentials.

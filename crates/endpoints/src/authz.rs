@@ -4,20 +4,45 @@
 
 use forebay_apimachinery::json::go_quote;
 use forebay_apimachinery::{GroupResource, Reason, Status};
+use forebay_registry::request::Caller;
 
 use crate::authn::Asker;
 use crate::config::{Anonymous, Authorization};
+use crate::policy;
 use crate::request_info::RequestInfo;
 use crate::status::Failure;
 
 /// Members may do everything, whatever the mode.
 pub const MASTERS: &str = "system:masters";
 
-/// Decides.
+/// Decides. Reviews ask the same one that requests are judged by.
 #[derive(Clone, Copy, Debug)]
 pub struct Authorizer {
     pub mode: Authorization,
     pub anonymous: Anonymous,
+}
+
+/// Whether somebody may do something, and why, as far as there is something to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    pub allowed: bool,
+    pub reason: String,
+}
+
+/// What somebody may do in one namespace.
+#[derive(Debug, Default)]
+pub struct Rules {
+    pub resources: Vec<ResourceRule>,
+    /// Verbs and paths.
+    pub paths: Vec<(&'static str, &'static [&'static str])>,
+}
+
+/// One verb on resources of one API group.
+#[derive(Debug)]
+pub struct ResourceRule {
+    pub verb: &'static str,
+    pub group: &'static str,
+    pub resources: &'static [&'static str],
 }
 
 impl Authorizer {
@@ -26,29 +51,75 @@ impl Authorizer {
     /// # Errors
     /// 401 for nobody, 403 for somebody.
     pub fn authorize(&self, asker: &Asker, info: &RequestInfo) -> Result<(), Failure> {
-        let is_open = !info.is_resource && is_open_path(&info.path);
-        match (asker, self.anonymous, self.mode) {
-            (Asker::Anonymous, Anonymous::HealthAndVersion, _) if is_open => Ok(()),
-            (Asker::Anonymous, ..) => Err(Failure::unauthorized()),
-            (Asker::Known(_), _, Authorization::AlwaysAllow) => Ok(()),
-            (Asker::Known(_), ..) if is_open || asker.is_in(MASTERS) => Ok(()),
-            (Asker::Known(_), ..) => Err(forbidden(asker, info)),
+        let user = match (asker, self.anonymous) {
+            (Asker::Known(user), _) => user,
+            (Asker::Anonymous, Anonymous::HealthAndVersion) if is_open(info) => return Ok(()),
+            (Asker::Anonymous, _) => return Err(Failure::unauthorized()),
+        };
+        let decision = self.decide(user, info);
+        if decision.allowed { Ok(()) } else { Err(forbidden(asker, info, &decision.reason)) }
+    }
+
+    /// Whether `user` may do what `request` says.
+    pub fn decide(&self, user: &Caller, request: &RequestInfo) -> Decision {
+        let (allowed, reason) = match self.mode {
+            _ if is_master(user) => (true, String::new()),
+            Authorization::AlwaysAllow => (true, String::new()),
+            Authorization::SystemMastersOnly => match policy::allows(user, request) {
+                Some(reason) => (true, reason),
+                None => (is_open(request), String::new()),
+            },
+            Authorization::AlwaysDeny if is_open(request) => (true, String::new()),
+            Authorization::AlwaysDeny => (false, "Everything is forbidden.".to_string()),
+        };
+        Decision { allowed, reason }
+    }
+
+    /// What `user` may do, as rules.
+    pub fn rules(&self, user: &Caller) -> Rules {
+        const ALL: &[&str] = &["*"];
+        let mut rules = Rules::default();
+        let is_roled = self.mode == Authorization::SystemMastersOnly;
+        if self.mode == Authorization::AlwaysAllow || is_roled && is_master(user) {
+            rules.resources.push(ResourceRule { verb: "*", group: "*", resources: ALL });
+            rules.paths.push(("*", ALL));
         }
+        for bound in policy::of(user).filter(|_| is_roled) {
+            let creates = bound.creates.iter();
+            rules.resources.extend(creates.map(|(group, resources)| ResourceRule {
+                verb: "create",
+                group,
+                resources,
+            }));
+            if !bound.reads.is_empty() {
+                rules.paths.push(("get", bound.reads));
+            }
+        }
+        rules
     }
 }
 
+fn is_master(user: &Caller) -> bool {
+    user.groups.iter().any(|group| group == MASTERS)
+}
+
 /// What is answered to everyone.
-fn is_open_path(path: &str) -> bool {
+fn is_open(request: &RequestInfo) -> bool {
+    if request.is_resource {
+        return false;
+    }
+    let path = request.path.as_str();
     let first = path.strip_prefix('/').unwrap_or(path);
     let (first, rest) = first.split_once('/').unwrap_or((first, ""));
     matches!(first, "healthz" | "livez" | "readyz") || (first == "version" && rest.is_empty())
 }
 
 /// `pods "x" is forbidden: User "u" cannot get resource "pods" in API group "" in the namespace "n"`.
-pub fn forbidden(asker: &Asker, info: &RequestInfo) -> Failure {
+fn forbidden(asker: &Asker, info: &RequestInfo, reason: &str) -> Failure {
     let (user, verb) = (go_quote(asker.name()), &info.verb);
+    let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     if !info.is_resource {
-        let message = format!("forbidden: User {user} cannot {verb} path {}", go_quote(&info.path));
+        let message = format!("forbidden: User {user} cannot {verb} path {}{reason}", go_quote(&info.path));
         return Failure::from(Status::new(Reason::Forbidden, message)).with_details();
     }
     let mut resource = info.resource.clone();
@@ -60,7 +131,7 @@ pub fn forbidden(asker: &Asker, info: &RequestInfo) -> Failure {
         namespace => format!("in the namespace {}", go_quote(namespace)),
     };
     let why = format!(
-        "User {user} cannot {verb} resource {} in API group {} {place}",
+        "User {user} cannot {verb} resource {} in API group {} {place}{reason}",
         go_quote(&resource),
         go_quote(&info.group),
     );

@@ -19,6 +19,7 @@ use crate::negotiate::{self, Form};
 use crate::openapi::OpenApi;
 use crate::response::ResponseBody;
 use crate::status::{Failure, OFFERED};
+use crate::tokens::openid::{CONFIGURATION_PATH, KEYS_PATH, OpenId};
 
 /// What documents are made from besides the catalog.
 pub struct Documents {
@@ -28,6 +29,8 @@ pub struct Documents {
     pub version: Bytes,
     /// Host and port that clients reach this server at.
     pub address: String,
+    /// How others find the keys of service account tokens; `None` for an issuer that cannot be looked up.
+    pub openid: Option<OpenId>,
 }
 
 /// The types of aggregated discovery; clients compare them as a whole.
@@ -49,15 +52,19 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
     }
     let catalog = handler.registry.catalog();
     if !matches!(head.method, Method::GET | Method::HEAD) {
-        let is_known =
-            matches!(path.split('/').nth(1), Some("" | "api" | "apis" | "openapi" | "version" | "metrics"));
+        let is_known = matches!(
+            path.split('/').nth(1),
+            Some("" | "api" | "apis" | "openapi" | "openid" | "version" | "metrics" | ".well-known")
+        );
         return Err(if is_known { Failure::no_such_method() } else { Failure::no_such_resource() });
     }
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     match parts.as_slice() {
         [""] => {
             let checks = handler.documents.checks.paths();
+            let openid = handler.documents.openid.as_ref().map(|_| [CONFIGURATION_PATH, KEYS_PATH]);
             let others = checks.iter().map(String::as_str).chain(["/metrics"]);
+            let others = others.chain(openid.into_iter().flatten());
             let json = discovery::root_paths(&catalog, others);
             Ok(answer::sized(StatusCode::OK, "application/json", json.into(), &head.headers))
         }
@@ -85,6 +92,16 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
         ["openapi", "v2" | "v3", ..] => {
             handler.documents.openapi.answer(&catalog, path, &head.headers, &head.query).await
         }
+        [".well-known", "openid-configuration"] => public_document(
+            head,
+            "application/json",
+            handler.documents.openid.as_ref().map(|own| &own.configuration),
+        ),
+        ["openid", "v1", "jwks"] => public_document(
+            head,
+            "application/jwk-set+json",
+            handler.documents.openid.as_ref().map(|own| &own.keys),
+        ),
         ["api", version] => typed(head, found(legacy::resource_list(&catalog, "", version))?),
         ["apis", group] => json(head, found(legacy::group(&catalog, group))?),
         ["apis", group, version] => {
@@ -94,6 +111,19 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
         }
         _ => Err(Failure::no_such_resource()),
     }
+}
+
+/// A document for everybody, which may be kept for an hour.
+fn public_document(
+    head: &Head,
+    content_type: &'static str,
+    document: Option<&Bytes>,
+) -> Result<HttpResponse, Failure> {
+    let document = document.ok_or_else(Failure::no_such_resource)?;
+    negotiate::any_of(negotiate::accept(&head.headers), &[content_type])?;
+    let mut response = answer::sized(StatusCode::OK, content_type, document.clone(), &head.headers);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
+    Ok(response)
 }
 
 fn found(document: Option<Vec<u8>>) -> Result<Vec<u8>, Failure> {

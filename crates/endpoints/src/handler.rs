@@ -28,12 +28,14 @@ use crate::resource;
 use crate::response::ResponseBody;
 use crate::shutdown::Drain;
 use crate::status::Failure;
+use crate::tokens::ServiceAccountTokens;
 
 /// Everything that answering takes; one for the whole server.
 pub struct Handler {
     pub registry: Registry,
     pub clock: Clock,
     pub random: Random,
+    pub accounts: Arc<ServiceAccountTokens>,
     pub authenticator: Authenticator,
     pub authorizer: Authorizer,
     pub inflight: Inflight,
@@ -76,7 +78,7 @@ impl Handler {
                 let deprecation = served.as_deref().and_then(Served::deprecation_warning).map(str::to_string);
                 let asker = Asker::Anonymous;
                 let mut head = Head { method: parts.method, headers: parts.headers, query, info, asker };
-                let (answered, seat) = match self.admit(&mut head, peer) {
+                let (answered, seat) = match self.admit(&mut head, peer).await {
                     Err(failure) => (Err(failure), None),
                     Ok(seat) => (self.within_time(&head, served, body).await, seat),
                 };
@@ -99,10 +101,11 @@ impl Handler {
     }
 
     /// Who asks, whether they may, and a seat for the request.
-    fn admit(&self, head: &mut Head, peer: &Peer) -> Result<Option<Seat>, Failure> {
+    async fn admit(&self, head: &mut Head, peer: &Peer) -> Result<Option<Seat>, Failure> {
         head.asker = self
             .authenticator
             .authenticate(peer, &head.headers)
+            .await
             .map_err(|_unauthorized| Failure::unauthorized())?;
         if let Some(wanted) = impersonate::wanted(&head.headers)? {
             head.asker = wanted.checked(&self.authorizer, &head.asker)?;

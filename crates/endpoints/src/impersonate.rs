@@ -5,6 +5,7 @@
 //!
 //! Source: apiserver v1.36.3 `endpoints/filters/impersonation.go`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use forebay_apimachinery::Status;
@@ -13,7 +14,7 @@ use http::HeaderMap;
 
 use crate::authn::{ANONYMOUS, AUTHENTICATED, Asker, UNAUTHENTICATED};
 use crate::authz::Authorizer;
-use crate::request_info::RequestInfo;
+use crate::request_info::{self, RequestInfo};
 use crate::status::Failure;
 
 const USER: &str = "impersonate-user";
@@ -29,7 +30,7 @@ pub struct Wanted {
     user: String,
     uid: String,
     groups: Vec<String>,
-    // Further attributes, name and value; they are authorized and mean nothing here.
+    // Further attributes, key and value.
     extra: Vec<(String, String)>,
 }
 
@@ -46,7 +47,7 @@ pub fn wanted(headers: &HeaderMap) -> Result<Option<Wanted>, Failure> {
         .iter()
         .filter_map(|(name, value)| {
             let key = name.as_str().strip_prefix(EXTRA)?;
-            Some((key.to_string(), value.to_str().ok()?.to_string()))
+            Some((unescaped(key), value.to_str().ok()?.to_string()))
         })
         .collect();
     let wanted = Wanted { user: first(USER), uid: first(UID), groups: all(GROUP), extra };
@@ -94,8 +95,17 @@ impl Wanted {
         if !groups.iter().any(|group| group == AUTHENTICATED || group == UNAUTHENTICATED) {
             groups.push(AUTHENTICATED.to_string());
         }
-        Ok(Asker::Known(Arc::new(Caller { name: self.user, uid: self.uid, groups })))
+        let mut extra = BTreeMap::<String, Vec<String>>::new();
+        for (key, value) in self.extra {
+            extra.entry(key).or_default().push(value);
+        }
+        Ok(Asker::Known(Arc::new(Caller { name: self.user, uid: self.uid, groups, extra })))
     }
+}
+
+/// A key as it was before it was made fit for a header's name; one that cannot have been is taken as it stands.
+fn unescaped(key: &str) -> String {
+    request_info::decode(key).unwrap_or_else(|_| key.to_string())
 }
 
 fn request(group: &str, resource: &str, namespace: &str, name: &str) -> RequestInfo {
@@ -125,7 +135,7 @@ mod tests {
 
     fn asker(groups: &[&str]) -> Asker {
         let groups = groups.iter().map(|group| (*group).to_string()).collect();
-        Asker::Known(Arc::new(Caller { name: "ann".to_string(), uid: String::new(), groups }))
+        Asker::Known(Arc::new(Caller { name: "ann".to_string(), groups, ..Caller::default() }))
     }
 
     const AUTHORIZER: Authorizer =
@@ -144,6 +154,22 @@ mod tests {
         let became = became.expect("allowed");
         assert_eq!(became.name(), "bob");
         assert!(became.is_in("g") && became.is_in(AUTHENTICATED) && !became.is_in(MASTERS));
+    }
+
+    #[test]
+    fn attributes_keep_their_keys() {
+        let asked = [
+            ("impersonate-user", "bob"),
+            ("impersonate-extra-example.org%2fscope", "a"),
+            ("impersonate-extra-example.org%2fscope", "b"),
+        ];
+        let became = wanted(&headers(&asked)).expect("well made").expect("somebody");
+        let became = became.checked(&AUTHORIZER, &asker(&[MASTERS])).expect("allowed");
+        let Asker::Known(caller) = became else { panic!("{became:?}") };
+        assert_eq!(
+            caller.extra,
+            [("example.org/scope".to_string(), vec!["a".to_string(), "b".to_string()])].into()
+        );
     }
 
     #[test]

@@ -85,3 +85,11 @@ pub const CERTIFICATE_VERDICT: Duration = Duration::from_secs(10);
 
 const _: () = assert!(BODIES_BYTES_MAX >= 16 * BODY_BYTES_MAX);
 const _: () = assert!(GZIP_BYTES_MIN >= CHUNK_BYTES);
+
+/// Longest token of a service account that is looked into: an RSA signature takes 342 B, the claims some hundred; a longer
+/// one counts as unknown.
+pub const TOKEN_BYTES_MAX: usize = 16 << 10;
+
+/// Tokens whose good signature is remembered, in each of two generations: 2 x 4096 x about 50 B = 400 kB. Beyond it the
+/// older ones are verified again.
+pub const TOKENS_SEEN_MAX: usize = 4096;

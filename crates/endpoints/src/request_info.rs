@@ -164,7 +164,10 @@ fn selected_name(query: &Query) -> Option<String> {
 }
 
 /// Decodes `%XX`.
-fn decode(path: &str) -> Result<String, PathError> {
+///
+/// # Errors
+/// A `%` that is no escape, or bytes that are no text.
+pub fn decode(path: &str) -> Result<String, PathError> {
     if !path.contains('%') {
         return Ok(path.to_string());
     }

@@ -25,6 +25,7 @@ use crate::component_statuses;
 use crate::handler::{Handler, Head};
 use crate::negotiate::{self, Answered, Form};
 use crate::response::{Content, ResponseBody};
+use crate::reviews;
 use crate::status::Failure;
 use crate::warnings;
 use crate::watch_body::WatchStream;
@@ -73,6 +74,11 @@ fn target(head: &Head, served: Arc<Served>) -> Result<Target, Failure> {
         // Objects and writes have a namespace; a POST to all namespaces has no route.
         let is_post = info.verb == "create" && name.is_none() || info.verb == "deletecollection";
         return Err(if is_post { Failure::no_such_method() } else { Failure::no_such_resource() });
+    }
+    // What is only made has no objects to name.
+    let has_objects = served.verbs.iter().any(|verb| *verb != "create");
+    if name.is_some() && subresource.is_none() && !has_objects {
+        return Err(Failure::no_such_resource());
     }
     if let Some(fault) = name.as_deref().and_then(segment_fault) {
         let name = info.name.as_str();
@@ -170,7 +176,10 @@ async fn create(
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = CreateOptions::from_query(&head.query)?;
     let (received, object) = object_body(handler, head, target, body).await?;
-    let answered = handler.registry.create(target, &object, &options).await;
+    let answered = match reviews::of(target) {
+        Some(review) => reviews::answer(handler, head, target, review, &object, &options).await,
+        None => handler.registry.create(target, &object, &options).await.map_err(Failure::from),
+    };
     drop(received);
     written(handler, head, target, form, answered?)
 }

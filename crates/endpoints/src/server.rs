@@ -33,6 +33,8 @@ use crate::openapi::OpenApi;
 use crate::pins::Pins;
 use crate::shutdown::Drain;
 use crate::tls::{self, ClientAuthority, TlsError};
+use crate::tokens::ServiceAccountTokens;
+use crate::tokens::openid::OpenId;
 use crate::{limits, version};
 
 /// Why the server cannot serve.
@@ -138,8 +140,23 @@ impl Bound {
     ) -> Handler {
         let config = &self.config;
         let clock = registry.clock().clone();
+        let accounts = Arc::new(ServiceAccountTokens::new(config.service_accounts.clone()));
+        let address = config.external_address.clone().unwrap_or_else(|| self.address.to_string());
+        let openid = OpenId::new(
+            config.service_accounts.issuers.first().map_or("", String::as_str),
+            config.service_accounts.keys_uri.as_deref(),
+            &address,
+            &config.service_accounts.keys.verifying,
+        );
         Handler {
-            authenticator: Authenticator::new(clock.clone(), self.authority.clone(), &config.tokens),
+            authenticator: Authenticator::new(
+                clock.clone(),
+                self.authority.clone(),
+                &config.tokens,
+                accounts.clone(),
+                registry.clone(),
+            ),
+            accounts,
             authorizer: Authorizer { mode: config.authorization, anonymous: config.anonymous },
             inflight: Inflight::new(config.max_requests_inflight, config.max_mutating_requests_inflight),
             bodies: Budget::new(),
@@ -147,7 +164,8 @@ impl Bound {
                 openapi: OpenApi::default(),
                 checks: Checks::new(all_checks(checks, &registry, drain)),
                 version: version::document(&config.version).into(),
-                address: config.external_address.clone().unwrap_or_else(|| self.address.to_string()),
+                address,
+                openid,
             },
             request_timeout: config.request_timeout,
             registry,

@@ -14,6 +14,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use forebay_endpoints::config::{PodTokens, SecretTokens};
 use forebay_registry::PortRange;
 
 pub use authorization::AuthorizationMode;
@@ -113,11 +114,15 @@ pub enum Anonymous {
 pub struct ServiceAccounts {
     /// The first one signs; all are accepted. Never empty.
     pub issuers: Vec<String>,
-    /// Never empty.
+    /// The issuers, unless it is said; never empty.
     pub api_audiences: Vec<String>,
     pub key_files: Vec<PathBuf>,
     pub signing_key_file: Option<PathBuf>,
     pub max_token_expiration: Option<Duration>,
+    pub pod_tokens: PodTokens,
+    pub secret_tokens: SecretTokens,
+    /// Where others find the keys, if not here.
+    pub keys_uri: Option<String>,
 }
 
 /// How much at once, and how long.

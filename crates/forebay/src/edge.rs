@@ -2,7 +2,7 @@
 //!
 //! [`Prepared`] in, the edge's own configuration out. Never: decides anything.
 
-use forebay_endpoints::config::{Anonymous, Authorization, Config, Http2, Tls, Version};
+use forebay_endpoints::config::{Anonymous, Authorization, Config, Http2, ServiceAccounts, Tls, Version};
 
 use crate::config;
 use crate::prepare::Prepared;
@@ -12,6 +12,7 @@ use crate::version::{self, KUBERNETES_VERSION, VERSION};
 pub(crate) fn config(prepared: &Prepared) -> Config {
     let decided = &prepared.config;
     let (serving, limits) = (&decided.serving, &decided.limits);
+    let accounts = &decided.authentication.service_accounts;
     Config {
         listen: decided.listen(),
         tls: Tls {
@@ -26,6 +27,15 @@ pub(crate) fn config(prepared: &Prepared) -> Config {
             },
         },
         tokens: prepared.token_users.clone(),
+        service_accounts: ServiceAccounts {
+            issuers: accounts.issuers.clone(),
+            api_audiences: accounts.api_audiences.clone(),
+            keys: prepared.token_keys.clone(),
+            max_expiration: accounts.max_token_expiration,
+            pod_tokens: accounts.pod_tokens,
+            secret_tokens: accounts.secret_tokens,
+            keys_uri: accounts.keys_uri.clone(),
+        },
         anonymous: match decided.authentication.anonymous {
             config::Anonymous::HealthAndVersion => Anonymous::HealthAndVersion,
             config::Anonymous::Nothing => Anonymous::Nothing,

@@ -3,7 +3,7 @@
 //!
 //! What is given is read first, so that a slip in a name leaves no new directory behind.
 
-use forebay_endpoints::config::TokenUser;
+use forebay_endpoints::config::{KeyError, TokenKeys, TokenUser};
 use jiff::Timestamp;
 
 use crate::auth_files;
@@ -30,20 +30,6 @@ pub struct Prepared {
     tls_server_name: Option<String>,
 }
 
-/// Keys of service account tokens, PEM.
-pub struct TokenKeys {
-    pub signing: String,
-    /// Private or public, several to a text; the signing key is among them unless both were given.
-    pub verifying: Vec<String>,
-}
-
-/// Without the keys.
-impl std::fmt::Debug for TokenKeys {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TokenKeys").finish_non_exhaustive()
-    }
-}
-
 impl Prepared {
     /// Reads, checks and makes everything that the configuration names.
     ///
@@ -55,7 +41,7 @@ impl Prepared {
         let given = Given::read(&config, now, warnings)?;
         warnings.extend(data_dir::prepare(&config.data_dir)?);
         let pki = pki::ensure(&config.tls.cert_dir, &config.tls.names, now, warnings)?;
-        Ok(Self::with(config, given, pki))
+        Self::with(config, given, pki)
     }
 
     /// The same for a server that keeps nothing: what the configuration names is read, and nothing is written.
@@ -65,26 +51,27 @@ impl Prepared {
     pub fn in_memory(config: ServeConfig, now: Timestamp, warnings: &mut Vec<String>) -> Result<Self, Error> {
         let given = Given::read(&config, now, warnings)?;
         let pki = pki::in_memory(&config.tls.names, now).map_err(Error::Serve)?;
-        Ok(Self::with(config, given, pki))
+        Self::with(config, given, pki)
     }
 
-    fn with(config: ServeConfig, given: Given, pki: Pki) -> Self {
+    fn with(config: ServeConfig, given: Given, pki: Pki) -> Result<Self, Error> {
         let tls_server_name =
             given.serving.as_ref().and_then(|serving| serving.tls_server_name(config.local_address()));
         let (serving, authority) = match given.serving {
             Some(given) => (given.pair, given.authority),
             None => (pki.serving, pki.ca_cert.clone()),
         };
-        Self {
+        Ok(Self {
             serving,
             client_ca: joined(given.client_ca.as_deref(), &pki.ca_cert),
             token_users: given.token_users,
-            token_keys: token_keys(given.signing_key, given.token_keys, pki.service_account_key.0),
+            token_keys: token_keys(given.signing_key, given.token_keys, pki.service_account_key.0)
+                .map_err(|cause| Error::pki(config.tls.cert_dir.join("sa.key"), cause.to_string()))?,
             admin: pki.admin,
             authority,
             tls_server_name,
             config,
-        }
+        })
     }
 
     /// The administrator's kubeconfig for the port that is listened on.
@@ -141,13 +128,17 @@ fn joined(given: Option<&str>, made: &str) -> String {
 }
 
 /// Tokens that are signed here are always accepted here, unless other keys were given for just that.
-fn token_keys(given_signing: Option<String>, mut verifying: Vec<String>, made: String) -> TokenKeys {
+fn token_keys(
+    given_signing: Option<String>,
+    mut verifying: Vec<String>,
+    made: String,
+) -> Result<TokenKeys, KeyError> {
     let signing_was_given = given_signing.is_some();
     let signing = given_signing.unwrap_or(made);
     if verifying.is_empty() || !signing_was_given {
         verifying.push(signing.clone());
     }
-    TokenKeys { signing, verifying }
+    TokenKeys::from_pem(&signing, &verifying)
 }
 
 #[cfg(test)]
@@ -177,6 +168,11 @@ mod tests {
         prepared.admin_kubeconfig(port).write(&prepared.config.admin_kubeconfig())
     }
 
+    /// Of the keys that verify.
+    fn ids(prepared: &Prepared) -> Vec<&str> {
+        prepared.token_keys.verifying.iter().map(|key| key.id.as_str()).collect()
+    }
+
     fn kubeconfig(dir: &Path) -> serde_json::Value {
         let text = fs::read_to_string(dir.join("data/admin.kubeconfig")).expect("written");
         serde_saphyr::from_str(&text).expect("YAML")
@@ -199,7 +195,7 @@ mod tests {
             ["admin.crt", "admin.key", "apiserver.crt", "apiserver.key", "ca.crt", "ca.key", "sa.key"]
         );
         assert_eq!(fs::read_dir(scratch.path()).expect("listed").count(), 1);
-        assert_eq!(prepared.token_keys.verifying, std::slice::from_ref(&prepared.token_keys.signing));
+        assert_eq!(ids(&prepared), [prepared.token_keys.signing.public.id.as_str()]);
     }
 
     #[test]
@@ -259,10 +255,8 @@ mod tests {
             prepared.client_ca.starts_with(&other.client_ca)
                 && prepared.client_ca.len() > other.client_ca.len()
         );
-        assert_eq!(
-            prepared.token_keys.verifying,
-            [other.token_keys.signing.clone(), prepared.token_keys.signing.clone()]
-        );
+        let signing = |prepared: &Prepared| prepared.token_keys.signing.public.id.clone();
+        assert_eq!(ids(&prepared), [signing(&other), signing(&prepared)]);
         let cluster = &kubeconfig(scratch.path())["clusters"][0]["cluster"];
         assert_eq!(cluster["server"], "https://127.0.0.9:1");
         // The given certificate does not cover that address; the authority that signed it is known.

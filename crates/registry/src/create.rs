@@ -171,7 +171,7 @@ impl Registry {
     }
 
     /// Wall time as `creationTimestamp` has it.
-    pub(crate) fn now_rfc3339(&self) -> String {
+    pub fn now_rfc3339(&self) -> String {
         crate::list::timestamp(&self.clock).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 }

@@ -23,6 +23,7 @@ mod published;
 mod read;
 mod registry;
 pub mod request;
+mod review;
 mod services;
 mod store;
 mod strategy;
@@ -31,6 +32,7 @@ mod update;
 mod watch;
 
 pub use delete::Selection;
+pub use incoming::Incoming;
 pub use list::ListBody;
 pub use present::{As, Encoding, IncludeObject, Presenter, Shown};
 pub use registry::{Config, Registry};

@@ -9,6 +9,7 @@ mod crd;
 mod discover;
 mod errors;
 mod fixtures;
+mod identity;
 mod read;
 mod wait;
 mod watch;

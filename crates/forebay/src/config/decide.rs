@@ -4,6 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use forebay_endpoints::config::{PodTokens, SecretTokens};
+
 use super::reader::Reader;
 use super::{
     Anonymous, Authentication, AuthorizationMode, CertificateFiles, Cidr, Host, Http2, Limits, ServeConfig,
@@ -23,7 +25,6 @@ impl ServeConfig {
         let mut warnings = raw.warnings.clone();
         let harmless = raw.without_effect()?;
         warnings.extend(no_effect("flags", harmless.iter().map(|name| format!("--{name}"))));
-        warnings.extend(no_effect_yet(raw));
         warnings.extend(no_effect("feature gates", feature_gates(&read)?.into_iter()));
 
         let data_dir = read.parsed("data-dir", |value| Ok(PathBuf::from(value)))?;
@@ -50,12 +51,6 @@ impl ServeConfig {
 fn no_effect(what: &str, names: impl Iterator<Item = String>) -> Option<String> {
     let names: Vec<_> = names.collect();
     (!names.is_empty()).then(|| format!("these {what} have no effect: {}", names.join(", ")))
-}
-
-fn no_effect_yet(raw: &Raw) -> Option<String> {
-    let names: Vec<_> = raw.without_effect_yet().map(|name| format!("--{name}")).collect();
-    (!names.is_empty())
-        .then(|| format!("no effect yet, as there are no service account tokens: {}", names.join(", ")))
 }
 
 fn feature_gates(read: &Reader) -> Result<Vec<String>, Error> {
@@ -138,7 +133,7 @@ fn service_accounts(read: &Reader) -> Result<ServiceAccounts, Error> {
     check_issuers(&issuers).map_err(|reason| read.refuse("service-account-issuer", reason))?;
     let mut api_audiences = read.list("api-audiences");
     if api_audiences.is_empty() {
-        api_audiences.extend(issuers.first().cloned());
+        api_audiences.clone_from(&issuers);
     }
     let files = read.list("service-account-key-file");
     Ok(ServiceAccounts {
@@ -147,7 +142,23 @@ fn service_accounts(read: &Reader) -> Result<ServiceAccounts, Error> {
         key_files: files.into_iter().filter(|file| !file.is_empty()).map(PathBuf::from).collect(),
         signing_key_file: read.path("service-account-signing-key-file"),
         max_token_expiration: read.parsed("service-account-max-token-expiration", token_expiration)?,
+        pod_tokens: match read.parsed("service-account-extend-token-expiration", values::bool)? {
+            true => PodTokens::Extended,
+            false => PodTokens::AsRequested,
+        },
+        secret_tokens: match read.parsed("service-account-lookup", values::bool)? {
+            true => SecretTokens::LookedUp,
+            false => SecretTokens::Believed,
+        },
+        keys_uri: read.optional("service-account-jwks-uri", https_url)?,
     })
+}
+
+fn https_url(value: &str) -> Result<String, String> {
+    match value.strip_prefix("https://") {
+        Some(rest) if !rest.is_empty() => Ok(value.to_owned()),
+        _ => Err("requires https scheme".to_owned()),
+    }
 }
 
 fn check_issuers(issuers: &[String]) -> Result<(), String> {

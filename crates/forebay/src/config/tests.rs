@@ -68,6 +68,9 @@ const SAMPLES: &[(&str, &str)] = &[
     ("anonymous-auth", "false"),
     ("api-audiences", "a,b"),
     ("service-account-issuer", "https://issuer"),
+    ("service-account-extend-token-expiration", "false"),
+    ("service-account-jwks-uri", "https://keys/jwks"),
+    ("service-account-lookup", "false"),
     ("service-account-key-file", "sa.pub"),
     ("service-account-signing-key-file", "sa.key"),
     ("service-account-max-token-expiration", "24h"),
@@ -207,16 +210,18 @@ fn warnings_come_once_for_each_kind() {
 }
 
 #[test]
-fn flags_that_wait_for_what_they_are_for_are_warned_of_once() {
-    let config = config(
-        "--service-account-issuer=https://a --service-account-issuer=https://b --api-audiences=x,y --service-account-key-file=k --service-account-signing-key-file=s --service-account-max-token-expiration=1h --service-cluster-ip-range=10.96.0.0/16",
+fn tokens_are_for_every_issuer_unless_it_is_said() {
+    let accounts = |line: &str| config(line).authentication.service_accounts;
+    let two = "--service-account-issuer=https://a --service-account-issuer=https://b";
+    assert_eq!(accounts(two).api_audiences, ["https://a", "https://b"]);
+    assert_eq!(accounts(&format!("{two} --api-audiences=x,y")).api_audiences, ["x", "y"]);
+    let plain = accounts("");
+    assert_eq!((plain.pod_tokens, plain.secret_tokens), (PodTokens::Extended, SecretTokens::LookedUp));
+    let other = accounts(
+        "--service-account-extend-token-expiration=false --service-account-lookup=false --service-account-jwks-uri=https://k/j",
     );
-    assert_eq!(
-        config.warnings,
-        [
-            "no effect yet, as there are no service account tokens: --api-audiences, --service-account-issuer, --service-account-key-file, --service-account-max-token-expiration, --service-account-signing-key-file",
-        ]
-    );
+    assert_eq!((other.pod_tokens, other.secret_tokens), (PodTokens::AsRequested, SecretTokens::Believed));
+    assert_eq!(other.keys_uri.as_deref(), Some("https://k/j"));
 }
 
 #[test]

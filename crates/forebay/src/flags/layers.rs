@@ -8,7 +8,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::nearest::nearest;
-use super::served::NOT_YET;
 use super::spec::{Class, Flag, Kind};
 use super::{config_file, table};
 use crate::error::Error;
@@ -148,11 +147,6 @@ impl Raw {
             harmless.push(flag.name);
         }
         Ok(harmless)
-    }
-
-    /// The given flags whose values are checked and used by nothing so far, sorted.
-    pub fn without_effect_yet(&self) -> impl Iterator<Item = &'static str> {
-        NOT_YET.iter().copied().filter(|name| self.given.contains_key(name))
     }
 }
 

@@ -18,15 +18,6 @@ const fn served(
     Flag { name, kind, class: Class::Served(Help { heading, value, default, text }) }
 }
 
-/// Served flags whose values are read and checked, and used by nothing so far: there are no service account tokens.
-pub(super) const NOT_YET: &[&str] = &[
-    "api-audiences",
-    "service-account-issuer",
-    "service-account-key-file",
-    "service-account-max-token-expiration",
-    "service-account-signing-key-file",
-];
-
 pub(super) const SERVED: &[Flag] = &[
     served(Data, "data-dir", One, "DIR", "./forebay-data", "Directory for everything that is kept."),
     served(Data, "etcd-prefix", One, "PATH", "/registry", "Prefix of the keys of all objects in the store."),
@@ -122,7 +113,7 @@ pub(super) const SERVED: &[Flag] = &[
         List,
         "NAMES",
         "",
-        "Audiences of service account tokens [the first issuer].",
+        "Audiences of service account tokens [the issuers].",
     ),
     served(
         Authentication,
@@ -155,6 +146,30 @@ pub(super) const SERVED: &[Flag] = &[
         "DURATION",
         "0s",
         "Longest life of a service account token; 0 is no limit.",
+    ),
+    served(
+        Authentication,
+        "service-account-extend-token-expiration",
+        Bool,
+        "",
+        "true",
+        "Let the tokens that pods mount live for a year, for programs that read them once.",
+    ),
+    served(
+        Authentication,
+        "service-account-lookup",
+        Bool,
+        "",
+        "true",
+        "Believe tokens that are kept in Secrets only as long as the Secret is there.",
+    ),
+    served(
+        Authentication,
+        "service-account-jwks-uri",
+        One,
+        "URL",
+        "",
+        "Where others find the keys of service account tokens [/openid/v1/jwks of this server].",
     ),
     served(
         Authorization,

@@ -36,14 +36,6 @@ mod tests {
     }
 
     #[test]
-    fn every_service_account_flag_that_is_served_waits_for_tokens() {
-        let waits = |name: &str| name == "api-audiences" || name.starts_with("service-account-");
-        let mut names: Vec<_> = served().map(|flag| flag.name).filter(|name| waits(name)).collect();
-        names.sort_unstable();
-        assert_eq!(names, crate::flags::served::NOT_YET);
-    }
-
-    #[test]
     fn what_would_weaken_security_is_refused() {
         for prefix in
             ["audit-", "encryption-", "oidc-", "authorization-webhook-", "requestheader-", "authentication-"]

@@ -4,6 +4,7 @@
 
 use std::net::IpAddr;
 
+use forebay_endpoints::config::{KeyError, SigningKey, public_halves};
 use jiff::Timestamp;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
@@ -124,11 +125,8 @@ pub fn read_authorities(path: &Path) -> Result<String, Error> {
 /// The file cannot be read, or holds none.
 pub fn read_token_keys(path: &Path) -> Result<String, Error> {
     let pem = private_files::read(path)?;
-    let headings = ["PUBLIC KEY-----", "PRIVATE KEY-----", "BEGIN CERTIFICATE-----"];
-    let has_key = pem.lines().any(|line| {
-        line.starts_with("-----BEGIN ") && headings.iter().any(|heading| line.trim_end().ends_with(heading))
-    });
-    if has_key { Ok(pem) } else { Err(Error::pki(path, "holds no key in PEM")) }
+    public_halves(&pem).map_err(|cause| Error::pki(path, cause.to_string()))?;
+    Ok(pem)
 }
 
 /// Reads the private key that signs service account tokens.
@@ -137,9 +135,9 @@ pub fn read_token_keys(path: &Path) -> Result<String, Error> {
 /// The file cannot be read, or is not such a key.
 pub fn read_signing_key(path: &Path) -> Result<String, Error> {
     let pem = private_files::read(path)?;
-    let key = PrivateKeyDer::from_pem_slice(pem.as_bytes())
-        .map_err(|cause| Error::pki(path, format!("not a private key in PEM: {cause}")))?;
-    ring::sign::any_supported_type(&key)
-        .map_err(|cause| Error::pki(path, format!("cannot sign tokens: {cause}")))?;
-    Ok(pem)
+    match SigningKey::from_pem(&pem) {
+        Ok(_) => Ok(pem),
+        Err(KeyError::None) => Err(Error::pki(path, "not a private key in PEM")),
+        Err(cause) => Err(Error::pki(path, format!("cannot sign tokens: it {cause}"))),
+    }
 }

@@ -12,6 +12,7 @@ mod address;
 mod admissionregistration;
 mod apiregistration;
 mod apps;
+mod authorization;
 mod batch;
 mod certificates;
 mod conditions;
@@ -50,6 +51,7 @@ use forebay_apimachinery::Cause;
 use serde_json::Value;
 
 pub use certificates::subject_restriction;
+pub use authorization::{evaluation_error, validate_access_review};
 pub use core::binding::{BindingError, bind};
 pub use core::service_allocation as services;
 pub use custom::CustomRules;

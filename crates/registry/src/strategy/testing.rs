@@ -25,6 +25,7 @@ static USER: LazyLock<Caller> = LazyLock::new(|| Caller {
     name: "admin".into(),
     uid: "uid1".into(),
     groups: vec!["system:masters".into(), "system:authenticated".into()],
+    ..Caller::default()
 });
 
 /// A kind, and an object of it that is fine.

@@ -89,6 +89,7 @@ fn prepare_create(request: &mut Members, context: &Context<'_>) {
         set(spec, "username", some(&user.name));
         set(spec, "uid", some(&user.uid));
         set(spec, "groups", (!user.groups.is_empty()).then(|| user.groups.clone().into()));
+        set(spec, "extra", (!user.extra.is_empty()).then(|| serde_json::json!(user.extra)));
     }
     reset_status(request, context);
 }

@@ -1,0 +1,83 @@
+//! What somebody may do: one question, or all rules at once.
+//!
+//! In: a review, valid. Out: the review with the authorizer's decision.
+//!
+//! Source: kubernetes v1.36.3 `registry/authorization`.
+
+use forebay_apimachinery::Status;
+use forebay_registry::request::Caller;
+use serde_json::{Map, Value, json};
+
+use super::texts;
+use crate::handler::{Handler, Head};
+use crate::request_info::RequestInfo;
+use crate::status::Failure;
+
+/// Whether the subject of the review, or who asks if it is about oneself, may do what it says.
+pub fn subject(handler: &Handler, head: &Head, mut review: Value) -> Value {
+    let spec = &review["spec"];
+    let is_self = review["kind"] == "SelfSubjectAccessReview";
+    let user = if is_self { head.asker.caller().as_ref().clone() } else { subject_of(spec) };
+    let decision = handler.authorizer.decide(&user, &request(spec));
+    let error = handler.registry.evaluation_error(&review);
+    review["status"] =
+        json!({ "allowed": decision.allowed, "reason": decision.reason, "evaluationError": error });
+    review
+}
+
+fn subject_of(spec: &Value) -> Caller {
+    let text = |name: &str| spec[name].as_str().unwrap_or("").to_string();
+    let extra = spec["extra"].as_object().into_iter().flatten();
+    Caller {
+        name: text("user"),
+        uid: text("uid"),
+        groups: texts(&spec["groups"]),
+        extra: extra.map(|(key, values)| (key.clone(), texts(values))).collect(),
+    }
+}
+
+/// The request that a review asks about.
+fn request(spec: &Value) -> RequestInfo {
+    let resource = spec["resourceAttributes"].as_object();
+    let attributes = resource.or_else(|| spec["nonResourceAttributes"].as_object());
+    let text = |name: &str| attributes.and_then(|of| of.get(name)?.as_str()).unwrap_or("").to_string();
+    RequestInfo {
+        is_resource: resource.is_some(),
+        path: text("path"),
+        verb: text("verb"),
+        group: text("group"),
+        version: Some(text("version"))
+            .filter(|version| !version.is_empty())
+            .unwrap_or_else(|| "*".to_string()),
+        namespace: text("namespace"),
+        resource: text("resource"),
+        subresource: text("subresource"),
+        name: text("name"),
+        ..RequestInfo::default()
+    }
+}
+
+/// What the one who asks may do in a namespace.
+///
+/// # Errors
+/// 400 without a namespace.
+pub fn rules(handler: &Handler, head: &Head, review: &Value) -> Result<Value, Failure> {
+    if review["spec"]["namespace"].as_str().unwrap_or("").is_empty() {
+        return Err(Status::bad_request("no namespace on request").into());
+    }
+    let rules = handler.authorizer.rules(&head.asker.caller());
+    let resources = rules
+        .resources
+        .iter()
+        .map(|rule| json!({ "verbs": [rule.verb], "apiGroups": [rule.group], "resources": rule.resources }));
+    let paths = rules.paths.iter().map(|(verb, paths)| json!({ "verbs": [verb], "nonResourceURLs": paths }));
+    Ok(json!({
+        "metadata": Map::new(),
+        "spec": Map::new(),
+        "status": {
+            "resourceRules": resources.collect::<Vec<_>>(),
+            "nonResourceRules": paths.collect::<Vec<_>>(),
+            "incomplete": false,
+        },
+    }))
+}

@@ -1,0 +1,46 @@
+//! Who one is, and whom a token stands for.
+//!
+//! In: the one who asks, or a token. Out: a `SelfSubjectReview` or a `TokenReview` with its status.
+//!
+//! Source: kubernetes v1.36.3 `registry/authentication`.
+
+use forebay_apimachinery::Status;
+use forebay_registry::request::Caller;
+use serde_json::{Value, json};
+
+use super::texts;
+use crate::handler::{Handler, Head};
+use crate::status::Failure;
+
+/// Who asks, as the server sees it.
+pub fn self_subject(handler: &Handler, head: &Head) -> Value {
+    json!({
+        "metadata": { "creationTimestamp": handler.registry.now_rfc3339() },
+        "status": { "userInfo": user_info(&head.asker.caller()) },
+    })
+}
+
+/// Whom a token stands for.
+///
+/// # Errors
+/// 400 without a token.
+pub async fn token(handler: &Handler, mut review: Value) -> Result<Value, Failure> {
+    let token = review["spec"]["token"].as_str().unwrap_or("").to_string();
+    if token.is_empty() {
+        return Err(Status::bad_request("token is required for TokenReview in authentication").into());
+    }
+    let audiences = texts(&review["spec"]["audiences"]);
+    review["status"] = match handler.authenticator.review(&token, &audiences).await {
+        Ok(known) => json!({
+            "authenticated": true,
+            "user": user_info(&known.caller),
+            "audiences": known.audiences,
+        }),
+        Err(why) => json!({ "user": {}, "error": why }),
+    };
+    Ok(review)
+}
+
+fn user_info(user: &Caller) -> Value {
+    json!({ "username": user.name, "uid": user.uid, "groups": user.groups, "extra": user.extra })
+}

@@ -1,0 +1,76 @@
+//! What is answered and not stored: who one is, what somebody may do, tokens.
+//!
+//! In: a POST to one of these resources, read. Out: the object with its status. Asks the same authenticator and the same
+//! authorizer that every request is judged by, so that an answer here is what a request would have met.
+
+mod access;
+mod identity;
+mod token_request;
+
+use forebay_apimachinery::options::CreateOptions;
+use forebay_registry::request::{Answer, Body, Outcome, Target};
+use serde_json::Value;
+
+use crate::handler::{Handler, Head};
+use crate::status::Failure;
+
+/// What a target is, if it is not stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Review {
+    SelfSubject,
+    Token,
+    /// `SubjectAccessReview` and its kin.
+    Access,
+    SelfSubjectRules,
+    /// A token for a service account.
+    TokenRequest,
+}
+
+/// The review that `target` is.
+pub fn of(target: &Target) -> Option<Review> {
+    let served = &target.served;
+    match (served.group(), served.resource()) {
+        ("", "serviceaccounts") if target.subresource.as_deref() == Some("token") => {
+            Some(Review::TokenRequest)
+        }
+        ("authentication.k8s.io", "selfsubjectreviews") => Some(Review::SelfSubject),
+        ("authentication.k8s.io", "tokenreviews") => Some(Review::Token),
+        ("authorization.k8s.io", "selfsubjectrulesreviews") => Some(Review::SelfSubjectRules),
+        ("authorization.k8s.io", _) => Some(Review::Access),
+        _ => None,
+    }
+}
+
+/// Answers a POST.
+///
+/// # Errors
+/// 400 and 422 for what makes no sense.
+pub async fn answer(
+    handler: &Handler,
+    head: &Head,
+    target: &Target,
+    review: Review,
+    body: &Body,
+    options: &CreateOptions,
+) -> Result<Answer, Failure> {
+    if review == Review::TokenRequest {
+        return token_request::answer(handler, target, body, options).await;
+    }
+    let incoming = handler.registry.read_review(target, body, options)?;
+    let mut object = match review {
+        Review::SelfSubject => identity::self_subject(handler, head),
+        Review::Token => identity::token(handler, incoming.value).await?,
+        Review::Access => access::subject(handler, head, incoming.value),
+        Review::SelfSubjectRules | Review::TokenRequest => access::rules(handler, head, &incoming.value)?,
+    };
+    let gvk = &target.served.gvk;
+    object["kind"] = (&*gvk.kind).into();
+    object["apiVersion"] = gvk.api_version().to_string().into();
+    let json = handler.registry.review_json(gvk, &object)?;
+    Ok(Answer { outcome: Outcome::Created(json), warnings: incoming.warnings })
+}
+
+/// The strings of an array.
+fn texts(array: &Value) -> Vec<String> {
+    array.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_string).collect()
+}

@@ -1,0 +1,250 @@
+//! A token for a service account: `kubectl create token`.
+//!
+//! In: a `TokenRequest`, posted to a service account. Out: the same with the token in its status.
+//!
+//! Source: kubernetes v1.36.3 `registry/core/serviceaccount/storage/token.go`.
+
+use forebay_apimachinery::json::go_quote;
+use forebay_apimachinery::options::CreateOptions;
+use forebay_apimachinery::resource::split_api_version;
+use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, Reason, Status};
+use forebay_registry::Registry;
+use forebay_registry::request::{Answer, Body, Outcome, Target};
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::texts;
+use crate::config::PodTokens;
+use crate::handler::Handler;
+use crate::status::Failure;
+use crate::tokens::{Grant, Reference};
+
+const GROUP: &str = "authentication.k8s.io";
+const KIND: &str = "TokenRequest";
+
+const EXPIRATION_DEFAULT_SECONDS: i64 = 3600;
+const EXPIRATION_MIN_SECONDS: i64 = 600;
+const EXPIRATION_MAX_SECONDS: i64 = 1 << 32;
+/// What the volume asks for that every pod gets: recognized by its odd value, it lives for a year where that is allowed.
+pub const POD_EXPIRATION_SECONDS: i64 = 3607;
+const POD_EXPIRATION_EXTENDED_SECONDS: i64 = 365 * 24 * 3600;
+
+/// What is looked at in an object that a token is for or bound to.
+#[derive(Deserialize)]
+struct Found {
+    metadata: Metadata,
+    #[serde(default)]
+    spec: PodSpec,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: String,
+    #[serde(default)]
+    uid: String,
+}
+
+/// Of a pod.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PodSpec {
+    service_account_name: String,
+    node_name: String,
+}
+
+/// What a token lives no longer than.
+#[derive(Default)]
+struct BoundTo {
+    pod: Option<Reference>,
+    secret: Option<Reference>,
+    node: Option<Reference>,
+}
+
+/// Answers a POST to a service account's `token`.
+///
+/// # Errors
+/// 400, 404, 409 and 422 in kube-apiserver's words.
+pub async fn answer(
+    handler: &Handler,
+    target: &Target,
+    body: &Body,
+    options: &CreateOptions,
+) -> Result<Answer, Failure> {
+    let registry = &handler.registry;
+    let incoming = registry.read_review(target, body, options)?;
+    let (mut request, mut warnings) = (incoming.value, incoming.warnings);
+    let (namespace, name) = (target.namespace(), target.name());
+    check_name(&request, name)?;
+    let account: Found = registry.read("serviceaccounts", namespace, name).await?;
+    let account = account.reference();
+    check_uid(&request, &account)?;
+    let now = registry.timestamp();
+    fill_in(&mut request, &account, handler.accounts.config().api_audiences.as_slice(), now);
+    validate(&request)?;
+    let bound = bound_to(registry, &request["spec"]["boundObjectRef"], namespace, name).await?;
+    let mut seconds = asked_seconds(&request);
+    let max = handler.accounts.config().max_expiration.map(|max| max.as_secs() as i64);
+    if let Some(max) = max.filter(|max| seconds > *max) {
+        warnings.push(format!("requested expiration of {seconds} seconds shortened to {max} seconds"));
+        request["spec"]["expirationSeconds"] = json!(max);
+        seconds = max;
+    }
+    let audiences = texts(&request["spec"]["audiences"]);
+    let (expires_in_seconds, warn_after_seconds) = match is_extended(handler, &bound, seconds, &audiences) {
+        true => (POD_EXPIRATION_EXTENDED_SECONDS, Some(seconds)),
+        false => (seconds, None),
+    };
+    let grant = Grant {
+        namespace: namespace.to_string(),
+        account,
+        pod: bound.pod,
+        secret: bound.secret,
+        node: bound.node,
+        audiences,
+        expires_in_seconds,
+        warn_after_seconds,
+        id: handler.random.uuid(),
+    };
+    let token = handler.accounts.issue(&grant, now.as_second());
+    let token = token.map_err(|error| Status::internal(format!("failed to generate token: {error}")))?;
+    let expires = now.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
+    request["status"] = json!({ "token": token, "expirationTimestamp": rfc3339(expires) });
+    let json = registry.review_json(&GroupVersionKind::new(GROUP, "v1", KIND), &request)?;
+    Ok(Answer { outcome: Outcome::Created(json), warnings })
+}
+
+impl Found {
+    fn reference(self) -> Reference {
+        Reference { name: self.metadata.name, uid: self.metadata.uid }
+    }
+}
+
+/// A name in the body is that of the service account, or none. The namespace has been looked at.
+fn check_name(request: &Value, name: &str) -> Result<(), Status> {
+    let given = request["metadata"]["name"].as_str().unwrap_or("");
+    if given.is_empty() || given == name {
+        return Ok(());
+    }
+    let detail = "must match the service account name if specified";
+    Err(Status::invalid(GROUP, KIND, name, vec![invalid("metadata.name", &go_quote(given), detail)]))
+}
+
+fn check_uid(request: &Value, account: &Reference) -> Result<(), Status> {
+    let given = request["metadata"]["uid"].as_str().unwrap_or("");
+    if given.is_empty() || given == account.uid {
+        return Ok(());
+    }
+    let why = format!(
+        "the UID in the token request ({given}) does not match the UID of the service account ({})",
+        account.uid
+    );
+    Err(Status::conflict(GROUP, KIND, &account.name, &why))
+}
+
+fn fill_in(request: &mut Value, account: &Reference, audiences: &[String], now: Timestamp) {
+    let metadata = &mut request["metadata"];
+    metadata["name"] = json!(account.name);
+    metadata["uid"] = json!(account.uid);
+    metadata["creationTimestamp"] = json!(rfc3339(now));
+    if !request["spec"].is_object() {
+        request["spec"] = json!({});
+    }
+    let spec = &mut request["spec"];
+    if texts(&spec["audiences"]).is_empty() {
+        spec["audiences"] = json!(audiences);
+    }
+    if spec["expirationSeconds"].is_null() {
+        spec["expirationSeconds"] = json!(EXPIRATION_DEFAULT_SECONDS);
+    }
+}
+
+fn asked_seconds(request: &Value) -> i64 {
+    request["spec"]["expirationSeconds"].as_i64().unwrap_or(EXPIRATION_DEFAULT_SECONDS)
+}
+
+fn validate(request: &Value) -> Result<(), Status> {
+    let seconds = asked_seconds(request);
+    let detail = match seconds {
+        ..EXPIRATION_MIN_SECONDS => "may not specify a duration less than 10 minutes",
+        EXPIRATION_MIN_SECONDS..=EXPIRATION_MAX_SECONDS => return Ok(()),
+        _ => "may not specify a duration larger than 2^32 seconds",
+    };
+    let cause = invalid("spec.expirationSeconds", &seconds.to_string(), detail);
+    Err(Status::invalid(GROUP, KIND, "", vec![cause]))
+}
+
+fn invalid(field: &str, bad: &str, detail: &str) -> Cause {
+    Cause::new(CauseReason::FieldValueInvalid, field, format!("Invalid value: {bad}: {detail}"))
+}
+
+/// The objects that a reference makes the token depend on, if there is one.
+async fn bound_to(
+    registry: &Registry,
+    reference: &Value,
+    namespace: &str,
+    account: &str,
+) -> Result<BoundTo, Status> {
+    let Some(reference) = reference.as_object() else { return Ok(BoundTo::default()) };
+    let text = |member: &str| reference.get(member).and_then(Value::as_str).unwrap_or("");
+    let (kind, name) = (text("kind"), text("name"));
+    let (group, version) = split_api_version(text("apiVersion"));
+    let mut bound = BoundTo::default();
+    let to = match (group, kind) {
+        ("", "Pod") => {
+            let pod: Found = registry.read("pods", namespace, name).await?;
+            if pod.spec.service_account_name != account {
+                return Err(Status::bad_request(format!(
+                    "cannot bind token for serviceaccount {} to pod running with different serviceaccount name.",
+                    go_quote(account)
+                )));
+            }
+            bound.node = node_of(registry, &pod.spec.node_name).await?;
+            bound.pod.insert(pod.reference())
+        }
+        ("", "Node") => bound.node.insert(registry.read::<Found>("nodes", "", name).await?.reference()),
+        ("", "Secret") => {
+            bound.secret.insert(registry.read::<Found>("secrets", namespace, name).await?.reference())
+        }
+        _ => {
+            return Err(Status::bad_request(format!(
+                "cannot bind token to object of type {group}/{version}, Kind={kind}"
+            )));
+        }
+    };
+    let asked = text("uid");
+    if !asked.is_empty() && asked != to.uid {
+        let why = format!(
+            "the UID in the bound object reference ({asked}) does not match the UID in record. The object might have been deleted and then recreated"
+        );
+        return Err(Status::conflict("", kind, name, &why));
+    }
+    Ok(bound)
+}
+
+/// The node that a pod runs on; by its name alone when there is no such object.
+async fn node_of(registry: &Registry, name: &str) -> Result<Option<Reference>, Status> {
+    if name.is_empty() {
+        return Ok(None);
+    }
+    match registry.read::<Found>("nodes", "", name).await {
+        Ok(node) => Ok(Some(node.reference())),
+        Err(status) if status.reason == Reason::NotFound => {
+            Ok(Some(Reference { name: name.to_string(), uid: String::new() }))
+        }
+        Err(status) => Err(Status::internal(status.message)),
+    }
+}
+
+/// Whether the token is one that a pod mounts by default, and may be used after it should have been replaced.
+fn is_extended(handler: &Handler, bound: &BoundTo, seconds: i64, audiences: &[String]) -> bool {
+    let config = handler.accounts.config();
+    config.pod_tokens == PodTokens::Extended
+        && bound.pod.is_some()
+        && seconds == POD_EXPIRATION_SECONDS
+        && audiences.iter().all(|audience| config.api_audiences.contains(audience))
+}
+
+fn rfc3339(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

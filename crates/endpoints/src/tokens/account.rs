@@ -1,0 +1,227 @@
+//! Whether what a token stands on is still there: its service account, and what it is bound to.
+//!
+//! In: a token that was recognized. Out: the user that it stands for. Reads what a GET would read.
+//!
+//! Source: kubernetes v1.36.3 `pkg/serviceaccount/{claims,legacy}.go`.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use forebay_apimachinery::Status;
+use forebay_registry::Registry;
+use forebay_registry::request::Caller;
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use super::jwt::{Claims, Reference};
+use super::{LEEWAY, Recognized, SERVICE_ACCOUNTS, username};
+use crate::authn::CREDENTIAL_ID;
+
+const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
+const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
+const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
+const NODE_UID: &str = "authentication.kubernetes.io/node-uid";
+/// On a Secret whose token is no longer to be used, though it is still there.
+const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
+
+const INVALIDATED: &str = "service account token has been invalidated";
+const LEGACY_INVALIDATED: &str = "Token has been invalidated";
+
+/// What a look at an object is for.
+#[derive(Deserialize)]
+struct Found {
+    metadata: Metadata,
+    // Of a Secret, in base64.
+    #[serde(default)]
+    data: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    #[serde(default)]
+    uid: String,
+    #[serde(default)]
+    deletion_timestamp: Option<String>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+}
+
+impl Found {
+    /// Whether it should have been gone for longer than clocks are apart.
+    fn is_past(&self, now: Timestamp) -> bool {
+        let leeway = SignedDuration::from_secs(LEEWAY.as_secs() as i64);
+        let ends =
+            self.metadata.deletion_timestamp.as_deref().and_then(|text| text.parse::<Timestamp>().ok());
+        ends.is_some_and(|ends| ends < now.saturating_sub(leeway).unwrap_or(Timestamp::MIN))
+    }
+}
+
+/// The user that a token stands for, if it still stands.
+///
+/// - `text`: the token itself.
+/// - `lookup`: whether a token that is kept in a Secret has to be there still.
+///
+/// # Errors
+/// Why it does not, in kube-apiserver's words.
+pub async fn still_stands(
+    registry: &Registry,
+    token: &Recognized,
+    text: &str,
+    lookup: bool,
+) -> Result<Caller, String> {
+    if token.is_legacy {
+        legacy(registry, &token.claims, text, lookup).await
+    } else {
+        bound(registry, &token.claims).await
+    }
+}
+
+async fn bound(registry: &Registry, claims: &Claims) -> Result<Caller, String> {
+    let (now, to) = (registry.timestamp(), &claims.bound);
+    let (namespace, account) = (to.namespace.as_str(), &to.serviceaccount);
+    let found = service_account(registry, namespace, &account.name).await?;
+    let uid = &found.metadata.uid;
+    if *uid != account.uid {
+        return Err(format!("service account UID ({uid}) does not match claim ({})", account.uid));
+    }
+    if found.is_past(now) {
+        return Err(format!("service account {namespace}/{} has been deleted", account.name));
+    }
+    let mut extra = BTreeMap::new();
+    let mut say = |key: &str, value: &str| {
+        if !value.is_empty() {
+            extra.insert(key.to_string(), vec![value.to_string()]);
+        }
+    };
+    if !claims.jti.is_empty() {
+        say(CREDENTIAL_ID, &format!("JTI={}", claims.jti));
+    }
+    if let Some(secret) = &to.secret {
+        is_there(registry, "secrets", namespace, secret, now).await?;
+    }
+    if let Some(pod) = &to.pod {
+        is_there(registry, "pods", namespace, pod, now).await?;
+        if !pod.name.is_empty() && !pod.uid.is_empty() {
+            say(POD_NAME, &pod.name);
+            say(POD_UID, &pod.uid);
+        }
+    }
+    if let Some(node) = &to.node {
+        // A pod's token lives as long as the pod does, wherever that runs.
+        if to.pod.is_none() {
+            is_there(registry, "nodes", "", node, now).await?;
+        }
+        if !node.name.is_empty() {
+            say(NODE_NAME, &node.name);
+            say(NODE_UID, &node.uid);
+        }
+    }
+    Ok(user(namespace, account, extra))
+}
+
+/// Whether what a token is bound to is there, and still the same.
+async fn is_there(
+    registry: &Registry,
+    resource: &str,
+    namespace: &str,
+    to: &Reference,
+    now: Timestamp,
+) -> Result<(), String> {
+    let (title, claim) = match resource {
+        "secrets" => ("secret", "secret"),
+        "pods" => ("pod", "pod"),
+        _ => ("node", "node"),
+    };
+    let found: Found =
+        registry.read(resource, namespace, &to.name).await.map_err(|_: Status| INVALIDATED.to_string())?;
+    let uid = &found.metadata.uid;
+    if *uid != to.uid {
+        return Err(format!(
+            "{title} UID ({uid}) does not match service account {claim} ref claim ({})",
+            to.uid
+        ));
+    }
+    if found.is_past(now) { Err(INVALIDATED.to_string()) } else { Ok(()) }
+}
+
+async fn legacy(registry: &Registry, claims: &Claims, text: &str, lookup: bool) -> Result<Caller, String> {
+    let namespace = claims.legacy_namespace.as_str();
+    let account = Reference { name: claims.legacy_name.clone(), uid: claims.legacy_uid.clone() };
+    for (what, value) in [
+        ("sub", claims.sub.as_str()),
+        ("namespace", namespace),
+        ("secretName", claims.legacy_secret.as_str()),
+        ("serviceAccountName", account.name.as_str()),
+        ("serviceAccountUID", account.uid.as_str()),
+    ] {
+        if value.is_empty() {
+            return Err(format!("{what} claim is missing"));
+        }
+    }
+    if claims.sub != username(namespace, &account.name) {
+        return Err("sub claim is invalid".into());
+    }
+    if lookup {
+        is_kept(registry, claims, &account, text).await?;
+    }
+    Ok(user(namespace, &account, BTreeMap::new()))
+}
+
+/// Whether a token that is kept in a Secret still is, and its service account still is the same.
+async fn is_kept(
+    registry: &Registry,
+    claims: &Claims,
+    account: &Reference,
+    text: &str,
+) -> Result<(), String> {
+    let (namespace, name) = (claims.legacy_namespace.as_str(), claims.legacy_secret.as_str());
+    let secret: Found = registry
+        .read("secrets", namespace, name)
+        .await
+        .map_err(|_: Status| LEGACY_INVALIDATED.to_string())?;
+    if secret.metadata.deletion_timestamp.is_some() {
+        return Err(LEGACY_INVALIDATED.into());
+    }
+    let kept = secret.data.get("token").and_then(|token| STANDARD.decode(token).ok()).unwrap_or_default();
+    // Digests are compared: how long that takes says nothing about the token.
+    if Sha256::digest(&kept) != Sha256::digest(text) {
+        return Err("Token does not match server's copy".into());
+    }
+    let found = service_account(registry, namespace, &account.name).await?;
+    if found.metadata.deletion_timestamp.is_some() {
+        return Err(format!("ServiceAccount {namespace}/{} has been deleted", account.name));
+    }
+    let uid = &found.metadata.uid;
+    if *uid != account.uid {
+        return Err(format!("ServiceAccount UID ({uid}) does not match claim ({})", account.uid));
+    }
+    if secret.metadata.labels.get(INVALID_SINCE).is_some_and(|since| !since.is_empty()) {
+        return Err(format!(
+            "the token in secret {namespace}/{name} for service account {namespace}/{} has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the '{INVALID_SINCE}' label from the secret to temporarily allow use of this token",
+            account.name
+        ));
+    }
+    Ok(())
+}
+
+async fn service_account(registry: &Registry, namespace: &str, name: &str) -> Result<Found, String> {
+    if name.is_empty() {
+        return Err("resource name may not be empty".into());
+    }
+    if namespace.is_empty() {
+        return Err("an empty namespace may not be set when a resource name is provided".into());
+    }
+    registry.read("serviceaccounts", namespace, name).await.map_err(|status| status.message)
+}
+
+fn user(namespace: &str, account: &Reference, extra: BTreeMap<String, Vec<String>>) -> Caller {
+    Caller {
+        name: username(namespace, &account.name),
+        uid: account.uid.clone(),
+        groups: vec![SERVICE_ACCOUNTS.to_string(), format!("{SERVICE_ACCOUNTS}:{namespace}")],
+        extra,
+    }
+}
