@@ -312,6 +312,44 @@ async fn a_long_list_is_the_same_in_pieces_pages_and_compressed() {
     }
 }
 
+const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+
+/// Bytes of the messages of Secrets.
+async fn message_bytes(client: &Client) -> u64 {
+    let metrics = client.get("/metrics").await;
+    let name = r#"forebay_watch_cache_message_bytes{group="",resource="secrets"} "#;
+    let value = metrics.text().lines().find_map(|line| line.strip_prefix(name)).expect("the metric");
+    value.parse().expect("a number")
+}
+
+#[tokio::test]
+async fn an_object_has_one_message_whoever_asks() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    for number in 0..10 {
+        let secret = json!({"metadata": {"name": format!("c{number}")}, "data": {"k": "dg=="}});
+        client.post(SECRETS, &secret).await.expect(201);
+    }
+    client.get(SECRETS).await.expect(200);
+    assert_eq!(message_bytes(&client).await, 0, "nobody asked for one");
+    let list = client.ask(Ask::get(SECRETS).accept(PROTOBUF)).await;
+    let once = message_bytes(&client).await;
+    assert!(once as usize > list.body.len() && once < 10 * list.body.len() as u64, "{once}");
+    let since = format!("{SECRETS}?watch=true&resourceVersion=0");
+    for accept in [PROTOBUF, PARTIAL, PROTOBUF] {
+        let mut frames = client.watch_as(Ask::get(&since).accept(accept)).await;
+        for number in 0..10 {
+            event(&mut frames).await;
+            client.ask(Ask::get(format!("{SECRETS}/c{number}")).accept(accept)).await;
+        }
+    }
+    let again = client.ask(Ask::get(SECRETS).accept(PROTOBUF)).await;
+    assert!(again.body == list.body);
+    client.ask(Ask::get(SECRETS).accept(PARTIAL_LIST)).await;
+    assert_eq!(message_bytes(&client).await, once);
+}
+
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
 async fn widget(client: &Client) {
