@@ -66,6 +66,9 @@ impl Registry {
         place(target, &mut value)?;
         let generates = name_of(&value).is_empty();
         self.admit_into_namespace(served, target.namespace(), name_of(&value)).await?;
+        if served.is("", "pods") {
+            self.admit_service_account(target.namespace(), &mut value).await?;
+        }
         self.prepare(target, &mut value)?;
         let mut warnings = incoming.warnings;
         let attempts = if generates { GENERATE_ATTEMPTS } else { 1 };

@@ -31,6 +31,7 @@ mod subresources;
 mod update;
 mod watch;
 
+pub use admission::ServiceAccountAdmission;
 pub use delete::Selection;
 pub use incoming::Incoming;
 pub use list::ListBody;
