@@ -256,11 +256,17 @@ impl Cause {
         Cause { reason, message: message.into(), field: field.into() }
     }
 
+    /// The reason as clients see it. Upstream's NewInternalError gives its cause none; an internal error of a field has
+    /// one.
+    pub fn shown_reason(&self) -> Option<&str> {
+        let hidden = self.reason == CauseReason::InternalError && self.field.is_empty();
+        (!hidden).then(|| self.reason.as_str())
+    }
+
     fn to_value(&self) -> Value {
         let mut cause = json!({ "message": self.message });
-        // Upstream's NewInternalError gives its cause no reason; an internal error of a field has one.
-        if self.reason != CauseReason::InternalError || !self.field.is_empty() {
-            cause["reason"] = json!(self.reason.as_str());
+        if let Some(reason) = self.shown_reason() {
+            cause["reason"] = json!(reason);
         }
         if !self.field.is_empty() {
             cause["field"] = json!(self.field);

@@ -140,8 +140,10 @@ impl Failure {
             out.push(b'[');
             for (place, cause) in status.causes.iter().enumerate() {
                 out.extend_from_slice(if place == 0 { b"{" } else { b",{" });
-                write_member("reason", out);
-                write_string(cause.reason.as_str(), out);
+                if let Some(reason) = cause.shown_reason() {
+                    write_member("reason", out);
+                    write_string(reason, out);
+                }
                 write_member("message", out);
                 write_string(&cause.message, out);
                 if !cause.field.is_empty() {
@@ -203,6 +205,10 @@ mod tests {
             (
                 too_large.into(),
                 r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Timeout: Too large resource version: 9, current: 1","reason":"Timeout","details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}],"retryAfterSeconds":1},"code":504}"#,
+            ),
+            (
+                Status::internal("m").into(),
+                r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Internal error occurred: m","reason":"InternalError","details":{"causes":[{"message":"m"}]},"code":500}"#,
             ),
             (
                 Failure::from(Status { continue_token: "t".into(), ..Status::new(Reason::Unknown, "m") }),

@@ -184,8 +184,8 @@ impl Registry {
         if served.is_crd() {
             self.crds_taken_in(revision).await;
         }
-        if services::take_part(served) && mode == Mode::Commit {
-            self.after_service(object, revision).await;
+        if mode == Mode::Commit {
+            self.after_claims(served, object, revision).await;
         }
     }
 

@@ -13,12 +13,13 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use forebay_apimachinery::options::CreateOptions;
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::{Object, Reason, Status};
 use forebay_watchcache::Snapshot;
 use serde_json::{Value, json};
 
 use super::claim::typed;
 use super::range::AddressRange;
+use crate::catalog::Served;
 use crate::registry::Registry;
 use crate::request::{Body, Target};
 use crate::store::{Decision, Mode, Store};
@@ -30,44 +31,48 @@ const PORT: u16 = 443;
 
 /// How often it looks, as upstream does.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
-/// Looks between two repairs of claims: 3 minutes.
-const LOOKS_A_REPAIR: u32 = 18;
+/// How often claims are repaired, as upstream does.
+const REPAIR_EVERY: Duration = Duration::from_secs(180);
+/// When it looks again after a repair that failed: until one succeeds, no Service is given anything.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 impl Registry {
     /// Sees to the default ServiceCIDR and the `kubernetes` Service, and goes on to. A new store has both when it returns;
     /// what is there already is repaired behind its back.
     pub(crate) async fn start_services(&self) {
-        let known =
-            self.store_of_services().is_ok_and(|store| store.cached(&store.key(NAMESPACE, NAME)).is_some());
-        if known {
-            self.settle_kubernetes(Part::AllButClaims).await;
-        } else {
-            self.settle_kubernetes(Part::All).await;
-        }
-        let registry = self.clone();
-        self.tasks.spawn("kubernetes service", async move {
-            let mut look = 0;
-            loop {
-                let repairs = look == 0 || !*registry.services.repaired.borrow();
-                if look > 0 || known {
-                    let part = if repairs { Part::All } else { Part::AllButClaims };
-                    registry.settle_kubernetes(part).await;
-                }
-                look = (look + 1) % LOOKS_A_REPAIR;
-                registry.clock.sleep(LOOK_EVERY).await;
-            }
-        });
+        let store = self.built_in("", "v1", "services");
+        let known = store.is_ok_and(|store| store.cached(&store.key(NAMESPACE, NAME)).is_some());
+        self.settle_kubernetes(if known { Part::AllButClaims } else { Part::All }).await;
+        self.tasks.spawn("kubernetes service", self.clone().keep_kubernetes());
     }
 
-    fn store_of_services(&self) -> Result<std::sync::Arc<Store>, Status> {
-        self.built_in("", "v1", "services")
+    async fn keep_kubernetes(self) {
+        let mut next_repair = self.clock.now() + REPAIR_EVERY;
+        loop {
+            let repaired = *self.services.repaired.borrow();
+            if !repaired || self.clock.now() >= next_repair {
+                next_repair = self.clock.now() + REPAIR_EVERY;
+                self.settle_kubernetes(Part::All).await;
+            } else {
+                self.settle_kubernetes(Part::AllButClaims).await;
+            }
+            let again = if *self.services.repaired.borrow() { LOOK_EVERY } else { RETRY_AFTER };
+            tokio::select! {
+                () = self.clock.sleep(again) => {}
+                () = self.services.look.notified() => {}
+            }
+        }
     }
 
     /// Makes right what is not. What fails is tried again the next time.
     async fn settle_kubernetes(&self, part: Part) {
         let settled = async {
-            self.settle_default_cidr().await?;
-            self.settle_endpoints().await?;
+            let all = tokio::join!(
+                self.settle_default_cidr(),
+                self.settle_endpoints(),
+                self.settle_endpoint_slice()
+            );
+            all.0.and(all.1).and(all.2)?;
             if part == Part::All {
                 let repaired = self.repair_services().await?;
                 tracing::debug!(?repaired, "claims of services");
@@ -118,11 +123,11 @@ impl Registry {
         let Some((_, target_port)) = self.config.services.endpoint else { return Ok(()) };
         let Some(range) = self.config.services.cluster_ip_ranges.first() else { return Ok(()) };
         let ports = json!([{ "name": "https", "protocol": "TCP", "port": PORT, "targetPort": target_port }]);
-        let store = self.store_of_services()?;
-        if let Some(found) = store.cached(&store.key(NAMESPACE, NAME)) {
+        let store = self.built_in("", "v1", "services")?;
+        if let Some(found) = self.fresh(&store).await?.get(&store.key(NAMESPACE, NAME)) {
             // Upstream leaves it as it is, and so in the hands of those who add to it; a port of ours that has moved is
             // followed.
-            let stale = typed(&found.object)?["spec"]["ports"].as_array().is_some_and(|ports| {
+            let stale = typed(found)?["spec"]["ports"].as_array().is_some_and(|ports| {
                 ports.len() == 1 && ports[0]["name"] == "https" && ports[0]["targetPort"] != target_port
             });
             if !stale {
@@ -162,7 +167,11 @@ impl Registry {
             found["metadata"]["labels"]["endpointslice.kubernetes.io/skip-mirror"] = "true".into();
             found["subsets"] = subsets.clone();
         })
-        .await?;
+        .await
+    }
+
+    async fn settle_endpoint_slice(&self) -> Result<(), Status> {
+        let Some((address, port)) = self.config.services.endpoint else { return Ok(()) };
         let endpoints = json!([{ "addresses": [address.to_string()], "conditions": { "ready": true } }]);
         let ports = json!([{ "name": "https", "port": port, "protocol": "TCP" }]);
         let family = if matches!(address, IpAddr::V6(_)) { "IPv6" } else { "IPv4" };
@@ -196,8 +205,8 @@ impl Registry {
         let target = self.target(group, resource)?;
         let (served, store) = (&target.served, self.store_of(&target.served)?);
         let key = store.key(target.namespace(), NAME);
-        if let Some(found) = store.cached(&key) {
-            let found = served.to_value(&found.object)?;
+        if let Some(found) = self.fresh(&store).await?.get(&key) {
+            let found = served.to_value(found)?;
             let mut changed = found.clone();
             change(&mut changed);
             if changed == found {
@@ -241,6 +250,14 @@ enum Part {
     All,
     /// Without reading every Service and every claim.
     AllButClaims,
+}
+
+/// Whether `object` is one that is made again when it is gone.
+pub(super) fn is_ours(served: &Served, object: &Object) -> bool {
+    let kinds = [("", "services"), ("", "endpoints"), ("discovery.k8s.io", "endpointslices")];
+    let default_cidr = served.is("networking.k8s.io", "servicecidrs");
+    let ours = kinds.iter().any(|(group, resource)| served.is(group, resource));
+    object.name() == NAME && (default_cidr || ours && object.namespace() == NAMESPACE)
 }
 
 fn named(mut object: Value) -> Value {

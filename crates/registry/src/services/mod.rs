@@ -29,7 +29,7 @@ use forebay_apimachinery::{Key, Object, Revision, Status};
 use forebay_backend::Backend;
 use forebay_rt::{Clock, Tasks};
 use forebay_watchcache::{Cacher, Resource};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::catalog::Served;
 use crate::errors;
@@ -76,6 +76,8 @@ pub(crate) struct Services {
     // Whether claims have been repaired since the start. Until then nothing is claimed: a Service from before claims may
     // have what looks free.
     repaired: watch::Sender<bool>,
+    // Something of the `kubernetes` Service is gone.
+    look: Notify,
 }
 
 impl Services {
@@ -90,7 +92,12 @@ impl Services {
             cacher: Cacher::start(cached, backend.clone(), clock.clone(), tasks),
             backend: backend.clone(),
         };
-        Services { ports: Arc::new(ports), in_flight: Mutex::default(), repaired: watch::Sender::new(false) }
+        Services {
+            ports: Arc::new(ports),
+            in_flight: Mutex::default(),
+            repaired: watch::Sender::new(false),
+            look: Notify::new(),
+        }
     }
 
     fn in_flight(&self) -> MutexGuard<'_, BTreeMap<Item, usize>> {
@@ -177,8 +184,34 @@ impl Registry {
         told.await.unwrap_or_else(|_ended| Err(errors::shutting_down()))
     }
 
+    /// What follows the delete of `object` at `revision`, for Services and for what belongs to them.
+    pub(crate) async fn after_claims(&self, served: &Served, object: &Object, revision: Revision) {
+        match (served.group(), served.resource()) {
+            ("", "services") => self.after_service(object, revision).await,
+            ("networking.k8s.io", "ipaddresses") => self.after_address(object).await,
+            _ => {}
+        }
+        if kubernetes::is_ours(served, object) {
+            self.services.look.notify_one();
+        }
+    }
+
+    /// Claims an address again whose claim was deleted by hand, if its Service has it still.
+    async fn after_address(&self, object: &Object) {
+        let Some(item) = claim::item_of(object.name(), false) else { return };
+        let claimed = async {
+            match claim::read_claim(item, object)?.owner {
+                Some(owner) => self.claim_missing(item, &owner).await,
+                None => Ok(false),
+            }
+        };
+        if let Err(status) = claimed.await {
+            tracing::warn!(item = object.name(), why = status.message, "not claimed again yet");
+        }
+    }
+
     /// Gives back what a Service had that was deleted at `revision`, and deletes the Endpoints of its name.
-    pub(crate) async fn after_service(&self, object: &Object, revision: Revision) {
+    async fn after_service(&self, object: &Object, revision: Revision) {
         let owner = claim::Owner::of(object);
         let holdings = match self.holdings_of(object) {
             Ok(holdings) => holdings,

@@ -57,7 +57,11 @@ impl Registry {
                 if owner.is_some() && owner == claim.owner {
                     continue;
                 }
-                if self.is_leaked(item, &claim).await? && self.drop_claim(item, claim.revision).await? {
+                let ours = claim.managed || owner.is_some();
+                if ours
+                    && self.is_leaked(item, &claim).await?
+                    && self.drop_claim(item, claim.revision).await?
+                {
                     tracing::info!(item = name_of(item), "no Service has it: given back");
                     repaired.leaked += 1;
                     if let Some(owner) = owner {
@@ -73,7 +77,8 @@ impl Registry {
         Ok(repaired)
     }
 
-    async fn fresh(&self, store: &Store) -> Result<Arc<Snapshot>, Status> {
+    /// The state once it has every commit from before.
+    pub(super) async fn fresh(&self, store: &Store) -> Result<Arc<Snapshot>, Status> {
         store.cacher.wait_ready().await;
         let deadline = self.clock.now() + limits::FRESH_WAIT;
         store.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))
@@ -106,7 +111,7 @@ impl Registry {
 
     /// Whether nobody has what is claimed, nor is about to.
     async fn is_leaked(&self, item: Item, claim: &Claim) -> Result<bool, Status> {
-        if !claim.managed || self.services.is_in_flight(item) || !self.is_past_grace(claim) {
+        if self.services.is_in_flight(item) || !self.is_past_grace(claim) {
             return Ok(false);
         }
         match &claim.owner {
@@ -124,15 +129,18 @@ impl Registry {
     }
 
     /// Claims what a Service has without a claim, if it still has.
-    async fn claim_missing(&self, item: Item, owner: &Owner) -> Result<bool, Status> {
+    pub(super) async fn claim_missing(&self, item: Item, owner: &Owner) -> Result<bool, Status> {
         if !self.is_in_range(item)? || !self.live_holdings(owner).await?.contains(&item) {
             return Ok(false);
         }
-        let claimed = self.claim(item, owner).await?.is_some();
-        if claimed {
-            tracing::info!(item = name_of(item), ?owner, "it was not claimed: claimed");
+        let Some(revision) = self.claim(item, owner).await? else { return Ok(false) };
+        // Whoever took it from the Service meanwhile has not found this claim, and will not look again.
+        if !self.live_holdings(owner).await?.contains(&item) {
+            self.drop_claim(item, revision).await?;
+            return Ok(false);
         }
-        Ok(claimed)
+        tracing::info!(item = name_of(item), ?owner, "it was not claimed: claimed");
+        Ok(true)
     }
 
     /// What is out of range is never given to anyone.

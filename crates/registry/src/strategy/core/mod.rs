@@ -17,9 +17,9 @@ mod pod_template;
 mod resource_quota;
 mod secret;
 mod service;
+mod service_account;
 pub mod service_allocation;
 mod service_families;
-mod service_account;
 pub mod service_rules;
 #[cfg(test)]
 mod tests;
@@ -80,6 +80,7 @@ pub const KINDS: &[Rules] = &[
         prepare_update: service::prepare_update,
         validate_create: service::validate_create,
         validate_update: service::validate_update,
+        warnings: service::warnings,
         flags: Flags { returns_deleted_object: true, ..Flags::CREATED_ON_UPDATE },
         ..NONE
     },

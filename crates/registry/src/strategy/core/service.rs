@@ -9,15 +9,18 @@ use serde_json::{Value, json};
 
 use super::service_rules;
 use crate::strategy::Context;
-use crate::strategy::field::Causes;
+use crate::strategy::address::{cidr_warning, ip_warning};
+use crate::strategy::field::{Causes, Path};
 use crate::strategy::lifecycle::reset_status;
 use crate::strategy::rules::Update;
 use crate::strategy::value::{
     Members, child_made, child_mut, child_or_empty, default, default_text, int, list, objects, objects_mut,
-    same_member, take_over, text,
+    same_member, take_over, text, texts,
 };
 
 const AFFINITY_SECONDS: i64 = 10_800;
+const HINTS: &str = "service.kubernetes.io/topology-aware-hints";
+const TOPOLOGY: &str = "service.kubernetes.io/topology-mode";
 
 pub fn defaults(service: &mut Members) {
     let spec = child_made(service, "spec");
@@ -149,6 +152,60 @@ fn drop_what_the_type_had(new: &mut Members, old: &Members) {
     }
     if externally_accessible(old) && !externally_accessible(new) && same(new, "externalTrafficPolicy") {
         new.remove("externalTrafficPolicy");
+    }
+}
+
+/// What is accepted and does nothing, or will not be for long.
+pub fn warnings(service: &Members, update: Option<&Update<'_>>, warnings: &mut Vec<String>) {
+    if update.is_some_and(Update::is_status) {
+        let status = child_or_empty(child_or_empty(service, "status"), "loadBalancer");
+        let (at, balancer) = (Path::root("status"), "loadBalancer");
+        let at = at.child(balancer);
+        let ips = objects(status, "ingress").map(|ingress| text(ingress, "ip")).enumerate();
+        return warnings
+            .extend(ips.filter_map(|(index, ip)| ip_warning(ip, &at.child("ingress").index(index))));
+    }
+    let annotations = child_or_empty(child_or_empty(service, "metadata"), "annotations");
+    if annotations.contains_key(HINTS) {
+        warnings.push(format!("annotation {HINTS} is deprecated, please use {TOPOLOGY} instead"));
+    }
+    let (spec, at) = (child_or_empty(service, "spec"), Path::root("spec"));
+    let external_name = text(spec, "type") == "ExternalName";
+    let headless = text(spec, "type") == "ClusterIP" && text(spec, "clusterIP") == "None";
+    let external = !list(spec, "externalIPs").is_empty();
+    let addresses = |name: &str, warnings: &mut Vec<String>| {
+        let at = at.child(name);
+        let ips = texts(spec, name).enumerate();
+        warnings.extend(ips.filter_map(|(index, ip)| ip_warning(ip, &at.index(index))));
+    };
+    if !external_name {
+        addresses("clusterIPs", warnings);
+    }
+    let ignored = |what: &str| format!("spec.{what} is ignored for headless services");
+    if headless {
+        let balanced = !text(spec, "loadBalancerIP").is_empty();
+        let affine = text(spec, "sessionAffinity") != "None";
+        let rows = [(balanced, "loadBalancerIP"), (external, "externalIPs"), (affine, "SessionAffinity")];
+        warnings.extend(rows.iter().filter(|(set, _)| *set).map(|(_, what)| ignored(what)));
+    }
+    addresses("externalIPs", warnings);
+    if external && !headless && !external_name {
+        warnings
+            .push("spec.externalIPs is deprecated and may no longer be implemented in some clusters".into());
+    }
+    warnings.extend(ip_warning(text(spec, "loadBalancerIP"), &at.child("loadBalancerIP")));
+    let ranges = texts(spec, "loadBalancerSourceRanges").enumerate();
+    let at_ranges = at.child("loadBalancerSourceRanges");
+    warnings.extend(ranges.filter_map(|(index, range)| cidr_warning(range, &at_ranges.index(index))));
+    if external_name && external {
+        warnings.push("spec.externalIPs is ignored when spec.type is \"ExternalName\"".into());
+    }
+    if !external_name && !text(spec, "externalName").is_empty() {
+        warnings.push("spec.externalName is ignored when spec.type is not \"ExternalName\"".into());
+    }
+    if text(spec, "trafficDistribution") == "PreferClose" {
+        let message = "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"";
+        warnings.push(message.into());
     }
 }
 

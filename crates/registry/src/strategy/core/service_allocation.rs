@@ -325,7 +325,9 @@ fn give_changed_addresses(
     if keeps_its_stacks(spec, old) {
         return Ok(());
     }
-    if !needs_address(old) && needs_address(spec) {
+    // A Service that needs one and has none is from before there were any to have.
+    let had_none = !needs_address(old) || list(old, "clusterIPs").is_empty();
+    if had_none && needs_address(spec) {
         return give_addresses(name, spec, pools);
     }
     let headless = texts(old, "clusterIPs").next() == Some("None");

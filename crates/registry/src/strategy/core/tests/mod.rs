@@ -14,6 +14,6 @@ mod pod_template;
 mod resource_quota;
 mod secret;
 mod service;
-mod service_allocation;
 mod service_account;
+mod service_allocation;
 mod volume;

@@ -5,6 +5,7 @@
 use serde_json::json;
 
 use crate::strategy::testing::Sample;
+use crate::strategy::{Kind, warnings};
 
 fn sample() -> Sample {
     Sample::new(
@@ -88,6 +89,50 @@ fn malformed_objects_are_refused() {
         ("spec.allocateLoadBalancerNodePorts=true", &["spec.allocateLoadBalancerNodePorts: Forbidden: may only be used when `type` is 'LoadBalancer'"]),
         (r#"spec.type="LoadBalancer""#, &[]),
     ]);
+}
+
+#[test]
+fn what_does_nothing_or_will_not_for_long_is_warned_of() {
+    let rows: [(&str, &[&str]); 6] = [
+        (
+            r#"metadata.annotations={"service.kubernetes.io/topology-aware-hints":"auto"}"#,
+            &[
+                "annotation service.kubernetes.io/topology-aware-hints is deprecated, please use service.kubernetes.io/topology-mode instead",
+            ],
+        ),
+        (
+            r#"spec.clusterIP="None";spec.clusterIPs=["None"];spec.externalIPs=["1.2.3.4"];spec.sessionAffinity="ClientIP";spec.loadBalancerIP="1.2.3.4""#,
+            &[
+                "spec.loadBalancerIP is ignored for headless services",
+                "spec.externalIPs is ignored for headless services",
+                "spec.SessionAffinity is ignored for headless services",
+            ],
+        ),
+        (
+            r#"spec.externalName="foo";spec.trafficDistribution="PreferClose";spec.externalIPs=["2001:db8:0::1"]"#,
+            &[
+                r#"spec.externalIPs[0]: IPv6 address "2001:db8:0::1" should be in RFC 5952 canonical format ("2001:db8::1")"#,
+                "spec.externalIPs is deprecated and may no longer be implemented in some clusters",
+                r#"spec.externalName is ignored when spec.type is not "ExternalName""#,
+                r#"spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone""#,
+            ],
+        ),
+        (
+            r#"spec.type="ExternalName";spec.externalName="foo";spec.externalIPs=["1.2.3.4"]"#,
+            &[r#"spec.externalIPs is ignored when spec.type is "ExternalName""#],
+        ),
+        (
+            r#"spec.clusterIP="FD00::9";spec.clusterIPs=["FD00::9"]"#,
+            &[
+                r#"spec.clusterIPs[0]: IPv6 address "FD00::9" should be in RFC 5952 canonical format ("fd00::9")"#,
+            ],
+        ),
+        ("", &[]),
+    ];
+    for (edits, expected) in rows {
+        let service = sample().created(edits);
+        assert_eq!(warnings(&Kind::built_in("", "Service"), &service, None), expected, "{edits}");
+    }
 }
 
 #[test]
