@@ -6,11 +6,15 @@ package clients
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -399,6 +404,47 @@ func TestClusterEndsANamespace(t *testing.T) {
 	must(t, err)
 	if count, on := c.pods(""); count != 0 {
 		t.Fatalf("pods are back: %v", on)
+	}
+}
+
+// Both programs have ports of their own, and leave it to the server to say who calls there and what they may do.
+func TestClusterPortsAskTheServer(t *testing.T) {
+	c := start(t, "cluster-ports")
+	_, err := c.typed.CoreV1().ServiceAccounts(c.namespace).Create(c.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "reader"}}, metav1.CreateOptions{})
+	must(t, err)
+	token, err := c.typed.CoreV1().ServiceAccounts(c.namespace).CreateToken(c.ctx, "reader", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	must(t, err)
+	bearer := func(token string) *rest.Config { return &rest.Config{BearerToken: token} }
+	for _, program := range []string{"KUBE_CONTROLLER_MANAGER_PORT", "KUBE_SCHEDULER_PORT"} {
+		for _, row := range []struct {
+			who    string
+			config *rest.Config
+			want   int
+		}{
+			// By the authorities that the server publishes, by a review of the token.
+			{"the administrator", rest.CopyConfig(c.config), http.StatusOK},
+			{"an account", bearer(token.Status.Token), http.StatusOK},
+			{"a liar", bearer("x" + token.Status.Token), http.StatusUnauthorized},
+		} {
+			row.config.Host = "https://127.0.0.1:" + os.Getenv(program)
+			// Its certificate is of its own making.
+			row.config.TLSClientConfig.CAData, row.config.TLSClientConfig.Insecure = nil, true
+			client, err := rest.HTTPClientFor(row.config)
+			must(t, err)
+			c.until(fmt.Sprintf("%s is answered at %s", row.who, program), func() (bool, string) {
+				answer, err := client.Get(row.config.Host + "/metrics")
+				if err != nil {
+					return false, err.Error()
+				}
+				defer answer.Body.Close()
+				body, err := io.ReadAll(answer.Body)
+				is := err == nil && answer.StatusCode == row.want
+				if row.want == http.StatusOK {
+					is = is && strings.Contains(string(body), "\nleader_election_master_status{")
+				}
+				return is, fmt.Sprint(answer.Status, err)
+			})
+		}
 	}
 }
 

@@ -79,6 +79,7 @@ impl Scenario {
             // Where Helm and kubectl's library keep what they discovered.
             .env("HOME", server.dir())
             .env("FOREBAY_TEST_SERVER", format!("{:?}", server.kind()))
+            .envs(server.told().iter().map(|(variable, value)| (variable, value)))
             .env("KUBE_WATCHLIST_INCONSISTENCY_DETECTOR", (detector == Detector::On).to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -35,8 +35,12 @@ impl Server {
         let mut manager = Command::new(&peers.controller_manager);
         manager.args(shared(managers, &server));
         manager.arg(format!("--root-ca-file={}", server.authority().display()));
+        // Each controller is an account of its own, with tokens that it asks for.
+        manager.arg("--use-service-account-credentials=true");
         let mut scheduler = Command::new(&peers.scheduler);
         scheduler.args(shared(schedulers, &server));
+        server.tell("KUBE_CONTROLLER_MANAGER_PORT", managers.to_string());
+        server.tell("KUBE_SCHEDULER_PORT", schedulers.to_string());
         server.start_beside("kube-controller-manager", &mut manager)?;
         server.start_beside("kube-scheduler", &mut scheduler)?;
         Ok(server)

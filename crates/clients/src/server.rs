@@ -37,6 +37,8 @@ pub struct Server {
     processes: Vec<Process>,
     /// Programs that use the server; they stay when it goes.
     beside: Vec<Process>,
+    /// What a scenario is told of them, as variables of its environment.
+    told: Vec<(&'static str, String)>,
     engine: Engine,
 }
 
@@ -80,8 +82,15 @@ impl Server {
                 (Engine::Rival(Rival::new(&watchdog)?), watchdog.dir().join("admin.kubeconfig"))
             }
         };
-        let mut server =
-            Server { watchdog, kubeconfig, port: 0, processes: Vec::new(), beside: Vec::new(), engine };
+        let mut server = Server {
+            watchdog,
+            kubeconfig,
+            port: 0,
+            processes: Vec::new(),
+            beside: Vec::new(),
+            told: Vec::new(),
+            engine,
+        };
         server.launch()?;
         Ok(server)
     }
@@ -111,6 +120,15 @@ impl Server {
     pub fn start_beside(&mut self, name: &'static str, command: &mut Command) -> Result<(), String> {
         self.beside.push(Process::start(name, command, &mut self.watchdog)?);
         Ok(())
+    }
+
+    /// Tells scenarios of a program beside the server.
+    pub(crate) fn tell(&mut self, variable: &'static str, value: String) {
+        self.told.push((variable, value));
+    }
+
+    pub(crate) fn told(&self) -> &[(&'static str, String)] {
+        &self.told
     }
 
     /// Whether every program beside the server still runs.

@@ -40,6 +40,11 @@ fn a_namespace_ends_with_all_that_is_in_it() {
 }
 
 #[test]
+fn both_ask_the_server_who_calls_them() {
+    run("TestClusterPortsAskTheServer");
+}
+
+#[test]
 fn both_outlive_the_server() {
     run("TestClusterOutlivesTheServer");
 }
