@@ -1,10 +1,6 @@
-//! What stands between a valid request and the store: the life of namespaces, whom a certificate may make of one,
-//! and which service account a pod runs as.
+//! What stands between a valid request and the store: the life of namespaces, and whom a certificate may make of one.
 //!
 //! Source: kube-apiserver v1.36.3 `plugin/namespace/lifecycle`, `plugin/certificates/subjectrestriction`.
-
-mod secrets;
-mod service_account;
 
 use forebay_apimachinery::{Cause, CauseReason, Reason, Status};
 
@@ -13,8 +9,6 @@ use serde_json::Value;
 use crate::catalog::Served;
 use crate::registry::Registry;
 use crate::strategy;
-
-pub use service_account::ServiceAccountAdmission;
 
 /// Namespaces that are never deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];

@@ -66,9 +66,6 @@ impl Registry {
         place(target, &mut value)?;
         let generates = name_of(&value).is_empty();
         self.admit_into_namespace(served, target.namespace(), name_of(&value)).await?;
-        if served.is("", "pods") {
-            self.admit_service_account(target.namespace(), &mut value).await?;
-        }
         self.prepare(target, &mut value)?;
         let mut warnings = incoming.warnings;
         let attempts = if generates { GENERATE_ATTEMPTS } else { 1 };
@@ -136,7 +133,7 @@ impl Registry {
         if causes.is_empty() {
             return admission::admit_create(served, value);
         }
-        Err(Status::invalid(served.group(), &served.gvk.kind, name_of(value), causes))
+        Err(served.invalid(name_of(value), causes))
     }
 
     /// Takes what the object needs, validates it, and commits.

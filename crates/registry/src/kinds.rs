@@ -306,6 +306,12 @@ impl Served {
         }
     }
 
+    /// 422 for an object of this kind. It is called by the group that judges it, which for events is the core group.
+    pub fn invalid(&self, name: &str, causes: Vec<Cause>) -> Status {
+        let group = if self.is("events.k8s.io", "events") { "" } else { self.group() };
+        Status::invalid(group, &self.gvk.kind, name, causes)
+    }
+
     /// What a client is told about an object that is accepted as it is.
     ///
     /// - `update`: the subresource and the stored object, if there is one.

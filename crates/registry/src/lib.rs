@@ -31,7 +31,6 @@ mod subresources;
 mod update;
 mod watch;
 
-pub use admission::ServiceAccountAdmission;
 pub use delete::Selection;
 pub use incoming::Incoming;
 pub use list::ListBody;

@@ -13,7 +13,6 @@ use forebay_backend::Backend;
 use forebay_rt::{Clock, Random, Tasks};
 use tokio::sync::watch;
 
-use crate::admission::ServiceAccountAdmission;
 use crate::catalog::{Catalog, Served};
 use crate::errors;
 use crate::services::{Services, ServicesConfig};
@@ -28,8 +27,6 @@ pub struct Config {
     pub event_ttl: Option<Duration>,
     /// A watch without a timeout of its own ends after this to twice this (`--min-request-timeout`).
     pub min_request_timeout: Duration,
-    /// Whether pods have to have a service account.
-    pub service_account_admission: ServiceAccountAdmission,
     pub services: ServicesConfig,
 }
 

@@ -113,7 +113,7 @@ impl Registry {
         let mut causes = strategy::validate_update(&rules, subresource, &proposed, &old);
         causes.extend(served.validate_fields(&proposed, Some(&old)));
         if !causes.is_empty() {
-            return Err(Status::invalid(served.group(), &served.gvk.kind, target.name(), causes));
+            return Err(served.invalid(target.name(), causes));
         }
         if claims.pending() {
             return Ok(Decision::Keep { carry: Vec::new() });
@@ -221,7 +221,7 @@ fn check_preconditions(
                 "metadata.resourceVersion",
                 "Invalid value: 0: must be specified for an update",
             );
-            return Err(Status::invalid(served.group(), &served.gvk.kind, target.name(), vec![cause]));
+            return Err(served.invalid(target.name(), vec![cause]));
         }
         "" | "0" => {}
         rv if rv.parse::<u64>().is_err() && unconditional == Unconditional::Always => {
@@ -234,7 +234,7 @@ fn check_preconditions(
                 "metadata.resourceVersion",
                 format!("Invalid value: {rv:?}: strconv.ParseUint: parsing {rv:?}: invalid syntax"),
             );
-            return Err(Status::invalid(served.group(), &served.gvk.kind, target.name(), vec![cause]));
+            return Err(served.invalid(target.name(), vec![cause]));
         }
         rv if rv != old_rv => return Err(conflict(MODIFIED)),
         _ => {}

@@ -31,7 +31,6 @@ impl World {
             storage_prefix: "/registry".into(),
             event_ttl: Some(Duration::from_secs(3600)),
             min_request_timeout: Duration::from_secs(1800),
-            service_account_admission: forebay_registry::ServiceAccountAdmission::Off,
             services: ServicesConfig::default(),
         };
         let tasks = Tasks::new();

@@ -7,7 +7,7 @@
 use forebay_apimachinery::json::to_go_text;
 
 use super::Context;
-use super::address::{endpoint_ip, legacy_ip, strict_ip};
+use super::address::{endpoint_ip, ip_warning, legacy_ip, strict_ip};
 use super::core::PROTOCOLS;
 use super::field::{Bad, Causes, Path};
 use super::format;
@@ -37,8 +37,29 @@ pub const KINDS: &[Rules] = &[Rules {
     prepare_update,
     validate_create,
     validate_update,
+    warnings,
     ..NONE
 }];
+
+/// Of the addresses, unless a controller wrote them, which mends what it is given.
+fn warnings(slice: &Members, update: Option<&Update<'_>>, out: &mut Vec<String>) {
+    const CONTROLLERS: [&str; 2] =
+        ["endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"];
+    if update.is_none() && text(slice, "addressType") == "FQDN" {
+        out.push("spec.addressType: FQDN endpoints are deprecated".to_string());
+    }
+    let labels = child_or_empty(child_or_empty(slice, "metadata"), "labels");
+    if CONTROLLERS.contains(&text(labels, "endpointslice.kubernetes.io/managed-by")) {
+        return;
+    }
+    let at = Path::root("endpoints");
+    for (index, endpoint) in objects(slice, "endpoints").enumerate() {
+        let at = at.index(index);
+        for (place, address) in texts(endpoint, "addresses").enumerate() {
+            out.extend(ip_warning(address, &at.child("addresses").index(place)));
+        }
+    }
+}
 
 fn defaults(slice: &mut Members) {
     for port in objects_mut(slice, "ports") {

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::core::event::{Names, validate};
 use super::deletion::DefaultPropagation;
 use super::field::{Bad, Causes, Path};
+use super::internal;
 use super::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use super::names::NameRule;
 use super::rules::{Flags, NONE, Rules, Update};
@@ -87,10 +88,12 @@ fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) {
 /// The value as upstream's internal type has it: what is absent is zero.
 fn bad<'o>(event: &'o Members, name: &str) -> Bad<'o> {
     match (name, event.get(name)) {
+        ("regarding", _) => internal::shown("ObjectReference", child_or_empty(event, name)),
+        ("related", Some(Value::Object(reference))) => internal::shown("ObjectReference", reference),
         (_, Some(value)) => Bad::Json(value),
         ("deprecatedCount", None) => Bad::Int(0),
         ("related" | "eventTime" | "deprecatedFirstTimestamp" | "deprecatedLastTimestamp", None) => Bad::Nil,
-        ("regarding" | "deprecatedSource", None) => Bad::Shown("{}".into()),
+        ("deprecatedSource", None) => Bad::Shown("{}".into()),
         (_, None) => Bad::Text(""),
     }
 }

@@ -46,6 +46,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod value;
+mod warnings;
 
 use forebay_apimachinery::Cause;
 use serde_json::Value;

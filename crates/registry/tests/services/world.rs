@@ -91,7 +91,6 @@ impl World {
             storage_prefix: "/registry".into(),
             event_ttl: None,
             min_request_timeout: Duration::from_secs(1800),
-            service_account_admission: forebay_registry::ServiceAccountAdmission::Off,
             services,
         };
         let (tasks, (clock, _hand)) = (Tasks::new(), Clock::manual(1_700_000_000_000));

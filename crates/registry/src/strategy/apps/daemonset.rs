@@ -18,7 +18,8 @@ use crate::strategy::meta::validate_built_in_update;
 use crate::strategy::rules::Update;
 use crate::strategy::selector;
 use crate::strategy::value::{
-    Members, child, child_made, child_or_empty, default, default_text, same_member, take_over, text,
+    Members, child, child_made, child_mut, child_or_empty, default, default_text, same_member, take_over,
+    text,
 };
 
 const SPEC: Path<'static> = Path::root("spec");
@@ -32,6 +33,10 @@ pub fn defaults(set: &mut Members) {
     if text(strategy, "type") == "RollingUpdate" {
         let rolling = child_made(strategy, "rollingUpdate");
         default(rolling, "maxUnavailable", 1);
+    }
+    // What is there for another type has both numbers, too: upstream's own form of it knows no absence.
+    if let Some(rolling) = child_mut(strategy, "rollingUpdate") {
+        default(rolling, "maxUnavailable", 0);
         default(rolling, "maxSurge", 0);
     }
     default(spec, "revisionHistoryLimit", 10);

@@ -14,6 +14,7 @@ mod tests;
 use super::lifecycle::{begin, status_apart};
 use super::names::NameRule;
 use super::rules::{NONE, Rules};
+use super::warnings;
 
 pub const KINDS: &[Rules] = &[
     Rules {
@@ -24,6 +25,7 @@ pub const KINDS: &[Rules] = &[
         prepare_update: status_apart,
         validate_create: replicaset::validate_create,
         validate_update: replicaset::validate_update,
+        warnings: warnings::of_workload,
         ..NONE
     },
     Rules {
@@ -34,6 +36,7 @@ pub const KINDS: &[Rules] = &[
         prepare_update: deployment::prepare_update,
         validate_create: deployment::validate_create,
         validate_update: deployment::validate_update,
+        warnings: warnings::of_workload,
         ..NONE
     },
     Rules {
@@ -44,6 +47,7 @@ pub const KINDS: &[Rules] = &[
         prepare_update: statefulset::prepare_update,
         validate_create: statefulset::validate_create,
         validate_update: statefulset::validate_update,
+        warnings: statefulset::warn,
         ..NONE
     },
     Rules {
@@ -54,6 +58,7 @@ pub const KINDS: &[Rules] = &[
         prepare_update: daemonset::prepare_update,
         validate_create: daemonset::validate_create,
         validate_update: daemonset::validate_update,
+        warnings: warnings::of_template,
         ..NONE
     },
     Rules {

@@ -10,6 +10,7 @@ use super::template::{
     amount, at_most_all, int_or_percent, not_decremented, not_more_than, not_negative, selector_of,
 };
 use crate::strategy::Context;
+use crate::strategy::core::pod::warnings::claim_spec;
 use crate::strategy::core::{claim, pod};
 use crate::strategy::field::{Bad, Causes, Path};
 use crate::strategy::format;
@@ -21,6 +22,7 @@ use crate::strategy::value::{
     Members, child, child_made, child_mut, child_or_empty, default, default_text, int, list, objects,
     objects_mut, same_objects, take_over, text,
 };
+use crate::strategy::warnings;
 
 const SPEC: Path<'static> = Path::root("spec");
 const STATUS: Path<'static> = Path::root("status");
@@ -211,9 +213,14 @@ fn template(spec: &Members, tolerated: Tolerance, causes: &mut Causes) {
 
 fn with_claims(spec: &Members) -> Members {
     let mut template = child_or_empty(spec, "template").clone();
-    let names: Vec<&str> = objects(spec, "volumeClaimTemplates")
-        .map(|claim| text(child_or_empty(claim, "metadata"), "name"))
-        .collect();
+    let mut names: Vec<&str> = Vec::new();
+    for claim in objects(spec, "volumeClaimTemplates") {
+        let name = text(child_or_empty(claim, "metadata"), "name");
+        // Of two of one name the last is claimed.
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     let pod_spec = child_made(&mut template, "spec");
     pod_spec.remove("subdomain");
     pod_spec.remove("hostname");
@@ -271,4 +278,22 @@ fn validate_status(status: &Members, causes: &mut Causes) {
     }
     let detail = "cannot be greater than status.readyReplicas";
     not_more_than(status, "availableReplicas", "readyReplicas", detail, causes);
+}
+
+pub fn warn(set: &Members, update: Option<&Update<'_>>, out: &mut Vec<String>) {
+    warnings::of_template(set, update, out);
+    if !warnings::is_of_interest(set, update) {
+        return;
+    }
+    let (spec, at) = (child_or_empty(set, "spec"), Path::root("spec"));
+    let at = at.child("volumeClaimTemplates");
+    for (index, claim) in objects(spec, "volumeClaimTemplates").enumerate() {
+        claim_spec(child_or_empty(claim, "spec"), &at.index(index), out);
+    }
+    if int(spec, "revisionHistoryLimit").is_some_and(|limit| limit < 0) {
+        out.push(
+            "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
+                .to_string(),
+        );
+    }
 }

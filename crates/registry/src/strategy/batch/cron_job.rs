@@ -5,6 +5,7 @@
 //! Source: kubernetes v1.36.3 `registry/batch/cronjob`, `apis/batch/{v1,validation}`.
 
 use super::{job, schedule, spec};
+use crate::strategy::core::pod::warnings::of_owner_name;
 use crate::strategy::core::{not_negative, pod};
 use crate::strategy::field::{Bad, Causes, Path};
 use crate::strategy::meta::validate_built_in_update;
@@ -13,6 +14,7 @@ use crate::strategy::selector;
 use crate::strategy::value::{
     Members, child_made, child_or_empty, default, default_text, is_true, same_member, text, text_opt,
 };
+use crate::strategy::warnings;
 
 const SPEC: Path<'static> = Path::root("spec");
 /// What follows the name in the names of its Jobs takes 11 of the 63.
@@ -101,5 +103,17 @@ fn job_template(job: &Members, causes: &mut Causes) {
     }
     if is_true(job, "manualSelector") {
         causes.not_supported(&at.child("manualSelector"), Bad::Shown("true".into()), &["nil", "false"]);
+    }
+}
+
+pub fn warn(job: &Members, update: Option<&Update<'_>>, out: &mut Vec<String>) {
+    if update.is_none() {
+        of_owner_name(job, out);
+    }
+    if warnings::is_of_interest(job, update) {
+        let (spec, at) = (child_or_empty(job, "spec"), Path::root("spec"));
+        let at = at.child("jobTemplate");
+        let template = child_or_empty(spec, "jobTemplate");
+        warnings::of_job_spec(child_or_empty(template, "spec"), &at.child("spec"), out);
     }
 }

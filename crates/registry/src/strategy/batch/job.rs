@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{spec, status};
 use crate::strategy::Context;
 use crate::strategy::core::pod;
+use crate::strategy::core::pod::warnings::of_owner_name;
 use crate::strategy::field::{Bad, Causes, Path};
 use crate::strategy::format;
 use crate::strategy::internal;
@@ -21,6 +22,7 @@ use crate::strategy::value::{
     Members, child, child_made, child_mut, child_or_empty, default, int, is_true, objects, same_member,
     same_objects, take_over, text, text_opt,
 };
+use crate::strategy::warnings;
 
 const SPEC: Path<'static> = Path::root("spec");
 const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
@@ -285,5 +287,14 @@ fn take_over_resources(before: &mut Members, pod: &Members) {
                 take_over(container, wanted, "resources");
             }
         }
+    }
+}
+
+pub fn warn(job: &Members, update: Option<&Update<'_>>, out: &mut Vec<String>) {
+    if update.is_none() {
+        of_owner_name(job, out);
+    }
+    if warnings::is_of_interest(job, update) {
+        warnings::of_job_spec(child_or_empty(job, "spec"), &Path::root("spec"), out);
     }
 }

@@ -26,6 +26,7 @@ pub const KINDS: &[Rules] = &[
         prepare_update: job::prepare_update,
         validate_create: job::validate_create,
         validate_update: job::validate_update,
+        warnings: job::warn,
         flags: Flags { propagation: DefaultPropagation::Orphan, ..Flags::PLAIN },
         ..NONE
     },
@@ -37,6 +38,7 @@ pub const KINDS: &[Rules] = &[
         prepare_update: status_apart,
         validate_create: cron_job::validate_create,
         validate_update: cron_job::validate_update,
+        warnings: cron_job::warn,
         ..NONE
     },
 ];

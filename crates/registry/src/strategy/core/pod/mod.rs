@@ -11,7 +11,9 @@ mod image;
 pub mod lifecycle;
 mod mounts;
 mod os;
+mod overlaps;
 mod placement;
+mod ports;
 mod probe;
 mod qos;
 mod resize;
@@ -26,6 +28,7 @@ mod tests;
 mod totals;
 mod update;
 mod volumes;
+pub mod warnings;
 
 pub use placement::node_selector;
 pub use sources::{csi_driver_name, one_source};

@@ -197,9 +197,8 @@ fn spread_constraint(constraint: &Members, after: &[&Members], at: &Path<'_>, ca
         causes.invalid(&at.child("maxSkew"), skew, "must be greater than zero");
     }
     let (key, when) = (text(constraint, "topologyKey"), text(constraint, "whenUnsatisfiable"));
-    match key {
-        "" => causes.required(&at.child("topologyKey"), "can not be empty"),
-        key => label_key(key, &at.child("topologyKey"), causes),
+    if key.is_empty() {
+        causes.required(&at.child("topologyKey"), "can not be empty");
     }
     if !WHEN.contains(&when) {
         causes.not_supported(&at.child("whenUnsatisfiable"), when, &WHEN);

@@ -11,6 +11,7 @@ mod security;
 mod spec;
 mod update;
 mod volumes;
+mod warnings;
 
 use serde_json::json;
 
