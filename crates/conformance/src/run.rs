@@ -68,7 +68,15 @@ pub async fn kind(pair: &Pair, kind: &Kind) -> Result<Tally, String> {
 }
 
 impl Tally {
-    fn add(&mut self, kind: &Kind, row: String, ours: Answer, theirs: Answer) {
+    fn add(&mut self, kind: &Kind, row: String, mut ours: Answer, mut theirs: Answer) {
+        for answer in [&mut ours, &mut theirs] {
+            if kind.has_controller
+                && answer.code < 400
+                && let Some(object) = answer.body.as_object_mut()
+            {
+                object.remove("status");
+            }
+        }
         let stored = |answer: &Answer| Chosen::of(&answer.body);
         let (ours, theirs) = (normal(ours.clone(), &stored(&ours)), normal(theirs.clone(), &stored(&theirs)));
         let (refused, alike) = (theirs.code >= 400, ours == theirs);

@@ -19,7 +19,6 @@ mod inflight;
 pub mod limits;
 mod metrics;
 mod negotiate;
-mod old_certificate;
 mod openapi;
 mod pins;
 mod policy;

@@ -17,7 +17,6 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme};
 
 use crate::config::{Http2, Tls};
-use crate::old_certificate;
 
 /// Why TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -38,10 +37,7 @@ pub enum TlsError {
 
 /// Judges client certificates.
 #[derive(Clone)]
-pub struct ClientAuthority {
-    verifier: Arc<dyn ClientCertVerifier>,
-    roots: Arc<[CertificateDer<'static>]>,
-}
+pub struct ClientAuthority(Arc<dyn ClientCertVerifier>);
 
 impl ClientAuthority {
     /// Whether `chain`, the client's certificate first, is signed by an authority for this use and valid at `unix_ms`.
@@ -50,11 +46,8 @@ impl ClientAuthority {
     /// Why not.
     pub fn judge(&self, chain: &[CertificateDer<'_>], unix_ms: u64) -> Result<(), rustls::Error> {
         let (leaf, intermediates) = chain.split_first().ok_or(rustls::Error::NoCertificatesPresented)?;
-        if old_certificate::is_old(leaf) {
-            return old_certificate::judge(leaf, &self.roots, unix_ms);
-        }
         let now = UnixTime::since_unix_epoch(Duration::from_millis(unix_ms));
-        self.verifier.verify_client_cert(leaf, intermediates, now).map(drop)
+        self.0.verify_client_cert(leaf, intermediates, now).map(drop)
     }
 }
 
@@ -73,7 +66,7 @@ pub fn server_config(tls: &Tls) -> Result<(Arc<ServerConfig>, Option<ClientAutho
         .map_err(TlsError::Serving)?;
     let builder = match &authority {
         Some(authority) => {
-            let hints = authority.verifier.root_hint_subjects().to_vec();
+            let hints = authority.0.root_hint_subjects().to_vec();
             builder.with_client_cert_verifier(Arc::new(TakeAny { provider, hints }))
         }
         None => builder.with_no_client_auth(),
@@ -88,14 +81,13 @@ pub fn server_config(tls: &Tls) -> Result<(Arc<ServerConfig>, Option<ClientAutho
 
 fn authority(pem: &str, provider: &Arc<CryptoProvider>) -> Result<ClientAuthority, TlsError> {
     let mut roots = RootCertStore::empty();
-    let given = certificates("client CA", pem)?;
-    for certificate in &given {
-        roots.add(certificate.clone()).map_err(|cause| TlsError::Authority(cause.into()))?;
+    for certificate in certificates("client CA", pem)? {
+        roots.add(certificate).map_err(|cause| TlsError::Authority(cause.into()))?;
     }
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
         .build()
         .map_err(|cause| TlsError::Authority(cause.into()))?;
-    Ok(ClientAuthority { verifier, roots: given.into() })
+    Ok(ClientAuthority(verifier))
 }
 
 fn certificates(what: &'static str, pem: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
@@ -143,14 +135,6 @@ impl ClientCertVerifier for TakeAny {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        if old_certificate::is_old(cert) {
-            return old_certificate::verify_tls12(
-                message,
-                cert,
-                dss,
-                &self.provider.signature_verification_algorithms,
-            );
-        }
         verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
     }
 
@@ -160,14 +144,6 @@ impl ClientCertVerifier for TakeAny {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        if old_certificate::is_old(cert) {
-            return old_certificate::verify_tls13(
-                message,
-                cert,
-                dss,
-                &self.provider.signature_verification_algorithms,
-            );
-        }
         verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
     }
 

@@ -3,7 +3,6 @@
 //! What was typed and the facts about the machine go in; [`ServeConfig`] or the first error comes out. Reads no
 //! files: what the named files hold is [`crate::prepare`]'s.
 
-mod admission;
 mod authorization;
 mod cidr;
 mod decide;
@@ -16,7 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use forebay_endpoints::config::{PodTokens, SecretTokens};
-use forebay_registry::{PortRange, ServiceAccountAdmission};
+use forebay_registry::PortRange;
 
 pub use authorization::AuthorizationMode;
 pub use cidr::Cidr;
@@ -36,7 +35,6 @@ pub struct ServeConfig {
     pub tls: Tls,
     pub authentication: Authentication,
     pub authorization_mode: AuthorizationMode,
-    pub service_account_admission: ServiceAccountAdmission,
     pub limits: Limits,
     /// One, or one of each family; the first is the primary one.
     pub service_cluster_ip_ranges: Vec<Cidr>,

@@ -10,7 +10,6 @@ mod bench;
 mod ci;
 mod generate;
 mod peers;
-mod python;
 mod run;
 
 use std::process::ExitCode;
