@@ -43,7 +43,20 @@ impl Registry {
         let store = self.built_in("", "v1", "services");
         let known = store.is_ok_and(|store| store.cached(&store.key(NAMESPACE, NAME)).is_some());
         self.settle_kubernetes(if known { Part::AllButClaims } else { Part::All }).await;
+        if let Err(status) = self.warn_of_other_ranges().await {
+            tracing::warn!(why = status.message, "the ServiceCIDRs cannot be read yet");
+        }
         self.tasks.spawn("kubernetes service", self.clone().keep_kubernetes());
+    }
+
+    /// Once the default ServiceCIDR exists, it decides and not the flag.
+    async fn warn_of_other_ranges(&self) -> Result<(), Status> {
+        let known = self.address_ranges().await?;
+        let ranges = self.config.services.cluster_ip_ranges.iter();
+        for range in ranges.filter(|range| !known.iter().any(|known| known.covers(range))) {
+            tracing::warn!(%range, "no ServiceCIDR has this range: services get no addresses of it");
+        }
+        Ok(())
     }
 
     async fn keep_kubernetes(self) {
@@ -85,10 +98,9 @@ impl Registry {
     }
 
     /// The ranges that addresses may be taken from.
-    pub(super) fn address_ranges(&self) -> Result<Vec<AddressRange>, Status> {
+    pub(super) async fn address_ranges(&self) -> Result<Vec<AddressRange>, Status> {
         let store = self.built_in("networking.k8s.io", "v1", "servicecidrs")?;
-        let snapshot = store.cacher.snapshot().map_err(|error| crate::errors::cache(&error))?;
-        Ok(ready_ranges(&snapshot, &store))
+        Ok(ready_ranges(&*self.fresh(&store).await?, &store))
     }
 
     /// The ServiceCIDR of the configured ranges. One that is there stays, unless a second family is added to it.

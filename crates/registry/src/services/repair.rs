@@ -130,7 +130,7 @@ impl Registry {
 
     /// Claims what a Service has without a claim, if it still has.
     pub(super) async fn claim_missing(&self, item: Item, owner: &Owner) -> Result<bool, Status> {
-        if !self.is_in_range(item)? || !self.live_holdings(owner).await?.contains(&item) {
+        if !self.is_in_range(item).await? || !self.live_holdings(owner).await?.contains(&item) {
             return Ok(false);
         }
         let Some(revision) = self.claim(item, owner).await? else { return Ok(false) };
@@ -144,10 +144,12 @@ impl Registry {
     }
 
     /// What is out of range is never given to anyone.
-    fn is_in_range(&self, item: Item) -> Result<bool, Status> {
+    async fn is_in_range(&self, item: Item) -> Result<bool, Status> {
         match item {
             Item::Port(port) => Ok(self.config.services.node_ports.contains(i64::from(port))),
-            Item::Address(address) => Ok(self.address_ranges()?.iter().any(|range| range.contains(address))),
+            Item::Address(address) => {
+                Ok(self.address_ranges().await?.iter().any(|range| range.contains(address)))
+            }
         }
     }
 }

@@ -84,6 +84,20 @@ async fn addresses_come_from_every_service_cidr_that_is_ready_and_stays() {
 }
 
 #[tokio::test]
+async fn the_endpoints_of_a_service_go_with_it() {
+    let world = World::new("10.0.0.0/24", "30000-30099").await;
+    for name in ["a", "b"] {
+        world.service(name, json!({})).await.expect("creates");
+        let endpoints = json!({ "kind": "Endpoints", "apiVersion": "v1", "metadata": { "name": name } });
+        world.create("@v1/endpoints/default", endpoints).await.expect("creates");
+    }
+    world.delete(&format!("{SERVICES}/a")).await.expect("deletes");
+    let left = world.list("@v1/endpoints/default").await;
+    let names: Vec<String> = left.iter().map(|found| text(&found["metadata"]["name"])).collect();
+    assert_eq!(names, ["b"]);
+}
+
+#[tokio::test]
 async fn a_service_that_is_held_keeps_what_it_has_until_it_is_gone() {
     let world = World::new("10.0.0.0/24", "30000-30099").await;
     let mut held = service("a", json!({ "type": "NodePort", "ports": [{ "port": 1, "nodePort": 30_009 }] }));
