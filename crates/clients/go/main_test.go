@@ -37,6 +37,7 @@ var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 type clients struct {
 	*testing.T
 	ctx       context.Context
+	cancel    context.CancelFunc
 	config    *rest.Config
 	typed     kubernetes.Interface
 	dynamic   dynamic.Interface
@@ -52,7 +53,7 @@ func start(t *testing.T, namespace string) *clients {
 	config.QPS = -1
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	c := &clients{T: t, ctx: ctx, config: config, namespace: namespace}
+	c := &clients{T: t, ctx: ctx, cancel: cancel, config: config, namespace: namespace}
 	c.typed, err = kubernetes.NewForConfig(config)
 	must(t, err)
 	c.dynamic, err = dynamic.NewForConfig(config)
@@ -66,6 +67,9 @@ func start(t *testing.T, namespace string) *clients {
 	must(t, err)
 	return c
 }
+
+// isForebay tells our server from kube-apiserver, for the few things that they do not share.
+func (c *clients) isForebay() bool { return os.Getenv("FOREBAY_TEST_SERVER") == "Forebay" }
 
 func must(t *testing.T, err error) {
 	t.Helper()

@@ -1,4 +1,4 @@
-//! Runs a scenario of the Go module `go/` beside this crate: client-go as controllers use it.
+//! Runs a scenario of a Go module beside this crate: client-go as controllers use it in `go/`, Helm's library in `helm/`.
 //!
 //! In: the name of a Go test and a server. Out: its output, and its failure as ours; on a line `@kill` or `@start` of it the
 //! server is ended by SIGKILL or started again, and a line on its standard input says when that is done.
@@ -21,19 +21,32 @@ pub enum Detector {
     Off,
 }
 
-/// The scenarios, built.
+/// The scenarios of a module, built.
 pub struct Scenario {
     binary: &'static Path,
 }
 
 impl Scenario {
-    /// Builds the Go module; `None` after a skip was announced, for want of Go.
+    /// Builds the module of client-go; `None` after a skip was announced, for want of Go.
     ///
     /// # Panics
     /// When it does not build.
     pub fn built() -> Option<Scenario> {
         static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-        needs::go().then(|| match BUILT.get_or_init(build) {
+        Scenario::of("go", &BUILT)
+    }
+
+    /// Builds the module of Helm, apart from the other because it takes so much longer; else as [`Scenario::built`].
+    ///
+    /// # Panics
+    /// When it does not build.
+    pub fn helm() -> Option<Scenario> {
+        static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+        Scenario::of("helm", &BUILT)
+    }
+
+    fn of(module: &str, built: &'static OnceLock<Result<PathBuf, String>>) -> Option<Scenario> {
+        needs::go().then(|| match built.get_or_init(|| build(module)) {
             Ok(binary) => Scenario { binary },
             Err(why) => panic!("{why}"),
         })
@@ -63,7 +76,10 @@ impl Scenario {
             .arg(format!("^{name}$"))
             .current_dir(server.dir())
             .env("KUBECONFIG", server.kubeconfig())
+            // Where Helm and kubectl's library keep what they discovered.
+            .env("HOME", server.dir())
             .env("FOREBAY_TEST_SERVER", format!("{:?}", server.kind()))
+            .envs(server.told().iter().map(|(variable, value)| (variable, value)))
             .env("KUBE_WATCHLIST_INCONSISTENCY_DETECTOR", (detector == Detector::On).to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -95,9 +111,9 @@ fn converse(child: &mut Child, server: &mut Server) -> Result<String, String> {
     Ok(output)
 }
 
-fn build() -> Result<PathBuf, String> {
-    let binary = needs::cache_dir()?.join("clientgo.test");
-    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("go");
+fn build(module: &str) -> Result<PathBuf, String> {
+    let binary = needs::cache_dir()?.join(format!("{module}.test"));
+    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join(module);
     let mut command = Command::new("go");
     command.args(["test", "-c", "-mod=readonly", "-trimpath", "-o"]).arg(&binary).arg(".");
     needs::output(command.current_dir(module).env("GOFLAGS", "-buildvcs=false").env("CGO_ENABLED", "0"))?;

@@ -1,17 +1,20 @@
 //! Real clients against the real binary: the harness that the tests of this crate share.
 //!
 //! In: the `forebay` binary, or kube-apiserver and etcd with `FOREBAY_TEST_SERVER=kube-apiserver`, so that each test can
-//! be held against the rival. Out: a ready [`Server`], a [`Session`] of kubectl commands, a [`Scenario`] of client-go.
+//! be held against the rival. Out: a ready [`Server`], a [`Session`] of kubectl commands, a [`Scenario`] of
+//! client-go, a test of [`Python`].
 //! Never: a fixed port, a process or directory left behind, a wait without a limit, a test left out under `CI=true`.
 
 #![allow(clippy::disallowed_methods, reason = "waits for processes that keep no clock of ours")]
 
 pub mod clientgo;
+mod controllers;
 mod https;
 pub mod needs;
 mod normal;
 mod pki;
 mod process;
+pub mod python;
 mod rival;
 pub mod server;
 pub mod session;
@@ -19,5 +22,6 @@ pub mod wait;
 mod watchdog;
 
 pub use clientgo::{Detector, Scenario};
+pub use python::Python;
 pub use server::{Kind, Server};
 pub use session::{Follower, Session};

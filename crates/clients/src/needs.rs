@@ -17,6 +17,10 @@ pub struct Peers {
     pub etcd: PathBuf,
     pub apiserver: PathBuf,
     pub kubectl: PathBuf,
+    pub controller_manager: PathBuf,
+    pub scheduler: PathBuf,
+    /// An interpreter with the `kubernetes` package; absent on a machine without Python.
+    pub python: Option<PathBuf>,
 }
 
 /// The minor version whose output the tests expect.
@@ -39,11 +43,19 @@ pub fn peers_or_skip() -> bool {
 fn locate_peers() -> Result<Peers, String> {
     let printed = output(cargo().args(["xtask", "peers", "--print"]))
         .map_err(|why| format!("the peers are not there: {why}"))?;
-    let path = |name: &str| {
+    let known = |name: &str| {
         let line = printed.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
-        line.map(PathBuf::from).ok_or_else(|| format!("cargo xtask peers --print names no {name}"))
+        line.map(PathBuf::from)
     };
-    Ok(Peers { etcd: path("ETCD")?, apiserver: path("KUBE_APISERVER")?, kubectl: path("KUBECTL")? })
+    let path = |name: &str| known(name).ok_or_else(|| format!("cargo xtask peers --print names no {name}"));
+    Ok(Peers {
+        etcd: path("ETCD")?,
+        apiserver: path("KUBE_APISERVER")?,
+        kubectl: path("KUBECTL")?,
+        controller_manager: path("KUBE_CONTROLLER_MANAGER")?,
+        scheduler: path("KUBE_SCHEDULER")?,
+        python: known("PYTHON"),
+    })
 }
 
 /// Returns a kubectl of the expected version, the peers' first; `None` after a skip was announced.
@@ -75,6 +87,33 @@ fn kubectl_in_path() -> Result<PathBuf, String> {
     }
     say(&format!("The peers are not built: using {} ({version}) from PATH.", found.display()));
     Ok(found)
+}
+
+/// Returns the peers for a test that cannot do without them; `None` after a skip was announced.
+///
+/// # Panics
+/// Instead of a skip, under `CI=true`.
+pub fn built_peers() -> Option<&'static Peers> {
+    static BUILT: OnceLock<Result<&'static Peers, String>> = OnceLock::new();
+    or_skip(BUILT.get_or_init(|| {
+        peers().map_err(|why| format!("needs Go, for the peers that `cargo xtask peers` builds: {why}"))
+    }))
+    .copied()
+}
+
+/// Returns an interpreter that finds the `kubernetes` package; `None` after a skip was announced.
+///
+/// # Panics
+/// Instead of a skip, under `CI=true`.
+pub fn python() -> Option<&'static Path> {
+    static PYTHON: OnceLock<Result<&'static Path, String>> = OnceLock::new();
+    or_skip(PYTHON.get_or_init(|| {
+        let absent = "needs Python 3.10 or newer with venv (Debian: python3-venv), for the client that \
+                      `cargo xtask peers` installs";
+        let peers = peers().map_err(|why| format!("{absent}: {why}"))?;
+        peers.python.as_deref().ok_or_else(|| absent.to_owned())
+    }))
+    .copied()
 }
 
 /// Returns whether `go` runs; `false` after a skip was announced.

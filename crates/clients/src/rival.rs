@@ -90,7 +90,7 @@ impl Rival {
 }
 
 /// Ports that nobody listens on now. Another process may still take one first; then the server says so and ends.
-fn free_ports<const N: usize>() -> Result<[u16; N], String> {
+pub fn free_ports<const N: usize>() -> Result<[u16; N], String> {
     let shown = |e: std::io::Error| format!("no free port: {e}");
     let mut held = Vec::new();
     let mut ports = [0; N];

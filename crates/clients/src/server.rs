@@ -35,12 +35,16 @@ pub struct Server {
     port: u16,
     /// In the order they were started.
     processes: Vec<Process>,
+    /// Programs that use the server; they stay when it goes.
+    beside: Vec<Process>,
+    /// What a scenario is told of them, as variables of its environment.
+    told: Vec<(&'static str, String)>,
     engine: Engine,
 }
 
 #[derive(Debug)]
 enum Engine {
-    Forebay(PathBuf),
+    Forebay { binary: PathBuf, flags: &'static [&'static str] },
     Rival(Rival),
 }
 
@@ -63,23 +67,37 @@ impl Server {
 
     /// Starts a server of that kind in a directory of its own, and waits for `/readyz`.
     pub fn start_as(kind: Kind) -> Result<Server, String> {
+        Server::start_with(kind, &[])
+    }
+
+    /// As [`Server::start_as`], with flags of our own server; the rival gets none of them.
+    pub(crate) fn start_with(kind: Kind, flags: &'static [&'static str]) -> Result<Server, String> {
         let watchdog = Watchdog::new()?;
         let (engine, kubeconfig) = match kind {
-            Kind::Forebay => {
-                (Engine::Forebay(needs::forebay()?), watchdog.dir().join("data/admin.kubeconfig"))
-            }
+            Kind::Forebay => (
+                Engine::Forebay { binary: needs::forebay()?, flags },
+                watchdog.dir().join("data/admin.kubeconfig"),
+            ),
             Kind::KubeApiserver => {
                 (Engine::Rival(Rival::new(&watchdog)?), watchdog.dir().join("admin.kubeconfig"))
             }
         };
-        let mut server = Server { watchdog, kubeconfig, port: 0, processes: Vec::new(), engine };
+        let mut server = Server {
+            watchdog,
+            kubeconfig,
+            port: 0,
+            processes: Vec::new(),
+            beside: Vec::new(),
+            told: Vec::new(),
+            engine,
+        };
         server.launch()?;
         Ok(server)
     }
 
     pub fn kind(&self) -> Kind {
         match self.engine {
-            Engine::Forebay(_) => Kind::Forebay,
+            Engine::Forebay { .. } => Kind::Forebay,
             Engine::Rival(_) => Kind::KubeApiserver,
         }
     }
@@ -96,6 +114,34 @@ impl Server {
 
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Starts a program that uses the server, and ends with this value.
+    pub fn start_beside(&mut self, name: &'static str, command: &mut Command) -> Result<(), String> {
+        self.beside.push(Process::start(name, command, &mut self.watchdog)?);
+        Ok(())
+    }
+
+    /// Tells scenarios of a program beside the server.
+    pub(crate) fn tell(&mut self, variable: &'static str, value: String) {
+        self.told.push((variable, value));
+    }
+
+    pub(crate) fn told(&self) -> &[(&'static str, String)] {
+        &self.told
+    }
+
+    /// Whether every program beside the server still runs.
+    pub fn beside_alive(&mut self) -> Result<(), String> {
+        self.beside.iter_mut().try_for_each(Process::alive)
+    }
+
+    /// The certificates that sign those of clients and of the server, in PEM.
+    pub fn authority(&self) -> PathBuf {
+        self.dir().join(match self.kind() {
+            Kind::Forebay => "data/pki/ca.crt",
+            Kind::KubeApiserver => "ca.crt",
+        })
     }
 
     /// What the server wrote to its standard output.
@@ -118,7 +164,9 @@ impl Server {
 
     fn launch(&mut self) -> Result<(), String> {
         self.processes = match &self.engine {
-            Engine::Forebay(binary) => vec![forebay(binary, self.port, &mut self.watchdog)?],
+            Engine::Forebay { binary, flags } => {
+                vec![forebay(binary, flags, self.port, &mut self.watchdog)?]
+            }
             Engine::Rival(rival) => rival.start(&mut self.watchdog)?,
         };
         let (kubeconfig, processes) = (&self.kubeconfig, &mut self.processes);
@@ -136,7 +184,8 @@ impl Server {
 
     /// The last lines that the processes logged.
     pub fn log_end(&self) -> String {
-        self.processes.iter().map(Process::log_end).collect::<Vec<_>>().join("\n")
+        let all = self.processes.iter().chain(&self.beside);
+        all.map(Process::log_end).collect::<Vec<_>>().join("\n")
     }
 
     /// Prints the end of the log if the calling test is failing.
@@ -151,14 +200,17 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.show_log_on_failure();
         // What could not be killed and reaped here is left to the watchdog.
+        for process in &mut self.beside {
+            let _ = process.kill(&mut self.watchdog);
+        }
         let _ = self.kill();
     }
 }
 
 /// `FOREBAY_*` variables are the server's flags, so it gets no environment of ours but where programs are.
-fn forebay(binary: &Path, port: u16, watchdog: &mut Watchdog) -> Result<Process, String> {
+fn forebay(binary: &Path, flags: &[&str], port: u16, watchdog: &mut Watchdog) -> Result<Process, String> {
     let mut command = Command::new(binary);
-    command.args(["serve", "--data-dir", "data", "--secure-port", &port.to_string()]);
+    command.args(["serve", "--data-dir", "data", "--secure-port", &port.to_string()]).args(flags);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     Process::start("forebay", &mut command, watchdog)
 }

@@ -45,3 +45,61 @@ fn an_informer_outlives_the_server() {
     let mut server = Server::start().unwrap_or_else(|why| panic!("{why}"));
     scenario.run("TestInformerOutlivesTheServer", &mut server, Detector::On);
 }
+
+#[test]
+fn typed_objects_come_back_as_they_were_sent() {
+    shared("TestTypedObjects");
+}
+
+#[test]
+fn writers_of_one_object_retry_until_all_are_through() {
+    shared("TestWritersRetryOnConflict");
+}
+
+#[test]
+fn typed_patches_of_each_kind_apply() {
+    shared("TestTypedPatches");
+}
+
+#[test]
+fn server_side_apply_is_served_or_refused_clearly() {
+    shared("TestTypedApply");
+}
+
+#[test]
+fn a_deployment_is_scaled_through_its_scale() {
+    shared("TestTypedScale");
+}
+
+#[test]
+fn typed_clients_speak_protobuf() {
+    shared("TestTypedClientsSpeakProtobuf");
+}
+
+#[test]
+fn leadership_passes_on_when_the_holder_goes() {
+    shared("TestLeaderElection");
+}
+
+#[test]
+fn events_told_again_are_counted() {
+    shared("TestCoreEventsAreCounted");
+}
+
+#[test]
+fn events_told_again_become_a_series() {
+    shared("TestEventsBecomeSeries");
+}
+
+#[test]
+fn listers_of_a_factory_agree_with_the_server() {
+    shared("TestListersAgreeWithTheServerUnderAWriter");
+}
+
+#[test]
+fn a_factory_resumes_after_restarts_without_listing_again() {
+    let Some(scenario) = Scenario::built() else { return };
+    let mut server = Server::start().unwrap_or_else(|why| panic!("{why}"));
+    // The detector lists.
+    scenario.run("TestInformersResumeAfterARestart", &mut server, Detector::Off);
+}

@@ -19,6 +19,7 @@ mod inflight;
 pub mod limits;
 mod metrics;
 mod negotiate;
+mod old_certificate;
 mod openapi;
 mod pins;
 mod policy;

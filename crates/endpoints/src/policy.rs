@@ -110,3 +110,54 @@ impl Bound {
             })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The binding that allows `verb what`, a path or `group/resource`, to a member of `group`.
+    fn by(group: &str, verb: &str, what: &str) -> Option<String> {
+        let (api, resource) = what.split_once('/').unwrap_or((what, ""));
+        let is_resource = !what.starts_with('/');
+        let request = RequestInfo {
+            is_resource,
+            verb: verb.into(),
+            path: if is_resource { String::new() } else { what.into() },
+            group: api.into(),
+            resource: resource.into(),
+            ..RequestInfo::default()
+        };
+        let user = Caller { groups: vec!["dev".into(), group.into()], ..Caller::default() };
+        allows(&user, &request)
+    }
+
+    #[test]
+    fn everyone_may_ask_about_themselves_and_look_around() {
+        for (group, verb, what, want) in [
+            (AUTHENTICATED, "create", "authentication.k8s.io/selfsubjectreviews", Some("system:basic-user")),
+            (
+                AUTHENTICATED,
+                "create",
+                "authorization.k8s.io/selfsubjectaccessreviews",
+                Some("system:basic-user"),
+            ),
+            (AUTHENTICATED, "create", "authorization.k8s.io/subjectaccessreviews", None),
+            (AUTHENTICATED, "create", "authentication.k8s.io/tokenreviews", None),
+            (AUTHENTICATED, "get", "authentication.k8s.io/selfsubjectreviews", None),
+            (AUTHENTICATED, "get", "/api", Some("system:discovery")),
+            (AUTHENTICATED, "get", "/api/v1", Some("system:discovery")),
+            (AUTHENTICATED, "post", "/api", None),
+            (AUTHENTICATED, "get", "/apiary", None),
+            (AUTHENTICATED, "get", "/metrics", None),
+            (UNAUTHENTICATED, "get", "/api", None),
+            (UNAUTHENTICATED, "get", "/version", Some("system:public-info-viewer")),
+            (AUTHENTICATED, "get", "/openid/v1/jwks", None),
+            (SERVICE_ACCOUNTS, "get", "/openid/v1/jwks", Some("system:service-account-issuer-discovery")),
+        ] {
+            let want = want.map(|name| {
+                format!("RBAC: allowed by ClusterRoleBinding \"{name}\" of ClusterRole \"{name}\" to Group \"{group}\"")
+            });
+            assert_eq!(by(group, verb, what), want, "{group} {verb} {what}");
+        }
+    }
+}

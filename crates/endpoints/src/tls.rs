@@ -17,6 +17,7 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme};
 
 use crate::config::{Http2, Tls};
+use crate::old_certificate;
 
 /// Why TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +38,10 @@ pub enum TlsError {
 
 /// Judges client certificates.
 #[derive(Clone)]
-pub struct ClientAuthority(Arc<dyn ClientCertVerifier>);
+pub struct ClientAuthority {
+    verifier: Arc<dyn ClientCertVerifier>,
+    roots: Arc<[CertificateDer<'static>]>,
+}
 
 impl ClientAuthority {
     /// Whether `chain`, the client's certificate first, is signed by an authority for this use and valid at `unix_ms`.
@@ -46,8 +50,11 @@ impl ClientAuthority {
     /// Why not.
     pub fn judge(&self, chain: &[CertificateDer<'_>], unix_ms: u64) -> Result<(), rustls::Error> {
         let (leaf, intermediates) = chain.split_first().ok_or(rustls::Error::NoCertificatesPresented)?;
+        if old_certificate::is_old(leaf) {
+            return old_certificate::judge(leaf, &self.roots, unix_ms);
+        }
         let now = UnixTime::since_unix_epoch(Duration::from_millis(unix_ms));
-        self.0.verify_client_cert(leaf, intermediates, now).map(drop)
+        self.verifier.verify_client_cert(leaf, intermediates, now).map(drop)
     }
 }
 
@@ -66,7 +73,7 @@ pub fn server_config(tls: &Tls) -> Result<(Arc<ServerConfig>, Option<ClientAutho
         .map_err(TlsError::Serving)?;
     let builder = match &authority {
         Some(authority) => {
-            let hints = authority.0.root_hint_subjects().to_vec();
+            let hints = authority.verifier.root_hint_subjects().to_vec();
             builder.with_client_cert_verifier(Arc::new(TakeAny { provider, hints }))
         }
         None => builder.with_no_client_auth(),
@@ -81,13 +88,14 @@ pub fn server_config(tls: &Tls) -> Result<(Arc<ServerConfig>, Option<ClientAutho
 
 fn authority(pem: &str, provider: &Arc<CryptoProvider>) -> Result<ClientAuthority, TlsError> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates("client CA", pem)? {
-        roots.add(certificate).map_err(|cause| TlsError::Authority(cause.into()))?;
+    let given = certificates("client CA", pem)?;
+    for certificate in &given {
+        roots.add(certificate.clone()).map_err(|cause| TlsError::Authority(cause.into()))?;
     }
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
         .build()
         .map_err(|cause| TlsError::Authority(cause.into()))?;
-    Ok(ClientAuthority(verifier))
+    Ok(ClientAuthority { verifier, roots: given.into() })
 }
 
 fn certificates(what: &'static str, pem: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
@@ -135,6 +143,14 @@ impl ClientCertVerifier for TakeAny {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        if old_certificate::is_old(cert) {
+            return old_certificate::verify_tls12(
+                message,
+                cert,
+                dss,
+                &self.provider.signature_verification_algorithms,
+            );
+        }
         verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
     }
 
@@ -144,6 +160,14 @@ impl ClientCertVerifier for TakeAny {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        if old_certificate::is_old(cert) {
+            return old_certificate::verify_tls13(
+                message,
+                cert,
+                dss,
+                &self.provider.signature_verification_algorithms,
+            );
+        }
         verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
     }
 

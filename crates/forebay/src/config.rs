@@ -3,6 +3,7 @@
 //! What was typed and the facts about the machine go in; [`ServeConfig`] or the first error comes out. Reads no
 //! files: what the named files hold is [`crate::prepare`]'s.
 
+mod admission;
 mod authorization;
 mod cidr;
 mod decide;
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use forebay_endpoints::config::{PodTokens, SecretTokens};
-use forebay_registry::PortRange;
+use forebay_registry::{PortRange, ServiceAccountAdmission};
 
 pub use authorization::AuthorizationMode;
 pub use cidr::Cidr;
@@ -35,6 +36,7 @@ pub struct ServeConfig {
     pub tls: Tls,
     pub authentication: Authentication,
     pub authorization_mode: AuthorizationMode,
+    pub service_account_admission: ServiceAccountAdmission,
     pub limits: Limits,
     /// One, or one of each family; the first is the primary one.
     pub service_cluster_ip_ranges: Vec<Cidr>,

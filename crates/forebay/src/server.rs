@@ -62,6 +62,7 @@ impl Server {
             storage_prefix: config.etcd_prefix.clone(),
             event_ttl: config.event_ttl,
             min_request_timeout: config.limits.min_request_timeout,
+            service_account_admission: config.service_account_admission,
             services: services(config, bound.address().port()),
         };
         let registry = Registry::new(registry_config, engine.clone(), clock, Random::system(), tasks.clone());

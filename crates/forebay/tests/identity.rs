@@ -424,3 +424,57 @@ async fn reviews_are_posted_and_nothing_else() {
         resources["resources"].as_array().expect("a list").iter().map(|one| text(one, "/name")).collect();
     assert_eq!(listed, ["selfsubjectreviews", "tokenreviews"]);
 }
+
+#[tokio::test]
+async fn pods_run_as_a_service_account_where_that_is_asked_for() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &["--enable-admission-plugins=ServiceAccount"]).await;
+    let admin = server.admin().await;
+    let pods = format!("{NAMESPACE}/pods");
+    let accounts = format!("{NAMESPACE}/serviceaccounts");
+    let pod = |name: &str, spec: Value| {
+        let mut spec = spec;
+        spec["containers"] = json!([{ "name": "c", "image": "i" }]);
+        json!({ "metadata": { "name": name }, "spec": spec })
+    };
+    let refused = admin.post(&pods, &pod("lost", json!({ "serviceAccountName": "none" }))).await;
+    assert_eq!(
+        said(&refused.expect(403)),
+        r#"403 Forbidden: pods "lost" is forbidden: error looking up service account default/none: serviceaccount "none" not found"#
+    );
+    assert_eq!(admin.get(&format!("{pods}/lost")).await.code, 404);
+
+    // The account of a namespace may come a moment later than its first pod.
+    let (first, account) = (pod("first", json!({})), json!({ "metadata": { "name": "default" } }));
+    let (first, account) = tokio::join!(admin.post(&pods, &first), admin.post(&accounts, &account));
+    assert!(matches!(account.code, 201 | 409), "{}", account.text());
+    let first = first.expect(201);
+    assert_eq!(text(&first, "/spec/serviceAccountName"), "default");
+    assert_eq!(text(&first, "/spec/serviceAccount"), "default");
+    let volume = text(&first, "/spec/volumes/0/name");
+    assert!(
+        volume.starts_with("kube-api-access-") && volume.len() == "kube-api-access-".len() + 5,
+        "{volume}"
+    );
+    let namespace = json!({ "apiVersion": "v1", "fieldPath": "metadata.namespace" });
+    let projected = json!({
+        "sources": [
+            { "serviceAccountToken": { "expirationSeconds": 3607, "path": "token" } },
+            { "configMap": { "name": "kube-root-ca.crt", "items": [{ "key": "ca.crt", "path": "ca.crt" }] } },
+            { "downwardAPI": { "items": [{ "path": "namespace", "fieldRef": namespace }] } },
+        ],
+        "defaultMode": 420,
+    });
+    assert_eq!(first["spec"]["volumes"], json!([{ "name": volume, "projected": projected }]));
+    let mount = json!({ "name": volume, "readOnly": true, "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount" });
+    assert_eq!(first["spec"]["containers"][0]["volumeMounts"], json!([mount]));
+
+    let quiet = json!({ "metadata": { "name": "quiet" }, "automountServiceAccountToken": false, "imagePullSecrets": [{ "name": "pull" }] });
+    admin.post(&accounts, &quiet).await.expect(201);
+    let second = admin.post(&pods, &pod("second", json!({ "serviceAccount": "quiet" }))).await.expect(201);
+    assert_eq!(
+        (text(&second, "/spec/serviceAccountName"), &second["spec"]["volumes"]),
+        ("quiet", &Value::Null)
+    );
+    assert_eq!(second["spec"]["imagePullSecrets"], json!([{ "name": "pull" }]));
+}

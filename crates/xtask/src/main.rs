@@ -10,6 +10,7 @@ mod bench;
 mod ci;
 mod generate;
 mod peers;
+mod python;
 mod run;
 
 use std::process::ExitCode;

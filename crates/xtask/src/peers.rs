@@ -1,13 +1,16 @@
-//! The peers: the real etcd, kube-apiserver and kubectl that tests and benches compare with.
+//! The peers: the real etcd, kube-apiserver, kubectl, kube-controller-manager and kube-scheduler that tests and benches
+//! compare with or run.
 //!
 //! In: the scratch Go modules under `tools/peers/`, one a version. Out: binaries in a cache outside the repository,
 //! `<cache>/<module>-<version>/<binary>`, and a link `<cache>/bin/<name>` to each, which is what others use.
 //! Never: built again while the recipe they were built from is unchanged; anything written into the repository.
+//! The Python client is kept beside them by `python.rs`.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::python;
 use crate::run::{self, Done};
 
 /// A scratch module and the programs built from it. Another version is a folder under `tools/peers` and a line in [`RECIPES`].
@@ -22,7 +25,7 @@ struct Recipe {
     stamps: &'static [&'static str],
 }
 
-const RECIPES: [Recipe; 2] = [
+const RECIPES: [Recipe; 3] = [
     Recipe {
         folder: "etcd-3.6",
         module: "go.etcd.io/etcd/server/v3",
@@ -36,9 +39,21 @@ const RECIPES: [Recipe; 2] = [
             ("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
             ("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
         ],
-        stamps: &["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"],
+        stamps: KUBERNETES_STAMPS,
+    },
+    // Apart from the two above, which need half of their dependencies.
+    Recipe {
+        folder: "controllers-1.36",
+        module: "k8s.io/kubernetes",
+        programs: &[
+            ("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
+            ("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
+        ],
+        stamps: KUBERNETES_STAMPS,
     },
 ];
+
+const KUBERNETES_STAMPS: &[&str] = &["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"];
 
 /// Builds what is missing, and says where everything is.
 pub fn build() -> Done {
@@ -52,13 +67,17 @@ pub fn ensure_all() -> Done {
     fs::create_dir_all(cache.join("bin")).map_err(|e| io("create", &cache, &e))?;
     let lock = File::create(cache.join("lock")).map_err(|e| io("create", &cache, &e))?;
     lock.lock().map_err(|e| io("lock", &cache, &e))?;
-    RECIPES.iter().try_for_each(|recipe| ensure(recipe, &cache))
+    RECIPES.iter().try_for_each(|recipe| ensure(recipe, &cache))?;
+    python::ensure(&cache)
 }
 
-/// Writes a `NAME=path` line for each program; builds nothing.
+/// Writes a `NAME=path` line for each program, and for the Python client's interpreter if it is installed; builds nothing.
 pub fn print() -> Done {
     for (name, path) in located()? {
         println!("{}={}", name.to_uppercase().replace('-', "_"), path.display());
+    }
+    if let Some(interpreter) = python::located(&cache_dir()?)? {
+        println!("PYTHON={}", interpreter.display());
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use forebay_endpoints::config::{PodTokens, SecretTokens};
 use super::reader::Reader;
 use super::{
     Anonymous, Authentication, AuthorizationMode, CertificateFiles, Cidr, Host, Http2, Limits, ServeConfig,
-    ServiceAccounts, Serving, ServingNames, Tls, TlsPolicy, authorization,
+    ServiceAccounts, Serving, ServingNames, Tls, TlsPolicy, admission, authorization,
 };
 use crate::error::Error;
 use crate::flags::layers::Raw;
@@ -37,6 +37,7 @@ impl ServeConfig {
             tls: tls(&read, &data_dir, names, &mut warnings)?,
             authentication: authentication(&read, &mut warnings)?,
             authorization_mode: authorization_mode(&read, &mut warnings)?,
+            service_account_admission: admission::decide(&read, &mut warnings)?,
             limits: limits(&read)?,
             verbosity: read.parsed("v", |value| values::number(value, i32::MAX as u32))?,
             data_dir,

@@ -71,6 +71,8 @@ const SAMPLES: &[(&str, &str)] = &[
     ("service-account-extend-token-expiration", "false"),
     ("service-account-jwks-uri", "https://keys/jwks"),
     ("service-account-lookup", "false"),
+    ("enable-admission-plugins", "ServiceAccount"),
+    ("disable-admission-plugins", "NamespaceLifecycle"),
     ("service-account-key-file", "sa.pub"),
     ("service-account-signing-key-file", "sa.key"),
     ("service-account-max-token-expiration", "24h"),
@@ -207,6 +209,37 @@ fn warnings_come_once_for_each_kind() {
             "RBAC and Node are not enforced yet: only members of system:masters are let in",
         ]
     );
+}
+
+#[test]
+fn admission_plugins_are_known_by_name() {
+    use forebay_registry::ServiceAccountAdmission::{Off, On};
+    for (line, want) in [
+        ("", Ok(Off)),
+        ("--enable-admission-plugins=NamespaceLifecycle,ServiceAccount", Ok(On)),
+        ("--disable-admission-plugins=ServiceAccount,PodSecurity", Ok(Off)),
+        (
+            "--enable-admission-plugins=Nope",
+            Err("invalid argument \"Nope\" for --enable-admission-plugins: plugin \"Nope\" is unknown"),
+        ),
+        (
+            "--enable-admission-plugins=PodSecurity",
+            Err(
+                "invalid argument \"PodSecurity\" for --enable-admission-plugins: plugin \"PodSecurity\" is not served yet",
+            ),
+        ),
+        (
+            "--enable-admission-plugins=ServiceAccount --disable-admission-plugins=ServiceAccount",
+            Err(
+                "invalid argument \"ServiceAccount\" for --enable-admission-plugins: \"ServiceAccount\" is in --disable-admission-plugins too",
+            ),
+        ),
+    ] {
+        let got = decide(line).map(|config| config.service_account_admission).map_err(|error| error.line());
+        assert_eq!(got, want.map_err(str::to_owned), "{line}");
+    }
+    let kept = config("--disable-admission-plugins=NamespaceLifecycle,Priority").warnings;
+    assert_eq!(kept, ["these admission plugins are always on: NamespaceLifecycle"]);
 }
 
 #[test]

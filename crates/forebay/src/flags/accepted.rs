@@ -31,7 +31,6 @@ const NO_TRACES: &str = "concerns traces only";
 const NO_EMULATION: &str = "only one version is served";
 const LOAD: &str = "spreads load, protects nothing";
 const NO_DEFAULTS: &str = "the pods' own tolerations are kept as they are";
-const NO_PLUGIN: &str = "there is no admission plugin to turn off";
 
 pub(super) const ACCEPTED: &[Flag] = &[
     harmless("aggregator-reject-forwarding-redirect", Bool, NO_AGGREGATION),
@@ -49,7 +48,6 @@ pub(super) const ACCEPTED: &[Flag] = &[
     harmless("default-unreachable-toleration-seconds", One, NO_DEFAULTS),
     harmless("default-watch-cache-size", One, OWN_CACHE),
     harmless("delete-collection-workers", One, OWN_STORE),
-    harmless("disable-admission-plugins", List, NO_PLUGIN),
     harmless("disabled-metrics", List, OWN_METRICS),
     harmless("egress-selector-config-file", One, NO_OUTGOING),
     harmless("emulated-version", List, NO_EMULATION),

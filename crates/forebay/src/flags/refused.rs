@@ -61,7 +61,6 @@ pub(super) const REFUSED: &[Flag] = &[
     refused("authorization-webhook-cache-unauthorized-ttl", One, AUTHORIZATION),
     refused("authorization-webhook-config-file", One, AUTHORIZATION),
     refused("authorization-webhook-version", One, AUTHORIZATION),
-    refused("enable-admission-plugins", List, ADMISSION),
     refused("encryption-provider-config", One, ENCRYPTION),
     refused("encryption-provider-config-automatic-reload", Bool, ENCRYPTION),
     refused("etcd-servers", List, "objects are kept in the embedded store under --data-dir"),

@@ -179,6 +179,22 @@ pub(super) const SERVED: &[Flag] = &[
         "AlwaysAllow",
         "AlwaysAllow (whoever is authenticated), AlwaysDeny, or RBAC (for now: system:masters only).",
     ),
+    served(
+        Authorization,
+        "enable-admission-plugins",
+        List,
+        "NAMES",
+        "",
+        "Admission plugins to turn on, of those that are served and off: ServiceAccount.",
+    ),
+    served(
+        Authorization,
+        "disable-admission-plugins",
+        List,
+        "NAMES",
+        "",
+        "Admission plugins to turn off: ServiceAccount.",
+    ),
     served(Limits, "request-timeout", One, "DURATION", "1m0s", "Longest time for a request, watches apart."),
     served(
         Limits,

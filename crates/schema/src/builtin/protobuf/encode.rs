@@ -4,16 +4,15 @@
 //! In: values that [`normalize`](super::super::codec::normalize) made canonical. Out: bytes appended to a buffer.
 //! Never: changes to the value; on error the buffer is as before.
 
-use std::sync::OnceLock;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::super::codec::{DEPTH_MAX, EncodeError, write_any};
 use super::super::table::{Field, Table, TypeId, TypeKind};
 use super::plan::{Plan, plan};
 use super::time::{self, Precision};
+use super::tree::{Members, Tree};
 use super::writer;
 
 /// Writes a message of a type. `kind` and `apiVersion` of the whole are not part of it.
@@ -23,6 +22,18 @@ use super::writer;
 /// # Errors
 /// [`EncodeError::Mismatch`] if the value is not canonical.
 pub fn encode(ty: TypeId, value: &Value, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    tree(ty, &Tree::from(value), out)
+}
+
+/// The same of a canonical value's text: what is stored. Makes no value of it.
+///
+/// # Errors
+/// As [`encode`], and [`EncodeError::NotAnObject`] for what is no JSON.
+pub fn encode_json(ty: TypeId, json: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    tree(ty, &serde_json::from_slice(json).map_err(|_| EncodeError::NotAnObject)?, out)
+}
+
+fn tree(ty: TypeId, value: &Tree, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let start = out.len();
     let mut encoder = Encoder::new(out);
     let result = encoder.message("", ty, value, 0);
@@ -48,47 +59,47 @@ impl<'o> Encoder<'o> {
         &mut self,
         field: &'static str,
         ty: TypeId,
-        value: &Value,
+        value: &Tree,
         depth: usize,
     ) -> Result<(), EncodeError> {
         if depth > DEPTH_MAX {
             return Err(EncodeError::TooDeep);
         }
         match (self.table.ty(ty).kind, value) {
-            (_, Value::Null) => self.zero(field, ty, depth)?,
-            (TypeKind::Struct, Value::Object(map)) => return self.members(ty, map, depth),
-            (TypeKind::List, Value::Array(items)) => {
+            (_, Tree::Null) => self.zero(field, ty, depth)?,
+            (TypeKind::Struct, Tree::Object(map)) => return self.members(ty, map, depth),
+            (TypeKind::List, Tree::Array(items)) => {
                 for item in items {
                     self.value(field, 1, self.table.elem(ty), item, depth + 1)?;
                 }
             }
-            (TypeKind::Quantity, Value::String(text)) => writer::bytes_field(1, text.as_bytes(), self.out),
+            (TypeKind::Quantity, Tree::String(text)) => writer::bytes_field(1, text.as_bytes(), self.out),
             (TypeKind::IntOrString, value) => self.int_or_string(field, value)?,
-            (TypeKind::Time, Value::String(text)) => self.time(field, text, Precision::Seconds)?,
-            (TypeKind::MicroTime, Value::String(text)) => self.time(field, text, Precision::Micros)?,
+            (TypeKind::Time, Tree::String(text)) => self.time(field, text, Precision::Seconds)?,
+            (TypeKind::MicroTime, Tree::String(text)) => self.time(field, text, Precision::Micros)?,
             (TypeKind::RawExtension | TypeKind::FieldsV1 | TypeKind::Json, value) => {
                 let open = writer::open(1, self.out);
-                write_any(value, self.out)?;
+                write_any(&value.to_value(), self.out)?;
                 writer::close(open, self.out);
             }
-            (TypeKind::SchemaOrBool, &Value::Bool(allows)) => {
+            (TypeKind::SchemaOrBool, &Tree::Bool(allows)) => {
                 writer::varint_field(1, allows.into(), self.out);
             }
-            (TypeKind::SchemaOrBool, value @ Value::Object(_)) => {
+            (TypeKind::SchemaOrBool, value @ Tree::Object(_)) => {
                 writer::varint_field(1, 1, self.out);
                 self.value(field, 2, self.table.elem(ty), value, depth + 1)?;
             }
-            (TypeKind::SchemaOrArray | TypeKind::SchemaOrStrings, value @ Value::Object(_)) => {
+            (TypeKind::SchemaOrArray | TypeKind::SchemaOrStrings, value @ Tree::Object(_)) => {
                 self.value(field, 1, self.table.elem(ty), value, depth + 1)?;
             }
-            (TypeKind::SchemaOrArray, Value::Array(items)) => {
+            (TypeKind::SchemaOrArray, Tree::Array(items)) => {
                 for item in items {
                     self.value(field, 2, self.table.elem(ty), item, depth + 2)?;
                 }
             }
-            (TypeKind::SchemaOrStrings, Value::Array(items)) => {
+            (TypeKind::SchemaOrStrings, Tree::Array(items)) => {
                 for item in items {
-                    let text = item.as_str().ok_or(EncodeError::Mismatch { field })?;
+                    let Tree::String(text) = item else { return Err(EncodeError::Mismatch { field }) };
                     writer::bytes_field(2, text.as_bytes(), self.out);
                 }
             }
@@ -97,7 +108,8 @@ impl<'o> Encoder<'o> {
         Ok(())
     }
 
-    fn members(&mut self, ty: TypeId, map: &Map<String, Value>, depth: usize) -> Result<(), EncodeError> {
+    fn members(&mut self, ty: TypeId, map: &Members, depth: usize) -> Result<(), EncodeError> {
+        let mut next = 0;
         for field in self.plan.fields(ty) {
             if field.name.is_empty() {
                 let open = writer::open(field.proto, self.out);
@@ -105,7 +117,7 @@ impl<'o> Encoder<'o> {
                 writer::close(open, self.out);
                 continue;
             }
-            match map.get(field.name).filter(|value| !value.is_null()) {
+            match map.find(field.name, &mut next).filter(|value| !value.is_null()) {
                 Some(value) => self.member(field, value, depth + 1)?,
                 None if field.flags.pointer() => {}
                 None => self.absent(field, depth + 1)?,
@@ -114,16 +126,16 @@ impl<'o> Encoder<'o> {
         Ok(())
     }
 
-    fn member(&mut self, field: &'static Field, value: &Value, depth: usize) -> Result<(), EncodeError> {
+    fn member(&mut self, field: &'static Field, value: &Tree, depth: usize) -> Result<(), EncodeError> {
         let ty = self.table.ty(field.ty);
         match (ty.kind, value) {
-            (TypeKind::List, Value::Array(items)) if !ty.proto_message => {
+            (TypeKind::List, Tree::Array(items)) if !ty.proto_message => {
                 for item in items {
                     self.value(field.name, field.proto, ty.elem, item, depth + 1)?;
                 }
                 Ok(())
             }
-            (TypeKind::Map, Value::Object(map)) => for_each_sorted(map, |key, value| {
+            (TypeKind::Map, Tree::Object(map)) => map.for_each_sorted(|key, value| {
                 let open = writer::open(field.proto, self.out);
                 writer::bytes_field(1, key.as_bytes(), self.out);
                 self.value(field.name, 2, ty.elem, value, depth + 1)?;
@@ -140,25 +152,25 @@ impl<'o> Encoder<'o> {
         field: &'static str,
         number: u16,
         ty: TypeId,
-        value: &Value,
+        value: &Tree,
         depth: usize,
     ) -> Result<(), EncodeError> {
         let mismatch = EncodeError::Mismatch { field };
         match (self.table.ty(ty).kind, value) {
-            (TypeKind::String, Value::String(text)) => writer::bytes_field(number, text.as_bytes(), self.out),
-            (TypeKind::Bool, &Value::Bool(value)) => writer::varint_field(number, value.into(), self.out),
-            (TypeKind::Int32, Value::Number(n)) => {
+            (TypeKind::String, Tree::String(text)) => writer::bytes_field(number, text.as_bytes(), self.out),
+            (TypeKind::Bool, &Tree::Bool(value)) => writer::varint_field(number, value.into(), self.out),
+            (TypeKind::Int32, Tree::Number(n)) => {
                 let int = n.as_i64().and_then(|int| i32::try_from(int).ok()).ok_or(mismatch)?;
                 writer::varint_field(number, i64::from(int).cast_unsigned(), self.out);
             }
-            (TypeKind::Int64, Value::Number(n)) => {
+            (TypeKind::Int64, Tree::Number(n)) => {
                 writer::varint_field(number, n.as_i64().ok_or(mismatch)?.cast_unsigned(), self.out);
             }
-            (TypeKind::Double, Value::Number(n)) => {
+            (TypeKind::Double, Tree::Number(n)) => {
                 writer::double_field(number, n.as_f64().ok_or(mismatch)?, self.out);
             }
-            (TypeKind::Bytes, Value::String(text)) => {
-                let bytes = STANDARD.decode(text).map_err(|_| mismatch)?;
+            (TypeKind::Bytes, Tree::String(text)) => {
+                let bytes = STANDARD.decode(text.as_bytes()).map_err(|_| mismatch)?;
                 writer::bytes_field(number, &bytes, self.out);
             }
             _ => {
@@ -190,9 +202,9 @@ impl<'o> Encoder<'o> {
     /// Writes what stands inside the message of Go's zero value.
     fn zero(&mut self, field: &'static str, ty: TypeId, depth: usize) -> Result<(), EncodeError> {
         match self.table.ty(ty).kind {
-            TypeKind::Struct => self.members(ty, empty_map(), depth)?,
+            TypeKind::Struct => self.members(ty, &Members::NONE, depth)?,
             TypeKind::Quantity => writer::bytes_field(1, b"0", self.out),
-            TypeKind::IntOrString => self.int_or_string(field, &Value::from(0))?,
+            TypeKind::IntOrString => self.int_or_string(field, &Tree::Number(0.into()))?,
             TypeKind::SchemaOrBool => writer::varint_field(1, 0, self.out),
             // The zero time, an empty list, and no bytes where JSON is embedded.
             _ => {}
@@ -200,14 +212,15 @@ impl<'o> Encoder<'o> {
         Ok(())
     }
 
-    fn int_or_string(&mut self, field: &'static str, value: &Value) -> Result<(), EncodeError> {
+    fn int_or_string(&mut self, field: &'static str, value: &Tree) -> Result<(), EncodeError> {
         let mismatch = EncodeError::Mismatch { field };
         let (kind, int, string) = match value {
-            Value::String(text) => (1, 0, text.as_str()),
-            value => {
-                let int = value.as_i64().and_then(|int| i32::try_from(int).ok()).ok_or(mismatch)?;
+            Tree::String(text) => (1, 0, &**text),
+            Tree::Number(number) => {
+                let int = number.as_i64().and_then(|int| i32::try_from(int).ok()).ok_or(mismatch)?;
                 (0, int, "")
             }
+            _ => return Err(mismatch),
         };
         writer::varint_field(1, kind, self.out);
         writer::varint_field(2, i64::from(int).cast_unsigned(), self.out);
@@ -223,21 +236,4 @@ impl<'o> Encoder<'o> {
         }
         Ok(())
     }
-}
-
-fn empty_map() -> &'static Map<String, Value> {
-    static EMPTY: OnceLock<Map<String, Value>> = OnceLock::new();
-    EMPTY.get_or_init(Map::new)
-}
-
-fn for_each_sorted(
-    map: &Map<String, Value>,
-    mut each: impl FnMut(&str, &Value) -> Result<(), EncodeError>,
-) -> Result<(), EncodeError> {
-    if map.keys().is_sorted() {
-        return map.iter().try_for_each(|(key, value)| each(key, value));
-    }
-    let mut entries: Vec<_> = map.iter().collect();
-    entries.sort_unstable_by_key(|(key, _)| *key);
-    entries.into_iter().try_for_each(|(key, value)| each(key, value))
 }

@@ -17,11 +17,12 @@ mod special;
 #[cfg(test)]
 mod tests;
 mod time;
+mod tree;
 mod writer;
 
 pub use super::codec::EncodeError;
 pub use decode::decode;
-pub use encode::encode;
+pub use encode::{encode, encode_json};
 pub use envelope::{ENVELOPE_PREFIX, Unknown, WatchEvent, decode_envelope, decode_watch_event};
 pub use error::DecodeError;
 pub use frame::{Envelope, ListForm, metadata_field, open_watch_frame, with_resource_version};

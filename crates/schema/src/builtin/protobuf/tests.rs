@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::codec::normalize;
+use super::super::codec::{self, normalize};
 use super::super::{TypeId, TypeKind, table};
 use super::golden::goldens;
 use super::*;
@@ -422,6 +422,22 @@ fn every_kind_that_is_served_has_its_metadata_first() {
         let metadata = table().member(kind.ty, "metadata").unwrap();
         assert_eq!((metadata.proto, metadata.ty), (1, meta), "{}", resource.kind);
     }
+}
+
+#[test]
+fn a_text_and_its_value_are_one_message() {
+    for golden in goldens().unwrap_or_default() {
+        let (ty, mut value) = (golden.kind.ty, golden.json);
+        normalize(ty, &mut value).unwrap();
+        let (mut text, mut from_text, mut from_value) = (Vec::new(), Vec::new(), Vec::new());
+        codec::write_json(ty, &value, &mut text).unwrap();
+        encode_json(ty, &text, &mut from_text).unwrap();
+        encode(ty, &value, &mut from_value).unwrap();
+        assert!(from_text == from_value, "{}", golden.name);
+    }
+    let mut out = vec![7];
+    assert_eq!(encode_json(ty("core/v1", "Pod"), b"{", &mut out), Err(EncodeError::NotAnObject));
+    assert_eq!(out, [7]);
 }
 
 #[test]

@@ -1,0 +1,48 @@
+//! The real kube-controller-manager and kube-scheduler beside a server, as an administrator starts them.
+//!
+//! In: the programs that `cargo xtask peers` built, a ready server. Out: both running on the administrator's kubeconfig, with
+//! leader election, and with the authentication and authorization of their own ports delegated to the server.
+//! Never: controllers of the server's own at the same time.
+
+use std::process::Command;
+
+use crate::needs::Peers;
+use crate::rival::free_ports;
+use crate::server::{Kind, Server};
+
+/// Flags of our server that leave the work to these programs: none while it has no controllers of its own.
+const OURS_OFF: [&str; 0] = [];
+
+impl Server {
+    /// Starts the server that was asked for, without controllers of its own, and both programs beside it.
+    pub fn with_controllers(peers: &Peers) -> Result<Server, String> {
+        let mut server = Server::start_with(Kind::asked()?, &OURS_OFF)?;
+        let [managers, schedulers] = free_ports()?;
+        let shared = |port: u16, server: &Server| {
+            let kubeconfig = server.kubeconfig().display().to_string();
+            [
+                format!("--kubeconfig={kubeconfig}"),
+                format!("--authentication-kubeconfig={kubeconfig}"),
+                format!("--authorization-kubeconfig={kubeconfig}"),
+                "--bind-address=127.0.0.1".to_owned(),
+                format!("--secure-port={port}"),
+                "--cert-dir=serving".to_owned(),
+                // A test kills the server, and a loaded machine takes its time to bring it back.
+                "--leader-elect-lease-duration=60s".to_owned(),
+                "--leader-elect-renew-deadline=50s".to_owned(),
+            ]
+        };
+        let mut manager = Command::new(&peers.controller_manager);
+        manager.args(shared(managers, &server));
+        manager.arg(format!("--root-ca-file={}", server.authority().display()));
+        // Each controller is an account of its own, with tokens that it asks for.
+        manager.arg("--use-service-account-credentials=true");
+        let mut scheduler = Command::new(&peers.scheduler);
+        scheduler.args(shared(schedulers, &server));
+        server.tell("KUBE_CONTROLLER_MANAGER_PORT", managers.to_string());
+        server.tell("KUBE_SCHEDULER_PORT", schedulers.to_string());
+        server.start_beside("kube-controller-manager", &mut manager)?;
+        server.start_beside("kube-scheduler", &mut scheduler)?;
+        Ok(server)
+    }
+}

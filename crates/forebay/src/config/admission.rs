@@ -1,0 +1,85 @@
+//! Which admission plugins run, as `--enable-admission-plugins` and `--disable-admission-plugins` say it.
+//!
+//! Every plugin of kube-apiserver is known. One that is served and can be chosen is chosen; one that is always on may be
+//! named; asking for one that is not served is an error, and turning it off is nothing.
+
+use forebay_registry::ServiceAccountAdmission;
+
+use super::reader::Reader;
+use crate::error::Error;
+
+const SERVICE_ACCOUNT: &str = "ServiceAccount";
+/// They run whether they are named or not.
+const ALWAYS: &[&str] = &["CertificateSubjectRestriction", "NamespaceLifecycle"];
+const NOT_SERVED: &[&str] = &[
+    "AlwaysAdmit",
+    "AlwaysDeny",
+    "AlwaysPullImages",
+    "CertificateApproval",
+    "CertificateSigning",
+    "ClusterTrustBundleAttest",
+    "DefaultIngressClass",
+    "DefaultStorageClass",
+    "DefaultTolerationSeconds",
+    "DenyServiceExternalIPs",
+    "EventRateLimit",
+    "ExtendedResourceToleration",
+    "ImagePolicyWebhook",
+    "JobValidation",
+    "LimitPodHardAntiAffinityTopology",
+    "LimitRanger",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionWebhook",
+    "NamespaceAutoProvision",
+    "NamespaceExists",
+    "NodeDeclaredFeatureValidator",
+    "NodeRestriction",
+    "OwnerReferencesPermissionEnforcement",
+    "PersistentVolumeClaimResize",
+    "PodGroupProtection",
+    "PodGroupWorkloadExists",
+    "PodNodeSelector",
+    "PodResizeValidator",
+    "PodSecurity",
+    "PodTolerationRestriction",
+    "PodTopologyLabels",
+    "Priority",
+    "ResourceQuota",
+    "RuntimeClass",
+    "StorageObjectInUseProtection",
+    "TaintNodesByCondition",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionWebhook",
+];
+
+const ENABLE: &str = "enable-admission-plugins";
+const DISABLE: &str = "disable-admission-plugins";
+
+/// Whether pods have to have a service account.
+///
+/// # Errors
+/// A plugin that there is not, or that cannot be done without.
+pub(super) fn decide(read: &Reader, warnings: &mut Vec<String>) -> Result<ServiceAccountAdmission, Error> {
+    let (enabled, disabled) = (read.list(ENABLE), read.list(DISABLE));
+    for (flag, names) in [(ENABLE, &enabled), (DISABLE, &disabled)] {
+        let is_known =
+            |name: &str| name == SERVICE_ACCOUNT || ALWAYS.contains(&name) || NOT_SERVED.contains(&name);
+        if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
+            return Err(read.refuse(flag, format!("plugin {unknown:?} is unknown")));
+        }
+    }
+    if let Some(both) = enabled.iter().find(|name| disabled.contains(name)) {
+        return Err(read.refuse(ENABLE, format!("{both:?} is in --{DISABLE} too")));
+    }
+    if let Some(missing) = enabled.iter().find(|name| NOT_SERVED.contains(&name.as_str())) {
+        return Err(read.refuse(ENABLE, format!("plugin {missing:?} is not served yet")));
+    }
+    let kept: Vec<&str> = disabled.iter().map(String::as_str).filter(|name| ALWAYS.contains(name)).collect();
+    if !kept.is_empty() {
+        warnings.push(format!("these admission plugins are always on: {}", kept.join(", ")));
+    }
+    Ok(match enabled.iter().any(|name| name == SERVICE_ACCOUNT) {
+        true => ServiceAccountAdmission::On,
+        false => ServiceAccountAdmission::Off,
+    })
+}
