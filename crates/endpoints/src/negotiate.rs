@@ -75,7 +75,12 @@ pub fn object(
         Answered::List => &LIST_TYPES,
     };
     path_takes(accept, served, types)?;
-    let choice = choose(accept, served)?;
+    let has_tables = served.store.is_some() || served.is("", "componentstatuses");
+    let kept = accept.filter(|_| !has_tables).map(without_tables);
+    if kept.as_deref().is_some_and(|kept| kept.trim().is_empty()) {
+        return Err(not_acceptable(&OFFERED).into());
+    }
+    let choice = choose(kept.as_deref().or(accept), served)?;
     let wanted = match (choice.as_kind, answered) {
         (AsKind::PartialObjectMetadata, Answered::List) => Some(("PartialObjectMetadata", "a list")),
         (AsKind::PartialObjectMetadataList, Answered::Object) => {
@@ -89,6 +94,12 @@ pub fn object(
         return Err(Status::new(Reason::NotAcceptable, message).into());
     }
     Ok(form(choice, headers, query))
+}
+
+/// What is answered and not stored has no Table: a clause that asks for one counts as none.
+fn without_tables(accept: &str) -> String {
+    let asks = |clause: &str| clause.split(';').skip(1).any(|parameter| parameter.trim() == "as=Table");
+    accept.split(',').filter(|clause| !asks(clause)).collect::<Vec<_>>().join(",")
 }
 
 /// The form of a watch's events.

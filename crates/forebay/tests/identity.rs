@@ -89,6 +89,12 @@ async fn everyone_learns_who_they_are() {
     let yaml = admin.ask(Ask::post(WHO, &json!({})).accept("application/yaml")).await;
     assert_eq!((yaml.code, yaml.header("content-type")), (201, "application/yaml"));
     assert!(yaml.text().contains("    username: kubernetes-admin\n"), "{}", yaml.text());
+    // There is no Table of it.
+    const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    let plain = admin.ask(Ask::post(WHO, &json!({})).accept(&format!("{TABLE},application/json"))).await;
+    assert_eq!(plain.expect(201)["kind"], "SelfSubjectReview");
+    let refused = admin.ask(Ask::post(WHO, &json!({})).accept(TABLE)).await;
+    assert_eq!(refused.code, 406, "{}", refused.text());
 }
 
 #[tokio::test]
