@@ -44,6 +44,7 @@ pub enum CauseReason {
     FieldManagerConflict,
     ResourceVersionTooLarge,
     NamespaceTerminating,
+    DisruptionBudget,
     InternalError,
 }
 
@@ -117,6 +118,7 @@ impl CauseReason {
             CauseReason::FieldManagerConflict => "FieldManagerConflict",
             CauseReason::ResourceVersionTooLarge => "ResourceVersionTooLarge",
             CauseReason::NamespaceTerminating => "NamespaceTerminating",
+            CauseReason::DisruptionBudget => "DisruptionBudget",
             CauseReason::InternalError => "InternalError",
         }
     }

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use forebay_endpoints::config::{PodTokens, SecretTokens};
-use forebay_registry::{PortRange, ServiceAccountAdmission};
+use forebay_registry::{Admission, PortRange, ServiceAccountAdmission};
 
 pub use authorization::AuthorizationMode;
 pub use cidr::Cidr;
@@ -38,6 +38,7 @@ pub struct ServeConfig {
     pub authorization_mode: AuthorizationMode,
     pub service_account_admission: ServiceAccountAdmission,
     pub limits: Limits,
+    pub admission: Admission,
     /// One, or one of each family; the first is the primary one.
     pub service_cluster_ip_ranges: Vec<Cidr>,
     pub service_node_ports: PortRange,

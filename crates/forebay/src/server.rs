@@ -64,6 +64,7 @@ impl Server {
             min_request_timeout: config.limits.min_request_timeout,
             service_account_admission: config.service_account_admission,
             services: services(config, bound.address().port()),
+            admission: config.admission.clone(),
         };
         let registry = Registry::new(registry_config, engine.clone(), clock, Random::system(), tasks.clone());
         Ok(Server { engine, bound, registry, tasks, client_ca: prepared.client_ca.clone() })

@@ -1,16 +1,18 @@
-//! What exists from the first start on: the four namespaces, and what is called `kubernetes`.
+//! What exists from the first start on: the four namespaces, the classes of priority that the system has, and what is
+//! called `kubernetes`.
 
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Reason, Status};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::registry::Registry;
 use crate::request::{Body, Target};
+use crate::strategy::SYSTEM_PRIORITY_CLASSES;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 impl Registry {
-    /// Waits for the caches, then makes sure that the namespaces exist and serves the CRDs.
+    /// Waits for the caches, then makes sure that what is always there exists, and serves the CRDs.
     ///
     /// # Errors
     /// When the store cannot be written or read.
@@ -18,19 +20,29 @@ impl Registry {
         for store in self.catalog().stores() {
             store.cacher.wait_ready().await;
         }
-        let served = self.catalog().resource("", "v1", "namespaces").cloned();
-        let served = served.ok_or_else(|| Status::internal("namespaces are not served"))?;
-        let target = Target { served, namespace: None, name: None, subresource: None, caller: None };
         for name in NAMESPACES {
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-            let body = Body::Value(namespace);
-            match self.create(&target, &body, &CreateOptions::default()).await {
-                Ok(_) => {}
-                Err(status) if status.reason == Reason::AlreadyExists => {}
-                Err(status) => return Err(status),
-            }
+            self.ensure("", "namespaces", namespace).await?;
+        }
+        for (name, value, description) in SYSTEM_PRIORITY_CLASSES {
+            let class = json!({
+                "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": { "name": name },
+                "value": value, "description": description,
+            });
+            self.ensure("scheduling.k8s.io", "priorityclasses", class).await?;
         }
         self.start_services().await;
         self.start_crds().await
+    }
+
+    /// Creates an object of a resource of version v1 at cluster scope, unless it is there.
+    async fn ensure(&self, group: &str, resource: &str, object: Value) -> Result<(), Status> {
+        let served = self.catalog().resource(group, "v1", resource).cloned();
+        let served = served.ok_or_else(|| Status::internal(format!("{resource} are not served")))?;
+        let target = Target { served, namespace: None, name: None, subresource: None, caller: None };
+        match self.create(&target, &Body::Value(object), &CreateOptions::default()).await {
+            Err(status) if status.reason != Reason::AlreadyExists => Err(status),
+            _ => Ok(()),
+        }
     }
 }

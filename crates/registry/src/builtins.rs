@@ -9,13 +9,12 @@ use forebay_rt::{Clock, Tasks};
 use forebay_schema::builtin;
 use forebay_watchcache::{Cacher, Resource};
 
-use crate::catalog::{Catalog, Served, Source, SubresourceInfo};
-use crate::convert;
+use crate::catalog::{Catalog, Served, Source, StoredAs, SubresourceInfo};
 use crate::registry::Config;
 use crate::store::{SelectableField, Store};
 
 /// Every resource of the table, each with its store. Resources that share a storage prefix share the store's cache
-/// only when they are versions of one resource; events of both groups are one.
+/// only when they are versions of one resource; events of both groups are one, and so are both versions of autoscalers.
 pub fn catalog(config: &Config, backend: &Arc<dyn Backend>, clock: &Clock, tasks: &Tasks) -> Catalog {
     let table = builtin::table();
     let mut stores: Vec<(&str, Arc<Store>)> = Vec::new();
@@ -43,7 +42,7 @@ pub fn catalog(config: &Config, backend: &Arc<dyn Backend>, clock: &Clock, tasks
             verbs: resource.verbs.iter().collect(),
             subresources: resource.subresources.iter().map(subresource).collect(),
             selectable: selectable(resource),
-            source: Source::BuiltIn { resource, ty: kind.ty, stored_as: stored_as(resource) },
+            source: Source::BuiltIn { resource, ty: kind.ty, stored_as: StoredAs::of(resource) },
             store,
         });
     }
@@ -65,12 +64,6 @@ fn subresource(known: &builtin::Subresource) -> SubresourceInfo {
     }
 }
 
-/// The kind that a resource's objects are stored as, where it is another.
-fn stored_as(resource: &builtin::Resource) -> Option<builtin::TypeId> {
-    let event = resource.group == "events.k8s.io" && resource.kind == "Event";
-    event.then(|| builtin::table().kind("", "v1", "Event").map(|kind| kind.ty)).flatten()
-}
-
 /// The field selectors beyond name and namespace: label, stored paths, and what an absent value counts as.
 fn fields(resource: &builtin::Resource) -> Vec<(&'static str, Vec<String>, &'static str)> {
     let own = resource
@@ -78,8 +71,8 @@ fn fields(resource: &builtin::Resource) -> Vec<(&'static str, Vec<String>, &'sta
         .iter()
         .filter(|field| !matches!(field.label, "metadata.name" | "metadata.namespace"));
     own.map(|field| {
-        let stored = |path: &str| match stored_as(resource) {
-            Some(_) => convert::event_path_to_stored(path),
+        let stored = |path: &str| match StoredAs::of(resource) {
+            Some(stored) => (stored.conversion.path_to_stored)(path),
             None => path.to_string(),
         };
         (field.label, field.paths().map(stored).collect(), field.absent)

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use forebay_apimachinery::{GroupVersionKind, GroupVersionResource, Revision};
 use forebay_schema::builtin;
 
+use crate::convert::{self, Conversion};
 use crate::custom::Custom;
 use crate::store::{SelectableField, Store};
 
@@ -57,10 +58,33 @@ pub enum Source {
     BuiltIn {
         resource: &'static builtin::Resource,
         ty: builtin::TypeId,
-        /// Stored as another kind: `events.k8s.io` Events.
-        stored_as: Option<builtin::TypeId>,
+        /// Stored as another version: `events.k8s.io` Events, `autoscaling/v1` HorizontalPodAutoscalers.
+        stored_as: Option<StoredAs>,
     },
     Custom(Custom),
+}
+
+/// The version that objects are stored as, where it is not the one that is served.
+#[derive(Clone, Copy)]
+pub struct StoredAs {
+    pub ty: builtin::TypeId,
+    pub(crate) conversion: &'static Conversion,
+}
+
+impl StoredAs {
+    /// What the objects of a built-in resource are stored as; `None` where it is what is served.
+    pub fn of(resource: &builtin::Resource) -> Option<StoredAs> {
+        let conversion = convert::of(resource.group, resource.version, resource.kind)?;
+        let (group, version) = (conversion.stored_group, conversion.stored_version);
+        let ty = builtin::table().kind(group, version, conversion.kind)?.ty;
+        Some(StoredAs { ty, conversion })
+    }
+
+    /// The kind that is stored.
+    pub fn gvk(&self) -> GroupVersionKind {
+        let Conversion { stored_group, stored_version, kind, .. } = self.conversion;
+        GroupVersionKind::new(stored_group, stored_version, kind)
+    }
 }
 
 impl Catalog {

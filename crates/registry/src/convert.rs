@@ -1,11 +1,68 @@
-//! The one pair of built-in kinds that are stored as another: `events.k8s.io/v1` Event is stored as core Event.
+//! The built-in kinds that are stored as another version: which, and how the one is made of the other.
 //!
-//! Pure renames of top-level members; the values are the same. Custom resources convert by `apiVersion` alone.
+//! In: an object of the served kind, or of the stored one. Out: the other. Never: a custom resource, which converts by
+//! `apiVersion` alone.
 
 use serde_json::Value;
 
+use crate::strategy::{autoscaler_to_v1, autoscaler_to_v2};
+
+/// How the objects of one served kind become those that are stored, and back.
+#[derive(Debug)]
+pub struct Conversion {
+    group: &'static str,
+    version: &'static str,
+    pub kind: &'static str,
+    pub stored_group: &'static str,
+    pub stored_version: &'static str,
+    pub to_stored: fn(&mut Value),
+    pub from_stored: fn(&mut Value),
+    /// The stored path of a path that fields are selected by.
+    pub path_to_stored: fn(&str) -> String,
+    pub judged: Judged,
+}
+
+/// In which of its versions an object is prepared and validated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// Each version has rules of its own.
+    Served,
+    /// The rules know the stored version alone.
+    Stored,
+}
+
+static CONVERSIONS: [Conversion; 2] = [
+    Conversion {
+        group: "events.k8s.io",
+        version: "v1",
+        kind: "Event",
+        stored_group: "",
+        stored_version: "v1",
+        to_stored: event_to_stored,
+        from_stored: event_from_stored,
+        path_to_stored: event_path_to_stored,
+        judged: Judged::Served,
+    },
+    Conversion {
+        group: "autoscaling",
+        version: "v1",
+        kind: "HorizontalPodAutoscaler",
+        stored_group: "autoscaling",
+        stored_version: "v2",
+        to_stored: autoscaler_to_v2,
+        from_stored: autoscaler_to_v1,
+        path_to_stored: str::to_string,
+        judged: Judged::Stored,
+    },
+];
+
+/// The conversion of a served kind; none where it is stored as it is.
+pub fn of(group: &str, version: &str, kind: &str) -> Option<&'static Conversion> {
+    CONVERSIONS.iter().find(|known| (known.group, known.version, known.kind) == (group, version, kind))
+}
+
 // (core, events.k8s.io)
-const MEMBERS: [(&str, &str); 7] = [
+const EVENT_MEMBERS: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),
     ("source", "deprecatedSource"),
@@ -15,22 +72,21 @@ const MEMBERS: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
-/// Makes an `events.k8s.io/v1` Event of a core one.
-pub fn event_from_stored(event: &mut Value) {
-    rename(event, MEMBERS.iter().copied());
+/// Makes an `events.k8s.io/v1` Event of a core one: members have other names, and the same values.
+fn event_from_stored(event: &mut Value) {
+    rename(event, EVENT_MEMBERS.iter().copied());
     event["apiVersion"] = Value::from("events.k8s.io/v1");
 }
 
 /// Makes a core Event of an `events.k8s.io/v1` one.
-pub fn event_to_stored(event: &mut Value) {
-    rename(event, MEMBERS.iter().map(|(core, events)| (*events, *core)));
+fn event_to_stored(event: &mut Value) {
+    rename(event, EVENT_MEMBERS.iter().map(|(core, events)| (*events, *core)));
     event["apiVersion"] = Value::from("v1");
 }
 
-/// The stored path of an `events.k8s.io/v1` Event's path.
-pub fn event_path_to_stored(path: &str) -> String {
+fn event_path_to_stored(path: &str) -> String {
     let (head, rest) = path.split_once('.').map_or((path, ""), |(head, rest)| (head, rest));
-    let stored = MEMBERS.iter().find(|(_, events)| *events == head).map_or(head, |(core, _)| core);
+    let stored = EVENT_MEMBERS.iter().find(|(_, events)| *events == head).map_or(head, |(core, _)| core);
     if rest.is_empty() { stored.to_string() } else { format!("{stored}.{rest}") }
 }
 
@@ -60,5 +116,15 @@ mod tests {
         assert_eq!(event, core);
         assert_eq!(event_path_to_stored("regarding.name"), "involvedObject.name");
         assert_eq!(event_path_to_stored("reason"), "reason");
+    }
+
+    #[test]
+    fn what_is_stored_is_a_kind_that_is_served() {
+        for conversion in &CONVERSIONS {
+            let table = forebay_schema::builtin::table();
+            let stored = (conversion.stored_group, conversion.stored_version);
+            assert!(table.kind(stored.0, stored.1, conversion.kind).is_some(), "{conversion:?}");
+            assert!(of(stored.0, stored.1, conversion.kind).is_none(), "{conversion:?}");
+        }
     }
 }

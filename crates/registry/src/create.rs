@@ -7,7 +7,6 @@ use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Object, Reason, Status};
 use serde_json::Value;
 
-use crate::admission;
 use crate::catalog::Source;
 use crate::custom::Custom;
 use crate::incoming;
@@ -66,7 +65,13 @@ impl Registry {
         place(target, &mut value)?;
         let generates = name_of(&value).is_empty();
         self.admit_into_namespace(served, target.namespace(), name_of(&value)).await?;
-        self.prepare(target, &mut value)?;
+        if served.is("", "pods") {
+            self.admit_service_account(target.namespace(), &mut value).await?;
+        }
+        served.set_defaults(&mut value);
+        served.to_judged(&mut value);
+        self.admit_new(served, &mut value).await?;
+        self.prepare_admitted(target, &mut value)?;
         let mut warnings = incoming.warnings;
         let attempts = if generates { GENERATE_ATTEMPTS } else { 1 };
         for attempt in 1..=attempts {
@@ -95,8 +100,14 @@ impl Registry {
         Err(Status::internal("no attempt to create was made"))
     }
 
-    /// Fills in what the server sets on a new object.
+    /// Fills in what the server sets on a new object, which no plugin is asked about.
     pub(crate) fn prepare(&self, target: &Target, value: &mut Value) -> Result<(), Status> {
+        target.served.set_defaults(value);
+        target.served.to_judged(value);
+        self.prepare_admitted(target, value)
+    }
+
+    fn prepare_admitted(&self, target: &Target, value: &mut Value) -> Result<(), Status> {
         let rules = target.served.rules();
         if value["metadata"]["resourceVersion"].as_str().is_some_and(|rv| !rv.is_empty()) {
             return Err(Status::new(
@@ -106,7 +117,6 @@ impl Registry {
         }
         let now = self.now_rfc3339();
         let context = Context { now: &now, user: target.caller.as_deref() };
-        target.served.set_defaults(value);
         strategy::fill_system_fields(value, &context, &self.random.uuid());
         strategy::prepare_create(&rules, value, &context);
         Ok(())
@@ -131,7 +141,7 @@ impl Registry {
         causes.extend(served.validate_fields(value, None));
         warnings.extend(served.warnings(value, None));
         if causes.is_empty() {
-            return admission::admit_create(served, value);
+            return self.admit_valid(served, value, None);
         }
         Err(served.invalid(name_of(value), causes))
     }

@@ -199,7 +199,8 @@ impl Registry {
     }
 }
 
-fn check_preconditions(target: &Target, old: &Value, options: &DeleteOptions) -> Result<(), Status> {
+/// Refuses what is not the object that was meant.
+pub(crate) fn check_preconditions(target: &Target, old: &Value, options: &DeleteOptions) -> Result<(), Status> {
     let served = &target.served;
     let text = |member: &str| old["metadata"][member].as_str().unwrap_or("");
     let conflict = |why: String| {

@@ -11,8 +11,9 @@ use forebay_schema::builtin::{TypeId, codec};
 use forebay_watchcache::{FieldSource, FieldTerm};
 use serde_json::Value;
 
-use crate::catalog::{Served, Source};
-use crate::{convert, crd, strategy};
+use crate::catalog::{Served, Source, StoredAs};
+use crate::convert::Judged;
+use crate::{crd, strategy};
 
 /// How kube-apiserver names the list of its kinds in errors.
 const SCHEME: &str = "pkg/runtime/scheme.go:111";
@@ -34,7 +35,8 @@ impl Served {
         }
     }
 
-    /// The bytes that are stored for `value`: without its resourceVersion, in the storage version.
+    /// The bytes that are stored for `value`, which is in this version or as [`Served::to_judged`] left it: without its
+    /// resourceVersion, in the storage version.
     ///
     /// # Errors
     /// A value that does not fit its kind, which `normalize` would have refused.
@@ -49,9 +51,9 @@ impl Served {
                 codec::encode(*ty, &value, &mut out).map_err(Status::internal)?;
             }
             Source::BuiltIn { stored_as: Some(stored), .. } => {
-                convert::event_to_stored(&mut value);
-                write_type_head(&GroupVersionKind::new("", "v1", &self.gvk.kind), &mut out);
-                codec::encode(*stored, &value, &mut out).map_err(Status::internal)?;
+                self.make_stored(stored, &mut value);
+                write_type_head(&stored.gvk(), &mut out);
+                codec::encode(stored.ty, &value, &mut out).map_err(Status::internal)?;
             }
             Source::Custom(custom) => {
                 value["apiVersion"] = Value::from(api_version(self.group(), custom.storage_version()));
@@ -145,6 +147,22 @@ impl Served {
         serde_json::from_slice(&bytes).map_err(Status::internal)
     }
 
+    /// Makes `value`, which is in this version, what the rules of its kind know.
+    pub fn to_judged(&self, value: &mut Value) {
+        if let Source::BuiltIn { stored_as: Some(stored), .. } = &self.source
+            && stored.conversion.judged == Judged::Stored
+        {
+            self.make_stored(stored, value);
+        }
+    }
+
+    /// Converts what is not converted yet.
+    fn make_stored(&self, stored: &StoredAs, value: &mut Value) {
+        if value["apiVersion"].as_str() != Some(stored.gvk().api_version().as_str()) {
+            (stored.conversion.to_stored)(value);
+        }
+    }
+
     fn is_converted(&self) -> bool {
         matches!(self.source, Source::BuiltIn { stored_as: Some(_), .. })
     }
@@ -154,7 +172,8 @@ impl Served {
         let mut stored = vec![b'{'];
         object.write_body(revision, None, &mut stored);
         let mut value: Value = serde_json::from_slice(&stored).unwrap_or(Value::Null);
-        convert::event_from_stored(&mut value);
+        let Source::BuiltIn { ty, stored_as: Some(stored), .. } = &self.source else { return };
+        (stored.conversion.from_stored)(&mut value);
         match (typed, value.as_object_mut()) {
             (Typed::Yes, _) => value["kind"] = Value::from(&*self.gvk.kind),
             (Typed::No, Some(members)) => {
@@ -163,10 +182,9 @@ impl Served {
             }
             (Typed::No, None) => {}
         }
-        if let Source::BuiltIn { ty, .. } = &self.source {
-            codec::write_json(*ty, &value, out)
-                .unwrap_or_else(|error| tracing::error!(%error, "a stored event cannot be shown"));
-        }
+        codec::write_json(*ty, &value, out).unwrap_or_else(
+            |error| tracing::error!(%error, "a stored object cannot be shown in another version"),
+        );
     }
 
     /// A field selector, resolved to places in an object's header.

@@ -13,6 +13,7 @@ mod create;
 mod custom;
 mod delete;
 mod errors;
+mod eviction;
 mod incoming;
 mod kinds;
 mod list;
@@ -31,6 +32,7 @@ mod subresources;
 mod update;
 mod watch;
 
+pub use admission::{Admission, ServiceAccountAdmission};
 pub use delete::Selection;
 pub use incoming::Incoming;
 pub use list::ListBody;

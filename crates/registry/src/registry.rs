@@ -13,6 +13,7 @@ use forebay_backend::Backend;
 use forebay_rt::{Clock, Random, Tasks};
 use tokio::sync::watch;
 
+use crate::admission::{Admission, ServiceAccountAdmission};
 use crate::catalog::{Catalog, Served};
 use crate::errors;
 use crate::services::{Services, ServicesConfig};
@@ -27,7 +28,11 @@ pub struct Config {
     pub event_ttl: Option<Duration>,
     /// A watch without a timeout of its own ends after this to twice this (`--min-request-timeout`).
     pub min_request_timeout: Duration,
+    /// Whether pods have to have a service account.
+    pub service_account_admission: ServiceAccountAdmission,
     pub services: ServicesConfig,
+    /// Which admission plugins are on (`--disable-admission-plugins`).
+    pub admission: Admission,
 }
 
 /// The verbs. Cheap to clone.

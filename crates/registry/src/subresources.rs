@@ -1,9 +1,9 @@
-//! Subresources whose body is not the object itself: scale, binding, eviction.
+//! Subresources whose body is not the object itself: scale, binding; eviction has a file of its own.
 //!
-//! In: a Scale, a Binding or an Eviction. Out: the object that it changes, through the same guarded update as every write.
+//! In: a Scale or a Binding. Out: the object that it changes, through the same guarded update as every write.
 
 use bytes::Bytes;
-use forebay_apimachinery::options::{CreateOptions, DeleteOptions, PatchOptions, UpdateOptions};
+use forebay_apimachinery::options::{CreateOptions, PatchOptions, UpdateOptions};
 use forebay_apimachinery::{GroupVersionKind, Object, Reason, Status};
 use forebay_schema::builtin::{codec, table};
 use serde_json::{Value, json};
@@ -165,21 +165,6 @@ impl Registry {
         store.guarded_update(&key, mode, judge).await?;
         created()
     }
-
-    /// Deletes a pod as its Eviction asks. There are no disruption budgets yet that could be in the way.
-    async fn evict(&self, target: &Target, eviction: &Value, dry_run: bool) -> Result<Answer, Status> {
-        if name_of(eviction) != target.name() {
-            return Err(Status::bad_request("name in URL does not match name in Eviction object"));
-        }
-        let mut options = match eviction.get("deleteOptions") {
-            Some(given) => DeleteOptions::from_body(given)?,
-            None => DeleteOptions::default(),
-        };
-        options.dry_run |= dry_run;
-        let pod = Target { subresource: None, ..target.clone() };
-        self.delete(&pod, &options).await?;
-        created()
-    }
 }
 
 /// The kind of a subresource's body.
@@ -189,7 +174,7 @@ fn body_kind(target: &Target, subresource: &str) -> Result<GroupVersionKind, Sta
 }
 
 /// `Status` of success, as a POST that creates nothing answers.
-fn created() -> Result<Answer, Status> {
+pub(crate) fn created() -> Result<Answer, Status> {
     let status =
         json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 });
     let mut out = crate::kinds::compact(&status).into_bytes();

@@ -101,10 +101,15 @@ impl Registry {
     ) -> Result<Decision<Vec<String>>, Status> {
         let served = &target.served;
         let rules = served.rules();
-        let old = served.to_value(&current.object)?;
+        let mut old = served.to_value(&current.object)?;
         check_preconditions(target, &mut proposed, &old, unconditional)?;
+        served.to_judged(&mut old);
         let (subresource, now) = (target.subresource.as_deref(), self.now_rfc3339());
         served.set_defaults(&mut proposed);
+        served.to_judged(&mut proposed);
+        if subresource.is_none() {
+            self.admit_change(served, &mut proposed, &old)?;
+        }
         if !claims.plan_update(&mut proposed, &old)? {
             return Ok(Decision::Keep { carry: Vec::new() });
         }
@@ -114,6 +119,9 @@ impl Registry {
         causes.extend(served.validate_fields(&proposed, Some(&old)));
         if !causes.is_empty() {
             return Err(served.invalid(target.name(), causes));
+        }
+        if subresource.is_none() {
+            self.admit_valid(served, &proposed, Some(&old))?;
         }
         if claims.pending() {
             return Ok(Decision::Keep { carry: Vec::new() });

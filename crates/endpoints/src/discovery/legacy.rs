@@ -202,7 +202,10 @@ fn storage_version_hash(served: &Served) -> Option<String> {
     let kind = &*served.gvk.kind;
     let stored = match &served.source {
         Source::BuiltIn { resource, .. } if resource.storage_prefix.is_none() => return None,
-        Source::BuiltIn { stored_as: Some(_), .. } => format!("/v1/{kind}"),
+        Source::BuiltIn { stored_as: Some(stored), .. } => {
+            let stored = stored.gvk();
+            format!("{}/{}/{kind}", stored.group, stored.version)
+        }
         Source::BuiltIn { resource, .. } => {
             let is_pinned = PINNED.contains(&(resource.group, resource.plural));
             let version = if is_pinned { "v1beta1" } else { resource.version };
@@ -254,9 +257,15 @@ mod tests {
     }
 
     #[test]
-    fn events_of_both_groups_are_stored_as_one() {
-        let list = text(resource_list(&testing::catalog(), "events.k8s.io", "v1"));
-        assert!(list.contains(r#""storageVersionHash":"r2yiGXH7wu8=""#), "{list}");
+    fn versions_of_one_resource_are_stored_as_one() {
+        for (group, version, hash) in [
+            ("events.k8s.io", "v1", "r2yiGXH7wu8="),
+            ("autoscaling", "v1", "qwQve8ut294="),
+            ("autoscaling", "v2", "qwQve8ut294="),
+        ] {
+            let list = text(resource_list(&testing::catalog(), group, version));
+            assert!(list.contains(&format!(r#""storageVersionHash":"{hash}""#)), "{list}");
+        }
     }
 
     #[test]

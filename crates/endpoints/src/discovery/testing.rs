@@ -1,7 +1,7 @@
 //! A catalog of the built-in resources without stores, for tests.
 
 use forebay_apimachinery::{GroupVersionKind, GroupVersionResource};
-use forebay_registry::catalog::{Catalog, Served, Source, SubresourceInfo};
+use forebay_registry::catalog::{Catalog, Served, Source, StoredAs, SubresourceInfo};
 use forebay_schema::builtin;
 
 /// The named groups that are served from the first version on.
@@ -23,8 +23,6 @@ pub fn catalog() -> Catalog {
 fn served(resource: &'static builtin::Resource) -> Served {
     let table = builtin::table();
     let kind = table.kind(resource.group, resource.version, resource.kind).expect("a known kind");
-    let stored_as =
-        (resource.group == "events.k8s.io").then(|| table.kind("", "v1", "Event").expect("events").ty);
     let subresources = resource.subresources.iter().map(|known| SubresourceInfo {
         name: known.name.into(),
         gvk: GroupVersionKind::new(known.group, known.version, known.kind),
@@ -41,7 +39,7 @@ fn served(resource: &'static builtin::Resource) -> Served {
         categories: resource.categories().map(Into::into).collect(),
         verbs: resource.verbs.iter().collect(),
         subresources: subresources.collect(),
-        source: Source::BuiltIn { resource, ty: kind.ty, stored_as },
+        source: Source::BuiltIn { resource, ty: kind.ty, stored_as: StoredAs::of(resource) },
         selectable: Vec::new(),
         store: None,
     }

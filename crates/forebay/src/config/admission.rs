@@ -1,16 +1,14 @@
 //! Which admission plugins run, as `--enable-admission-plugins` and `--disable-admission-plugins` say it.
 //!
-//! Every plugin of kube-apiserver is known. One that is served and can be chosen is chosen; one that is always on may be
-//! named; asking for one that is not served is an error, and turning it off is nothing.
+//! Every plugin of kube-apiserver is known. One that is served is on unless it is turned off, but for ServiceAccount, which
+//! has to be asked for; asking for one that is not served is an error, and turning it off is nothing.
 
-use forebay_registry::ServiceAccountAdmission;
+use forebay_registry::{Admission, ServiceAccountAdmission};
 
 use super::reader::Reader;
 use crate::error::Error;
 
 const SERVICE_ACCOUNT: &str = "ServiceAccount";
-/// They run whether they are named or not.
-const ALWAYS: &[&str] = &["CertificateSubjectRestriction", "NamespaceLifecycle"];
 const NOT_SERVED: &[&str] = &[
     "AlwaysAdmit",
     "AlwaysDeny",
@@ -18,9 +16,6 @@ const NOT_SERVED: &[&str] = &[
     "CertificateApproval",
     "CertificateSigning",
     "ClusterTrustBundleAttest",
-    "DefaultIngressClass",
-    "DefaultStorageClass",
-    "DefaultTolerationSeconds",
     "DenyServiceExternalIPs",
     "EventRateLimit",
     "ExtendedResourceToleration",
@@ -43,11 +38,8 @@ const NOT_SERVED: &[&str] = &[
     "PodSecurity",
     "PodTolerationRestriction",
     "PodTopologyLabels",
-    "Priority",
     "ResourceQuota",
-    "RuntimeClass",
     "StorageObjectInUseProtection",
-    "TaintNodesByCondition",
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionWebhook",
 ];
@@ -55,15 +47,15 @@ const NOT_SERVED: &[&str] = &[
 const ENABLE: &str = "enable-admission-plugins";
 const DISABLE: &str = "disable-admission-plugins";
 
-/// Whether pods have to have a service account.
+/// Whether pods have to have a service account, and which of the other plugins are on.
 ///
 /// # Errors
-/// A plugin that there is not, or that cannot be done without.
-pub(super) fn decide(read: &Reader, warnings: &mut Vec<String>) -> Result<ServiceAccountAdmission, Error> {
+/// A plugin that there is not, or that cannot be asked for.
+pub(super) fn decide(read: &Reader) -> Result<(ServiceAccountAdmission, Admission), Error> {
     let (enabled, disabled) = (read.list(ENABLE), read.list(DISABLE));
     for (flag, names) in [(ENABLE, &enabled), (DISABLE, &disabled)] {
         let is_known =
-            |name: &str| name == SERVICE_ACCOUNT || ALWAYS.contains(&name) || NOT_SERVED.contains(&name);
+            |name: &str| name == SERVICE_ACCOUNT || Admission::carries_out(name) || NOT_SERVED.contains(&name);
         if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
             return Err(read.refuse(flag, format!("plugin {unknown:?} is unknown")));
         }
@@ -74,12 +66,9 @@ pub(super) fn decide(read: &Reader, warnings: &mut Vec<String>) -> Result<Servic
     if let Some(missing) = enabled.iter().find(|name| NOT_SERVED.contains(&name.as_str())) {
         return Err(read.refuse(ENABLE, format!("plugin {missing:?} is not served yet")));
     }
-    let kept: Vec<&str> = disabled.iter().map(String::as_str).filter(|name| ALWAYS.contains(name)).collect();
-    if !kept.is_empty() {
-        warnings.push(format!("these admission plugins are always on: {}", kept.join(", ")));
-    }
-    Ok(match enabled.iter().any(|name| name == SERVICE_ACCOUNT) {
+    let service_account = match enabled.iter().any(|name| name == SERVICE_ACCOUNT) {
         true => ServiceAccountAdmission::On,
         false => ServiceAccountAdmission::Off,
-    })
+    };
+    Ok((service_account, Admission::without(disabled.iter().map(String::as_str))))
 }

@@ -27,6 +27,7 @@ impl ServeConfig {
         warnings.extend(no_effect("flags", harmless.iter().map(|name| format!("--{name}"))));
         warnings.extend(no_effect("feature gates", feature_gates(&read)?.into_iter()));
 
+        let (service_account_admission, admission) = admission::decide(&read)?;
         let data_dir = read.parsed("data-dir", |value| Ok(PathBuf::from(value)))?;
         let service_cluster_ip_ranges = service_ranges(&read)?;
         let serving = serving(&read, host)?;
@@ -37,8 +38,9 @@ impl ServeConfig {
             tls: tls(&read, &data_dir, names, &mut warnings)?,
             authentication: authentication(&read, &mut warnings)?,
             authorization_mode: authorization_mode(&read, &mut warnings)?,
-            service_account_admission: admission::decide(&read, &mut warnings)?,
             limits: limits(&read)?,
+            service_account_admission,
+            admission,
             verbosity: read.parsed("v", |value| values::number(value, i32::MAX as u32))?,
             data_dir,
             serving,

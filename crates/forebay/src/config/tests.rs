@@ -213,6 +213,7 @@ fn warnings_come_once_for_each_kind() {
 
 #[test]
 fn admission_plugins_are_known_by_name() {
+    use forebay_registry::Admission;
     use forebay_registry::ServiceAccountAdmission::{Off, On};
     for (line, want) in [
         ("", Ok(Off)),
@@ -238,8 +239,10 @@ fn admission_plugins_are_known_by_name() {
         let got = decide(line).map(|config| config.service_account_admission).map_err(|error| error.line());
         assert_eq!(got, want.map_err(str::to_owned), "{line}");
     }
-    let kept = config("--disable-admission-plugins=NamespaceLifecycle,Priority").warnings;
-    assert_eq!(kept, ["these admission plugins are always on: NamespaceLifecycle"]);
+    let off = config("--disable-admission-plugins=NamespaceLifecycle,Priority,PodSecurity");
+    assert_eq!(off.warnings, Vec::<String>::new());
+    let wanted = Admission::without(["NamespaceLifecycle", "Priority"]);
+    assert_eq!(format!("{:?}", off.admission), format!("{wanted:?}"));
 }
 
 #[test]

@@ -30,7 +30,6 @@ const STRICTER: &str = "what it would let in stays out";
 const NO_TRACES: &str = "concerns traces only";
 const NO_EMULATION: &str = "only one version is served";
 const LOAD: &str = "spreads load, protects nothing";
-const NO_DEFAULTS: &str = "the pods' own tolerations are kept as they are";
 
 pub(super) const ACCEPTED: &[Flag] = &[
     harmless("aggregator-reject-forwarding-redirect", Bool, NO_AGGREGATION),
@@ -44,8 +43,8 @@ pub(super) const ACCEPTED: &[Flag] = &[
     harmless("coordinated-leadership-retry-period", One, NO_ELECTION),
     harmless("cors-allowed-origins", List, STRICTER),
     harmless("debug-socket-path", One, NO_DEBUG),
-    harmless("default-not-ready-toleration-seconds", One, NO_DEFAULTS),
-    harmless("default-unreachable-toleration-seconds", One, NO_DEFAULTS),
+    judged("default-not-ready-toleration-seconds", One, toleration_seconds),
+    judged("default-unreachable-toleration-seconds", One, toleration_seconds),
     harmless("default-watch-cache-size", One, OWN_CACHE),
     harmless("delete-collection-workers", One, OWN_STORE),
     harmless("disabled-metrics", List, OWN_METRICS),
@@ -115,6 +114,10 @@ fn allow_privileged(value: &str) -> Result<(), &'static str> {
 
 fn enable_garbage_collector(value: &str) -> Result<(), &'static str> {
     if is_false(value) { Err("dependents would be deleted with their owner all the same") } else { Ok(()) }
+}
+
+fn toleration_seconds(value: &str) -> Result<(), &'static str> {
+    if value == "300" { Ok(()) } else { Err("pods would leave lost nodes after 300 seconds all the same") }
 }
 
 fn runtime_config(value: &str) -> Result<(), &'static str> {

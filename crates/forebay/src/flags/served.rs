@@ -193,7 +193,7 @@ pub(super) const SERVED: &[Flag] = &[
         List,
         "NAMES",
         "",
-        "Admission plugins to turn off: ServiceAccount.",
+        "Admission plugins to turn off, by kube-apiserver's names for them.",
     ),
     served(Limits, "request-timeout", One, "DURATION", "1m0s", "Longest time for a request, watches apart."),
     served(

@@ -13,6 +13,7 @@ mod admissionregistration;
 mod apiregistration;
 mod apps;
 mod authorization;
+mod autoscaling;
 mod batch;
 mod certificates;
 mod conditions;
@@ -22,6 +23,7 @@ mod custom;
 mod deletion;
 mod discovery;
 mod events;
+pub mod eviction;
 mod extensions;
 mod field;
 mod flowcontrol;
@@ -34,7 +36,7 @@ mod networking;
 mod node;
 mod pem;
 mod policy;
-mod quantity;
+pub mod quantity;
 mod rbac;
 mod rules;
 mod scale;
@@ -45,12 +47,13 @@ mod storage;
 mod testing;
 #[cfg(test)]
 mod tests;
-mod value;
+pub mod value;
 mod warnings;
 
 use forebay_apimachinery::Cause;
 use serde_json::Value;
 
+pub use autoscaling::{autoscaler_to_v1, autoscaler_to_v2};
 pub use certificates::subject_restriction;
 pub use authorization::{evaluation_error, validate_access_review};
 pub use core::binding::{BindingError, bind};
@@ -59,11 +62,13 @@ pub use custom::CustomRules;
 pub use deletion::{
     DeleteOptions, Deletion, Propagation, may_finish_deletion, start_deletion, start_namespace_deletion,
 };
+pub use eviction::{Refusal, Standing};
 pub use extensions::{CLEANUP_FINALIZER, start_definition_deletion};
 pub use field::Causes;
 pub use names::{NameRule, generate_name};
 pub use rules::Flags;
 pub use scale::{ScaleError, ScalePaths, apply_scale, scale_to_update, to_scale};
+pub use scheduling::SYSTEM_PRIORITY_CLASSES;
 
 use crate::request::Caller;
 use rules::{Rules, Update};

@@ -8,8 +8,8 @@ use super::field::Causes;
 use super::names::NameRule;
 use super::value::Members;
 use super::{
-    Context, apps, batch, coordination, core, discovery, events, extensions, networking, node, policy, rbac,
-    scheduling, storage,
+    Context, apps, autoscaling, batch, coordination, core, discovery, events, extensions, networking, node,
+    policy, rbac, scheduling, storage,
 };
 use super::{admissionregistration, apiregistration, certificates, flowcontrol};
 
@@ -109,6 +109,7 @@ pub fn of(group: &str, kind: &str) -> &'static Rules {
         "node.k8s.io" => node::KINDS,
         "networking.k8s.io" => networking::KINDS,
         "policy" => policy::KINDS,
+        "autoscaling" => autoscaling::KINDS,
         "storage.k8s.io" => storage::KINDS,
         "discovery.k8s.io" => discovery::KINDS,
         "events.k8s.io" => events::KINDS,

@@ -12,6 +12,8 @@ use forebay_apimachinery::Cause;
 use forebay_schema::builtin::{TypeId, codec, table};
 use serde_json::Value;
 
+use crate::convert::{self, Conversion, Judged};
+
 use super::{Context, Kind, defaults, fill_system_fields, prepare_create, prepare_update};
 use super::{validate_create, validate_update};
 use crate::request::Caller;
@@ -33,6 +35,8 @@ pub struct Sample {
     kind: Kind<'static>,
     ty: TypeId,
     object: Value,
+    // To what the rules know, where that is another version.
+    conversion: Option<&'static Conversion>,
 }
 
 impl Sample {
@@ -41,12 +45,14 @@ impl Sample {
         object["kind"] = kind.into();
         object["apiVersion"] =
             if group.is_empty() { version.into() } else { format!("{group}/{version}").into() };
-        Sample { kind: Kind::built_in(group, kind), ty, object }
+        let conversion = convert::of(group, version, kind).filter(|known| known.judged == Judged::Stored);
+        Sample { kind: Kind::built_in(group, kind), ty, object, conversion }
     }
 
     /// The edited sample as it is stored, without what every object has.
     pub fn created(&self, edits: &str) -> Value {
         let mut object = self.create(&edited(&self.object, edits)).0;
+        self.convert_back(&mut object);
         for name in ["uid", "creationTimestamp"] {
             object["metadata"].as_object_mut().expect("metadata").remove(name);
         }
@@ -67,6 +73,7 @@ impl Sample {
     fn create(&self, object: &Value) -> (Value, Vec<Cause>) {
         let mut object = self.normalized(object.clone());
         defaults(&self.kind, &mut object);
+        self.convert(&mut object);
         fill_system_fields(&mut object, &context(), UID);
         prepare_create(&self.kind, &mut object, &context());
         let causes = validate_create(&self.kind, &object);
@@ -84,13 +91,28 @@ impl Sample {
         };
         let (mut old, causes) = self.create(&edited(&self.object, before));
         assert_eq!(causes, [], "{before}");
+        self.convert_back(&mut old);
         old["metadata"]["resourceVersion"] = "1".into();
-        let old = self.normalized(old);
+        let mut old = self.normalized(old);
         let mut new = self.normalized(edited(&old, edits));
+        self.convert(&mut old);
         defaults(&self.kind, &mut new);
+        self.convert(&mut new);
         prepare_update(&self.kind, subresource, &mut new, &old, &context());
         let causes = validate_update(&self.kind, subresource, &new, &old);
         (new, causes)
+    }
+
+    fn convert(&self, object: &mut Value) {
+        if let Some(conversion) = self.conversion {
+            (conversion.to_stored)(object);
+        }
+    }
+
+    fn convert_back(&self, object: &mut Value) {
+        if let Some(conversion) = self.conversion {
+            (conversion.from_stored)(object);
+        }
     }
 
     fn normalized(&self, mut object: Value) -> Value {

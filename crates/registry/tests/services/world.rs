@@ -91,6 +91,8 @@ impl World {
             storage_prefix: "/registry".into(),
             event_ttl: None,
             min_request_timeout: Duration::from_secs(1800),
+            admission: forebay_registry::Admission::default(),
+            service_account_admission: forebay_registry::ServiceAccountAdmission::Off,
             services,
         };
         let (tasks, (clock, _hand)) = (Tasks::new(), Clock::manual(1_700_000_000_000));

@@ -59,9 +59,14 @@ fn field(word: &'static str) -> Option<Field> {
 
 /// `object` of the internal type `ty`, on one line.
 pub fn shown(ty: &str, object: &Members) -> Bad<'static> {
+    Bad::Shown(text(ty, object))
+}
+
+/// `object` as Go writes the internal type `ty`.
+pub fn text(ty: &str, object: &Members) -> String {
     let mut line = String::new();
     write_line(&structure(ty, object, 0), &mut line);
-    Bad::Shown(line)
+    line
 }
 
 /// A list of objects of the internal type `ty`.
