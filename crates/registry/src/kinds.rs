@@ -2,6 +2,8 @@
 //!
 //! The two sources of kinds, the built-in table and CRDs, differ only here.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use forebay_apimachinery::object::Form;
 use forebay_apimachinery::resource::{api_version, split_api_version};
@@ -154,6 +156,16 @@ impl Served {
         {
             self.make_stored(stored, value);
         }
+    }
+
+    /// `value`, which is in this version, as its rules and its columns know it.
+    pub fn judged<'v>(&self, value: &'v Value) -> Cow<'v, Value> {
+        if !self.is_converted() {
+            return Cow::Borrowed(value);
+        }
+        let mut value = value.clone();
+        self.to_judged(&mut value);
+        Cow::Owned(value)
     }
 
     /// Converts what is not converted yet.

@@ -4,7 +4,9 @@ use forebay_apimachinery::options::{CreateOptions, DeleteOptions, PatchOptions, 
 use forebay_apimachinery::{Reason, Status};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
-use forebay_registry::{Admission, Config, Registry, ServiceAccountAdmission, ServicesConfig};
+use forebay_registry::{
+    Admission, As, Config, IncludeObject, Registry, ServiceAccountAdmission, ServicesConfig,
+};
 use forebay_rt::{Clock, Duration, Random, Tasks};
 use serde_json::{Value, json};
 
@@ -64,6 +66,16 @@ impl World {
     async fn get(&self, path: &str) -> Result<Value, Status> {
         let target = self.target(path);
         target.served.to_value(&*self.registry.get(&target, "").await?)
+    }
+
+    /// The Table of a collection.
+    async fn table(&self, path: &str) -> Value {
+        let shown = As::Table(IncludeObject::None);
+        let mut body =
+            self.registry.list(&self.target(path), &Default::default(), shown).await.expect("a list");
+        let mut out = Vec::new();
+        while body.next_chunk(64, &mut out) {}
+        serde_json::from_slice(&out).expect("a Table is JSON")
     }
 
     async fn delete(&self, path: &str) -> Result<Value, Status> {
@@ -228,11 +240,7 @@ async fn a_pod_has_the_priority_of_its_class() {
     world.create("scheduling.k8s.io@v1/priorityclasses", class("low")).await.expect("a class");
     world
         .registry
-        .list(
-            &world.target("scheduling.k8s.io@v1/priorityclasses"),
-            &Default::default(),
-            forebay_registry::As::Object,
-        )
+        .list(&world.target("scheduling.k8s.io@v1/priorityclasses"), &Default::default(), As::Object)
         .await
         .expect("seen");
     let pod = world.pod("default", json!({})).await.expect("let in");
@@ -302,11 +310,7 @@ async fn claims_and_ingresses_get_the_default_class() {
         [("storage.k8s.io@v1/storageclasses", storage), ("networking.k8s.io@v1/ingressclasses", ingress)]
     {
         world.create(path, class).await.expect("a class");
-        world
-            .registry
-            .list(&world.target(path), &Default::default(), forebay_registry::As::Object)
-            .await
-            .expect("seen");
+        world.registry.list(&world.target(path), &Default::default(), As::Object).await.expect("seen");
     }
     let claim = |name: &str, class: Value| {
         let mut spec =

@@ -241,7 +241,8 @@ impl Text {
     fn cells(&self, value: &Value, now: Timestamp) -> (Vec<Value>, Vec<Value>) {
         match &self.served.source {
             Source::BuiltIn { .. } => {
-                let row = forebay_printers::row(self.served.group(), &self.served.gvk.kind, value, now);
+                let value = self.served.judged(value);
+                let row = forebay_printers::row(self.served.group(), &self.served.gvk.kind, &value, now);
                 (row.cells, row.conditions.iter().map(condition_value).collect())
             }
             Source::Custom(custom) => (custom.cells(value, now), Vec::new()),
