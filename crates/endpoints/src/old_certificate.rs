@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(verdict(&[stranger.clone(), authority.clone()], IN_TIME), Ok(()));
         assert_eq!(verdict(&[stranger], IN_TIME), Err(CertificateError::UnknownIssuer.into()));
         assert_eq!(verdict(&[], IN_TIME), Err(CertificateError::UnknownIssuer.into()));
-        assert_eq!(verdict(&[authority.clone()], 1), Err(CertificateError::NotValidYet.into()));
+        assert_eq!(verdict(std::slice::from_ref(&authority), 1), Err(CertificateError::NotValidYet.into()));
         assert_eq!(verdict(&[authority], 1 << 43), Err(CertificateError::Expired.into()));
     }
 }
