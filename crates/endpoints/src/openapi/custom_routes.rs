@@ -97,8 +97,8 @@ impl<'c> Resource<'c> {
             parameters,
             body: self.body(verb, model),
             responses: codes.iter().map(|code| (*code, model.clone())).collect(),
-            consumes: if verb.action == "patch" { media::CUSTOM_PATCHES } else { media::OBJECTS },
-            produces: media::OBJECTS.to_vec(),
+            consumes: if verb.action == "patch" { media::CUSTOM_PATCHES } else { media::CUSTOM_OBJECTS },
+            produces: media::CUSTOM_OBJECTS.to_vec(),
         }
     }
 
