@@ -18,18 +18,8 @@ use crate::watchdog::Watchdog;
 
 const LISTENS_MAX: Duration = Duration::from_secs(60);
 
-/// The plugins of kube-apiserver's default set that write into what is created; ours has none of them (see COMPAT.md).
-const PLUGINS_OFF: [&str; 9] = [
-    "DefaultIngressClass",
-    "DefaultStorageClass",
-    "DefaultTolerationSeconds",
-    "PodTopologyLabels",
-    "Priority",
-    "RuntimeClass",
-    "ServiceAccount",
-    "StorageObjectInUseProtection",
-    "TaintNodesByCondition",
-];
+/// The plugins of kube-apiserver's default set that ours does not have, or has off (see COMPAT.md).
+const PLUGINS_OFF: [&str; 3] = ["PodTopologyLabels", "ServiceAccount", "StorageObjectInUseProtection"];
 
 #[derive(Debug)]
 pub struct Rival {
