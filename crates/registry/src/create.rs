@@ -137,7 +137,8 @@ impl Registry {
         warnings: &mut Vec<String>,
     ) -> Result<(), Status> {
         let served = &target.served;
-        let mut causes = strategy::validate_create(&served.rules(), value);
+        let mut causes = self.forbid_admin_access(served, value, None);
+        causes.extend(strategy::validate_create(&served.rules(), value));
         causes.extend(served.validate_fields(value, None));
         warnings.extend(served.warnings(value, None));
         if causes.is_empty() {

@@ -116,6 +116,11 @@ impl Registry {
         self.0.catalog_revision.send_replace(revision);
     }
 
+    /// Tells of each new catalog.
+    pub(crate) fn watch_catalog(&self) -> watch::Receiver<Option<Revision>> {
+        self.0.catalog_revision.subscribe()
+    }
+
     /// Waits until the catalog has taken in every CRD up to `revision`, at most until `deadline`.
     pub(crate) async fn catalog_at_least(&self, revision: Revision, deadline: forebay_rt::Instant) {
         let mut seen = self.0.catalog_revision.subscribe();

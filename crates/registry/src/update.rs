@@ -115,7 +115,11 @@ impl Registry {
         }
         let context = Context { now: &now, user: target.caller.as_deref() };
         strategy::prepare_update(&rules, subresource, &mut proposed, &old, &context);
-        let mut causes = strategy::validate_update(&rules, subresource, &proposed, &old);
+        let mut causes = match subresource {
+            Some("status") => self.forbid_admin_access(served, &proposed, Some(&old)),
+            _ => Vec::new(),
+        };
+        causes.extend(strategy::validate_update(&rules, subresource, &proposed, &old));
         causes.extend(served.validate_fields(&proposed, Some(&old)));
         if !causes.is_empty() {
             return Err(served.invalid(target.name(), causes));
@@ -229,7 +233,8 @@ fn check_preconditions(
                 "metadata.resourceVersion",
                 "Invalid value: 0: must be specified for an update",
             );
-            return Err(served.invalid(target.name(), vec![cause]));
+            // Here kube-apiserver names the resource, not the kind.
+            return Err(Status::invalid(served.group(), served.resource(), target.name(), vec![cause]));
         }
         "" | "0" => {}
         rv if rv.parse::<u64>().is_err() && unconditional == Unconditional::Always => {

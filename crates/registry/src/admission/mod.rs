@@ -4,6 +4,7 @@
 //! Source: kube-apiserver v1.36.3 `plugin/namespace/lifecycle`.
 
 mod classes;
+mod devices;
 mod plugins;
 mod pods;
 mod secrets;

@@ -173,6 +173,17 @@ pub fn header_name(value: &str) -> Option<&'static str> {
     )
 }
 
+/// A name in C.
+pub fn c_identifier(value: &str) -> Option<&'static str> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let begins = value.bytes().next().is_some_and(|byte| allowed(byte) && !byte.is_ascii_digit());
+    (!begins || !value.bytes().all(allowed)).then_some(
+        "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric \
+         characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is \
+         '[A-Za-z_][A-Za-z0-9_]*')",
+    )
+}
+
 /// `12%`.
 pub fn percent(value: &str) -> Option<&'static str> {
     let number = value.strip_suffix('%').unwrap_or("");

@@ -26,7 +26,7 @@ mod events;
 pub mod eviction;
 mod extensions;
 mod field;
-mod flowcontrol;
+pub mod flowcontrol;
 mod format;
 mod internal;
 mod lifecycle;
@@ -38,6 +38,7 @@ mod pem;
 mod policy;
 pub mod quantity;
 mod rbac;
+mod resource;
 mod rules;
 mod scale;
 mod scheduling;
@@ -65,7 +66,9 @@ pub use deletion::{
 pub use eviction::{Refusal, Standing};
 pub use extensions::{CLEANUP_FINALIZER, start_definition_deletion};
 pub use field::Causes;
+
 pub use names::{NameRule, generate_name};
+pub use resource::{ADMIN_ACCESS, wants_admin_access};
 pub use rules::Flags;
 pub use scale::{ScaleError, ScalePaths, apply_scale, scale_to_update, to_scale};
 pub use scheduling::SYSTEM_PRIORITY_CLASSES;

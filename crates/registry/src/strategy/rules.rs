@@ -11,7 +11,7 @@ use super::{
     Context, apps, autoscaling, batch, coordination, core, discovery, events, extensions, networking, node,
     policy, rbac, scheduling, storage,
 };
-use super::{admissionregistration, apiregistration, certificates, flowcontrol};
+use super::{admissionregistration, apiregistration, certificates, flowcontrol, resource};
 
 /// A write to an object that exists.
 pub struct Update<'a> {
@@ -103,6 +103,7 @@ pub fn of(group: &str, kind: &str) -> &'static Rules {
         "batch" => batch::KINDS,
         "admissionregistration.k8s.io" => admissionregistration::KINDS,
         "certificates.k8s.io" => certificates::KINDS,
+        "resource.k8s.io" => resource::KINDS,
         "rbac.authorization.k8s.io" => rbac::KINDS,
         "coordination.k8s.io" => coordination::KINDS,
         "scheduling.k8s.io" => scheduling::KINDS,

@@ -6,12 +6,15 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
+use crate::strategy::value::same;
+
 /// An object that the server keeps up to date as long as this annotation says `true`.
 const AUTOUPDATE: &str = "apf.kubernetes.io/autoupdate-spec";
 
 /// An object that is always there.
 pub struct BuiltIn {
     pub kind: &'static str,
+    pub resource: &'static str,
     pub name: &'static str,
     /// Whether its spec is what it is; otherwise it is a suggestion.
     pub mandatory: bool,
@@ -26,6 +29,37 @@ pub static ALL: LazyLock<Vec<BuiltIn>> = LazyLock::new(|| levels().into_iter().c
 /// One of them.
 pub fn built_in(kind: &str, name: &str) -> Option<&'static BuiltIn> {
     ALL.iter().find(|built_in| built_in.kind == kind && built_in.name == name)
+}
+
+/// What `current` is to be made when it is not what it should be: of one of these that is not to be kept as it is, or
+/// that must be as it is, the spec is made up to date.
+pub fn renewed(current: &Value, wanted: &Value) -> Option<Value> {
+    let text = |value: &Value| value.as_str().unwrap_or("").to_string();
+    let known = built_in(&text(&wanted["kind"]), &text(&wanted["metadata"]["name"]))?;
+    let follows = current["metadata"]["annotations"][AUTOUPDATE] == "true";
+    // An administrator decides what the exempt level lends.
+    let is_free = known.kind == "PriorityLevelConfiguration" && known.name == "exempt" && !follows;
+    let is_kept = !(known.mandatory || follows) || is_free;
+    if is_kept || same("spec", current.get("spec"), wanted.get("spec")) {
+        return None;
+    }
+    let mut renewed = current.clone();
+    renewed["spec"] = wanted["spec"].clone();
+    Some(renewed)
+}
+
+/// Says in a new FlowSchema of these that its level exists, as upstream's controller does.
+pub fn settle(object: &mut Value, now: &str) {
+    if object["kind"] != "FlowSchema" {
+        return;
+    }
+    let level = object["spec"]["priorityLevelConfiguration"]["name"].as_str().unwrap_or("");
+    let message = format!(
+        "This FlowSchema references the PriorityLevelConfiguration object named {level:?} and it exists"
+    );
+    object["status"] = json!({ "conditions": [{
+        "type": "Dangling", "status": "False", "lastTransitionTime": now, "reason": "Found", "message": message,
+    }] });
 }
 
 fn levels() -> Vec<BuiltIn> {
@@ -56,7 +90,7 @@ fn levels() -> Vec<BuiltIn> {
 }
 
 fn level(name: &'static str, spec: Value) -> BuiltIn {
-    of("PriorityLevelConfiguration", name, spec)
+    of("PriorityLevelConfiguration", "prioritylevelconfigurations", name, spec)
 }
 
 fn schemas() -> Vec<BuiltIn> {
@@ -136,15 +170,15 @@ fn schema(
     if let Some(method) = distinguisher {
         spec["distinguisherMethod"] = json!({ "type": method });
     }
-    of("FlowSchema", name, spec)
+    of("FlowSchema", "flowschemas", name, spec)
 }
 
-fn of(kind: &'static str, name: &'static str, spec: Value) -> BuiltIn {
+fn of(kind: &'static str, resource: &'static str, name: &'static str, spec: Value) -> BuiltIn {
     let object = json!({
         "apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": kind,
         "metadata": { "name": name, "annotations": { AUTOUPDATE: "true" } }, "spec": spec,
     });
-    BuiltIn { kind, name, mandatory: MANDATORY.contains(&name), object }
+    BuiltIn { kind, resource, name, mandatory: MANDATORY.contains(&name), object }
 }
 
 fn resources(verbs: &[&str], group: &str, resources: &[&str], cluster_scope: bool) -> Value {

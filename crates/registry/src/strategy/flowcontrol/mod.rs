@@ -12,6 +12,8 @@ mod priority_level;
 #[cfg(test)]
 mod tests;
 
+pub use built_in::{ALL, BuiltIn, renewed, settle};
+
 use built_in::built_in;
 
 use super::Context;

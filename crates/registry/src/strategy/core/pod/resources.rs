@@ -68,7 +68,7 @@ pub fn may_overcommit(name: &str) -> bool {
 }
 
 /// Resources that devices bring.
-fn is_extended(name: &str) -> bool {
+pub fn is_extended(name: &str) -> bool {
     !is_native(name)
         && !name.starts_with("requests.")
         && label_key_faults(&format!("requests.{name}")).is_empty()

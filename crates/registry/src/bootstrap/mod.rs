@@ -1,5 +1,8 @@
-//! What exists from the first start on: the four namespaces, the classes of priority that the system has, and what is
-//! called `kubernetes`.
+//! What exists from the first start on: the four namespaces, the classes of priority that the system has, what is
+//! called `kubernetes`, and what [`built_ins`] keeps.
+
+mod built_ins;
+mod roles;
 
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Reason, Status};
@@ -32,7 +35,11 @@ impl Registry {
             self.ensure("scheduling.k8s.io", "priorityclasses", class).await?;
         }
         self.start_services().await;
-        self.start_crds().await
+        self.start_crds().await?;
+        self.ensure_built_ins().await?;
+        self.ensure_roles().await?;
+        self.tasks.spawn("built-in objects", self.clone().keep_built_ins());
+        Ok(())
     }
 
     /// Creates an object of a resource of version v1 at cluster scope, unless it is there.

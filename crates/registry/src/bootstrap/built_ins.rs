@@ -1,0 +1,239 @@
+//! Objects that a server has without anybody making them: the local APIServices, and the levels and schemas of flow
+//! control. Those that are deleted come back; the roles of Kubernetes' own users do with the next start.
+//!
+//! In: the catalog. Out: the objects, written when they are missing, and the APIServices of CRDs that are gone, deleted.
+//! Never: overwrites what somebody has made of them, unless it asks for it or must not be.
+//!
+//! Source: kubernetes v1.36.3 `registry/flowcontrol/{ensurer,rest}`, `controlplane/controller/crdregistration`;
+//! kube-aggregator v0.36.3 `controllers/autoregister`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_apimachinery::options::{DeleteOptions, UpdateOptions};
+use forebay_apimachinery::{Reason, Status};
+use futures_util::{TryStreamExt, stream};
+use serde_json::{Value, json};
+
+use super::roles;
+use crate::catalog::{Catalog, Served, Source};
+use crate::registry::Registry;
+use crate::request::{Body, Target};
+use crate::store::Mode;
+use crate::strategy::flowcontrol as flow_control;
+
+/// How often somebody looks whether all of them are there.
+const LOOK: Duration = Duration::from_secs(60);
+/// Writes under way at once: the store commits them together.
+const WRITES_MAX: usize = 64;
+
+const AGGREGATOR: &str = "apiregistration.k8s.io";
+const RBAC: &str = "rbac.authorization.k8s.io";
+const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
+/// The label of APIServices that a server manages: `onstart` for its own versions, `true` for those of CRDs.
+const AUTOMANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
+/// What clients prefer: the groups with their priorities.
+const PRIORITIES: [(&str, u32); 20] = [
+    ("", 18_000),
+    ("apps", 17_800),
+    ("events.k8s.io", 17_750),
+    ("authentication.k8s.io", 17_700),
+    ("authorization.k8s.io", 17_600),
+    ("autoscaling", 17_500),
+    ("batch", 17_400),
+    ("certificates.k8s.io", 17_300),
+    ("networking.k8s.io", 17_200),
+    ("policy", 17_100),
+    ("rbac.authorization.k8s.io", 17_000),
+    ("storage.k8s.io", 16_800),
+    ("apiextensions.k8s.io", 16_700),
+    ("admissionregistration.k8s.io", 16_700),
+    ("scheduling.k8s.io", 16_600),
+    ("coordination.k8s.io", 16_500),
+    ("node.k8s.io", 16_300),
+    ("resource.k8s.io", 16_200),
+    ("discovery.k8s.io", 16_200),
+    ("flowcontrol.apiserver.k8s.io", 16_100),
+];
+const CUSTOM_PRIORITY: u32 = 1_000;
+
+/// An object that is to exist.
+struct BuiltIn {
+    served: Arc<Served>,
+    namespace: Option<&'static str>,
+    object: Value,
+}
+
+impl Registry {
+    /// Makes sure that all of them exist.
+    ///
+    /// # Errors
+    /// When the store cannot be written or read.
+    pub(super) async fn ensure_built_ins(&self) -> Result<(), Status> {
+        let catalog = self.catalog();
+        let wanted = self.missing_services(&catalog)?.into_iter().chain(flow_controls(&catalog));
+        stream::iter(wanted.map(Ok)).try_for_each_concurrent(WRITES_MAX, |one| self.ensure_one(one)).await
+    }
+
+    /// Makes sure that the roles and bindings of Kubernetes' own users exist. Only a start does: they may be deleted.
+    ///
+    /// # Errors
+    /// When the store cannot be written or read.
+    pub(super) async fn ensure_roles(&self) -> Result<(), Status> {
+        let catalog = self.catalog();
+        let wanted = roles::all().into_iter().filter_map(|role| {
+            let served = catalog.resource(RBAC, "v1", role.resource)?.clone();
+            Some(BuiltIn { served, namespace: role.namespace, object: role.object })
+        });
+        stream::iter(wanted.map(Ok)).try_for_each_concurrent(WRITES_MAX, |one| self.ensure_one(one)).await
+    }
+
+    /// Looks after them until the server ends.
+    pub(super) async fn keep_built_ins(self) {
+        let mut catalog = self.watch_catalog();
+        loop {
+            tokio::select! {
+                changed = catalog.changed() => if changed.is_err() { return },
+                () = self.clock.sleep(LOOK) => {}
+            }
+            let done = match self.ensure_built_ins().await {
+                Ok(()) => self.drop_stale_services().await,
+                Err(status) => Err(status),
+            };
+            if let Err(status) = done {
+                tracing::warn!(message = status.message, "built-in objects could not be looked after");
+            }
+        }
+    }
+
+    async fn ensure_one(&self, wanted: BuiltIn) -> Result<(), Status> {
+        let BuiltIn { served, namespace, mut object } = wanted;
+        let store = self.store_of(&served)?;
+        let name = object["metadata"]["name"].as_str().unwrap_or("").to_string();
+        let key = store.key(namespace.unwrap_or(""), &name);
+        let namespace = namespace.map(String::from);
+        let mut target = Target { served, namespace, name: None, subresource: None, caller: None };
+        if let Some(current) = store.cached(&key) {
+            let current = target.served.to_value(&current.object)?;
+            let Some(renewed) = flow_control::renewed(&current, &object) else { return Ok(()) };
+            target.name = Some(name);
+            let body = Body::Value(renewed);
+            return match self.update(&target, &body, &UpdateOptions::default()).await {
+                Ok(_) => Ok(()),
+                Err(status) if matches!(status.reason, Reason::Conflict | Reason::NotFound) => Ok(()),
+                Err(status) => Err(status),
+            };
+        }
+        self.prepare(&target, &mut object)?;
+        flow_control::settle(&mut object, &self.now_rfc3339());
+        match store.create(key, target.served.encode(object)?, None, Mode::Commit).await {
+            Ok(_) | Err(None) => Ok(()),
+            Err(Some(status)) => Err(status),
+        }
+    }
+
+    /// An APIService for each version that is served and has none, but for the aggregator's own. There may be as many as CRDs, so those that exist
+    /// are not looked into.
+    fn missing_services(&self, catalog: &Catalog) -> Result<Vec<BuiltIn>, Status> {
+        let Some(served) = catalog.resource(AGGREGATOR, "v1", "apiservices") else { return Ok(Vec::new()) };
+        let store = self.store_of(served)?;
+        let versions: BTreeMap<(&str, &str), bool> = catalog
+            .iter()
+            .filter(|of| of.group() != AGGREGATOR)
+            .map(|of| ((of.group(), &*of.gvr.version), matches!(of.source, Source::Custom(_))))
+            .collect();
+        let is_missing =
+            |group: &str, version: &str| store.cached(&store.key("", &name_of(group, version))).is_none();
+        let missing = versions.into_iter().filter(|((group, version), _)| is_missing(group, version));
+        let built_in = |((group, version), is_custom)| BuiltIn {
+            served: served.clone(),
+            namespace: None,
+            object: service(group, version, is_custom),
+        };
+        Ok(missing.map(built_in).collect())
+    }
+
+    /// Deletes the APIServices of versions that CRDs served before.
+    async fn drop_stale_services(&self) -> Result<(), Status> {
+        let catalog = self.catalog();
+        let Some(served) = catalog.resource(AGGREGATOR, "v1", "apiservices") else { return Ok(()) };
+        let store = self.store_of(served)?;
+        let Ok(snapshot) = store.cacher.snapshot() else { return Ok(()) };
+        let reach = store.reach(None, None);
+        for object in snapshot.range(&reach, None).filter(|object| object.label(AUTOMANAGED) == Some("true"))
+        {
+            // The name is the version and the group.
+            let (version, group) = object.name().split_once('.').unwrap_or((object.name(), ""));
+            if catalog.has_version(group, version) {
+                continue;
+            }
+            let name = Some(object.name().to_string());
+            let target =
+                Target { served: served.clone(), namespace: None, name, subresource: None, caller: None };
+            match self.delete(&target, &DeleteOptions::default()).await {
+                Ok(_) => {}
+                Err(status) if status.reason == Reason::NotFound => {}
+                Err(status) => return Err(status),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn name_of(group: &str, version: &str) -> String {
+    format!("{version}.{group}")
+}
+
+fn service(group: &str, version: &str, is_custom: bool) -> Value {
+    let known = PRIORITIES.iter().find(|(known, _)| *known == group).filter(|_| !is_custom);
+    let (managed, priority) =
+        (if is_custom { "true" } else { "onstart" }, known.map_or(CUSTOM_PRIORITY, |of| of.1));
+    let version_priority = match (group, version) {
+        _ if is_custom => 100,
+        ("", _) => 1,
+        ("autoscaling", "v2") => 30,
+        ("flowcontrol.apiserver.k8s.io" | "resource.k8s.io", "v1") => 21,
+        _ => 15,
+    };
+    let mut object = json!({
+        "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+        "metadata": { "name": name_of(group, version), "labels": { AUTOMANAGED: managed } },
+        "spec": { "version": version, "groupPriorityMinimum": priority, "versionPriority": version_priority },
+    });
+    if !group.is_empty() {
+        object["spec"]["group"] = group.into();
+    }
+    object
+}
+
+fn flow_controls(catalog: &Catalog) -> Vec<BuiltIn> {
+    let of = |built_in: &flow_control::BuiltIn| {
+        let served = catalog.resource(FLOW_CONTROL, "v1", built_in.resource)?.clone();
+        Some(BuiltIn { served, namespace: None, object: built_in.object.clone() })
+    };
+    flow_control::ALL.iter().filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_have_the_services_of_kube_apiserver() {
+        let rows = [
+            ("", "v1", false, "v1.", 18_000, 1),
+            ("autoscaling", "v2", false, "v2.autoscaling", 17_500, 30),
+            ("autoscaling", "v1", false, "v1.autoscaling", 17_500, 15),
+            ("flowcontrol.apiserver.k8s.io", "v1", false, "v1.flowcontrol.apiserver.k8s.io", 16_100, 21),
+            ("example.com", "v1beta1", true, "v1beta1.example.com", 1_000, 100),
+        ];
+        for (group, version, is_custom, name, priority, version_priority) in rows {
+            let object = service(group, version, is_custom);
+            assert_eq!(object["metadata"]["name"], name);
+            assert_eq!(object["spec"]["groupPriorityMinimum"], priority, "{name}");
+            assert_eq!(object["spec"]["versionPriority"], version_priority, "{name}");
+            assert_eq!(object["spec"].get("group").is_some(), !group.is_empty(), "{name}");
+        }
+    }
+}
