@@ -170,29 +170,43 @@ impl Messages {
 
     fn metadata(&self, object: &Object) -> Piece {
         let make = || {
-            let mut json = Vec::new();
+            let mut json = b"{\"metadata\":".to_vec();
             object.write_metadata(None, &mut json);
-            let mut value = json!({ "metadata": serde_json::from_slice::<Value>(&json).unwrap_or_default() });
-            // A custom resource's is as its schema left it.
-            match codec::normalize(self.ty, &mut value) {
-                Ok(_) => encode(self.ty, &value, object.key().as_str()),
-                Err(error) => cannot_show(object.key().as_str(), &error),
+            json.push(b'}');
+            match self.served.ty() {
+                Some(_) => self.encode(&json, object),
+                None => self.normalized(&json, object),
             }
         };
         object.message(self.ty.index(), &self.counted, make).into()
     }
 
+    /// A custom resource's metadata is as its schema left it.
+    fn normalized(&self, json: &[u8], object: &Object) -> Vec<u8> {
+        let mut value: Value = serde_json::from_slice(json).unwrap_or_default();
+        match codec::normalize(self.ty, &mut value) {
+            Ok(_) => encode(self.ty, &value, object.key().as_str()),
+            Err(error) => cannot_show(object.key().as_str(), &error),
+        }
+    }
+
     fn whole(&self, object: &Object) -> Vec<u8> {
         let mut json = Vec::with_capacity(object.body().len() + 1);
         self.served.write_item(object, &mut json);
-        match serde_json::from_slice(&json) {
-            Ok(value) => encode(self.ty, &value, object.key().as_str()),
+        self.encode(&json, object)
+    }
+
+    /// The message of what is stored, which is canonical.
+    fn encode(&self, json: &[u8], object: &Object) -> Vec<u8> {
+        let mut out = Vec::with_capacity(json.len());
+        match protobuf::encode_json(self.ty, json, &mut out) {
+            Ok(()) => out,
             Err(error) => cannot_show(object.key().as_str(), &error),
         }
     }
 }
 
-/// The message of a value that was canonical when it was stored.
+/// The message of a value of ours.
 fn encode(ty: TypeId, value: &Value, what: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
     match protobuf::encode(ty, value, &mut out) {
