@@ -6,7 +6,7 @@ use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, Q
 use forebay_apimachinery::{Reason, Status};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Answer, Body, Caller, Outcome, Target};
-use forebay_registry::{As, Config, Flow, Registry, ServicesConfig};
+use forebay_registry::{Admission, As, Config, Flow, Registry, ServicesConfig};
 use forebay_rt::{Clock, Duration, Random, Tasks};
 use serde_json::{Value, json};
 
@@ -34,6 +34,7 @@ impl World {
             event_ttl: None,
             min_request_timeout: Duration::from_secs(1800),
             services: ServicesConfig::default(),
+            admission: Admission::default(),
             service_account_admission: forebay_registry::ServiceAccountAdmission::Off,
         };
         let (clock, _hand) = Clock::manual(1_700_000_000_000);
