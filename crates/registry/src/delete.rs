@@ -101,7 +101,7 @@ impl Registry {
         options: &DeleteOptions,
     ) -> Result<Decision<Then>, Status> {
         let served = &target.served;
-        let old = served.to_value(&current.object)?;
+        let old = served.to_judged_value(&current.object)?;
         check_preconditions(target, &old, options)?;
         let (mut value, now, rules) = (old, self.now_rfc3339(), served.rules());
         let wanted = wanted(options);
@@ -200,7 +200,11 @@ impl Registry {
 }
 
 /// Refuses what is not the object that was meant.
-pub(crate) fn check_preconditions(target: &Target, old: &Value, options: &DeleteOptions) -> Result<(), Status> {
+pub(crate) fn check_preconditions(
+    target: &Target,
+    old: &Value,
+    options: &DeleteOptions,
+) -> Result<(), Status> {
     let served = &target.served;
     let text = |member: &str| old["metadata"][member].as_str().unwrap_or("");
     let conflict = |why: String| {

@@ -43,10 +43,19 @@ pub fn read(
 
 /// The name in a body that is not read any further; empty when it has none.
 pub fn name_in(body: &Body) -> String {
-    let name = |value: &Value| value["metadata"]["name"].as_str().unwrap_or("").to_string();
+    text_in(body, |value| value["metadata"]["name"].as_str())
+}
+
+/// The version that a body says it is of; empty when it says none.
+pub fn api_version_in(body: &Body) -> String {
+    text_in(body, |value| value["apiVersion"].as_str())
+}
+
+fn text_in(body: &Body, find: impl Fn(&Value) -> Option<&str>) -> String {
+    let text = |value: &Value| find(value).unwrap_or("").to_string();
     match body {
-        Body::Value(value) => name(value),
-        Body::Json(json) => json::parse(json).map(|parsed| name(&parsed.value)).unwrap_or_default(),
+        Body::Value(value) => text(value),
+        Body::Json(json) => json::parse(json).map(|parsed| text(&parsed.value)).unwrap_or_default(),
     }
 }
 

@@ -158,6 +158,19 @@ impl Served {
         }
     }
 
+    /// The object as its rules know it, as a tree. Not by way of this version, which may not tell all that is stored.
+    pub fn to_judged_value(&self, object: &Object) -> Result<Value, Status> {
+        match &self.source {
+            Source::BuiltIn { stored_as: Some(stored), .. } if stored.conversion.judged == Judged::Stored => {
+                let mut bytes = Vec::with_capacity(object.body().len() + 64);
+                write_type_head(&stored.gvk(), &mut bytes);
+                object.write_body(None, None, &mut bytes);
+                serde_json::from_slice(&bytes).map_err(Status::internal)
+            }
+            _ => self.to_value(object),
+        }
+    }
+
     /// `value`, which is in this version, as its rules and its columns know it.
     pub fn judged<'v>(&self, value: &'v Value) -> Cow<'v, Value> {
         if !self.is_converted() {

@@ -114,6 +114,7 @@ impl Registry {
                 self.bind(target, &incoming.value, options.dry_run).await
             }
             ("", "pods", "eviction") => {
+                let gvk = eviction_kind(gvk, body);
                 let incoming = incoming::read(&target.served, &gvk, body, options.field_validation)?;
                 self.evict(target, &incoming.value, options.dry_run).await
             }
@@ -165,6 +166,13 @@ impl Registry {
         store.guarded_update(&key, mode, judge).await?;
         created()
     }
+}
+
+/// Evictions are taken in their older version, too, which is the same.
+fn eviction_kind(known: GroupVersionKind, body: &Body) -> GroupVersionKind {
+    const OLDER: &str = "v1beta1";
+    let older = GroupVersionKind::new(&known.group, OLDER, &known.kind);
+    if incoming::api_version_in(body) == older.api_version() { older } else { known }
 }
 
 /// The kind of a subresource's body.

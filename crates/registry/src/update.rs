@@ -101,9 +101,8 @@ impl Registry {
     ) -> Result<Decision<Vec<String>>, Status> {
         let served = &target.served;
         let rules = served.rules();
-        let mut old = served.to_value(&current.object)?;
+        let old = served.to_judged_value(&current.object)?;
         check_preconditions(target, &mut proposed, &old, unconditional)?;
-        served.to_judged(&mut old);
         let (subresource, now) = (target.subresource.as_deref(), self.now_rfc3339());
         served.set_defaults(&mut proposed);
         served.to_judged(&mut proposed);

@@ -384,6 +384,18 @@ async fn an_autoscaler_is_one_object_in_both_versions() {
         .await
         .expect("changed");
     assert_eq!(kept["status"]["currentCPUUtilizationPercentage"], 7);
+    let metrics = json!([{"type": "External", "external": {"metric": {"name": "m"}, "current": {}}}]);
+    let status = json!({"status": {"desiredReplicas": 2, "currentMetrics": metrics}});
+    let before = world.merge(&format!("{v2}/h/status"), status).await.expect("changed");
+    world.merge(&format!("{v1}/h"), json!({"spec": {"maxReplicas": 6}})).await.expect("changed");
+    let after = world.get(&format!("{v2}/h")).await.expect("the same");
+    assert_eq!(after["status"], before["status"], "a write in v1 leaves what v1 does not show");
+    let (one, two) = (world.table(v1).await, world.table(v2).await);
+    assert_eq!(
+        one["rows"][0]["cells"], two["rows"][0]["cells"],
+        "the cells of a Table are of what is stored"
+    );
+    assert_eq!(one["rows"][0]["cells"][4], 6, "{}", one["rows"][0]["cells"]);
     let ending = world.delete(&format!("{v1}/h")).await.expect("begun");
     assert_eq!(ending["apiVersion"], "autoscaling/v1");
     assert_eq!(
