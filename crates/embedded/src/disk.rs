@@ -5,10 +5,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
-use redb::StorageBackend;
 use redb::backends::{FileBackend, InMemoryBackend};
+use redb::{BackendError, StorageBackend};
 
 use crate::error::OpenError;
 
@@ -78,8 +79,84 @@ impl Spare for Memory {
     fn discard(&self) {}
 }
 
+/// When what is committed is made durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Syncs {
+    /// Before it is acknowledged.
+    #[default]
+    EachCommit,
+    /// Whenever the system likes: what the machine's crash leaves may be no store any more. For data that nobody needs
+    /// after this process. The process's own crash loses nothing.
+    Never,
+}
+
+impl Syncs {
+    /// `store` with these syncs.
+    pub(crate) fn of(self, store: Box<dyn StorageBackend>) -> Box<dyn StorageBackend> {
+        match self {
+            Syncs::EachCommit => store,
+            Syncs::Never => Box::new(Unsynced(store)),
+        }
+    }
+}
+
+/// A file whose syncs do nothing.
+#[derive(Debug)]
+struct Unsynced(Box<dyn StorageBackend>);
+
+impl StorageBackend for Unsynced {
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write(offset, data)
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.0.close()
+    }
+
+    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.0.try_lock_range(start, end)
+    }
+
+    fn try_lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.0.try_lock_shared_range(start, end)
+    }
+
+    fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.0.lock_range(start, end)
+    }
+
+    fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.0.lock_shared_range(start, end)
+    }
+
+    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.0.unlock_range(start, end)
+    }
+
+    fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.0.query_lock_range(start, end)
+    }
+}
+
 /// A second file in the store's directory.
 pub(crate) struct SpareFile {
+    pub(crate) syncs: Syncs,
     pub(crate) dir: PathBuf,
     pub(crate) spare: PathBuf,
     pub(crate) store: PathBuf,
@@ -90,7 +167,7 @@ impl Spare for SpareFile {
         remove_if_there(&self.spare)?;
         let file = private().create_new(true).open(&self.spare)?;
         let backend = FileBackend::new(file).map_err(|error| io::Error::other(error.to_string()))?;
-        Ok(Box::new(backend))
+        Ok(self.syncs.of(Box::new(backend)))
     }
 
     fn promote(&self) -> io::Result<()> {

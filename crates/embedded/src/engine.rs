@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::backlog::History;
 use crate::batch::versioned;
-use crate::disk::Disk;
+use crate::disk::{Disk, Syncs};
 use crate::error::OpenError;
 use crate::limits::{DEFRAG_SLACK_BYTES, HISTORY_MS, KEY_BYTES_MAX, MARK_EVERY_MS, VALUE_BYTES_MAX};
 use crate::open::{self, Opened};
@@ -38,6 +38,8 @@ pub struct Options {
     pub mark_every_ms: u64,
     /// How much more than twice its live data and history the file may use before it is made anew.
     pub slack_bytes: u64,
+    /// Of a store in a directory.
+    pub syncs: Syncs,
 }
 
 impl Default for Options {
@@ -47,6 +49,7 @@ impl Default for Options {
             history_ms: HISTORY_MS,
             mark_every_ms: MARK_EVERY_MS,
             slack_bytes: DEFRAG_SLACK_BYTES,
+            syncs: Syncs::default(),
         }
     }
 }

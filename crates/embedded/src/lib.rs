@@ -27,6 +27,6 @@ mod store;
 mod witness;
 mod writer;
 
-pub use disk::{Disk, FreeBytes, Spare};
+pub use disk::{Disk, FreeBytes, Spare, Syncs};
 pub use engine::{Engine, Options, Stepper};
 pub use error::OpenError;

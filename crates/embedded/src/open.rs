@@ -15,7 +15,7 @@ use redb::StorageBackend;
 
 use crate::compaction::Compaction;
 use crate::defrag::Defrag;
-use crate::disk::{Disk, SpareFile, file, free_bytes, private, remove_if_there, used_bytes};
+use crate::disk::{Disk, SpareFile, Syncs, file, free_bytes, private, remove_if_there, used_bytes};
 use crate::engine::Options;
 use crate::error::{OpenError, StoreError};
 use crate::expiry::Expiry;
@@ -51,12 +51,15 @@ pub(crate) fn open_dir(dir: &Path, options: &Options) -> Result<Opened, OpenErro
     if !path.try_exists().map_err(|cause| io_error(&path, cause))? {
         create(dir, &path, &new)?;
     }
+    let syncs = options.syncs;
+    // The witness says what was durable before it was acknowledged: of nothing, without syncs.
+    let witness = (syncs == Syncs::EachCommit).then(|| file(&dir.join(WITNESS_FILE))).transpose()?;
     let disk = Disk {
         name: path.display().to_string(),
-        store: file(&path)?,
+        store: syncs.of(file(&path)?),
         used_bytes: used_bytes(&path),
-        witness: Some(file(&dir.join(WITNESS_FILE))?),
-        spare: Some(Box::new(SpareFile { dir: dir.to_path_buf(), spare: new, store: path.clone() })),
+        witness,
+        spare: Some(Box::new(SpareFile { syncs, dir: dir.to_path_buf(), spare: new, store: path.clone() })),
         free_bytes: free_bytes(dir),
     };
     let len = disk.store.len().map_err(|cause| io_error(&path, cause))?;

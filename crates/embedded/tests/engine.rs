@@ -7,7 +7,7 @@ use std::time::Duration;
 use common::{Scratch, at, del, drain, key, options, put, put_ttl, show};
 use forebay_apimachinery::Revision;
 use forebay_backend::{Backend, Expect, FeedError, Outcome, Range, ReadError, TxnError};
-use forebay_embedded::{Engine, OpenError, Options};
+use forebay_embedded::{Engine, OpenError, Options, Syncs};
 use forebay_rt::Clock;
 
 fn range(prefix: &str, limit: usize, at: Option<u64>) -> Range {
@@ -167,6 +167,22 @@ async fn expiries_survive_a_restart_and_overdue_ones_come_right_after_it() {
     hand.advance_ms(3000);
     store.settle().await;
     assert_eq!(drain(&mut feed), "/a=-@4 progress 4 /b=-@5");
+}
+
+#[tokio::test]
+async fn a_store_without_syncs_is_a_store_all_the_same() {
+    let scratch = Scratch::new("unsynced");
+    let (clock, _) = Clock::manual(1_000_000);
+    let unsynced = || Options { syncs: Syncs::Never, ..options(&clock) };
+    let store = Engine::open(scratch.path(), unsynced()).expect("opens");
+    store.commit(put("/a", Expect::Absent, "x")).await.expect("works");
+    drop(store);
+    let opened = Engine::open(scratch.path(), unsynced()).expect("opens");
+    let found = opened.get(&key("/a")).await.expect("open").expect("there");
+    assert_eq!(found.value, "x");
+    drop(opened);
+    let synced = Engine::open(scratch.path(), options(&clock)).expect("opens with syncs, too");
+    synced.commit(put("/b", Expect::Absent, "y")).await.expect("works");
 }
 
 #[tokio::test]

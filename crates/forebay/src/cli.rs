@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use forebay_embedded::Syncs;
 use jiff::Timestamp;
 
 use crate::config::{Host, ServeConfig};
@@ -94,7 +95,7 @@ fn serve_command(arguments: impl Iterator<Item = OsString>, out: &mut dyn Write)
     let mut warnings = Vec::new();
     let prepared = Prepared::new(config, Timestamp::now(), &mut warnings)?;
     logging::warn(&warnings);
-    serve::run(&prepared, Until::Signal, out)
+    serve::run(&prepared, Until::Signal, Syncs::EachCommit, out)
 }
 
 fn print_envtest(arguments: &[String], out: &mut dyn Write) -> Result<(), Error> {

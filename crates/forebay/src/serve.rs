@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use forebay_embedded::{Engine, Options};
+use forebay_embedded::{Engine, Options, Syncs};
 use forebay_rt::{Clock, Tasks};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -28,23 +28,23 @@ pub enum Until {
 ///
 /// # Errors
 /// What kept it from serving.
-pub fn run(prepared: &Prepared, until: Until, out: &mut dyn Write) -> Result<(), Error> {
+pub fn run(prepared: &Prepared, until: Until, syncs: Syncs, out: &mut dyn Write) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_name("forebay")
         .max_blocking_threads(BLOCKING_THREADS_MAX)
         .enable_all()
         .build()
         .map_err(|cause| Error::Serve(format!("no threads to serve with: {cause}")))?;
-    runtime.block_on(serve(prepared, until, out))
+    runtime.block_on(serve(prepared, until, syncs, out))
 }
 
-async fn serve(prepared: &Prepared, until: Until, out: &mut dyn Write) -> Result<(), Error> {
+async fn serve(prepared: &Prepared, until: Until, syncs: Syncs, out: &mut dyn Write) -> Result<(), Error> {
     let (stop, tasks, clock) = (Stop::default(), Tasks::new(), Clock::system());
     stop_on_signals(&stop, &tasks)?;
     if let Until::Parent(parent) = until {
         stop_with(parent, &stop, &tasks, clock.clone());
     }
-    let options = Options { clock: clock.clone(), ..Options::default() };
+    let options = Options { clock: clock.clone(), syncs, ..Options::default() };
     let engine = Engine::open(&prepared.config.data_dir.join("store"), options).map_err(failed)?;
     let server = Server::listen(prepared, engine, clock, tasks)?;
     let port = server.address().port();

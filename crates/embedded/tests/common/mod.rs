@@ -22,6 +22,7 @@ pub fn options(clock: &Clock) -> Options {
         history_ms: HISTORY_MS,
         mark_every_ms: MARK_EVERY_MS,
         slack_bytes: SLACK_BYTES,
+        ..Options::default()
     }
 }
 

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use forebay_embedded::Syncs;
 use forebay_rt::Random;
 use jiff::Timestamp;
 
@@ -54,9 +55,9 @@ pub fn run(arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Re
     }
     logging::warn(&config.warnings);
     let mut warnings = Vec::new();
-    let prepared = Prepared::new(config, Timestamp::now(), &mut warnings)?;
+    let prepared = data_dir.prepare(config, &mut warnings)?;
     logging::warn(&warnings);
-    serve::run(&prepared, Until::Parent(parent), out)?;
+    serve::run(&prepared, Until::Parent(parent), data_dir.syncs(), out)?;
     if !parent.is_gone() {
         // Whoever stopped it may want to see what it had.
         data_dir.keep();
@@ -90,6 +91,20 @@ impl DataDir {
         config.data_dir = made.clone();
         config.tls.cert_dir = made.join("pki");
         Ok(Self { made: Some(made) })
+    }
+
+    /// What was made for a directory that is new each time needs no files.
+    fn prepare(&self, config: ServeConfig, warnings: &mut Vec<String>) -> Result<Prepared, Error> {
+        let now = Timestamp::now();
+        match &self.made {
+            Some(_) => Prepared::in_memory(config, now, warnings),
+            None => Prepared::new(config, now, warnings),
+        }
+    }
+
+    /// envtest starts its etcd without syncs, too.
+    fn syncs(&self) -> Syncs {
+        if self.made.is_some() { Syncs::Never } else { Syncs::EachCommit }
     }
 
     fn keep(mut self) {
