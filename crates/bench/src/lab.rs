@@ -21,6 +21,8 @@ pub struct Lab {
     pub listers: usize,
     /// Times that each of them LISTs in each of the two ways.
     pub rounds: usize,
+    /// Control planes that run at once in the scenario envtest.
+    pub servers: usize,
     /// Runs of each scenario; without it each scenario's own number.
     pub runs: Option<usize>,
     /// Spoken by the clients.

@@ -4,7 +4,7 @@
 //! Never: a figure from memory or from another machine; both running at once; anything left running or on disk.
 //!
 //! Scenarios: `start` to ready; `create` many pods; `restart` with them; `storm`, many clients that LIST them all at once
-//! while memory is read ten times a second, which `--svg` draws.
+//! while memory is read ten times a second, which `--svg` draws; `envtest`, many control planes at once.
 //!
 //! A new scenario is a file in `scenarios` and a line in [`scenarios::Scenario`].
 #![allow(clippy::disallowed_methods, reason = "it measures the real clock and waits for other processes")]
@@ -12,6 +12,7 @@
 pub mod chart;
 pub mod client;
 pub mod contender;
+pub mod envtest;
 pub mod forebay;
 pub mod kubernetes;
 pub mod lab;

@@ -15,6 +15,13 @@ pub fn resident(pid: u32) -> Result<u64, Error> {
     status_kib(pid, "VmRSS:").map(|kib| kib * 1024)
 }
 
+/// What is resident now, in bytes, where pages that several processes share are divided among them.
+pub fn proportional(pid: u32) -> Result<u64, Error> {
+    let text = read(pid, "smaps_rollup")?;
+    let kib = kib(&text, "Pss:").ok_or_else(|| Error::Proc(format!("/proc/{pid}/smaps_rollup has no Pss")));
+    kib.map(|kib| kib * 1024)
+}
+
 /// The most that was resident at once, in bytes.
 pub fn resident_peak(pid: u32) -> Result<u64, Error> {
     status_kib(pid, "VmHWM:").map(|kib| kib * 1024)

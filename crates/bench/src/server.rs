@@ -118,6 +118,14 @@ impl Process {
         }
     }
 
+    /// A pause before the next look at something that is not as it should be yet, as `last` says.
+    pub async fn again(&mut self, what: &'static str, since: Instant, last: &str) -> Result<(), Error> {
+        self.alive()?;
+        self.in_time(what, READY_MAX, since, last)?;
+        tokio::time::sleep(POLL).await;
+        Ok(())
+    }
+
     fn terminate(&mut self) -> Result<(), Error> {
         self.alive()?;
         let sent = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &self.pid().to_string()]).status();

@@ -25,6 +25,7 @@ fn small(protocol: Protocol) -> Lab {
         clients: 4,
         listers: 4,
         rounds: 1,
+        servers: 2,
         runs: Some(1),
         protocol,
         settle: Duration::ZERO,
@@ -97,6 +98,20 @@ async fn storm_at_size_ten() {
     assert!((only("growth in the storm") - growth).abs() < 0.001, "{outcome:?}");
     assert_eq!(outcome.series.len(), 1);
     assert!(Phase::ALL.iter().all(|phase| outcome.series[0].span(*phase).is_some()), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn envtest_at_size_two() {
+    let names = [
+        "all ready",
+        "resident, all",
+        "resident, all: etcd",
+        "resident, shared pages once",
+        "that, for each",
+    ];
+    let metrics = check(Scenario::Envtest, Protocol::Http1, &names).await.metrics;
+    let only = |name: &str| metrics.iter().find(|metric| metric.name == name).map(|metric| metric.samples[0]);
+    assert!(only("resident, shared pages once") < only("resident, all"), "{metrics:?}");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 //! Never: what one contender gets and the other does not.
 
 mod create;
+mod envtest;
 mod restart;
 mod start;
 mod storm;
@@ -21,6 +22,7 @@ pub enum Scenario {
     Create,
     Restart,
     Storm,
+    Envtest,
 }
 
 /// What a scenario measured on one contender.
@@ -32,7 +34,8 @@ pub struct Outcome {
 }
 
 impl Scenario {
-    pub const ALL: [Scenario; 4] = [Scenario::Start, Scenario::Create, Scenario::Restart, Scenario::Storm];
+    pub const ALL: [Scenario; 5] =
+        [Scenario::Start, Scenario::Create, Scenario::Restart, Scenario::Storm, Scenario::Envtest];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -40,6 +43,7 @@ impl Scenario {
             Scenario::Create => "create",
             Scenario::Restart => "restart",
             Scenario::Storm => "storm",
+            Scenario::Envtest => "envtest",
         }
     }
 
@@ -50,6 +54,7 @@ impl Scenario {
             Scenario::Create => create::about(lab),
             Scenario::Restart => restart::about(lab),
             Scenario::Storm => storm::about(lab),
+            Scenario::Envtest => envtest::about(lab),
         }
     }
 
@@ -61,6 +66,7 @@ impl Scenario {
             Scenario::Create => create::run(lab, who).await?.into(),
             Scenario::Restart => restart::run(lab, who).await?.into(),
             Scenario::Storm => storm::run(lab, who).await?,
+            Scenario::Envtest => envtest::run(lab, who).await?.into(),
         };
         add(&mut outcome.metrics, "CPU taken by others", Unit::Cores, others.cores()?);
         Ok(outcome)
