@@ -111,7 +111,8 @@ fn converse(child: &mut Child, server: &mut Server) -> Result<String, String> {
     Ok(output)
 }
 
-fn build(module: &str) -> Result<PathBuf, String> {
+/// Builds the tests of a module beside this crate.
+pub(crate) fn build(module: &str) -> Result<PathBuf, String> {
     let binary = needs::cache_dir()?.join(format!("{module}.test"));
     let module = Path::new(env!("CARGO_MANIFEST_DIR")).join(module);
     let mut command = Command::new("go");

@@ -9,6 +9,7 @@
 
 pub mod clientgo;
 mod controllers;
+pub mod envtest;
 mod https;
 pub mod needs;
 mod normal;
