@@ -144,7 +144,9 @@ func (c *clients) serve(pod *corev1.Pod) {
 			state = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: now, FinishedAt: now, Reason: "Completed"}}
 		}
 		pod.Status.Phase, pod.Status.StartTime = phase, &now
-		pod.Status.PodIP, pod.Status.PodIPs = "10.1.2.3", []corev1.PodIP{{IP: "10.1.2.3"}}
+		c.served++
+		address := fmt.Sprintf("10.1.2.%d", c.served)
+		pod.Status.PodIP, pod.Status.PodIPs = address, []corev1.PodIP{{IP: address}}
 		for _, kind := range []corev1.PodConditionType{corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
 			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: ready, Reason: reason, LastTransitionTime: now})
 		}

@@ -43,6 +43,8 @@ type clients struct {
 	dynamic   dynamic.Interface
 	metadata  metadata.Interface
 	namespace string
+	// Pods that its kubelet has given an address; only the kubelet counts.
+	served uint8
 }
 
 func start(t *testing.T, namespace string) *clients {

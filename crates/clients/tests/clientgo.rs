@@ -103,3 +103,8 @@ fn a_factory_resumes_after_restarts_without_listing_again() {
     // The detector lists.
     scenario.run("TestInformersResumeAfterARestart", &mut server, Detector::Off);
 }
+
+#[test]
+fn an_eviction_asks_the_disruption_budget() {
+    shared("TestTypedEviction");
+}

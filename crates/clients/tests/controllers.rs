@@ -40,6 +40,26 @@ fn a_namespace_ends_with_all_that_is_in_it() {
 }
 
 #[test]
+fn a_stateful_set_is_made_in_order_with_its_volumes() {
+    run("TestClusterRunsAStatefulSet");
+}
+
+#[test]
+fn a_daemon_set_is_found_by_its_service_and_counted_by_its_budget() {
+    run("TestClusterServesADaemonSet");
+}
+
+#[test]
+fn quotas_are_counted_and_finished_jobs_go() {
+    run("TestClusterKeepsCount");
+}
+
+#[test]
+fn the_scheduler_says_why_a_pod_waits() {
+    run("TestClusterSchedulerSaysWhy");
+}
+
+#[test]
 fn both_ask_the_server_who_calls_them() {
     run("TestClusterPortsAskTheServer");
 }
