@@ -53,9 +53,11 @@ async fn a_finalizer_of_an_object_holds_its_definition() {
     define(&client).await;
     let mut held = widget("held", json!({"color": "red"}));
     held["metadata"]["finalizers"] = json!(["example.com/hold"]);
-    let start = rv(&client.post(WIDGETS, &held).await.expect(201));
-    create(&client, "free", "red").await;
-    let mut watch = client.watch(&format!("{WIDGETS}?watch=true&resourceVersion={}", start + 1)).await;
+    client.post(WIDGETS, &held).await.expect(201);
+    let free = widget("free", json!({"color": "red"}));
+    // Other objects are written meanwhile, such as the APIService of the new version.
+    let start = rv(&client.post(WIDGETS, &free).await.expect(201));
+    let mut watch = client.watch(&format!("{WIDGETS}?watch=true&resourceVersion={start}")).await;
     client.delete(CRD).await.expect(200);
     let mut seen: Vec<String> = watch.events(2).await.iter().map(|event| event.short()).collect();
     seen.sort();
