@@ -87,6 +87,14 @@ impl Served {
         }
     }
 
+    /// Whether objects are stored in this version, so that reading and writing them in it drops nothing.
+    pub fn is_storage_version(&self) -> bool {
+        match &self.source {
+            Source::BuiltIn { stored_as, .. } => stored_as.is_none(),
+            Source::Custom(custom) => custom.storage_version() == &*self.gvr.version,
+        }
+    }
+
     /// Whether what is stored is not what would be stored now, though the object itself is the same.
     pub fn is_stale(&self, object: &Object) -> bool {
         match &self.source {

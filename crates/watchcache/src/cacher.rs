@@ -100,6 +100,11 @@ impl Cacher {
         self.0.stop.cancel();
     }
 
+    /// Whether it has ended: nothing new is coming, though what was there can still be read.
+    pub fn is_stopped(&self) -> bool {
+        self.0.stop.is_cancelled() || self.0.published.has_changed().is_err()
+    }
+
     pub fn resource(&self) -> &Resource {
         &self.0.resource
     }

@@ -158,6 +158,11 @@ impl Object {
         &self.body
     }
 
+    /// `metadata` as JSON, braces included.
+    pub fn metadata(&self) -> &[u8] {
+        &self.body[self.metadata.start as usize..self.metadata.end as usize]
+    }
+
     /// The version that `apiVersion` names; empty for a built-in kind.
     pub fn stored_version(&self) -> &str {
         std::str::from_utf8(&self.body[self.version.start as usize..self.version.end as usize]).unwrap_or("")
