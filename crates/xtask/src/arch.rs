@@ -29,7 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("endpoints", &["apimachinery", "registry", "rt", "schema"]),
     ("client", &["apimachinery", "rt"]),
     ("informer", &["apimachinery", "client", "revlog", "rt"]),
-    ("controllers", &["apimachinery", "client", "informer", "rt"]),
+    ("controllers", &["apimachinery", "registry", "rt"]),
     ("forebay", &["*"]),
     ("testing", &["*"]),
     ("clients", &[]),
@@ -50,12 +50,13 @@ const BELOW_ENDPOINTS: &[&str] = &[
     "etcd",
     "watchcache",
     "registry",
+    "controllers",
 ];
-const ABOVE_BACKEND: &[&str] = &["watchcache", "registry", "endpoints"];
+const ABOVE_BACKEND: &[&str] = &["watchcache", "registry", "controllers", "endpoints"];
 
 /// Crates of a running server above `rt`.
 const SERVING: &[&str] =
-    &["backend", "embedded", "etcd", "upstream", "watchcache", "registry", "endpoints", "forebay"];
+    &["backend", "embedded", "etcd", "upstream", "watchcache", "registry", "controllers", "endpoints", "forebay"];
 
 /// Crates, what they may not depend on, and why.
 const NO_DEPENDENCY: &[(&[&str], &[&str], &str)] = &[
@@ -87,7 +88,7 @@ const NO_WORD: &[(&[&str], &[&str], &str, &str)] = &[
         "a task starts through rt::Tasks, which names and joins it",
     ),
     (
-        &["watchcache", "registry"],
+        &["watchcache", "registry", "controllers"],
         &["std::fs", "tokio::fs", "File::open"],
         "",
         "no crate above backend names a file",

@@ -1,0 +1,298 @@
+//! The collector's one task: it owns the informers, the graph, the queue and the work under way.
+//!
+//! Before an owner is let go that waits for its dependents, or is to orphan them, the graph is brought up to what is
+//! current in the store: a dependent that was created before the owner's deletion is known by then.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use forebay_apimachinery::options::ListOptions;
+use forebay_apimachinery::{GroupResource, Key, Object};
+use forebay_registry::request::Target;
+use forebay_registry::{CatalogChanges, Informer, Notice, Registry};
+use forebay_rt::{Clock, Random};
+
+use super::graph::{Followed, Graph, Phase, Place, Uid};
+use super::kinds::Kinds;
+use super::work::{self, Context, Dependents, Item, Outcome, Task};
+use crate::each::InFlight;
+use crate::informers::any_ready;
+use crate::limits;
+use crate::meta::Meta;
+use crate::objects::{collection, named};
+use crate::queue::{Queue, Verdict};
+
+/// A resource that is followed.
+struct Follower {
+    resource: GroupResource,
+    informer: Informer,
+    synced: bool,
+    // Keys told of since the list began anew; `None` when it is the first one.
+    seen: Option<HashSet<Key>>,
+}
+
+pub struct Collector {
+    registry: Registry,
+    clock: Clock,
+    random: Arc<Random>,
+    catalog: CatalogChanges,
+    kinds: Arc<Kinds>,
+    followers: HashMap<Followed, Follower>,
+    followed: Followed,
+    graph: Graph,
+    queue: Queue<Uid>,
+    under_way: InFlight<(Uid, Outcome)>,
+    // Looked at again when the catalog changes: an owner is of a kind that is not served.
+    unknown: HashSet<Uid>,
+}
+
+/// How far to read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Read {
+    /// A fair share of each.
+    Some,
+    /// Until there is nothing now.
+    All,
+}
+
+impl Collector {
+    pub fn new(registry: Registry, random: Arc<Random>) -> Collector {
+        Collector {
+            clock: registry.clock().clone(),
+            catalog: registry.catalog_changes(),
+            registry,
+            random,
+            kinds: Arc::default(),
+            followers: HashMap::new(),
+            followed: 0,
+            graph: Graph::default(),
+            queue: Queue::new(),
+            under_way: InFlight::new(),
+            unknown: HashSet::new(),
+        }
+    }
+
+    /// Runs until it is dropped.
+    pub async fn run(mut self) {
+        loop {
+            self.follow_catalog();
+            if self.read(Read::Some) {
+                // There may be much more; others have their turn first.
+                tokio::task::yield_now().await;
+            }
+            if self.is_synced() {
+                self.begin_work().await;
+            }
+            let due = self.queue.next_due();
+            let clock = self.clock.clone();
+            let alarm = async {
+                match due {
+                    Some(at) => clock.sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                (uid, outcome) = self.under_way.next() => self.finish(uid, outcome),
+                () = any_ready(self.followers.values_mut().map(|follower| &mut follower.informer)) => {}
+                () = self.catalog.changed() => {}
+                () = alarm => {}
+            }
+        }
+    }
+
+    /// Follows what is served now. What is no longer served ends by itself, once everything of it was read.
+    fn follow_catalog(&mut self) {
+        let catalog = self.registry.catalog();
+        if self.kinds.are_of(&catalog) {
+            return;
+        }
+        let kinds = Arc::new(Kinds::of(catalog));
+        for (resource, served) in kinds.collected() {
+            let same_store =
+                |known: &Arc<forebay_registry::catalog::Served>| match (&known.store, &served.store) {
+                    (Some(known), Some(now)) => Arc::ptr_eq(known, now),
+                    _ => false,
+                };
+            if self.kinds.resource(resource).is_some_and(same_store) {
+                continue;
+            }
+            match self.registry.informer(&collection(served, None), &ListOptions::default()) {
+                Ok(informer) => {
+                    let follower =
+                        Follower { resource: resource.clone(), informer, synced: false, seen: None };
+                    self.followers.insert(self.followed, follower);
+                    self.followed += 1;
+                }
+                Err(status) => tracing::error!(%resource, why = status.message, "cannot be collected"),
+            }
+        }
+        self.kinds = kinds;
+        for uid in self.unknown.drain() {
+            self.queue.add(uid);
+        }
+    }
+
+    /// Takes in what the informers have; whether there was something.
+    fn read(&mut self, read: Read) -> bool {
+        let (mut touched, mut ended, mut any) = (Vec::new(), Vec::new(), false);
+        for (followed, follower) in &mut self.followers {
+            let most = if read == Read::All { usize::MAX } else { limits::NOTICES_MAX };
+            for _ in 0..most {
+                let Some(notice) = follower.informer.try_next() else { break };
+                any = true;
+                match notice {
+                    Notice::Put(object) => {
+                        if let Some(seen) = &mut follower.seen {
+                            seen.insert(object.key().clone());
+                        }
+                        put(&mut self.graph, *followed, &object, &mut touched);
+                    }
+                    Notice::Deleted(object) => {
+                        let uid = Meta::of(&object).uid;
+                        self.graph.remove(&uid, &mut touched);
+                        self.unknown.remove(&*uid);
+                    }
+                    Notice::Reset => (follower.synced, follower.seen) = (false, Some(HashSet::new())),
+                    Notice::Synced => {
+                        follower.synced = true;
+                        if let Some(seen) = follower.seen.take() {
+                            self.graph.retain(*followed, &seen, &mut touched);
+                            // Owners that are in no graph may have gone as well.
+                            touched.extend(self.graph.owned().cloned());
+                        }
+                    }
+                    Notice::Ended => ended.push(*followed),
+                }
+            }
+        }
+        for followed in ended {
+            self.graph.retain(followed, &HashSet::new(), &mut touched);
+            self.followers.remove(&followed);
+        }
+        for uid in touched {
+            self.queue.add(uid);
+        }
+        any
+    }
+
+    /// Whether everything has been read once: before that, nobody can be said to have no dependents.
+    fn is_synced(&self) -> bool {
+        self.followers.values().all(|follower| follower.synced)
+    }
+
+    /// Begins as much work as there may be at once: what is left in the queue waits for work to end, or for its time.
+    async fn begin_work(&mut self) {
+        loop {
+            let mut uids = Vec::new();
+            while self.under_way.len() + uids.len() < limits::WORK_MAX {
+                let Some(uid) = self.queue.next(self.clock.now()) else { break };
+                uids.push(uid);
+            }
+            if uids.is_empty() {
+                return;
+            }
+            self.begin(uids).await;
+        }
+    }
+
+    async fn begin(&mut self, uids: Vec<Uid>) {
+        let depends = |uid: &Uid| {
+            let waits = matches!(self.graph.phase(uid), Some(Phase::Orphaning | Phase::WaitingForDependents));
+            waits || self.graph.is_awaited(uid)
+        };
+        let settled = if uids.iter().any(depends) { self.settle().await } else { Ok(()) };
+        for uid in uids {
+            match (&settled, self.item(&uid)) {
+                (Ok(()), Some(item)) => {
+                    let context = Context { registry: self.registry.clone(), kinds: self.kinds.clone() };
+                    self.under_way.push(async move { (uid, work::work(context, item).await) });
+                }
+                (Ok(()), None) => self.finish(uid, Outcome::Finished(Verdict::Done)),
+                (Err(why), _) => self.finish(uid, Outcome::Finished(Verdict::Retry(why.clone()))),
+            }
+        }
+    }
+
+    /// Brings the graph up to what is current in the store.
+    async fn settle(&mut self) -> Result<(), String> {
+        let current = self.registry.current_revision().await.map_err(|status| status.message)?;
+        self.follow_catalog();
+        let deadline = self.clock.now() + limits::SETTLE_WAIT;
+        for follower in self.followers.values_mut() {
+            if !follower.informer.reaches(current, deadline).await {
+                return Err(format!("{} could not be read up to {current} in time", follower.resource));
+            }
+        }
+        self.read(Read::All);
+        if self.is_synced() { Ok(()) } else { Err("a list is not complete yet".into()) }
+    }
+
+    /// What is to be done about `uid`, as the graph has it.
+    fn item(&mut self, uid: &Uid) -> Option<Item> {
+        let target = self.target(uid)?;
+        let task = match self.graph.phase(uid)? {
+            Phase::Deleting => return None,
+            Phase::Living => Task::Collect(self.dependents(uid)),
+            Phase::Orphaning => {
+                let dependents = self.graph.dependents_of(uid);
+                Task::Orphan(dependents.filter_map(|one| Some((one.clone(), self.target(one)?))).collect())
+            }
+            Phase::WaitingForDependents => {
+                let waits = |one: &&Uid| self.graph.phase(one) == Some(Phase::WaitingForDependents);
+                let blocking: Vec<Uid> = self.graph.blocking(uid).cloned().collect();
+                if blocking.is_empty() {
+                    Task::Release
+                } else {
+                    // Each of them touches the owner again when it is gone.
+                    let idle: Vec<Uid> = blocking.iter().filter(|one| !waits(one)).cloned().collect();
+                    idle.into_iter().for_each(|one| self.queue.add(one));
+                    return None;
+                }
+            }
+        };
+        Some(Item { uid: uid.clone(), target, task })
+    }
+
+    fn dependents(&self, uid: &str) -> Dependents {
+        let waits = |one: &Uid| self.graph.phase(one) == Some(Phase::WaitingForDependents);
+        match self.graph.dependents_of(uid).next() {
+            None => Dependents::None,
+            Some(_) if self.graph.dependents_of(uid).any(waits) => Dependents::SomeWaiting,
+            Some(_) => Dependents::Some,
+        }
+    }
+
+    fn target(&self, uid: &str) -> Option<Target> {
+        let place = self.graph.place(uid)?;
+        let follower = self.followers.get(&place.resource)?;
+        let served = self.kinds.resource(&follower.resource)?;
+        Some(named(served, &place.namespace, &place.name))
+    }
+
+    fn finish(&mut self, uid: Uid, outcome: Outcome) {
+        let verdict = match outcome {
+            Outcome::UnknownKind => {
+                // Looked at again with the next catalog.
+                if self.graph.phase(&uid).is_some() {
+                    self.unknown.insert(uid.clone());
+                }
+                Verdict::Done
+            }
+            Outcome::Finished(verdict) => verdict,
+        };
+        if let Verdict::Retry(why) = &verdict {
+            tracing::debug!(%uid, why, "to be tried again");
+        }
+        self.queue.finish(uid, &verdict, self.clock.now(), &self.random);
+    }
+}
+
+/// Takes `object` into the graph, if that has to know of it.
+fn put(graph: &mut Graph, followed: Followed, object: &Arc<Object>, touched: &mut Vec<Uid>) {
+    if !work::may_matter(object) && !graph.tracks(followed, object.key()) {
+        return;
+    }
+    let place =
+        Place { resource: followed, namespace: object.namespace().into(), name: object.name().into() };
+    graph.put(object.key(), place, &Meta::of(object), touched);
+}

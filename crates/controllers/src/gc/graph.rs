@@ -1,0 +1,307 @@
+//! Who depends on whom: objects with owners, and objects that wait for their dependents.
+//!
+//! In: objects as they are seen, and that they are gone. Out: the uids that something is to be done about. Pure: no
+//! clock, no reads. Owned by the collector's task.
+//!
+//! An owner that waits for nothing is not in it: whether it is there is asked for when it matters.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use forebay_apimachinery::Key;
+
+use crate::meta::{FOREGROUND, Meta, ORPHAN};
+
+/// Shared by everything in the graph that is about one object.
+pub type Uid = Arc<str>;
+
+/// The number of a resource that is followed.
+pub type Followed = u32;
+
+/// Where an object is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub resource: Followed,
+    pub namespace: Arc<str>,
+    pub name: Arc<str>,
+}
+
+/// Where the deletion of an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Living,
+    /// Somebody else ends it.
+    Deleting,
+    /// It goes once those of its dependents are gone that block it.
+    WaitingForDependents,
+    /// It goes once its dependents no longer name it.
+    Orphaning,
+}
+
+struct Node {
+    key: Key,
+    place: Place,
+    phase: Phase,
+    // (owner, whether it waits for this one), in the order of the references.
+    owners: Box<[(Uid, bool)]>,
+}
+
+/// The graph.
+#[derive(Default)]
+pub struct Graph {
+    nodes: HashMap<Uid, Node>,
+    // (resource, storage key) -> uid, of every node
+    tracked: HashMap<(Followed, Key), Uid>,
+    // owner -> those that name it; never empty
+    dependents: HashMap<Uid, HashSet<Uid>>,
+}
+
+impl Graph {
+    /// Whether the object at `key` is in the graph.
+    pub fn tracks(&self, resource: Followed, key: &Key) -> bool {
+        self.tracked.contains_key(&(resource, key.clone()))
+    }
+
+    /// Takes in the object at `key`; `touched` gets what is to be looked at because of it.
+    pub fn put(&mut self, key: &Key, place: Place, meta: &Meta, touched: &mut Vec<Uid>) {
+        let resource = place.resource;
+        let known = self.tracked.get(&(resource, key.clone()));
+        if let Some(other) = known.filter(|known| ***known != *meta.uid).cloned() {
+            self.remove(&other, touched);
+        }
+        let phase = phase(meta);
+        let uid = self.uid(&meta.uid);
+        let owners: Box<[(Uid, bool)]> =
+            meta.owner_references.iter().map(|owner| (self.uid(&owner.uid), owner.blocks())).collect();
+        let old = self.unlink(&uid);
+        let (old_phase, old_owners) = match &old {
+            Some(node) => (node.phase, &*node.owners),
+            None => (Phase::Living, &[][..]),
+        };
+        let unblocked = old_owners.iter().filter(|old| old.1 && !owners.contains(old));
+        touched.extend(unblocked.map(|(owner, _)| owner).filter(|owner| self.waits(owner)).cloned());
+        let newly_owned = *owners != *old_owners && !owners.is_empty();
+        if phase == Phase::Living && newly_owned {
+            touched.push(uid.clone());
+        }
+        if phase != old_phase {
+            match phase {
+                Phase::Orphaning => touched.push(uid.clone()),
+                Phase::WaitingForDependents => {
+                    touched.extend(self.dependents_of(&uid).cloned());
+                    touched.push(uid.clone());
+                }
+                Phase::Living | Phase::Deleting => {}
+            }
+        }
+        if owners.is_empty() && matches!(phase, Phase::Living | Phase::Deleting) {
+            return;
+        }
+        for (owner, _) in &owners {
+            self.dependents.entry(owner.clone()).or_default().insert(uid.clone());
+        }
+        self.tracked.insert((resource, key.clone()), uid.clone());
+        self.nodes.insert(uid, Node { key: key.clone(), place, phase, owners });
+    }
+
+    /// Takes out the object with `uid`.
+    pub fn remove(&mut self, uid: &str, touched: &mut Vec<Uid>) {
+        touched.extend(self.dependents_of(uid).cloned());
+        if let Some(node) = self.unlink(uid) {
+            touched.extend(
+                node.owners.iter().map(|(owner, _)| owner).filter(|owner| self.waits(owner)).cloned(),
+            );
+        }
+    }
+
+    /// Takes out every object of `resource` whose key is not in `seen`.
+    pub fn retain(&mut self, resource: Followed, seen: &HashSet<Key>, touched: &mut Vec<Uid>) {
+        let gone: Vec<Uid> = self
+            .tracked
+            .iter()
+            .filter(|((of, key), _)| *of == resource && !seen.contains(key))
+            .map(|(_, uid)| uid.clone())
+            .collect();
+        for uid in gone {
+            self.remove(&uid, touched);
+        }
+    }
+
+    pub fn phase(&self, uid: &str) -> Option<Phase> {
+        self.nodes.get(uid).map(|node| node.phase)
+    }
+
+    pub fn place(&self, uid: &str) -> Option<&Place> {
+        self.nodes.get(uid).map(|node| &node.place)
+    }
+
+    /// Those that name `uid` as an owner.
+    pub fn dependents_of(&self, uid: &str) -> impl Iterator<Item = &Uid> {
+        self.dependents.get(uid).into_iter().flatten()
+    }
+
+    /// Those of them that it has to wait for.
+    pub fn blocking(&self, uid: &str) -> impl Iterator<Item = &Uid> {
+        let blocks = move |dependent: &&Uid| {
+            let owners = self.nodes.get(*dependent).map(|node| &*node.owners).unwrap_or_default();
+            // Nobody waits for itself.
+            ***dependent != *uid && owners.iter().any(|(owner, blocks)| *blocks && **owner == *uid)
+        };
+        self.dependents_of(uid).filter(blocks)
+    }
+
+    /// Whether an owner of `uid` waits for it.
+    pub fn is_awaited(&self, uid: &str) -> bool {
+        self.nodes.get(uid).is_some_and(|node| node.owners.iter().any(|(owner, _)| self.waits(owner)))
+    }
+
+    /// Every object with owners.
+    pub fn owned(&self) -> impl Iterator<Item = &Uid> {
+        self.nodes.iter().filter(|(_, node)| !node.owners.is_empty()).map(|(uid, _)| uid)
+    }
+
+    fn waits(&self, uid: &str) -> bool {
+        self.phase(uid) == Some(Phase::WaitingForDependents)
+    }
+
+    /// The shared form of a uid.
+    fn uid(&self, text: &str) -> Uid {
+        let node = self.nodes.get_key_value(text).map(|(uid, _)| uid);
+        let owner = || self.dependents.get_key_value(text).map(|(uid, _)| uid);
+        node.or_else(owner).cloned().unwrap_or_else(|| Arc::from(text))
+    }
+
+    /// Takes out a node and what its owners know of it.
+    fn unlink(&mut self, uid: &str) -> Option<Node> {
+        let node = self.nodes.remove(uid)?;
+        self.tracked.remove(&(node.place.resource, node.key.clone()));
+        for (owner, _) in &node.owners {
+            if let Some(dependents) = self.dependents.get_mut(owner) {
+                dependents.remove(uid);
+                if dependents.is_empty() {
+                    self.dependents.remove(owner);
+                }
+            }
+        }
+        Some(node)
+    }
+}
+
+fn phase(meta: &Meta) -> Phase {
+    match () {
+        () if !meta.is_deleting() => Phase::Living,
+        () if meta.has_finalizer(ORPHAN) => Phase::Orphaning,
+        () if meta.has_finalizer(FOREGROUND) => Phase::WaitingForDependents,
+        () => Phase::Deleting,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meta::OwnerReference;
+
+    /// `name[!orphan|!fg|!] owner[*]...`: `!` deleting, `*` blocking; `-name` is gone. Says what is touched.
+    fn feed(graph: &mut Graph, text: &str) -> String {
+        let mut words = text.split(' ');
+        let head = words.next().expect("a name");
+        let mut touched = Vec::new();
+        if let Some(gone) = head.strip_prefix('-') {
+            graph.remove(gone, &mut touched);
+        } else {
+            let (name, finalizer) =
+                head.split_once('!').map_or((head, None), |(name, rest)| (name, Some(rest)));
+            let finalizers = match finalizer {
+                Some("orphan") => vec![ORPHAN.to_string()],
+                Some("fg") => vec![FOREGROUND.to_string()],
+                _ => Vec::new(),
+            };
+            let owner_references = words
+                .map(|owner| OwnerReference {
+                    uid: owner.trim_end_matches('*').into(),
+                    block_owner_deletion: owner.ends_with('*').then_some(true),
+                    ..OwnerReference::default()
+                })
+                .collect();
+            let deletion_timestamp = finalizer.map(|_| "t".to_string());
+            let meta = Meta {
+                uid: name.into(),
+                deletion_timestamp,
+                finalizers,
+                owner_references,
+                ..Meta::default()
+            };
+            let place = Place { resource: 0, namespace: "n".into(), name: name.into() };
+            graph.put(&Key::from(name), place, &meta, &mut touched);
+        }
+        let mut touched: Vec<&str> = touched.iter().map(|uid| &**uid).collect();
+        touched.sort_unstable();
+        touched.join(" ")
+    }
+
+    #[test]
+    fn what_happens_touches_whom_it_concerns() {
+        let mut graph = Graph::default();
+        for (text, want) in [
+            ("rs", ""),
+            ("a rs*", "a"),
+            ("a rs*", ""),
+            ("b rs x", "b"),
+            // An owner that waits has its dependents looked at, and itself.
+            ("rs!fg", "a b rs"),
+            ("rs!fg", ""),
+            // A dependent that no longer blocks lets it be looked at again, and so does one that is gone.
+            ("a rs", "a rs"),
+            ("a rs*", "a"),
+            ("a! rs*", ""),
+            ("-a", "rs"),
+            ("b x", "b"),
+            ("-rs", ""),
+            ("-x", "b"),
+            ("b", ""),
+            ("-x", ""),
+            ("o!orphan", "o"),
+            ("o!", ""),
+        ] {
+            assert_eq!(feed(&mut graph, text), want, "{text}");
+        }
+        assert_eq!((graph.nodes.len(), graph.tracked.len(), graph.dependents.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn another_object_in_the_same_place_ends_the_first() {
+        let mut graph = Graph::default();
+        feed(&mut graph, "owner!fg");
+        feed(&mut graph, "a owner*");
+        let meta = Meta { uid: "a2".into(), ..Meta::default() };
+        let place = Place { resource: 0, namespace: "n".into(), name: "a".into() };
+        let mut touched = Vec::new();
+        graph.put(&Key::from("a"), place, &meta, &mut touched);
+        assert_eq!(touched, [Uid::from("owner")]);
+        assert_eq!(graph.blocking("owner").count(), 0);
+    }
+
+    #[test]
+    fn a_new_list_without_an_object_ends_it() {
+        let mut graph = Graph::default();
+        feed(&mut graph, "a owner");
+        feed(&mut graph, "b a");
+        let (mut touched, seen) = (Vec::new(), HashSet::from([Key::from("b")]));
+        graph.retain(0, &seen, &mut touched);
+        assert_eq!(touched, [Uid::from("b")]);
+        assert_eq!(graph.nodes.len(), 1);
+    }
+
+    #[test]
+    fn blocking_is_told_for_each_owner_by_itself() {
+        let mut graph = Graph::default();
+        feed(&mut graph, "a one* two");
+        feed(&mut graph, "b one two*");
+        let blocking = |owner: &str| graph.blocking(owner).map(|uid| uid.to_string()).collect::<Vec<_>>();
+        assert_eq!(
+            (blocking("one"), blocking("two"), blocking("three")),
+            (vec!["a".into()], vec!["b".into()], vec![])
+        );
+        assert!(!graph.is_awaited("a"));
+    }
+}

@@ -1,0 +1,58 @@
+//! What is served, as owner references and the graph name it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use forebay_apimachinery::GroupResource;
+use forebay_registry::catalog::{Catalog, Served};
+
+/// One catalog's resources. Made anew for each catalog.
+#[derive(Default)]
+pub struct Kinds {
+    catalog: Arc<Catalog>,
+    // Those that can be collected, in the version that they are stored in.
+    by_resource: HashMap<GroupResource, Arc<Served>>,
+    // apiVersion -> kind -> what an owner reference to it means
+    by_kind: HashMap<String, HashMap<Arc<str>, Arc<Served>>>,
+}
+
+impl Kinds {
+    pub fn of(catalog: Arc<Catalog>) -> Kinds {
+        let mut kinds = Kinds { catalog: catalog.clone(), ..Kinds::default() };
+        for served in catalog.iter().filter(|served| served.store.is_some()) {
+            let version = kinds.by_kind.entry(served.gvk.api_version()).or_default();
+            version.entry(served.gvk.kind.clone()).or_insert_with(|| served.clone());
+            if is_collected(served) {
+                kinds.by_resource.insert(served.gvr.group_resource(), served.clone());
+            }
+        }
+        kinds
+    }
+
+    /// Whether these are the kinds of `catalog`.
+    pub fn are_of(&self, catalog: &Arc<Catalog>) -> bool {
+        Arc::ptr_eq(&self.catalog, catalog)
+    }
+
+    /// Every resource that is collected.
+    pub fn collected(&self) -> impl Iterator<Item = (&GroupResource, &Arc<Served>)> {
+        self.by_resource.iter()
+    }
+
+    /// A resource that is collected.
+    pub fn resource(&self, resource: &GroupResource) -> Option<&Arc<Served>> {
+        self.by_resource.get(resource)
+    }
+
+    /// The resource that an owner reference means.
+    pub fn kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Served>> {
+        self.by_kind.get(api_version)?.get(kind)
+    }
+}
+
+/// Events come and go by themselves.
+fn is_collected(served: &Served) -> bool {
+    let can = |verb: &str| served.verbs.contains(&verb);
+    let event = served.is("", "events") || served.is("events.k8s.io", "events");
+    !event && ["delete", "list", "watch"].into_iter().all(can) && served.is_storage_version()
+}

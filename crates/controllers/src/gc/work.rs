@@ -1,0 +1,251 @@
+//! What is done about one object, decided on what is there now.
+//!
+//! In: where the object is, and what the graph knows of its dependents. Out: a delete, a patch, or nothing.
+
+use std::sync::Arc;
+
+use forebay_apimachinery::options::{DeleteOptions, Preconditions, PropagationPolicy};
+use forebay_apimachinery::{Object, Reason, Status};
+use forebay_registry::Registry;
+use forebay_registry::request::Target;
+use serde_json::{Value, json};
+
+use super::graph::Uid;
+use super::kinds::Kinds;
+use crate::each::each;
+use crate::limits;
+use crate::meta::{FOREGROUND, Meta, ORPHAN, OwnerReference};
+use crate::objects::{change_metadata, find, named};
+use crate::queue::Verdict;
+
+/// One object to look at.
+pub struct Item {
+    pub uid: Uid,
+    pub target: Target,
+    pub task: Task,
+}
+
+/// What the graph says is to be done.
+pub enum Task {
+    /// See whether it still has an owner.
+    Collect(Dependents),
+    /// Nobody blocks it any more: let it go.
+    Release,
+    /// Take it out of the references of these, then let it go.
+    Orphan(Vec<(Uid, Target)>),
+}
+
+/// What an object has of dependents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dependents {
+    None,
+    Some,
+    /// Some of which wait for theirs: perhaps for this very object.
+    SomeWaiting,
+}
+
+/// What work needs.
+#[derive(Clone)]
+pub struct Context {
+    pub registry: Registry,
+    pub kinds: Arc<Kinds>,
+}
+
+/// What became of an item.
+pub enum Outcome {
+    Finished(Verdict),
+    /// An owner is of a kind that is not served now: it may be one day.
+    UnknownKind,
+}
+
+/// Does the task of `item`.
+pub async fn work(context: Context, item: Item) -> Outcome {
+    let done = match &item.task {
+        Task::Collect(dependents) => collect(&context, &item, *dependents).await,
+        Task::Release => release(&context.registry, &item, FOREGROUND).await,
+        Task::Orphan(dependents) => orphan(&context.registry, &item, dependents).await,
+    };
+    match done {
+        Ok(()) => Outcome::Finished(Verdict::Done),
+        Err(Stop::UnknownKind) => Outcome::UnknownKind,
+        Err(Stop::Failed(status)) => Outcome::Finished(Verdict::Retry(status.message)),
+    }
+}
+
+enum Stop {
+    Failed(Status),
+    UnknownKind,
+}
+
+impl From<Status> for Stop {
+    fn from(status: Status) -> Stop {
+        Stop::Failed(status)
+    }
+}
+
+/// The owners of an object, by what they are now.
+#[derive(Default)]
+struct Owners {
+    solid: usize,
+    /// Uids of those that are not there.
+    absent: Vec<String>,
+    /// Uids of those that wait for their dependents.
+    waiting: Vec<String>,
+}
+
+async fn collect(context: &Context, item: &Item, dependents: Dependents) -> Result<(), Stop> {
+    let Some(object) = find(&context.registry, &item.target).await? else { return Ok(()) };
+    let meta = Meta::of(&object);
+    if *meta.uid != *item.uid || meta.is_deleting() || meta.owner_references.is_empty() {
+        return Ok(());
+    }
+    let Some(owners) = classify(context, &item.target, &meta.owner_references).await? else {
+        tracing::warn!(
+            key = %object.key(),
+            "is in no namespace but has an owner in one, which cannot be: left as it is"
+        );
+        return Ok(());
+    };
+    let unneeded: Vec<String> = owners.absent.iter().chain(&owners.waiting).cloned().collect();
+    if owners.solid > 0 {
+        return match unneeded.is_empty() {
+            true => Ok(()),
+            false => Ok(disown(&context.registry, &item.target, &item.uid, &unneeded).await?),
+        };
+    }
+    let policy = if !owners.waiting.is_empty() && dependents != Dependents::None {
+        if dependents == Dependents::SomeWaiting {
+            unblock(&context.registry, item).await?;
+        }
+        PropagationPolicy::Foreground
+    } else if meta.has_finalizer(ORPHAN) {
+        PropagationPolicy::Orphan
+    } else if meta.has_finalizer(FOREGROUND) {
+        PropagationPolicy::Foreground
+    } else {
+        PropagationPolicy::Background
+    };
+    Ok(delete(&context.registry, item, &meta, policy).await?)
+}
+
+/// What each owner is now. `None`: one of them cannot be its owner, because it is in a namespace and the object in none.
+async fn classify(
+    context: &Context,
+    target: &Target,
+    references: &[OwnerReference],
+) -> Result<Option<Owners>, Stop> {
+    let mut owners = Owners::default();
+    for reference in references {
+        let Some(served) = context.kinds.kind(&reference.api_version, &reference.kind) else {
+            return Err(Stop::UnknownKind);
+        };
+        if served.namespaced && target.namespace().is_empty() {
+            return Ok(None);
+        }
+        // An owner in a namespace is in the same one.
+        let owner = named(served, target.namespace(), &reference.name);
+        let found = find(&context.registry, &owner).await?.map(|object| Meta::of(&object));
+        match found.filter(|meta| meta.uid == reference.uid) {
+            None => owners.absent.push(reference.uid.clone()),
+            Some(meta) if meta.is_deleting() && meta.has_finalizer(FOREGROUND) => {
+                owners.waiting.push(reference.uid.clone());
+            }
+            Some(_) => owners.solid += 1,
+        }
+    }
+    Ok(Some(owners))
+}
+
+/// Deletes exactly the state that was judged; if only something other than the owners has changed since, the object all
+/// the same, so that one that is written all the time goes as well.
+async fn delete(
+    registry: &Registry,
+    item: &Item,
+    judged: &Meta,
+    policy: PropagationPolicy,
+) -> Result<(), Status> {
+    match delete_at(registry, item, policy, Some(judged.resource_version.clone())).await {
+        Err(status) if status.reason == Reason::Conflict => {
+            let Some(now) = find(registry, &item.target).await? else { return Ok(()) };
+            let now = Meta::of(&now);
+            let same_owners = now.uid == judged.uid && now.owner_references == judged.owner_references;
+            if same_owners { delete_at(registry, item, policy, None).await } else { Err(status) }
+        }
+        done => done,
+    }
+}
+
+async fn delete_at(
+    registry: &Registry,
+    item: &Item,
+    policy: PropagationPolicy,
+    resource_version: Option<String>,
+) -> Result<(), Status> {
+    let preconditions = Preconditions { uid: Some(item.uid.to_string()), resource_version };
+    let options =
+        DeleteOptions { preconditions, propagation_policy: Some(policy), ..DeleteOptions::default() };
+    tracing::debug!(
+        resource = item.target.served.resource(),
+        namespace = item.target.namespace(),
+        name = item.target.name(),
+        policy = policy.as_str(),
+        "collected"
+    );
+    crate::objects::delete(registry, &item.target, &options).await
+}
+
+/// Takes the finalizer away that holds an owner.
+async fn release(registry: &Registry, item: &Item, finalizer: &str) -> Result<(), Stop> {
+    let without = |metadata: &Value| {
+        let finalizers = metadata["finalizers"].as_array()?;
+        let kept: Vec<&Value> = finalizers.iter().filter(|one| **one != *finalizer).collect();
+        (kept.len() < finalizers.len()).then(|| json!({ "finalizers": kept }))
+    };
+    Ok(change_metadata(registry, &item.target, &item.uid, without).await?)
+}
+
+/// Takes the owner out of the references of its dependents, and only then lets it go.
+async fn orphan(registry: &Registry, item: &Item, dependents: &[(Uid, Target)]) -> Result<(), Stop> {
+    let outcomes = each(dependents.iter().cloned(), limits::WRITES_MAX, |(uid, target)| {
+        let (registry, owner) = (registry.clone(), vec![item.uid.to_string()]);
+        async move { disown(&registry, &target, &uid, &owner).await }
+    })
+    .await;
+    outcomes.into_iter().collect::<Result<(), Status>>()?;
+    release(registry, item, ORPHAN).await
+}
+
+/// Takes `owners` out of an object's references.
+async fn disown(registry: &Registry, target: &Target, uid: &str, owners: &[String]) -> Result<(), Status> {
+    let without = |metadata: &Value| {
+        let references = metadata["ownerReferences"].as_array()?;
+        let named = |reference: &&Value| owners.iter().any(|owner| reference["uid"] == **owner);
+        let kept: Vec<&Value> = references.iter().filter(|reference| !named(reference)).collect();
+        match kept.len() {
+            same if same == references.len() => None,
+            0 => Some(json!({ "ownerReferences": null })),
+            _ => Some(json!({ "ownerReferences": kept })),
+        }
+    };
+    change_metadata(registry, target, uid, without).await
+}
+
+/// Says of every reference of an object that it does not block its owner, so that a circle of them can end.
+async fn unblock(registry: &Registry, item: &Item) -> Result<(), Status> {
+    let unblocked = |metadata: &Value| {
+        let mut references = metadata["ownerReferences"].as_array()?.clone();
+        let mut changed = false;
+        for reference in references.iter_mut().filter(|reference| reference["blockOwnerDeletion"] == true) {
+            reference["blockOwnerDeletion"] = json!(false);
+            changed = true;
+        }
+        changed.then(|| json!({ "ownerReferences": references }))
+    };
+    change_metadata(registry, &item.target, &item.uid, unblocked).await
+}
+
+/// Whether the graph has to know of `object`: it has owners, or is being deleted. Tells quickly of most that it has not.
+pub fn may_matter(object: &Object) -> bool {
+    let has = |text: &str| memchr::memmem::find(object.metadata(), text.as_bytes()).is_some();
+    has("\"ownerReferences\":[") || has("\"deletionTimestamp\":\"")
+}

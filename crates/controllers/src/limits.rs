@@ -1,0 +1,33 @@
+//! What the controllers may have in flight, and how long they wait.
+
+use forebay_rt::Duration;
+
+/// Work of one controller that is under way at once. Most of it waits for a commit, and the store syncs the commits of
+/// several writers together: 16 writers get most of what there is to get.
+pub const WORK_MAX: usize = 16;
+
+/// Writes that one piece of work has under way at once: the content of a namespace, the dependents of an orphaned owner.
+pub const WRITES_MAX: usize = 16;
+
+/// Notices taken from one informer before the others have their turn.
+pub const NOTICES_MAX: usize = 1_024;
+
+/// Before work that failed is tried again: doubled from the first to the second, with jitter.
+pub const BACKOFF: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(60));
+
+/// Before a namespace that still has content is looked at again: doubled from the first to the second, with jitter.
+/// Each look costs a walk over what is left.
+pub const CONTENT_WAIT: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
+
+/// How long a namespace is left alone once it is being deleted, so that what was admitted before is there to be found.
+/// kube-controller-manager waits 5 s, because its API servers may be behind; here a write that was admitted is in the
+/// store's queue already.
+pub const NAMESPACE_GRACE: Duration = Duration::from_millis(100);
+
+/// How long the garbage collector waits until its graph shows what is current before it ends an owner.
+pub const SETTLE_WAIT: Duration = Duration::from_secs(3);
+
+/// Attempts at one change of an object that others change as well, before it goes back to the queue.
+pub const CONFLICTS_MAX: usize = 5;
+
+const _: () = assert!(NOTICES_MAX > 0 && WORK_MAX > 0 && WRITES_MAX > 0);

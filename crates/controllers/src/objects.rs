@@ -1,0 +1,109 @@
+//! Objects as the controllers address them, and the writes that more than one of them makes.
+
+use std::sync::Arc;
+
+use forebay_apimachinery::options::{CreateOptions, DeleteOptions, PatchOptions, UpdateOptions};
+use forebay_apimachinery::{Object, Reason, Status};
+use forebay_registry::Registry;
+use forebay_registry::catalog::Served;
+use forebay_registry::request::{Body, PatchKind, Target};
+use serde_json::Value;
+
+use crate::limits;
+use crate::meta::Meta;
+
+/// A built-in resource.
+///
+/// # Errors
+/// It is not served.
+pub fn built_in(
+    registry: &Registry,
+    group: &str,
+    version: &str,
+    resource: &str,
+) -> Result<Arc<Served>, Status> {
+    let served = registry.catalog().resource(group, version, resource).cloned();
+    served.ok_or_else(|| Status::internal(format!("{resource} are not served")))
+}
+
+/// The collection of `served`, in `namespace` where it has namespaces.
+pub fn collection(served: &Arc<Served>, namespace: Option<&str>) -> Target {
+    let namespace = namespace.filter(|_| served.namespaced).map(str::to_string);
+    Target { served: served.clone(), namespace, name: None, subresource: None, caller: None }
+}
+
+/// One object of `served`.
+pub fn named(served: &Arc<Served>, namespace: &str, name: &str) -> Target {
+    Target { name: Some(name.to_string()), ..collection(served, Some(namespace)) }
+}
+
+/// The object at `target`, as new as anything acknowledged; `None` when there is none.
+///
+/// # Errors
+/// The read failed.
+pub async fn find(registry: &Registry, target: &Target) -> Result<Option<Arc<Object>>, Status> {
+    match registry.get(target, "").await {
+        Ok(object) => Ok(Some(object)),
+        Err(status) if status.reason == Reason::NotFound => Ok(None),
+        Err(status) => Err(status),
+    }
+}
+
+/// Creates an object.
+///
+/// # Errors
+/// As [`Registry::create`].
+pub async fn create(registry: &Registry, collection: &Target, value: Value) -> Result<(), Status> {
+    registry.create(collection, &Body::Value(value), &CreateOptions::default()).await.map(drop)
+}
+
+/// Replaces an object, or a subresource of it.
+///
+/// # Errors
+/// As [`Registry::update`].
+pub async fn update(registry: &Registry, target: &Target, value: Value) -> Result<(), Status> {
+    registry.update(target, &Body::Value(value), &UpdateOptions::default()).await.map(drop)
+}
+
+/// Deletes an object; one that is gone is as good as deleted.
+///
+/// # Errors
+/// As [`Registry::delete`].
+pub async fn delete(registry: &Registry, target: &Target, options: &DeleteOptions) -> Result<(), Status> {
+    match registry.delete(target, options).await {
+        Err(status) if status.reason != Reason::NotFound => Err(status),
+        _ => Ok(()),
+    }
+}
+
+/// Merges into the object with `uid` at `target` what `change` makes of its metadata, on exactly the state that it was
+/// made of. `None` changes nothing. An object that is gone, or another one by now, needs no change.
+///
+/// # Errors
+/// As [`Registry::patch`]; a conflict when others were faster each time.
+pub async fn change_metadata(
+    registry: &Registry,
+    target: &Target,
+    uid: &str,
+    change: impl Fn(&Value) -> Option<Value>,
+) -> Result<(), Status> {
+    let mut attempt = 1;
+    loop {
+        let Some(object) = find(registry, target).await? else { return Ok(()) };
+        if Meta::of(&object).uid != uid {
+            return Ok(());
+        }
+        let metadata: Value = serde_json::from_slice(object.metadata()).map_err(Status::internal)?;
+        let Some(mut changed) = change(&metadata) else { return Ok(()) };
+        changed["resourceVersion"] = metadata["resourceVersion"].clone();
+        let patch = serde_json::json!({ "metadata": changed }).to_string();
+        let options = PatchOptions::default();
+        match registry.patch(target, PatchKind::Merge, patch.as_bytes(), &options).await {
+            Err(status) if status.reason == Reason::NotFound => return Ok(()),
+            Err(status) if status.reason == Reason::Conflict && attempt < limits::CONFLICTS_MAX => {
+                attempt += 1
+            }
+            done => return done.map(drop),
+        }
+    }
+}

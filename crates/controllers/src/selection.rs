@@ -1,0 +1,116 @@
+//! Which controllers run: `--controllers`, in kube-controller-manager's words.
+
+/// A controller, by the name that kube-controller-manager has for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Controller {
+    Namespace,
+    GarbageCollector,
+    ServiceAccount,
+    RootCaPublisher,
+}
+
+/// Which controllers are wanted. None by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection(Vec<Controller>);
+
+/// A name that no controller here has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name:?} is not a controller of this server; there are: {}", known())]
+pub struct UnknownController {
+    pub name: String,
+}
+
+impl Controller {
+    pub const ALL: [Controller; 4] = [
+        Controller::Namespace,
+        Controller::GarbageCollector,
+        Controller::ServiceAccount,
+        Controller::RootCaPublisher,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Controller::Namespace => "namespace-controller",
+            Controller::GarbageCollector => "garbage-collector-controller",
+            Controller::ServiceAccount => "serviceaccount-controller",
+            Controller::RootCaPublisher => "root-ca-certificate-publisher-controller",
+        }
+    }
+}
+
+impl Selection {
+    /// Reads `foo` (this one), `-foo` (not this one) and `*` (every one that is not named). What is named first counts;
+    /// no names at all are no controllers.
+    ///
+    /// # Errors
+    /// A name that there is not.
+    pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Selection, UnknownController> {
+        let names: Vec<&str> = names.into_iter().map(str::trim).filter(|name| !name.is_empty()).collect();
+        let bare = |name: &'a str| name.strip_prefix('-').unwrap_or(name);
+        let known = |name: &str| name == "*" || Controller::ALL.iter().any(|known| known.name() == name);
+        if let Some(name) = names.iter().find(|name| !known(bare(name))) {
+            return Err(UnknownController { name: bare(name).to_string() });
+        }
+        let wanted = |controller: &Controller| {
+            let own = names.iter().find(|name| bare(name) == controller.name());
+            match own {
+                Some(name) => !name.starts_with('-'),
+                None => names.contains(&"*"),
+            }
+        };
+        Ok(Selection(Controller::ALL.into_iter().filter(wanted).collect()))
+    }
+
+    pub fn has(&self, controller: Controller) -> bool {
+        self.0.contains(&controller)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+fn known() -> String {
+    Controller::ALL.map(Controller::name).join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selected(names: &str) -> Result<Vec<&'static str>, String> {
+        let selection = Selection::parse(names.split(',')).map_err(|error| error.to_string())?;
+        Ok(Controller::ALL
+            .into_iter()
+            .filter(|one| selection.has(*one))
+            .map(|one| one.name().split('-').next().expect("a word"))
+            .collect())
+    }
+
+    #[test]
+    fn names_are_read_as_kube_controller_manager_reads_them() {
+        for (names, want) in [
+            ("*", &["namespace", "garbage", "serviceaccount", "root"][..]),
+            ("", &[]),
+            ("-*", &[]),
+            ("*,-garbage-collector-controller", &["namespace", "serviceaccount", "root"]),
+            ("-namespace-controller,*", &["garbage", "serviceaccount", "root"]),
+            ("namespace-controller", &["namespace"]),
+            ("-namespace-controller", &[]),
+            ("namespace-controller,-namespace-controller", &["namespace"]),
+            (" namespace-controller , serviceaccount-controller", &["namespace", "serviceaccount"]),
+        ] {
+            assert_eq!(selected(names).as_deref(), Ok(want), "{names}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_and_the_known_ones_are_told() {
+        let error = selected("*,-deployment-controller").expect_err("unknown");
+        assert!(error.starts_with("\"deployment-controller\" is not a controller"), "{error}");
+        assert!(
+            error.ends_with("serviceaccount-controller, root-ca-certificate-publisher-controller"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,170 @@
+//! The namespace controller on a registry in memory.
+
+mod world;
+
+use forebay_apimachinery::Reason;
+use serde_json::{Value, json};
+use world::{World, held, map, namespace, pod, widget};
+
+const CONTROLLER: &str = "namespace-controller";
+const X: &str = "@v1/namespaces/x";
+
+async fn with_namespace(controllers: &str) -> World {
+    let world = World::with(controllers).await.with_widgets().await;
+    world.create("@v1/namespaces", namespace("x")).await;
+    world
+}
+
+fn condition<'a>(namespace: &'a Value, kind: &str) -> Option<(&'a str, &'a str)> {
+    let conditions = namespace["status"]["conditions"].as_array()?;
+    let one = conditions.iter().find(|one| one["type"] == kind)?;
+    Some((one["status"].as_str()?, one["message"].as_str()?))
+}
+
+#[tokio::test]
+async fn a_namespace_goes_with_everything_in_it() {
+    let world = with_namespace(CONTROLLER).await;
+    for number in 0..30 {
+        world.create("@v1/configmaps/x", map(&format!("m{number}"))).await;
+    }
+    world.create("@v1/configmaps/default", map("elsewhere")).await;
+    world.create("@v1/pods/x", pod("p")).await;
+    world.create("example.io@v1/widgets/x", widget("w")).await;
+    world.delete(X, None).await;
+    world.until_gone(X).await;
+    for path in ["@v1/configmaps/x/m0", "@v1/configmaps/x/m29", "@v1/pods/x/p", "example.io@v1/widgets/x/w"] {
+        assert!(world.find(path).await.is_none(), "{path}");
+    }
+    assert!(world.find("@v1/configmaps/default/elsewhere").await.is_some());
+    world.create("@v1/namespaces", namespace("x")).await;
+    world.create("@v1/configmaps/x", map("m0")).await;
+}
+
+#[tokio::test]
+async fn a_finalizer_holds_a_namespace_and_the_conditions_say_so() {
+    let world = with_namespace(CONTROLLER).await;
+    world.create("example.io@v1/widgets/x", held(widget("w"), "example.io/hold")).await;
+    world.create("@v1/configmaps/x", map("m")).await;
+    world.delete(X, None).await;
+    world
+        .until(X, |found| {
+            condition(found.expect("held"), "NamespaceFinalizersRemaining")
+                .is_some_and(|(is, _)| is == "True")
+        })
+        .await;
+    let found = world.get(X).await;
+    for (kind, want) in [
+        ("NamespaceDeletionDiscoveryFailure", ("False", "All resources successfully discovered")),
+        (
+            "NamespaceDeletionGroupVersionParsingFailure",
+            ("False", "All legacy kube types successfully parsed"),
+        ),
+        (
+            "NamespaceDeletionContentFailure",
+            ("False", "All content successfully deleted, may be waiting on finalization"),
+        ),
+        (
+            "NamespaceContentRemaining",
+            ("True", "Some resources are remaining: widgets.example.io has 1 resource instances"),
+        ),
+        (
+            "NamespaceFinalizersRemaining",
+            (
+                "True",
+                "Some content in the namespace has finalizers remaining: example.io/hold in 1 resource instances",
+            ),
+        ),
+    ] {
+        assert_eq!(condition(&found, kind), Some(want), "{kind}");
+    }
+    assert!(world.find("@v1/configmaps/x/m").await.is_none());
+    let refused = world.try_create("@v1/configmaps/x", map("late")).await.expect_err("no more");
+    assert_eq!(refused.reason, Reason::Forbidden);
+    world.merge("example.io@v1/widgets/x/w", json!({ "metadata": { "finalizers": null } })).await;
+    world.until_gone(X).await;
+}
+
+#[tokio::test]
+async fn a_pod_on_a_node_is_waited_for_and_the_rest_waits_with_it() {
+    let world = with_namespace(CONTROLLER).await;
+    let mut bound = pod("p");
+    bound["spec"]["nodeName"] = json!("n");
+    world.create("@v1/pods/x", bound).await;
+    world.create("@v1/configmaps/x", map("m")).await;
+    world.delete(X, None).await;
+    world
+        .until(X, |found| {
+            condition(found.expect("held"), "NamespaceContentRemaining").is_some_and(|(is, _)| is == "True")
+        })
+        .await;
+    let found = world.get(X).await;
+    let remaining = condition(&found, "NamespaceContentRemaining").expect("told").1;
+    assert_eq!(remaining, "Some resources are remaining: pods. has 1 resource instances");
+    assert_eq!(condition(&found, "NamespaceDeletionContentFailure").expect("told").0, "False");
+    assert!(world.find("@v1/configmaps/x/m").await.is_some(), "pods may still use it");
+    // Its grace is over, and no kubelet has ended it.
+    world.hand.advance_ms(31_000);
+    world
+        .until(X, |found| {
+            condition(found.expect("held"), "NamespaceDeletionContentFailure")
+                .is_some_and(|(is, _)| is == "True")
+        })
+        .await;
+    let found = world.get(X).await;
+    assert_eq!(
+        condition(&found, "NamespaceDeletionContentFailure").expect("told").1,
+        "Failed to delete all resource types, 1 remaining: unexpected items still remain in namespace: x for gvr: /v1, Resource=pods"
+    );
+    // What a kubelet does in the end.
+    let options = forebay_apimachinery::options::DeleteOptions {
+        grace_period_seconds: Some(0),
+        ..forebay_apimachinery::options::DeleteOptions::default()
+    };
+    world.registry.delete(&world.target("@v1/pods/x/p"), &options).await.expect("deletes");
+    world.until_gone(X).await;
+    assert!(world.find("@v1/configmaps/x/m").await.is_none());
+}
+
+#[tokio::test]
+async fn a_finalizer_of_somebody_else_keeps_the_namespace() {
+    let world = with_namespace(CONTROLLER).await;
+    let mut own = world.get(X).await;
+    own["spec"]["finalizers"] = json!(["kubernetes", "example.io/own"]);
+    world.update("@v1/namespaces/x/finalize", own).await;
+    world.create("@v1/configmaps/x", map("m")).await;
+    world.delete(X, None).await;
+    world.until(X, |found| found.expect("held")["spec"]["finalizers"] == json!(["example.io/own"])).await;
+    assert!(world.find("@v1/configmaps/x/m").await.is_none());
+    let mut own = world.get(X).await;
+    own["spec"]["finalizers"] = json!([]);
+    world.update("@v1/namespaces/x/finalize", own).await;
+    world.until_gone(X).await;
+}
+
+#[tokio::test]
+async fn a_namespace_held_by_metadata_goes_when_it_is_let_go() {
+    let world = World::with(CONTROLLER).await;
+    world.create("@v1/namespaces", held(namespace("x"), "example.io/hold")).await;
+    world.delete(X, None).await;
+    world
+        .until(X, |found| {
+            found.expect("held")["spec"].get("finalizers").is_none_or(|left| left == &json!([]))
+        })
+        .await;
+    world.merge(X, json!({ "metadata": { "finalizers": null } })).await;
+    world.until_gone(X).await;
+}
+
+#[tokio::test]
+async fn a_deletion_that_was_begun_is_finished_after_a_restart() {
+    let world = with_namespace("").await;
+    world.create("example.io@v1/widgets/x", held(widget("w"), "example.io/hold")).await;
+    world.create("@v1/configmaps/x", map("m")).await;
+    world.delete(X, None).await;
+    assert_eq!(world.get(X).await["status"]["phase"], "Terminating");
+    let world = world.restart(CONTROLLER).await;
+    world.until_gone("@v1/configmaps/x/m").await;
+    let world = world.restart(CONTROLLER).await;
+    world.merge("example.io@v1/widgets/x/w", json!({ "metadata": { "finalizers": null } })).await;
+    world.until_gone(X).await;
+}

@@ -1,0 +1,243 @@
+//! A registry on the embedded engine in memory with controllers on it, for tests. Stopped and started again it goes on
+//! with the same store.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::sync::Arc;
+
+use forebay_apimachinery::options::{
+    CreateOptions, DeleteOptions, ListOptions, PatchOptions, PropagationPolicy, UpdateOptions,
+};
+use forebay_apimachinery::{Reason, Status};
+use forebay_controllers::{Config, Selection};
+use forebay_embedded::{Engine, Options};
+use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
+use forebay_registry::{Notice, Registry, ServicesConfig};
+use forebay_rt::{Clock, Duration, ManualClock, Random, Tasks};
+use serde_json::{Value, json};
+
+/// How long a test waits for what is to happen.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+pub struct World {
+    pub registry: Registry,
+    pub hand: ManualClock,
+    engine: Arc<Engine>,
+    clock: Clock,
+    tasks: Tasks,
+}
+
+impl World {
+    /// With these controllers, in the words of `--controllers`.
+    pub async fn with(controllers: &str) -> World {
+        let (clock, hand) = Clock::manual(1_700_000_000_000);
+        let options = Options { clock: clock.clone(), ..Options::default() };
+        let engine = Engine::open_in_memory(options).expect("opens");
+        World::on(engine, clock, hand, controllers).await
+    }
+
+    async fn on(engine: Arc<Engine>, clock: Clock, hand: ManualClock, controllers: &str) -> World {
+        let config = forebay_registry::Config {
+            storage_prefix: "/registry".into(),
+            event_ttl: None,
+            min_request_timeout: Duration::from_secs(1800),
+            service_account_admission: forebay_registry::ServiceAccountAdmission::Off,
+            services: ServicesConfig::default(),
+            admission: forebay_registry::Admission::default(),
+        };
+        let tasks = Tasks::new();
+        let registry = Registry::new(config, engine.clone(), clock.clone(), Random::system(), tasks.clone());
+        registry.start().await.expect("starts");
+        let config = Config {
+            selection: Selection::parse(controllers.split(',')).expect("known"),
+            root_ca: CA.into(),
+        };
+        forebay_controllers::start(&config, &registry, Random::system(), &tasks);
+        World { registry, hand, engine, clock, tasks }
+    }
+
+    /// Drops everything but the store, and starts again with these controllers.
+    pub async fn restart(self, controllers: &str) -> World {
+        assert!(self.tasks.stop(Duration::from_secs(5)).await, "every task ends");
+        drop(self.registry);
+        World::on(self.engine, self.clock, self.hand, controllers).await
+    }
+
+    /// `group@version/resource[/namespace][/name][/subresource]`.
+    pub fn target(&self, path: &str) -> Target {
+        let mut parts = path.split('/');
+        let mut next = || parts.next().filter(|part| !part.is_empty()).map(String::from);
+        let gv = next().expect("group@version");
+        let (group, version) = gv.split_once('@').expect("group@version");
+        let resource = next().expect("a resource");
+        let catalog = self.registry.catalog();
+        let served =
+            catalog.resource(group, version, &resource).unwrap_or_else(|| panic!("{path} is served"));
+        let namespace = if served.namespaced { next() } else { None };
+        Target { served: served.clone(), namespace, name: next(), subresource: next(), caller: None }
+    }
+
+    pub async fn try_create(&self, path: &str, body: Value) -> Result<Value, Status> {
+        let body = Body::Json(body.to_string().into());
+        self.registry.create(&self.target(path), &body, &CreateOptions::default()).await.map(object)
+    }
+
+    pub async fn create(&self, path: &str, body: Value) -> Value {
+        self.try_create(path, body).await.unwrap_or_else(|status| panic!("create {path}: {}", status.message))
+    }
+
+    pub async fn update(&self, path: &str, body: Value) -> Value {
+        let body = Body::Json(body.to_string().into());
+        let done = self.registry.update(&self.target(path), &body, &UpdateOptions::default()).await;
+        done.map(object).unwrap_or_else(|status| panic!("update {path}: {}", status.message))
+    }
+
+    pub async fn merge(&self, path: &str, body: Value) -> Value {
+        let (target, body) = (self.target(path), body.to_string());
+        let done =
+            self.registry.patch(&target, PatchKind::Merge, body.as_bytes(), &PatchOptions::default()).await;
+        done.map(object).unwrap_or_else(|status| panic!("patch {path}: {}", status.message))
+    }
+
+    pub async fn delete(&self, path: &str, policy: Option<PropagationPolicy>) {
+        let options = DeleteOptions { propagation_policy: policy, ..DeleteOptions::default() };
+        let done = self.registry.delete(&self.target(path), &options).await;
+        done.map(drop).unwrap_or_else(|status| panic!("delete {path}: {}", status.message));
+    }
+
+    pub async fn find(&self, path: &str) -> Option<Value> {
+        let target = self.target(path);
+        match self.registry.get(&target, "").await {
+            Ok(found) => Some(target.served.to_value(&found).expect("a value")),
+            Err(status) if status.reason == Reason::NotFound => None,
+            Err(status) => panic!("get {path}: {}", status.message),
+        }
+    }
+
+    pub async fn get(&self, path: &str) -> Value {
+        self.find(path).await.unwrap_or_else(|| panic!("{path} is there"))
+    }
+
+    /// Waits until `holds` of the object at `path`, or of `None` when there is none.
+    pub async fn until(&self, path: &str, holds: impl Fn(Option<&Value>) -> bool) {
+        let target = self.target(path);
+        let all = Target { name: None, subresource: None, ..target };
+        let mut informer = self.registry.informer(&all, &ListOptions::default()).expect("listens");
+        let deadline = self.clock.now() + DEADLINE;
+        loop {
+            while let Some(notice) = informer.try_next() {
+                assert!(!matches!(notice, Notice::Ended), "{path} is served");
+            }
+            let found = self.find(path).await;
+            if holds(found.as_ref()) {
+                return;
+            }
+            tokio::select! {
+                () = informer.ready() => {}
+                () = self.clock.sleep_until(deadline) => panic!("{path}: still {found:#?}"),
+            }
+        }
+    }
+
+    pub async fn until_gone(&self, path: &str) {
+        self.until(path, |found| found.is_none()).await;
+    }
+
+    pub async fn until_there(&self, path: &str) {
+        self.until(path, |found| found.is_some()).await;
+    }
+
+    /// Waits until the garbage collector has done everything that there was to do: an orphan that comes later is gone.
+    pub async fn until_collected(&self) {
+        let mut orphan = map("sentinel");
+        orphan["metadata"]["ownerReferences"] =
+            json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": "none", "uid": "none" }]);
+        // Twice: what the first round of work has led to is done as well.
+        for _ in 0..2 {
+            self.create("@v1/configmaps/default", orphan.clone()).await;
+            self.until_gone("@v1/configmaps/default/sentinel").await;
+        }
+    }
+
+    /// Makes `example.io/v1` widgets (in namespaces) and `gears` (in none) served.
+    pub async fn with_widgets(self) -> World {
+        for (plural, kind, scope) in [("widgets", "Widget", "Namespaced"), ("gears", "Gear", "Cluster")] {
+            let crd = json!({
+                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                "metadata": { "name": format!("{plural}.example.io") },
+                "spec": {
+                    "group": "example.io", "scope": scope,
+                    "names": { "plural": plural, "kind": kind, "singular": kind.to_lowercase() },
+                    "versions": [{
+                        "name": "v1", "served": true, "storage": true,
+                        "schema": { "openAPIV3Schema": {
+                            "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                        } },
+                    }],
+                },
+            });
+            self.create("apiextensions.k8s.io@v1/customresourcedefinitions", crd).await;
+        }
+        let mut changes = self.registry.catalog_changes();
+        while self.registry.catalog().resource("example.io", "v1", "gears").is_none() {
+            changes.changed().await;
+        }
+        self
+    }
+}
+
+pub const CA: &str = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+
+fn object(answer: Answer) -> Value {
+    let (Outcome::Object(bytes)
+    | Outcome::Created(bytes)
+    | Outcome::Accepted(bytes)
+    | Outcome::Success(bytes)) = answer.outcome;
+    serde_json::from_slice(&bytes).expect("an answer is JSON")
+}
+
+pub fn map(name: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } })
+}
+
+pub fn widget(name: &str) -> Value {
+    json!({ "apiVersion": "example.io/v1", "kind": "Widget", "metadata": { "name": name } })
+}
+
+pub fn namespace(name: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } })
+}
+
+pub fn pod(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name },
+        "spec": { "containers": [{ "name": "c", "image": "i" }] },
+    })
+}
+
+/// A reference to `owner`.
+pub fn owned_by(owner: &Value) -> Value {
+    json!({
+        "apiVersion": owner["apiVersion"], "kind": owner["kind"],
+        "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"],
+    })
+}
+
+/// The same, which the owner waits for.
+pub fn blocking(owner: &Value) -> Value {
+    let mut reference = owned_by(owner);
+    reference["blockOwnerDeletion"] = json!(true);
+    reference
+}
+
+/// `object` with these owners.
+pub fn with_owners(mut object: Value, owners: &[Value]) -> Value {
+    object["metadata"]["ownerReferences"] = json!(owners);
+    object
+}
+
+/// `object` with this finalizer.
+pub fn held(mut object: Value, finalizer: &str) -> Value {
+    object["metadata"]["finalizers"] = json!([finalizer]);
+    object
+}
