@@ -15,6 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use forebay_controllers::Selection;
 use forebay_endpoints::config::{PodTokens, SecretTokens};
 use forebay_registry::{Admission, PortRange, ServiceAccountAdmission};
 
@@ -37,6 +38,8 @@ pub struct ServeConfig {
     pub authentication: Authentication,
     pub authorization_mode: AuthorizationMode,
     pub service_account_admission: ServiceAccountAdmission,
+    /// Which controllers run beside the API.
+    pub controllers: Selection,
     pub limits: Limits,
     pub admission: Admission,
     /// One, or one of each family; the first is the primary one.

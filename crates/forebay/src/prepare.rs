@@ -74,6 +74,11 @@ impl Prepared {
         })
     }
 
+    /// The authorities that clients of this server are to trust, PEM.
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
     /// The administrator's kubeconfig for the port that is listened on.
     pub fn admin_kubeconfig(&self, port: u16) -> Kubeconfig<'_> {
         Kubeconfig {

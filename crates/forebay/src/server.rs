@@ -28,6 +28,7 @@ pub struct Server {
     engine: Arc<Engine>,
     bound: Bound,
     registry: Registry,
+    controllers: forebay_controllers::Config,
     tasks: Tasks,
     /// Authorities of client certificates, PEM.
     client_ca: String,
@@ -67,7 +68,11 @@ impl Server {
             admission: config.admission.clone(),
         };
         let registry = Registry::new(registry_config, engine.clone(), clock, Random::system(), tasks.clone());
-        Ok(Server { engine, bound, registry, tasks, client_ca: prepared.client_ca.clone() })
+        let controllers = forebay_controllers::Config {
+            selection: config.controllers.clone(),
+            root_ca: prepared.authority().to_owned(),
+        };
+        Ok(Server { engine, bound, registry, controllers, tasks, client_ca: prepared.client_ca.clone() })
     }
 
     /// Where clients connect.
@@ -80,7 +85,7 @@ impl Server {
     /// # Errors
     /// [`Error::Serve`]: the store cannot be served. What `ready` returned.
     pub async fn run(self, stop: &Stop, ready: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
-        let Server { engine, bound, registry, tasks, client_ca } = self;
+        let Server { engine, bound, registry, controllers, tasks, client_ca } = self;
         let served = async {
             tokio::select! {
                 started = start(&registry, &client_ca) => started?,
@@ -88,6 +93,8 @@ impl Server {
                 () = stop.at_once.raised() => return Ok(()),
             }
             ready()?;
+            // Nobody waits for them: what they do can be done at any time.
+            forebay_controllers::start(&controllers, &registry, Random::system(), &tasks);
             let checks = checks(&engine);
             tokio::select! {
                 () = bound.serve(registry, checks, Random::system(), tasks.clone(), stop.orderly.clone()) => {}

@@ -173,7 +173,8 @@ async fn run(flags: Vec<OsString>, stop: Stop, tell: oneshot::Sender<Reach>) -> 
 }
 
 fn prepare(flags: Vec<OsString>) -> Result<Prepared, Error> {
-    let ours = ["--secure-port=0"].map(OsString::from);
+    // Without controllers, as envtest is; `--controllers=*` brings them.
+    let ours = ["--secure-port=0", "--controllers="].map(OsString::from);
     let typed = argv::parse(ours.into_iter().chain(flags))?;
     if let Some(argument) = typed.rest.first() {
         return Err(Error::Usage(format!("unexpected argument: {argument}")));

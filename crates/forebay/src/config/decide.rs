@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use forebay_controllers::Selection;
 use forebay_endpoints::config::{PodTokens, SecretTokens};
 
 use super::reader::Reader;
@@ -38,6 +39,7 @@ impl ServeConfig {
             tls: tls(&read, &data_dir, names, &mut warnings)?,
             authentication: authentication(&read, &mut warnings)?,
             authorization_mode: authorization_mode(&read, &mut warnings)?,
+            controllers: controllers(&read)?,
             limits: limits(&read)?,
             service_account_admission,
             admission,
@@ -61,6 +63,12 @@ fn feature_gates(read: &Reader) -> Result<Vec<String>, Error> {
     let names: Result<Vec<_>, _> =
         settings.iter().map(|setting| gates::check(setting).map(str::to_owned)).collect();
     names.map_err(|reason| read.refuse("feature-gates", reason))
+}
+
+fn controllers(read: &Reader) -> Result<Selection, Error> {
+    let names = read.list("controllers");
+    let selection = Selection::parse(names.iter().map(String::as_str));
+    selection.map_err(|unknown| read.refuse("controllers", unknown.to_string()))
 }
 
 fn serving(read: &Reader, host: &Host) -> Result<Serving, Error> {

@@ -82,6 +82,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("max-requests-inflight", "0"),
     ("max-mutating-requests-inflight", "1"),
     ("service-cluster-ip-range", "10.96.0.0/16,fd00::/108"),
+    ("controllers", "namespace-controller"),
     ("service-node-port-range", "20000+100"),
     ("feature-gates", "AllAlpha=true"),
     ("v", "4"),
@@ -136,6 +137,11 @@ fn what_cannot_be_done_names_the_flag_and_the_reason() {
             "--feature-gates=AllAlpha=true,Nope=true",
             2,
             "invalid argument \"AllAlpha=true,Nope=true\" for --feature-gates: unrecognized feature gate: Nope",
+        ),
+        (
+            "--controllers=*,-job-controller",
+            2,
+            "invalid argument \"*,-job-controller\" for --controllers: \"job-controller\" is not a controller of this server; there are: namespace-controller, garbage-collector-controller, serviceaccount-controller, root-ca-certificate-publisher-controller",
         ),
         (
             "--authorization-mode=Nope",

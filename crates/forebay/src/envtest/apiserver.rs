@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use forebay_controllers::Selection;
 use forebay_embedded::Syncs;
 use forebay_rt::Random;
 use jiff::Timestamp;
@@ -44,6 +45,10 @@ pub fn run(arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Re
     let mut raw = Raw::collect(typed.flags, std::iter::empty())?;
     let etcd_servers = raw.set_aside("etcd-servers");
     let mut config = ServeConfig::decide(&raw, &Host::this())?;
+    if raw.get("controllers").is_none() {
+        // kube-apiserver has none, and tests rely on it that nobody deletes what they look at.
+        config.controllers = Selection::default();
+    }
     logging::init(config.verbosity);
 
     let data_dir = DataDir::new(&raw, &mut config)?;

@@ -223,6 +223,14 @@ pub(super) const SERVED: &[Flag] = &[
     ),
     served(
         Api,
+        "controllers",
+        List,
+        "NAMES",
+        "*",
+        "Controllers to run, as kube-controller-manager names them; -NAME leaves one out, an empty list all.",
+    ),
+    served(
+        Api,
         "service-node-port-range",
         One,
         "FROM-TO",

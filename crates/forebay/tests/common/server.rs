@@ -115,7 +115,8 @@ impl Server {
 
 fn spawn(data: &Path, log: &PathBuf, flags: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_forebay"))
-        .args(["serve", "--secure-port=0", "--data-dir"])
+        // What controllers write comes when it comes; who wants them says so.
+        .args(["serve", "--controllers=", "--secure-port=0", "--data-dir"])
         .arg(data)
         .args(flags)
         .env_clear()
