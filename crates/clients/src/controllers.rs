@@ -10,8 +10,8 @@ use crate::needs::Peers;
 use crate::rival::free_ports;
 use crate::server::{Kind, Server};
 
-/// Flags of our server that leave the work to these programs: none while it has no controllers of its own.
-const OURS_OFF: [&str; 0] = [];
+/// Flags of our server that leave the work to these programs.
+const OURS_OFF: [&str; 1] = ["--controllers=-*"];
 
 impl Server {
     /// Starts the server that was asked for, without controllers of its own, and both programs beside it.
