@@ -79,6 +79,8 @@ async fn what_is_there_comes_first_and_then_what_happens() {
     let all = target(&registry, "", "configmaps", None, None);
     let here = target(&registry, "", "configmaps", Some("default"), None);
     create(&registry, &here, map("a")).await;
+    // A list begins with what the cache shows; a consistent read sees to it that it shows this.
+    assert_eq!(registry.objects(&here).await.expect("objects").iter().count(), 1);
     let mut every = registry.informer(&all, &ListOptions::default()).expect("listens");
     let field_selector = FieldSelector::parse("metadata.name=b").expect("a selector");
     let only_b = ListOptions { field_selector, ..ListOptions::default() };
