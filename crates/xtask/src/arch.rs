@@ -55,8 +55,17 @@ const BELOW_ENDPOINTS: &[&str] = &[
 const ABOVE_BACKEND: &[&str] = &["watchcache", "registry", "controllers", "endpoints"];
 
 /// Crates of a running server above `rt`.
-const SERVING: &[&str] =
-    &["backend", "embedded", "etcd", "upstream", "watchcache", "registry", "controllers", "endpoints", "forebay"];
+const SERVING: &[&str] = &[
+    "backend",
+    "embedded",
+    "etcd",
+    "upstream",
+    "watchcache",
+    "registry",
+    "controllers",
+    "endpoints",
+    "forebay",
+];
 
 /// Crates, what they may not depend on, and why.
 const NO_DEPENDENCY: &[(&[&str], &[&str], &str)] = &[

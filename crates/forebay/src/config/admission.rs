@@ -54,8 +54,9 @@ const DISABLE: &str = "disable-admission-plugins";
 pub(super) fn decide(read: &Reader) -> Result<(ServiceAccountAdmission, Admission), Error> {
     let (enabled, disabled) = (read.list(ENABLE), read.list(DISABLE));
     for (flag, names) in [(ENABLE, &enabled), (DISABLE, &disabled)] {
-        let is_known =
-            |name: &str| name == SERVICE_ACCOUNT || Admission::carries_out(name) || NOT_SERVED.contains(&name);
+        let is_known = |name: &str| {
+            name == SERVICE_ACCOUNT || Admission::carries_out(name) || NOT_SERVED.contains(&name)
+        };
         if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
             return Err(read.refuse(flag, format!("plugin {unknown:?} is unknown")));
         }

@@ -82,10 +82,10 @@ impl DataDir {
     fn new(raw: &Raw, config: &mut ServeConfig) -> Result<Self, Error> {
         let cert_dir =
             raw.get("cert-dir").and_then(|given| given.values.first()).filter(|dir| !dir.is_empty());
-        if let Some(cert_dir) = cert_dir {
-            if config.tls.given.is_none() {
-                config.tls.given = certificate_in(Path::new(cert_dir))?;
-            }
+        if let Some(cert_dir) = cert_dir
+            && config.tls.given.is_none()
+        {
+            config.tls.given = certificate_in(Path::new(cert_dir))?;
         }
         if raw.get("data-dir").is_some() {
             config.tls.cert_dir = config.data_dir.join("pki");

@@ -176,7 +176,11 @@ pub const KINDS: &[Rules] = &[
         validate_create: pod_template::validate_create,
         validate_update: pod_template::validate_update,
         warnings: |object, _, out| {
-            pod::warnings::of_template(child_or_empty(object, "template"), Some(&Path::root("template")), out);
+            pod::warnings::of_template(
+                child_or_empty(object, "template"),
+                Some(&Path::root("template")),
+                out,
+            );
         },
         flags: Flags::RETURNED,
         ..NONE

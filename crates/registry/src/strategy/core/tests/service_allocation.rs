@@ -394,7 +394,10 @@ fn a_service_from_before_there_were_addresses_is_given_one_when_it_changes() {
     for (edits, expected) in [
         ("", "10.0.0.100 / IPv4 / SingleStack / 0"),
         (r#"spec.clusterIP="10.0.0.9""#, "10.0.0.9 / IPv4 / SingleStack / 0"),
-        (r#"spec.clusterIP="10.0.0.10""#, r#"spec.clusterIPs: Invalid value: ["10.0.0.10"]: failed to allocate IP 10.0.0.10: provided IP is already allocated"#),
+        (
+            r#"spec.clusterIP="10.0.0.10""#,
+            r#"spec.clusterIPs: Invalid value: ["10.0.0.10"]: failed to allocate IP 10.0.0.10: provided IP is already allocated"#,
+        ),
     ] {
         let (old, mut pools) = (service(), Fake::new(V4));
         let mut new = edited(&old, edits);
