@@ -390,6 +390,7 @@ fn describe_reads_what_it_needs() {
             $ kubectl describe pod web-0
             Name:         web-0
             Namespace:    describe
+            Priority:     0
             Node:         <none>
             Labels:       app=web
             Annotations:  <none>
@@ -410,7 +411,8 @@ fn describe_reads_what_it_needs() {
             Volumes:         <none>
             QoS Class:       Burstable
             Node-Selectors:  <none>
-            Tolerations:     <none>
+            Tolerations:     node.kubernetes.io/not-ready:NoExecute op=Exists for 300s
+                             node.kubernetes.io/unreachable:NoExecute op=Exists for 300s
             Events:          <none>
             $ kubectl describe service web | grep -v '^IP Famil'
             Name:                     web

@@ -203,10 +203,21 @@ fn the_stored_object_is_what_kube_apiserver_would_store() {
                 terminationMessagePolicy: File
               dnsPolicy: ClusterFirst
               enableServiceLinks: true
+              preemptionPolicy: PreemptLowerPriority
+              priority: 0
               restartPolicy: Always
               schedulerName: default-scheduler
               securityContext: {}
               terminationGracePeriodSeconds: 30
+              tolerations:
+              - effect: NoExecute
+                key: node.kubernetes.io/not-ready
+                operator: Exists
+                tolerationSeconds: 300
+              - effect: NoExecute
+                key: node.kubernetes.io/unreachable
+                operator: Exists
+                tolerationSeconds: 300
             status:
               phase: Pending
               qosClass: Burstable

@@ -183,7 +183,7 @@ fn resources_are_those_that_discovery_lists() {
     assert!(table.resource("apps", "v1", "pods").is_none());
     let order: Vec<_> = table.resources().iter().map(|r| (r.group, r.version, r.plural)).collect();
     assert!(order.is_sorted());
-    assert_eq!(order.len(), 32);
+    assert_eq!(order.len(), 68);
 }
 
 #[test]
