@@ -5,7 +5,7 @@
 //! ```text
 //! kind v1 configmaps ConfigMap namespaced
 //! name conf                                  (optional)
-//! controller                                 (optional: controllers of kube-apiserver write its status)
+//! settles Established=True                   (optional: a condition that a controller of kube-apiserver sets)
 //! sample {"data":{"a":"b"}}
 //! create data={"bad key":"x"}                POST of the edited sample
 //! update immutable=true                      PUT of the edited stored sample
@@ -55,8 +55,9 @@ pub struct Kind {
     pub kind: String,
     pub namespaced: bool,
     pub name: String,
-    /// Controllers of kube-apiserver write its status, at times of their own: it is not compared.
-    pub has_controller: bool,
+    /// A condition that a controller of kube-apiserver sets, at a time of its own: it is waited for, and the status is
+    /// not compared.
+    pub settles: Option<String>,
     /// Whole: with type, name and namespace.
     pub sample: Value,
     pub rows: Vec<Row>,
@@ -133,10 +134,10 @@ fn block_of(block: &str) -> Result<Kind, String> {
     };
     let namespaced = scope == "namespaced";
     let (mut name, mut sample, mut rows) = (NAME.to_owned(), json!({}), Vec::new());
-    let mut has_controller = false;
+    let mut settles = None;
     for line in lines {
         match line.split_once(' ') {
-            None if line == "controller" => has_controller = true,
+            Some(("settles", condition)) => settles = Some(condition.to_owned()),
             Some(("name", given)) => given.clone_into(&mut name),
             Some(("sample", json)) => {
                 sample = serde_json::from_str(json).map_err(|e| format!("{kind}: {e}: {json}"))?;
@@ -157,7 +158,7 @@ fn block_of(block: &str) -> Result<Kind, String> {
         kind: text(kind),
         namespaced,
         name,
-        has_controller,
+        settles,
         sample,
         rows,
     })

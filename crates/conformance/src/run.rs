@@ -13,6 +13,8 @@ use crate::mutate;
 use crate::normal::{Chosen, normal};
 use crate::pair::{Answer, Pair, Peer};
 
+/// How often a sample is looked at until a controller of kube-apiserver has judged it; a look takes half a millisecond.
+const LOOKS_MAX: usize = 20_000;
 /// Requests in flight at each server.
 const AT_ONCE: usize = 8;
 
@@ -44,6 +46,7 @@ pub async fn kind(pair: &Pair, kind: &Kind) -> Result<Tally, String> {
     if theirs.code != 201 {
         return Err(format!("{}: kube-apiserver does not take the sample: {}", kind.title(), theirs.body));
     }
+    settle(&pair.theirs, kind).await?;
     let mut tally = Tally::default();
     let ours_code = ours.code;
     tally.add(kind, "sample".to_owned(), ours, theirs);
@@ -70,7 +73,7 @@ pub async fn kind(pair: &Pair, kind: &Kind) -> Result<Tally, String> {
 impl Tally {
     fn add(&mut self, kind: &Kind, row: String, mut ours: Answer, mut theirs: Answer) {
         for answer in [&mut ours, &mut theirs] {
-            if kind.has_controller
+            if kind.settles.is_some()
                 && answer.code < 400
                 && let Some(object) = answer.body.as_object_mut()
             {
@@ -94,6 +97,22 @@ impl Tally {
 async fn store(peer: &Peer, kind: &Kind, before: &str) -> Result<Answer, String> {
     let object = edited(&kind.sample, before)?;
     peer.send(Method::POST, &kind.collection(), Some(&object)).await
+}
+
+/// Looks until kube-apiserver's controller has judged the sample: what may be changed depends on it.
+async fn settle(peer: &Peer, kind: &Kind) -> Result<(), String> {
+    let Some(condition) = &kind.settles else { return Ok(()) };
+    let path = format!("{}/{}", kind.collection(), kind.name);
+    for _ in 0..LOOKS_MAX {
+        let stored = peer.send(Method::GET, &path, None).await?.body;
+        let conditions = stored["status"]["conditions"].as_array().into_iter().flatten();
+        let mut shown = conditions
+            .filter_map(|found| Some(format!("{}={}", found["type"].as_str()?, found["status"].as_str()?)));
+        if shown.any(|shown| shown == *condition) {
+            return Ok(());
+        }
+    }
+    Err(format!("{}: kube-apiserver never says {condition}", kind.title()))
 }
 
 async fn send(peer: &Peer, kind: &Kind, row: &Row, at: usize) -> Result<Answer, String> {
