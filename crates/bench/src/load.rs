@@ -68,8 +68,24 @@ pub async fn namespaces(server: &Server) -> Result<(), Error> {
     Ok(())
 }
 
-/// Creates the pods; the clients are connected before the clock starts.
+/// Makes the ReplicaSets that own the pods; their uids.
+async fn owners(server: &Server, size: usize) -> Result<Vec<String>, Error> {
+    let mut client = Client::connect(&server.target, Protocol::Http1).await?;
+    let mut uids = Vec::new();
+    for owner in 0..pods::owners(size) {
+        let (namespace, body) = pods::replica_set(owner);
+        let path = format!("/apis/apps/v1/namespaces/{namespace}/replicasets");
+        let made = client.post(&path, body).await?.expect("create replicaset", &[201])?;
+        let made: serde_json::Value = serde_json::from_slice(&made.body)
+            .map_err(|e| Error::Answer { what: "create replicaset".into(), answer: e.to_string() })?;
+        uids.push(made["metadata"]["uid"].as_str().unwrap_or_default().to_owned());
+    }
+    Ok(uids)
+}
+
+/// Creates the pods; their owners are there and the clients are connected before the clock starts.
 pub async fn create_pods(lab: &Lab, server: &Server) -> Result<Load, Error> {
+    let owners = Arc::new(owners(server, lab.size).await?);
     let mut clients = Vec::new();
     for _ in 0..lab.clients {
         clients.push(Client::connect(&server.target, lab.protocol).await?);
@@ -79,7 +95,7 @@ pub async fn create_pods(lab: &Lab, server: &Server) -> Result<Load, Error> {
     let next = Arc::new(AtomicUsize::new(0));
     let mut running = JoinSet::new();
     for client in clients {
-        running.spawn(create_some(client, next.clone(), lab.size));
+        running.spawn(create_some(client, next.clone(), owners.clone(), lab.size));
     }
     let mut all = Tally::default();
     while let Some(ended) = running.join_next().await {
@@ -138,14 +154,19 @@ pub async fn expect_pods(target: &Target, wanted: usize) -> Result<(), Error> {
 }
 
 /// One client: takes the next pod until there is none left.
-async fn create_some(mut client: Client, next: Arc<AtomicUsize>, size: usize) -> Result<Tally, Error> {
+async fn create_some(
+    mut client: Client,
+    next: Arc<AtomicUsize>,
+    owners: Arc<Vec<String>>,
+    size: usize,
+) -> Result<Tally, Error> {
     let mut tally = Tally::default();
     loop {
         let index = next.fetch_add(1, Ordering::Relaxed);
         if index >= size {
             return Ok(tally);
         }
-        let pod = pods::pod(index);
+        let pod = pods::pod(index, &owners[pods::owner_of(index)]);
         let path = format!("/api/v1/namespaces/{}/pods", pod.namespace);
         tally.sent += pod.body.len();
         let start = Instant::now();

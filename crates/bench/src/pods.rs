@@ -1,6 +1,7 @@
-//! The pods that scenarios write: about 4 KB of JSON, a pure function of an index.
+//! The pods that scenarios write: about 4 KB of JSON, a pure function of an index and of the uid of the owner.
 //!
-//! In: an index. Out: namespace, name and body, the same on every run and for every server.
+//! In: an index. Out: namespace, name and body, the same on every run and for every server but for that uid; and the
+//! ReplicaSets that own them, which have to exist: a garbage collector deletes what has no living owner.
 //! Never: a field that the server would have to default; both then store the same pod, but for what they add themselves.
 
 use bytes::Bytes;
@@ -25,21 +26,58 @@ pub fn namespace(index: usize) -> String {
     format!("bench-{}", index % NAMESPACES)
 }
 
-/// The pod at `index`.
-pub fn pod(index: usize) -> Pod {
+/// How many ReplicaSets own the first `pods` pods.
+pub fn owners(pods: usize) -> usize {
+    pods.div_ceil(NAMESPACES * REPLICAS) * NAMESPACES
+}
+
+/// Which ReplicaSet owns the pod at `index`.
+pub fn owner_of(index: usize) -> usize {
+    workload(index) * NAMESPACES + index % NAMESPACES
+}
+
+/// Namespace and body of the ReplicaSet at `owner`.
+pub fn replica_set(owner: usize) -> (String, Bytes) {
+    let app = app(owner / NAMESPACES);
+    let body = format!(
+        concat!(
+            r#"{{"kind":"ReplicaSet","apiVersion":"apps/v1","metadata":{{"name":"{name}"}},"spec":{{"replicas":{replicas},"#,
+            r#""selector":{{"matchLabels":{{"app":"{app}"}}}},"template":{{"metadata":{{"labels":{{"app":"{app}"}}}},"#,
+            r#""spec":{{"containers":[{{"name":"server","image":"registry.example.com/team/{app}"}}]}}}}}}}}"#,
+        ),
+        name = owner_name(owner / NAMESPACES),
+        replicas = REPLICAS,
+        app = app,
+    );
+    (namespace(owner), Bytes::from(body))
+}
+
+/// The pod at `index`, owned by the ReplicaSet whose uid is `owner`.
+pub fn pod(index: usize, owner: &str) -> Pod {
     let namespace = namespace(index);
-    let app = format!("app-{:04}", index / NAMESPACES / REPLICAS);
-    let name = format!("{app}-{}-{:05}", hex(index / NAMESPACES / REPLICAS, 10), index);
-    let body = body(index, &namespace, &name, &app);
+    let name = format!("{}-{index:05}", owner_name(workload(index)));
+    let body = body(index, &namespace, &name, owner);
     Pod { namespace, name, body: Bytes::from(body) }
 }
 
-fn body(index: usize, namespace: &str, name: &str, app: &str) -> String {
-    let workload = index / NAMESPACES / REPLICAS;
+fn workload(index: usize) -> usize {
+    index / NAMESPACES / REPLICAS
+}
+
+fn app(workload: usize) -> String {
+    format!("app-{workload:04}")
+}
+
+fn owner_name(workload: usize) -> String {
+    format!("{}-{}", app(workload), hex(workload, 10))
+}
+
+fn body(index: usize, namespace: &str, name: &str, owner: &str) -> String {
+    let (workload, app) = (workload(index), app(workload(index)));
     let mut json = String::with_capacity(5 * 1024);
-    json += &metadata(index, namespace, name, app);
+    json += &metadata(index, namespace, name, owner);
     json += r#","spec":{"volumes":["#;
-    json += &volumes(app);
+    json += &volumes(&app);
     json += r#"],"containers":["#;
     json += &container(&format!("registry.example.com/team/{app}:v1.{}.0", workload % 90), index);
     json += r#"],"restartPolicy":"Always","terminationGracePeriodSeconds":30,"dnsPolicy":"ClusterFirst","#;
@@ -55,10 +93,9 @@ fn body(index: usize, namespace: &str, name: &str, app: &str) -> String {
     json
 }
 
-fn metadata(index: usize, namespace: &str, name: &str, app: &str) -> String {
+fn metadata(index: usize, namespace: &str, name: &str, owner: &str) -> String {
     let (version, zone) = (index % 7, ["a", "b", "c"][index % 3]);
-    let (hash, owner, checksum) =
-        (hex(index / NAMESPACES / REPLICAS, 10), uid(index / NAMESPACES / REPLICAS), hex(index, 64));
+    let workload = workload(index);
     format!(
         concat!(
             r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"{name}","namespace":"{namespace}","#,
@@ -68,18 +105,19 @@ fn metadata(index: usize, namespace: &str, name: &str, app: &str) -> String {
             r#""team.example.com/owner":"platform-{version}@example.com","#,
             r#""mesh.example.com/status":"{{\"template\":\"{template}\",\"containers\":[\"server\"],\"volumes\":"#,
             r#"[\"config\",\"secrets\",\"scratch\"]}}","deploy.example.com/trace":"{trace}"}},"#,
-            r#""ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"{app}-{hash}","uid":"{owner}","#,
+            r#""ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"{owner_name}","uid":"{owner}","#,
             r#""controller":true,"blockOwnerDeletion":true}}]}}"#,
         ),
         name = name,
         namespace = namespace,
-        app = app,
+        app = app(workload),
         version = version,
         zone = zone,
-        hash = hash,
-        checksum = checksum,
+        hash = hex(workload, 10),
+        checksum = hex(index, 64),
+        owner_name = owner_name(workload),
         owner = owner,
-        template = hex(index / NAMESPACES / REPLICAS, 64),
+        template = hex(workload, 64),
         trace = hex(index + 1, 600),
     )
 }
@@ -132,11 +170,6 @@ fn hex(seed: usize, digits: usize) -> String {
     text
 }
 
-fn uid(seed: usize) -> String {
-    let h = hex(seed, 32);
-    format!("{}-{}-4{}-8{}-{}", &h[..8], &h[8..12], &h[13..16], &h[17..20], &h[20..])
-}
-
 /// splitmix64: one round, enough to make neighbours differ in every digit.
 fn number(seed: usize) -> u64 {
     let mut x = (seed as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -153,10 +186,27 @@ mod tests {
 
     use super::*;
 
+    const OWNER: &str = "11111111-2222-4333-8444-555555555555";
+
+    #[test]
+    fn a_pod_names_the_replica_set_that_owns_it() {
+        for index in [0, 1, 499, 500, 19_999] {
+            let (namespace, body) = replica_set(owner_of(index));
+            let (set, pod): (Value, Value) = (
+                serde_json::from_slice(&body).unwrap(),
+                serde_json::from_slice(&pod(index, OWNER).body).unwrap(),
+            );
+            let named = &pod["metadata"]["ownerReferences"][0];
+            assert_eq!((&named["kind"], &named["name"]), (&set["kind"], &set["metadata"]["name"]));
+            assert_eq!((&named["uid"], &pod["metadata"]["namespace"]), (&OWNER.into(), &namespace.into()));
+            assert!(owner_of(index) < owners(index + 1));
+        }
+    }
+
     #[test]
     fn a_pod_is_valid_json_of_about_four_kilobytes() {
         for index in [0, 1, 499, 19_999] {
-            let pod = pod(index);
+            let pod = pod(index, OWNER);
             let json: Value = serde_json::from_slice(&pod.body).unwrap();
             assert_eq!(json["metadata"]["name"], pod.name.as_str());
             assert_eq!(json["metadata"]["namespace"], pod.namespace.as_str());
@@ -166,7 +216,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_namespaces_evenly_used() {
-        let names: BTreeSet<String> = (0..2_000).map(|index| pod(index).name).collect();
+        let names: BTreeSet<String> = (0..2_000).map(|index| pod(index, OWNER).name).collect();
         assert_eq!(names.len(), 2_000);
         let namespaces: BTreeSet<String> = (0..2_000).map(namespace).collect();
         assert_eq!(namespaces.len(), NAMESPACES);
@@ -174,7 +224,7 @@ mod tests {
 
     #[test]
     fn the_same_index_gives_the_same_bytes() {
-        assert_eq!(pod(77).body, pod(77).body);
-        assert_ne!(pod(77).body, pod(78).body);
+        assert_eq!(pod(77, OWNER).body, pod(77, OWNER).body);
+        assert_ne!(pod(77, OWNER).body, pod(78, OWNER).body);
     }
 }
