@@ -4,7 +4,6 @@
 //! Never: a process that is not ours; a wait without a limit.
 
 use std::fs::File;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -181,17 +180,12 @@ impl Drop for Process {
     }
 }
 
-/// Returns ports that nobody listens on now. Another process may still take one before the server does:
-/// [`Process::listening`] finds that out.
+/// Ports that nothing takes before the server does.
+///
+/// # Errors
+/// [`Error::Proc`]: there is none.
 pub fn free_ports<const N: usize>() -> Result<[u16; N], Error> {
-    let refused = |e: std::io::Error| Error::Proc(format!("no free port: {e}"));
-    let held: Vec<TcpListener> =
-        (0..N).map(|_| TcpListener::bind(("127.0.0.1", 0)).map_err(refused)).collect::<Result<_, _>>()?;
-    let mut ports = [0; N];
-    for (port, listener) in ports.iter_mut().zip(&held) {
-        *port = listener.local_addr().map_err(refused)?.port();
-    }
-    Ok(ports)
+    forebay_clients::ports::free().map_err(Error::Proc)
 }
 
 /// One look at `/readyz`, on the connection of the look before where there is one.

@@ -7,7 +7,7 @@
 use std::process::Command;
 
 use crate::needs::Peers;
-use crate::rival::free_ports;
+use crate::ports;
 use crate::server::{Kind, Server};
 
 /// Flags of our server that leave the work to these programs.
@@ -17,7 +17,7 @@ impl Server {
     /// Starts the server that was asked for, without controllers of its own, and both programs beside it.
     pub fn with_controllers(peers: &Peers) -> Result<Server, String> {
         let mut server = Server::start_with(Kind::asked()?, &OURS_OFF)?;
-        let [managers, schedulers] = free_ports()?;
+        let [managers, schedulers] = ports::free()?;
         let shared = |port: u16, server: &Server| {
             let kubeconfig = server.kubeconfig().display().to_string();
             [

@@ -14,6 +14,7 @@ mod https;
 pub mod needs;
 mod normal;
 mod pki;
+pub mod ports;
 mod process;
 pub mod python;
 mod rival;

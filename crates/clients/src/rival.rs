@@ -6,12 +6,12 @@
 //! Admission plugins that ours does not have are off, so that both store the same. ServiceAccount would have to be off
 //! anyway: without kube-controller-manager no namespace has a default account, and no pod could be made.
 
-use std::net::TcpListener;
 use std::process::Command;
 use std::time::Duration;
 
 use crate::needs;
 use crate::pki;
+use crate::ports;
 use crate::process::Process;
 use crate::wait::until;
 use crate::watchdog::Watchdog;
@@ -31,7 +31,7 @@ pub struct Rival {
 impl Rival {
     /// Makes certificates and picks ports.
     pub fn new(watchdog: &Watchdog) -> Result<Rival, String> {
-        let [etcd_port, peer_port, port] = free_ports()?;
+        let [etcd_port, peer_port, port] = ports::free()?;
         pki::write(watchdog.dir(), port)?;
         Ok(Rival { etcd_port, peer_port, port })
     }
@@ -77,17 +77,4 @@ impl Rival {
             format!("--disable-admission-plugins={}", PLUGINS_OFF.join(",")),
         ]
     }
-}
-
-/// Ports that nobody listens on now. Another process may still take one first; then the server says so and ends.
-pub fn free_ports<const N: usize>() -> Result<[u16; N], String> {
-    let shown = |e: std::io::Error| format!("no free port: {e}");
-    let mut held = Vec::new();
-    let mut ports = [0; N];
-    for port in &mut ports {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(shown)?;
-        *port = listener.local_addr().map_err(shown)?.port();
-        held.push(listener);
-    }
-    Ok(ports)
 }

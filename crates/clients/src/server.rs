@@ -17,7 +17,7 @@ use crate::process::Process;
 use crate::rival::Rival;
 use crate::wait::until;
 use crate::watchdog::Watchdog;
-use crate::{https, needs};
+use crate::{https, needs, ports};
 
 const READY_MAX: Duration = Duration::from_secs(60);
 
@@ -82,10 +82,12 @@ impl Server {
                 (Engine::Rival(Rival::new(&watchdog)?), watchdog.dir().join("admin.kubeconfig"))
             }
         };
+        // Known beforehand, so that nothing takes it while the server is down.
+        let [port] = ports::free()?;
         let mut server = Server {
             watchdog,
             kubeconfig,
-            port: 0,
+            port,
             processes: Vec::new(),
             beside: Vec::new(),
             told: Vec::new(),

@@ -35,7 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("clients", &[]),
     ("conformance", &["*"]),
     ("sim", &["*"]),
-    ("bench", &[]),
+    ("bench", &["clients"]),
     ("xtask", &[]),
 ];
 
