@@ -14,6 +14,7 @@ mod custom;
 mod delete;
 mod errors;
 mod eviction;
+pub mod groups;
 mod incoming;
 mod informer;
 mod kinds;

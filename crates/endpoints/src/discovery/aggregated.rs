@@ -5,9 +5,9 @@
 
 use forebay_apimachinery::GroupVersionKind;
 use forebay_registry::catalog::{Catalog, Served};
+use forebay_registry::groups::group_priority;
 use serde::Serialize;
 
-use super::order::group_priority;
 use super::{Group, Version, groups, is_custom, subresources, to_json, verbs};
 
 /// As the answer names it; its parameters are in this order whatever the request had.

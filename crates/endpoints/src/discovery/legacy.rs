@@ -6,10 +6,10 @@
 use base64::Engine;
 use forebay_apimachinery::resource::api_version;
 use forebay_registry::catalog::{Catalog, Served, Source};
+use forebay_registry::groups::group_priority;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::order::group_priority;
 use super::{Group, groups, subresources, to_json, verbs};
 
 #[derive(Serialize)]

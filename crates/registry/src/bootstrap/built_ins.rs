@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::roles;
 use crate::catalog::{Catalog, Served, Source};
+use crate::groups;
 use crate::registry::Registry;
 use crate::request::{Body, Target};
 use crate::store::Mode;
@@ -33,30 +34,6 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
 /// The label of APIServices that a server manages: `onstart` for its own versions, `true` for those of CRDs.
 const AUTOMANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
-/// What clients prefer: the groups with their priorities.
-const PRIORITIES: [(&str, u32); 20] = [
-    ("", 18_000),
-    ("apps", 17_800),
-    ("events.k8s.io", 17_750),
-    ("authentication.k8s.io", 17_700),
-    ("authorization.k8s.io", 17_600),
-    ("autoscaling", 17_500),
-    ("batch", 17_400),
-    ("certificates.k8s.io", 17_300),
-    ("networking.k8s.io", 17_200),
-    ("policy", 17_100),
-    ("rbac.authorization.k8s.io", 17_000),
-    ("storage.k8s.io", 16_800),
-    ("apiextensions.k8s.io", 16_700),
-    ("admissionregistration.k8s.io", 16_700),
-    ("scheduling.k8s.io", 16_600),
-    ("coordination.k8s.io", 16_500),
-    ("node.k8s.io", 16_300),
-    ("resource.k8s.io", 16_200),
-    ("discovery.k8s.io", 16_200),
-    ("flowcontrol.apiserver.k8s.io", 16_100),
-];
-const CUSTOM_PRIORITY: u32 = 1_000;
 
 /// An object that is to exist.
 struct BuiltIn {
@@ -186,9 +163,10 @@ fn name_of(group: &str, version: &str) -> String {
 }
 
 fn service(group: &str, version: &str, is_custom: bool) -> Value {
-    let known = PRIORITIES.iter().find(|(known, _)| *known == group).filter(|_| !is_custom);
-    let (managed, priority) =
-        (if is_custom { "true" } else { "onstart" }, known.map_or(CUSTOM_PRIORITY, |of| of.1));
+    let (managed, priority) = match is_custom {
+        true => ("true", groups::CUSTOM_PRIORITY),
+        false => ("onstart", groups::group_priority(group)),
+    };
     let version_priority = match (group, version) {
         _ if is_custom => 100,
         ("", _) => 1,
