@@ -176,7 +176,7 @@ impl Engine {
     ) -> Result<T, ReadError> {
         let shared = self.shared.clone();
         let reader = shared.readers.clone().acquire_owned().await.map_err(|_| ReadError::Closed)?;
-        let read = tokio::task::spawn_blocking(move || {
+        let read = forebay_rt::blocking(move || {
             let found = read(&shared);
             drop(reader);
             found

@@ -3,7 +3,7 @@
 //! In: the changes of each batch, once they are durable. Out: logs that cursors read. Every log whose prefix the key
 //! begins with gets the change; a prefix ends with `/`, so a key has as many as it has slashes.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use forebay_apimachinery::Revision;
 use forebay_backend::Change;
@@ -19,8 +19,8 @@ const OVERHEAD_BYTES: usize = 96;
 #[derive(Debug)]
 pub(crate) struct Feeds {
     limits: Limits,
-    // prefix -> its log
-    logs: HashMap<Box<str>, Feed>,
+    // prefix -> its log; ordered, so that a simulation wakes readers in the same order again
+    logs: BTreeMap<Box<str>, Feed>,
     // When the oldest change that may be held comes of age, in the writer's ms.
     stale_ms: Option<u64>,
 }
@@ -36,7 +36,7 @@ impl Feeds {
     pub(crate) fn new() -> Feeds {
         let limits =
             Limits { items_max: LOG_ITEMS_MAX, bytes_max: LOG_BYTES_MAX, age_ms_max: LOG_AGE_MS_MAX };
-        Feeds { limits, logs: HashMap::new(), stale_ms: None }
+        Feeds { limits, logs: BTreeMap::new(), stale_ms: None }
     }
 
     /// The log of `prefix`; a new one begins after `revision`, the current one. `None` when there are too many.

@@ -18,6 +18,11 @@ enum Source {
     System,
     // Milliseconds since the Unix epoch.
     Manual(Arc<AtomicU64>),
+    // Wall time at a moment of monotonic time, with which it goes on.
+    Steady {
+        unix_ms: u64,
+        at: Instant,
+    },
 }
 
 /// The hand that moves a manual [`Clock`]'s wall time.
@@ -36,6 +41,11 @@ impl Clock {
         (Clock(Source::Manual(cell.clone())), ManualClock(cell))
     }
 
+    /// A clock that shows `unix_ms` now and goes on with monotonic time: of a simulation, whose time is tokio's.
+    pub fn steady(unix_ms: u64) -> Clock {
+        Clock(Source::Steady { unix_ms, at: Clock::system().now() })
+    }
+
     /// Wall time, milliseconds since the Unix epoch.
     #[allow(clippy::disallowed_methods, reason = "rt is where the clock is read")]
     pub fn unix_ms(&self) -> u64 {
@@ -44,6 +54,7 @@ impl Clock {
                 SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_millis() as u64)
             }
             Source::Manual(cell) => cell.load(Ordering::Acquire),
+            Source::Steady { unix_ms, at } => unix_ms + (self.now() - *at).as_millis() as u64,
         }
     }
 
@@ -83,5 +94,12 @@ mod tests {
         assert_eq!(clock.unix_ms(), 1_000);
         hand.advance_ms(500);
         assert_eq!((clock.unix_ms(), copy.unix_ms()), (1_500, 1_500));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn steady_clock_goes_on_with_monotonic_time() {
+        let clock = Clock::steady(1_000);
+        clock.sleep(Duration::from_millis(70)).await;
+        assert_eq!(clock.unix_ms(), 1_070);
     }
 }

@@ -78,7 +78,7 @@ impl Cacher {
         let let_go = messages::let_go(published.clone(), all, message_bytes.clone(), clock.clone());
         let stopped = stop.clone();
         tasks.spawn("watchcache ingest", async move {
-            tokio::select! { () = stopped.cancelled() => {}, () = ingest.run() => {}, () = let_go => {} }
+            tokio::select! { biased; () = stopped.cancelled() => {}, () = ingest.run() => {}, () = let_go => {} }
         });
         let recent = Mutex::new(VecDeque::new());
         Cacher(Arc::new(Inner {

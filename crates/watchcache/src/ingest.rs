@@ -109,6 +109,7 @@ impl Ingest {
             }
             let evict_at = self.clock.now() + limits::EVICT_PERIOD;
             tokio::select! {
+                biased;
                 () = source.ready() => {}
                 () = self.kick.notified() => {}
                 () = self.clock.sleep_until(evict_at) => state.window.evict(self.clock.unix_ms()),

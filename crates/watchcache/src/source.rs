@@ -101,7 +101,7 @@ impl Source {
 
 /// Reads the next page where reading may block.
 fn read(mut feed: Feed, reader: SemaphorePermit<'static>) -> JoinHandle<Read> {
-    tokio::task::spawn_blocking(move || {
+    forebay_rt::blocking(move || {
         let mut page = Vec::new();
         let step = feed.take(limits::INGEST_BATCH_MAX, &mut page);
         drop(reader);
