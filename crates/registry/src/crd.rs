@@ -5,7 +5,7 @@
 //! served at once.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use forebay_apimachinery::object::{Form, Layout, Scope};
@@ -38,7 +38,8 @@ impl Known {
             (is_other("/spec") || is_other("/status/acceptedNames"), is_other("/metadata/deletionTimestamp"));
         if changed {
             self.since = revision;
-            self.past.extend(self.served.take().into_iter().flatten());
+            let served = self.served.take().unwrap_or_default();
+            self.past.extend(served.iter().map(Arc::downgrade));
         } else if ending || !self.value.is_null() && is_other("/metadata/uid") {
             self.served = None;
         }
@@ -66,7 +67,7 @@ struct Known {
     /// The served versions of `value`; made once for each change.
     served: Option<Vec<Arc<Served>>>,
     /// What was served before the last changes, for as long as it is watched.
-    past: Vec<Arc<Served>>,
+    past: Vec<Weak<Served>>,
     /// Its conditions are those of `value`.
     judged: bool,
     deleting: bool,
@@ -295,9 +296,12 @@ impl Controller {
             }
             let wanted = layout_key(&known.value);
             if known.storage.as_ref().is_none_or(|(_, key)| *key != wanted) {
-                if let Some((old, _)) = known.storage.take() {
+                if let Some((old, key)) = known.storage.take()
+                    && key.uid != wanted.uid
+                {
                     old.cacher.stop();
                 }
+                // Else its watches go on where they are; it ends with the last of them.
                 let store = Arc::new(open_store(&self.registry, &known.value, &wanted));
                 opened.push(store.clone());
                 known.storage = Some((store, wanted));
@@ -323,8 +327,9 @@ impl Controller {
         self.registry.publish(Catalog::from_shared(custom.chain(built_in), Some(self.reached)));
         // Clients of what ends come back, and find what is served now.
         for known in self.crds.values_mut() {
-            custom::retire(&known.past, known.served.as_deref().unwrap_or_default());
-            known.past.retain(|old| Arc::strong_count(old) > 1);
+            known.past.retain(|old| old.strong_count() > 0);
+            let watched: Vec<Arc<Served>> = known.past.iter().filter_map(Weak::upgrade).collect();
+            custom::retire(&watched, known.served.as_deref().unwrap_or_default());
         }
     }
 

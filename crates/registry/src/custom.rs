@@ -9,34 +9,66 @@ use std::time::Duration;
 
 use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, GroupVersionResource, Object, Revision};
 use forebay_printers::duration;
-use forebay_rt::Shutdown;
 use forebay_schema::crd::field::{FieldError, Reason};
 use forebay_schema::crd::{Definition, Version};
 use jiff::Timestamp;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::catalog::{Served, Source, SubresourceInfo};
 use crate::store::{SelectableField, Store};
 use crate::strategy::{CustomRules, ScalePaths};
 
-/// What ends the watches of a version when its CRD changes, one after the other: their clients do not all come back at
-/// once (kubernetes#123074).
-#[derive(Default)]
+/// What ends watches of a version when its CRD changes, one after the other: their clients do not all come back at once
+/// (kubernetes#123074).
 pub(crate) struct Ending {
-    raised: Shutdown,
+    ended: watch::Sender<Ended>,
     // Watches that have been told.
     tickets: AtomicU64,
+}
+
+/// Which watches of a version are to end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Ended {
+    /// All: the version is no more.
+    all: bool,
+    /// Tables: the columns are others.
+    tables: bool,
+    /// Those that select by these of [`Served::selectable`], which are no more.
+    fields: Vec<usize>,
 }
 
 /// Watches that end because of one CRD, in a second.
 const ENDS_PER_SECOND: u64 = 200;
 
 impl Ending {
-    /// Waits until it is raised; how much later the watch that asked is to end. Cancel-safe.
-    pub(crate) async fn told(&self) -> Duration {
-        self.raised.raised().await;
+    fn new() -> Ending {
+        Ending { ended: watch::Sender::new(Ended::default()), tickets: AtomicU64::new(0) }
+    }
+
+    /// Waits until a watch is to end that shows Tables, or does not, and selects by `fields`; how much later it is its
+    /// turn. Cancel-safe.
+    pub(crate) async fn told(&self, is_table: bool, fields: &[usize]) -> Duration {
+        let concerns = |ended: &Ended| {
+            ended.all || ended.tables && is_table || fields.iter().any(|field| ended.fields.contains(field))
+        };
+        // The sender is here, so there is no other end of the wait.
+        let _told = self.ended.subscribe().wait_for(concerns).await.is_ok();
+        self.turn()
+    }
+
+    /// How much later a watch is to end that ends now.
+    pub(crate) fn turn(&self) -> Duration {
         let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
         Duration::from_millis(ticket * 1_000 / ENDS_PER_SECOND)
+    }
+
+    fn raise(&self, ended: Ended) {
+        self.ended.send_if_modified(|known| {
+            let changed = *known != ended;
+            *known = ended;
+            changed
+        });
     }
 }
 
@@ -45,19 +77,19 @@ impl Ending {
 pub(crate) fn retire(before: &[Arc<Served>], now: &[Arc<Served>]) {
     for old in before {
         let Source::Custom(custom) = &old.source else { continue };
-        let successor = now.iter().find(|new| new.gvr == old.gvr);
-        let goes_on = successor.is_some_and(|new| {
-            let selects = |label: &str| new.selectable.iter().any(|field| field.label == label);
-            new.gvk == old.gvk && old.selectable.iter().all(|field| selects(&field.label))
+        let successor = now.iter().find(|new| new.gvr == old.gvr && new.gvk == old.gvk);
+        custom.ending.raise(match successor.map(|new| (new, &new.source)) {
+            Some((new, Source::Custom(after))) => {
+                let gone = |label: &str| new.selectable.iter().all(|field| field.label != label);
+                let fields = old.selectable.iter().enumerate().filter(|(_, field)| gone(&field.label));
+                Ended {
+                    all: false,
+                    tables: after.columns != custom.columns,
+                    fields: fields.map(|(index, _)| index).collect(),
+                }
+            }
+            _ => Ended { all: true, ..Ended::default() },
         });
-        let same_columns = successor.is_some_and(
-            |new| matches!(&new.source, Source::Custom(successor) if successor.columns == custom.columns),
-        );
-        if !goes_on {
-            custom.retired.raised.raise();
-        } else if !same_columns {
-            custom.columns_changed.raised.raise();
-        }
     }
 }
 
@@ -74,10 +106,8 @@ pub struct Custom {
     pub terminating: bool,
     /// What was stored before it may lack defaults that the schema has now, and hold fields that it has no more.
     since: Revision,
-    /// This version is no more, or cannot be watched as before.
-    pub(crate) retired: Ending,
-    /// Its columns are others: only Tables have to begin again.
-    pub(crate) columns_changed: Ending,
+    /// Ends its watches.
+    pub(crate) ending: Ending,
     columns: Value,
 }
 
@@ -139,8 +169,7 @@ fn one(
             rules,
             terminating,
             since,
-            retired: Ending::default(),
-            columns_changed: Ending::default(),
+            ending: Ending::new(),
         }),
         store: Some(store.clone()),
     }

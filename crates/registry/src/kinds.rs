@@ -10,11 +10,12 @@ use forebay_apimachinery::resource::{api_version, split_api_version};
 use forebay_apimachinery::selector::{FieldOperator, FieldRequirement, FieldSelector};
 use forebay_apimachinery::{Cause, GroupVersionKind, Object, Revision, Status, json};
 use forebay_schema::builtin::{TypeId, codec};
-use forebay_watchcache::{FieldSource, FieldTerm};
+use forebay_watchcache::{FieldSource, FieldTerm, Interest};
 use serde_json::Value;
 
 use crate::catalog::{Served, Source, StoredAs};
 use crate::convert::Judged;
+use crate::store::SelectableField;
 use crate::{crd, strategy};
 
 /// How kube-apiserver names the list of its kinds in errors.
@@ -226,6 +227,16 @@ impl Served {
     /// A label that cannot be selected by, in kube-apiserver's words.
     pub fn field_terms(&self, selector: &FieldSelector) -> Result<Vec<FieldTerm>, String> {
         selector.requirements().iter().map(|requirement| self.field_term(requirement)).collect()
+    }
+
+    /// Which of its selectable fields `interest` selects by.
+    pub(crate) fn selected_fields(&self, interest: &Interest) -> Vec<usize> {
+        let selects = |field: &SelectableField| {
+            let by = |term: &FieldTerm| matches!(&term.field, FieldSource::Indexed { fields, .. } if *fields == field.fields);
+            interest.fields.iter().any(by)
+        };
+        let selected = self.selectable.iter().enumerate().filter(|(_, field)| selects(field));
+        selected.map(|(index, _)| index).collect()
     }
 
     fn field_term(&self, requirement: &FieldRequirement) -> Result<FieldTerm, String> {

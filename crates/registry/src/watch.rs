@@ -31,6 +31,8 @@ pub struct WatchBody {
     clock: Clock,
     deadline: Instant,
     bookmark_at: Instant,
+    // Of the resource's selectable fields, those that are selected by.
+    fields: Vec<usize>,
     // Its resource has changed: the deadline is when it is its turn to end.
     retired: bool,
     state: State,
@@ -72,6 +74,7 @@ pub async fn watch(
 ) -> Result<WatchBody, Status> {
     let wait = clock.now() + forebay_watchcache::limits::FRESH_WAIT;
     let cacher = &store.cacher;
+    let fields = served.selected_fields(&interest);
     let started = match plan.start {
         WatchStart::After(revision) => cacher.watch(interest, revision),
         WatchStart::Now => match cacher.fresh(wait).await {
@@ -109,6 +112,7 @@ pub async fn watch(
             Some(before_end) if !before_end.is_zero() => now + BOOKMARK_PERIOD.min(before_end),
             _ => now + BOOKMARK_PERIOD,
         },
+        fields,
         retired: false,
         plan,
         clock: clock.clone(),
@@ -157,7 +161,9 @@ impl WatchBody {
                     break;
                 }
                 Some(WatchStep::Closed) => {
-                    self.state = State::Done;
+                    // There is nothing more, and the others' turn may be before this one's.
+                    self.deadline = (self.clock.now() + self.presenter.turn()).min(self.deadline);
+                    self.watcher = None;
                     break;
                 }
                 None => break,
@@ -168,11 +174,12 @@ impl WatchBody {
 
     /// Waits for the next event, bookmark or the end.
     async fn wait(&mut self, out: &mut Vec<u8>) {
+        let end = self.deadline;
         let Some(watcher) = &mut self.watcher else {
+            self.clock.sleep_until(end).await;
             self.state = State::Done;
             return;
         };
-        let end = self.deadline;
         let alarm = if self.plan.bookmarks && matches!(self.state, State::Open) {
             self.bookmark_at.min(end)
         } else {
@@ -181,7 +188,7 @@ impl WatchBody {
         tokio::select! {
             biased;
             () = watcher.ready() => return,
-            later = self.presenter.retired(), if !self.retired => {
+            later = self.presenter.retired(&self.fields), if !self.retired => {
                 self.retired = true;
                 self.deadline = (self.clock.now() + later).min(end);
                 return;

@@ -284,6 +284,13 @@ impl Cacher {
     }
 }
 
+/// Nobody reads the cache any more: it ends.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
 fn cursor(log: &Log<Arc<Event>>, after: Revision) -> Result<Cursor<Arc<Event>>, ReadError> {
     log.cursor(after.get())
         .map_err(|expired| ReadError::Expired { asked: after, oldest: Revision::from_log(expired.oldest) })

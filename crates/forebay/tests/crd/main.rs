@@ -6,6 +6,7 @@ mod common;
 mod definitions;
 mod deletion;
 mod objects;
+mod watches;
 
 use common::Client;
 use serde_json::{Value, json};

@@ -94,14 +94,20 @@ impl Presenter {
     }
 
     /// Waits until what is shown can no longer be shown as it was begun; how much later to end. Cancel-safe.
-    pub(crate) async fn retired(&self) -> Duration {
-        match (&self.served.source, self.shown) {
-            (Source::BuiltIn { .. }, _) => std::future::pending().await,
-            (Source::Custom(custom), As::Table(_)) => tokio::select! {
-                later = custom.retired.told() => later,
-                later = custom.columns_changed.told() => later,
-            },
-            (Source::Custom(custom), _) => custom.retired.told().await,
+    ///
+    /// - `fields`: of [`Served::selectable`], those that are selected by.
+    pub(crate) async fn retired(&self, fields: &[usize]) -> Duration {
+        match &self.served.source {
+            Source::BuiltIn { .. } => std::future::pending().await,
+            Source::Custom(custom) => custom.ending.told(matches!(self.shown, As::Table(_)), fields).await,
+        }
+    }
+
+    /// How much later a watch is to end whose resource is no more.
+    pub(crate) fn turn(&self) -> Duration {
+        match &self.served.source {
+            Source::BuiltIn { .. } => Duration::ZERO,
+            Source::Custom(custom) => custom.ending.turn(),
         }
     }
 
