@@ -1,4 +1,4 @@
-//! The one door: `cargo xtask ci | arch | gen | peers | bench`.
+//! The one door: `cargo xtask ci | arch | gen | peers | bench | sim`.
 //!
 //! In: a command name and its options. Out: the tools' own output, and an exit code that says whether all went well.
 //! Never: a dependency that takes longer to build than to run; logic that the product needs.
@@ -12,6 +12,7 @@ mod generate;
 mod peers;
 mod python;
 mod run;
+mod sim;
 
 use std::process::ExitCode;
 
@@ -24,6 +25,9 @@ cargo xtask <command>
   peers [--print]           build the real etcd, kube-apiserver and kubectl that tests and benches compare with;
                             --print writes their paths as NAME=path lines and builds nothing
   bench [scenario] [...]    measure forebay beside kube-apiserver and etcd; `bench --help` lists the options
+  sim [--seeds N] [--from S] [--print] [--release]
+                            simulate N seeds from S on and say what happened; --print shows every line of it,
+                            --release builds it optimised, for long runs
 
 The peers are kept outside the repository: $FOREBAY_PEERS_DIR, or forebay/peers in the user's cache directory.
 ";
@@ -46,6 +50,7 @@ fn main() -> ExitCode {
             false => peers::build(),
         }),
         "bench" => bench::bench(rest),
+        "sim" => sim::sim(rest),
         "help" | "--help" | "-h" => {
             print!("{HELP}");
             Ok(())

@@ -1,0 +1,184 @@
+//! What goes wrong, and when: the disk, the machine, the way to the store. And the end of it, when everybody must catch up.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use forebay_embedded::faults::{Crash, Faults};
+use forebay_rt::Random;
+
+use crate::clients::within;
+use crate::follower::Follower;
+use crate::life::Life;
+use crate::store::Trouble;
+use crate::world::{Phase, World};
+use crate::writer;
+
+/// How long all writers may take together, at most.
+const CHAOS_MS_MAX: u64 = 60 * 60 * 1000;
+/// How long the server may take to be ready, once nothing fails any more. Caches that failed wait up to 30 s.
+const READY_MS_MAX: u64 = 60_000;
+/// Within this everybody who reads has what was written. Below the time between bookmarks, which would wake them too.
+const NOTICE_MS: u64 = 5_000;
+/// Rounds of last words.
+const ROUNDS: usize = 4;
+
+/// The store's writer: does what waits for it, after a while.
+pub async fn run_store(world: Rc<World>) {
+    let random = world.fork();
+    while let Some(life) = world.connect().await {
+        tokio::select! {
+            biased;
+            () = life.ended.raised() => continue,
+            () = life.store.nudge.notified() => {}
+            // What is due without being asked for.
+            () = world.pause(1_000 + random.below(3_000)) => {}
+        }
+        if random.below(2) == 0 {
+            world.pause(random.below(15)).await;
+        }
+        if !life.ended.is_raised() {
+            world.step(&life).await;
+        }
+        notice_failure(&world, &life);
+    }
+}
+
+/// A store that takes no more writes is restarted, after a while.
+fn notice_failure(world: &World, life: &Life) {
+    let Some(cause) = life.engine.failure().filter(|_| !life.failed.get()) else { return };
+    life.failed.set(true);
+    world.trace("store", format_args!("read-only: {cause}"));
+    let mut seen = world.seen.borrow_mut();
+    if cause.contains("sync") {
+        seen.sync_failures += 1;
+    } else if cause.contains("down") {
+        seen.machine_downs += 1;
+    } else {
+        seen.disk_failures += 1;
+    }
+}
+
+/// Runs the server from start to crash to start, until all has been written; then lets everybody catch up.
+pub async fn direct(world: Rc<World>, followers: Vec<Rc<RefCell<Follower>>>) {
+    let random = world.fork();
+    world.start().await;
+    if let Some(life) = world.life() {
+        while !writer::prepare(&world, &life).await && !world.is_over() {}
+    }
+    while world.writing.get() > 0 && world.now_ms() < CHAOS_MS_MAX && !world.is_over() {
+        one_life(&world, &random).await;
+    }
+    settle(&world, &followers, &random).await;
+    world.phase.set(Phase::Over);
+}
+
+async fn one_life(world: &World, random: &Random) {
+    let Some(life) = world.life() else { return };
+    choose_disk_faults(world, random);
+    let polls = if random.below(3) == 0 { random.below(300) } else { random.below(6_000) };
+    world.crash_at.set((random.below(4) > 0).then(|| world.polls.get() + polls));
+    let until_ms = world.now_ms() + 30_000 + random.below(420_000);
+    while !life.ended.is_raised() && world.now_ms() < until_ms && world.writing.get() > 0 && !world.is_over()
+    {
+        if life.failed.get() {
+            world.pause(random.below(5_000)).await;
+            break;
+        }
+        let wait = world.pause(500 + random.below(20_000));
+        if within(&life, wait).await.is_some() {
+            choose_trouble(world, &life, random);
+        }
+    }
+    world.crash_at.set(None);
+    world.seen.borrow_mut().failed_calls += life.store.failed();
+    world.crash(draw_crash(random));
+    world.pause(random.below(3_000)).await;
+    if !world.is_over() {
+        world.start().await;
+    }
+}
+
+fn choose_disk_faults(world: &World, random: &Random) {
+    let mut faults = Faults::default();
+    match random.below(8) {
+        0 => faults.down_after = Some(random.below(600)),
+        1 => faults.fail_after = Some(random.below(400)),
+        2 => faults.fail_sync_after = Some(random.below(40)),
+        _ => {}
+    }
+    world.trace("chaos", format_args!("{faults:?}"));
+    world.machine.borrow().set_faults(faults);
+}
+
+fn choose_trouble(world: &World, life: &Life, random: &Random) {
+    let until = world.clock.now() + Duration::from_millis(100 + random.below(8_000));
+    let mut trouble = Trouble::default();
+    match random.below(6) {
+        0 => {
+            trouble.stalled_until = Some(until);
+            world.seen.borrow_mut().stalls += 1;
+        }
+        1 => {
+            trouble.leaderless_until = Some(until);
+            world.seen.borrow_mut().leader_losses += 1;
+        }
+        _ => return,
+    }
+    world.trace(
+        "chaos",
+        format_args!("{}", if trouble.stalled_until.is_some() { "stall" } else { "no leader" }),
+    );
+    life.store.set_trouble(trouble);
+}
+
+pub fn draw_crash(random: &Random) -> Crash {
+    match random.below(3) {
+        0 => Crash::LoseUnsynced,
+        1 => Crash::TearUnsynced { seed: random.next_u64() },
+        _ => Crash::KeepAll,
+    }
+}
+
+/// Nothing fails any more: every cache becomes ready, and every client gets everything, soon.
+async fn settle(world: &World, followers: &[Rc<RefCell<Follower>>], random: &Random) {
+    if world.is_over() {
+        return;
+    }
+    world.trace("chaos", format_args!("settle"));
+    world.machine.borrow().set_faults(Faults::default());
+    if world.life().is_none_or(|life| life.failed.get()) {
+        world.crash(draw_crash(random));
+        world.start().await;
+    }
+    let Some(life) = world.life() else { return };
+    life.store.set_trouble(Trouble::default());
+    world.phase.set(Phase::Settling);
+    world.settle.raise();
+    if !ready(world, &life).await {
+        return world.fail("settle", format_args!("the caches are not ready after {READY_MS_MAX} ms"));
+    }
+    // Whoever was between two attempts makes one.
+    world.pause(5_000).await;
+    for _ in 0..ROUNDS {
+        writer::last_words(world, "last words", random).await;
+        world.pause(NOTICE_MS).await;
+        let history = world.history.borrow();
+        for (number, follower) in followers.iter().enumerate() {
+            if let Some(lag) = follower.borrow().lags(&history) {
+                return world.fail("settle", format_args!("watcher {number} was not told in time: {lag}"));
+            }
+        }
+    }
+}
+
+async fn ready(world: &World, life: &Life) -> bool {
+    let until_ms = world.now_ms() + READY_MS_MAX;
+    while life.registry.unready() > 0 {
+        if world.now_ms() > until_ms {
+            return false;
+        }
+        world.pause(100).await;
+    }
+    true
+}

@@ -1,0 +1,116 @@
+//! One life of the server, from a start on what the disk holds to a crash.
+//!
+//! Owns the engine, its writer, the registry and their tasks. In: a machine. Out: a registry for clients, batches of the
+//! writer when it is told to go on. Ends at once: whoever waits for an answer then gets none.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_apimachinery::Revision;
+use forebay_backend::{Backend, Change, Feed, FeedStep};
+use forebay_embedded::faults::Machine;
+use forebay_embedded::{Engine, OpenError, Options, Stepper};
+use forebay_registry::{Admission, Config, Registry, ServiceAccountAdmission, ServicesConfig};
+use forebay_rt::{Clock, CutOnDrop, Random, Shutdown, Tasks};
+
+use crate::store::FaultyStore;
+
+/// How long objects that expire are kept.
+pub const EVENT_TTL: Duration = Duration::from_secs(40);
+
+/// See the module's doc.
+pub struct Life {
+    /// Which one of this run it is.
+    pub number: u64,
+    pub registry: Registry,
+    pub engine: Arc<Engine>,
+    pub store: Arc<FaultyStore>,
+    pub ended: Shutdown,
+    stepper: RefCell<Option<Stepper>>,
+    // Every change of the whole store.
+    audit: RefCell<Feed>,
+    _cut: CutOnDrop,
+    // Whether it has noticed that its disk has failed.
+    pub failed: Cell<bool>,
+}
+
+impl Life {
+    /// Opens the store that is on `machine` and begins to fill the caches. Also returns the store's history, oldest
+    /// first, and the revision after which that begins.
+    pub async fn begin(
+        number: u64,
+        machine: &Machine,
+        clock: &Clock,
+        random: &Random,
+    ) -> Result<(Life, Vec<Change>, u64), OpenError> {
+        let options = Options { clock: clock.clone(), slack_bytes: 128 << 10, ..Options::default() };
+        let (engine, mut stepper) = Engine::open_stepped(machine.disk(), options)?;
+        stepper.step();
+        let oldest = engine.oldest().await.unwrap_or(Revision::FIRST);
+        let opening = Backend::feed(&*engine, "/", oldest);
+        let step = async {
+            tokio::task::yield_now().await;
+            stepper.step();
+        };
+        let (audit, ()) = tokio::join!(opening, step);
+        let failed = |cause: String| OpenError::Failed { file: "the simulated disk".to_string(), cause };
+        let audit = audit.map_err(|error| failed(error.to_string()))?;
+        let tasks = Tasks::new();
+        let store = FaultyStore::new(engine.clone(), clock.clone(), Random::seeded(random.next_u64()));
+        let store = Arc::new(store);
+        let config = Config {
+            storage_prefix: "/registry".into(),
+            event_ttl: Some(EVENT_TTL),
+            min_request_timeout: Duration::from_secs(1800),
+            service_account_admission: ServiceAccountAdmission::Off,
+            services: ServicesConfig::default(),
+            admission: Admission::default(),
+        };
+        let random = Random::seeded(random.next_u64());
+        let registry = Registry::new(config, store.clone(), clock.clone(), random, tasks.clone());
+        let life = Life {
+            number,
+            registry,
+            engine,
+            store,
+            ended: Shutdown::default(),
+            stepper: RefCell::new(Some(stepper)),
+            audit: RefCell::new(audit),
+            _cut: tasks.cut_on_drop(),
+            failed: Cell::new(false),
+        };
+        let found = life.shown().map_err(failed)?;
+        Ok((life, found, oldest.get()))
+    }
+
+    /// One batch of the store's writer. Returns what it has shown.
+    pub fn step(&self) -> Result<Vec<Change>, String> {
+        if let Some(stepper) = self.stepper.borrow_mut().as_mut() {
+            stepper.step();
+        }
+        self.shown()
+    }
+
+    fn shown(&self) -> Result<Vec<Change>, String> {
+        let (mut audit, mut changes) = (self.audit.borrow_mut(), Vec::new());
+        loop {
+            match audit.take(1000, &mut changes) {
+                Ok(FeedStep::Idle) => return Ok(changes),
+                Ok(FeedStep::Changes | FeedStep::Progress(_)) => {}
+                Err(error) => return Err(format!("a feed of the whole store ended: {error}")),
+            }
+        }
+    }
+
+    /// The store's current revision.
+    pub async fn visible(&self) -> u64 {
+        self.engine.barrier().await.map_or(0, Revision::get)
+    }
+
+    /// From now on nobody gets an answer.
+    pub fn end(&self) {
+        self.ended.raise();
+        self.stepper.borrow_mut().take();
+    }
+}

@@ -1,0 +1,244 @@
+//! A client that lists, whole and in pages, of now and of then, and gets; all of it held against the model.
+
+use std::rc::Rc;
+
+use forebay_apimachinery::{Reason, Status};
+use forebay_registry::ListBody;
+use forebay_rt::Random;
+use serde_json::Value;
+
+use crate::clients::{list, target, within};
+use crate::follower::{key_of, revision_of, same_object, same_state};
+use crate::life::Life;
+use crate::resources::{NAMESPACES, Resource, Selection, name};
+use crate::watcher::{gone_by_age, refused};
+use crate::world::World;
+
+/// Objects of a list, with what its metadata said.
+struct Page {
+    revision: u64,
+    items: Vec<(Rc<str>, u64, Value)>,
+    token: String,
+    remaining: Option<u64>,
+}
+
+/// Reads until nobody writes any more.
+pub async fn read(world: Rc<World>, who: String) {
+    let random = world.fork();
+    while world.writing.get() > 0 && !world.is_settling() {
+        world.pause(random.below(8_000)).await;
+        let Some(life) = world.connect().await else { return };
+        if random.below(3) == 0 {
+            get(&world, &life, &who, &random).await;
+        } else {
+            one_list(&world, &life, &who, &random).await;
+        }
+    }
+}
+
+async fn one_list(world: &World, life: &Rc<Life>, who: &str, random: &Random) {
+    let selection = Selection::draw(random);
+    let (acknowledged, visible) = {
+        let history = world.history.borrow();
+        (history.acknowledged(), history.visible())
+    };
+    let then = random.below(visible.max(1)) + 1;
+    let limit = 1 + random.below(4);
+    let (floor, exact, query) = match random.below(7) {
+        0 => (acknowledged, None, String::new()),
+        1 => (0, None, "resourceVersion=0".to_string()),
+        2 => (visible, None, format!("resourceVersion={visible}&resourceVersionMatch=NotOlderThan")),
+        3 => (then, Some(then), format!("resourceVersion={then}&resourceVersionMatch=Exact")),
+        4 => (then, Some(then), format!("resourceVersion={then}&limit={limit}")),
+        _ => (acknowledged, None, format!("limit={limit}")),
+    };
+    let Some(first) = ask(world, life, who, &selection, &query).await else { return };
+    let page = match first {
+        Ok(page) => page,
+        Err(status) => {
+            if status.reason == Reason::Expired
+                && let Err(cause) = gone_by_age(world, then)
+            {
+                world.fail(who, format_args!("LIST {query}: {cause}"));
+            }
+            return refused(world, who, &status);
+        }
+    };
+    world.seen.borrow_mut().exact_lists += u64::from(exact.is_some());
+    if page.revision < floor || exact.is_some_and(|exact| exact != page.revision) {
+        return world.fail(who, format_args!("LIST {query} is of {}, asked for {floor}", page.revision));
+    }
+    go_on(world, life, who, random, (&selection, limit), page).await;
+}
+
+/// Asks for the other pages, and holds all of them together against the state at the first one's revision.
+async fn go_on(
+    world: &World,
+    life: &Rc<Life>,
+    who: &str,
+    random: &Random,
+    (selection, limit): (&Selection, u64),
+    first: Page,
+) {
+    let Page { revision, mut items, mut token, remaining } = first;
+    let unfiltered = selection.label.is_none() && selection.node.is_none() && selection.name.is_none();
+    if let Some(remaining) = remaining.filter(|_| unfiltered) {
+        let all = world.history.borrow().state(selection, revision).len() as u64;
+        if all != items.len() as u64 + remaining {
+            return world.fail(who, format_args!("{remaining} remain after {} of {all}", items.len()));
+        }
+    }
+    while !token.is_empty() {
+        // Most come for the next page at once; some when the server may have forgotten it.
+        let span_ms = if random.below(8) == 0 { random.below(400_000) } else { random.below(500) };
+        tokio::select! {
+            biased;
+            () = world.settle.raised() => {}
+            () = world.pause(span_ms) => {}
+        }
+        let query = format!("limit={limit}&continue={token}");
+        let again = match world.connect().await {
+            Some(now) => now,
+            None => return,
+        };
+        // A token outlives the server that made it.
+        let Some(answer) = ask(world, &again, who, selection, &query).await else { continue };
+        match answer {
+            Ok(page) => {
+                if page.revision != revision {
+                    let of = page.revision;
+                    return world.fail(who, format_args!("a page of {of} in a list of {revision}"));
+                }
+                world.seen.borrow_mut().pages += 1;
+                items.extend(page.items);
+                token = page.token;
+            }
+            Err(status) if status.reason == Reason::Expired => {
+                world.seen.borrow_mut().expired_continues += 1;
+                if let Err(cause) = gone_by_age(world, revision) {
+                    world.fail(who, format_args!("continue: {cause}"));
+                }
+                return;
+            }
+            Err(status) => {
+                refused(world, who, &status);
+                world.pause(1000).await;
+            }
+        }
+    }
+    let _ = life;
+    if let Err(cause) = same_state(&world.history.borrow(), selection, revision, &items) {
+        world.fail(who, format_args!("LIST: {cause}"));
+    }
+}
+
+/// One LIST request, read to its end.
+async fn ask(
+    world: &World,
+    life: &Rc<Life>,
+    who: &str,
+    selection: &Selection,
+    query: &str,
+) -> Option<Result<Page, Status>> {
+    let target = target(&life.registry, selection.resource, selection.namespace, None);
+    let query = format!("{query}{}", selection.query());
+    let body = match list(life, &target, &query).await? {
+        Ok(body) => body,
+        Err(status) => return Some(Err(status)),
+    };
+    let page = match page(selection, body) {
+        Ok(page) => page,
+        Err(cause) => {
+            world.fail(who, format_args!("LIST {query}: {cause}"));
+            return None;
+        }
+    };
+    world.trace(who, format_args!("LIST {query}: {} at {}", page.items.len(), page.revision));
+    world.seen.borrow_mut().lists += 1;
+    if page.revision > world.history.borrow().visible() {
+        world.fail(who, format_args!("LIST {query} is of {}, which is to come", page.revision));
+    }
+    Some(Ok(page))
+}
+
+fn page(selection: &Selection, mut body: ListBody) -> Result<Page, String> {
+    let mut bytes = Vec::new();
+    while body.next_chunk(300, &mut bytes) {}
+    let list: Value = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+    let revision = revision_of(&list).ok_or("no resourceVersion")?;
+    let objects = list["items"].as_array().ok_or("no items")?;
+    let item = |object: &Value| {
+        let of = revision_of(object).ok_or("an item without resourceVersion")?;
+        Ok((key_of(selection, object), of, object.clone()))
+    };
+    let items = objects.iter().map(item).collect::<Result<_, String>>()?;
+    let metadata = &list["metadata"];
+    let token = metadata["continue"].as_str().unwrap_or("").to_string();
+    Ok(Page { revision, items, token, remaining: metadata["remainingItemCount"].as_u64() })
+}
+
+/// Holds a whole list against the model. Returns its revision; none when it is wrong.
+pub fn hold(world: &World, who: &str, selection: &Selection, body: ListBody, floor: u64) -> Option<u64> {
+    let held = page(selection, body).and_then(|page| {
+        let history = world.history.borrow();
+        if page.revision < floor || page.revision > history.visible() {
+            return Err(format!("it is of {}, asked for {floor}", page.revision));
+        }
+        same_state(&history, selection, page.revision, &page.items).map(|()| page.revision)
+    });
+    world.seen.borrow_mut().lists += 1;
+    held.map_err(|cause| world.fail(who, format_args!("LIST: {cause}"))).ok()
+}
+
+/// One GET: what it shows was there since the request was sent, or is what the client asked for at least.
+async fn get(world: &World, life: &Rc<Life>, who: &str, random: &Random) {
+    let resource = Resource::ALL[random.below(Resource::ALL.len() as u64) as usize];
+    let (namespace, name) = (NAMESPACES[random.below(2) as usize], name(random));
+    let key = resource.key(namespace, &name);
+    let (acknowledged, visible) = {
+        let history = world.history.borrow();
+        (history.acknowledged(), history.visible())
+    };
+    let (floor, version) = match random.below(3) {
+        0 => (0, "0".to_string()),
+        1 => (visible, visible.to_string()),
+        _ => (acknowledged, String::new()),
+    };
+    let target = target(&life.registry, resource, Some(namespace), Some(&name));
+    let Some(answer) = within(life, life.registry.get(&target, &version)).await else { return };
+    world.seen.borrow_mut().gets += 1;
+    let history = world.history.borrow();
+    match answer {
+        Ok(object) => {
+            let of = object.revision().get();
+            world.trace(who, format_args!("GET {key} rv={version:?}: {of}"));
+            let entries = history.entries(resource);
+            let put = entries.iter().find(|entry| entry.revision == of && *entry.key == *key);
+            // What was put before the floor must have been there at the floor.
+            let replaced = entries.iter().find(|entry| entry.revision > of && *entry.key == *key);
+            let stale = replaced.is_some_and(|newer| newer.revision <= floor);
+            let mut bytes = Vec::new();
+            target.served.write_object(&object, None, &mut bytes);
+            let shown: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            match put.and_then(|entry| entry.current.as_ref()) {
+                Some(_) if stale => world.fail(who, format_args!("GET {key} is of {of}, stale at {floor}")),
+                Some(value) => {
+                    if let Err(cause) = same_object(&shown, value, of) {
+                        world.fail(who, format_args!("GET {key}: {cause}"));
+                    }
+                }
+                None => world.fail(who, format_args!("GET {key}@{of}, which never was")),
+            }
+        }
+        Err(status) if status.reason == Reason::NotFound => {
+            world.trace(who, format_args!("GET {key} rv={version:?}: none"));
+            if !history.was_absent(&key, floor) {
+                world.fail(who, format_args!("GET {key} is not found, and was there since {floor}"));
+            }
+        }
+        Err(status) => {
+            drop(history);
+            refused(world, who, &status);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The store as the server sees it: the engine, behind a way that delays, stalls, fails and forgets as a seed decides.
+//!
+//! In: the server's calls. Out: the engine's answers, late or not at all. What was acknowledged is never changed on the
+//! way: a fault here is one that a store behind a network has too.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use forebay_apimachinery::{Key, Revision};
+use forebay_backend::{
+    Backend, BoxFuture, Feed, FeedError, Outcome, Range, RangePage, ReadError, Size, Txn, TxnError, Versioned,
+};
+use forebay_embedded::Engine;
+use forebay_rt::{Clock, Instant, Random};
+use tokio::sync::Notify;
+
+/// What is wrong with the way to the store now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trouble {
+    /// Until then no answer comes back.
+    pub stalled_until: Option<Instant>,
+    /// Until then there is no leader: every new call fails.
+    pub leaderless_until: Option<Instant>,
+}
+
+/// See the module's doc.
+pub struct FaultyStore {
+    engine: Arc<Engine>,
+    clock: Clock,
+    random: Random,
+    trouble: Mutex<Trouble>,
+    // Rung when the engine's writer has something to do.
+    pub nudge: Notify,
+    // Calls that failed because there was no leader.
+    failed: AtomicU64,
+}
+
+impl FaultyStore {
+    pub fn new(engine: Arc<Engine>, clock: Clock, random: Random) -> FaultyStore {
+        FaultyStore {
+            engine,
+            clock,
+            random,
+            trouble: Mutex::default(),
+            nudge: Notify::new(),
+            failed: AtomicU64::new(0),
+        }
+    }
+
+    pub fn set_trouble(&self, trouble: Trouble) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    }
+
+    pub fn failed(&self) -> u64 {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    fn trouble(&self) -> Trouble {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether there is a leader.
+    fn led(&self) -> Result<(), String> {
+        if self.trouble().leaderless_until.is_some_and(|until| self.clock.now() < until) {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+            return Err("the store has no leader".to_string());
+        }
+        Ok(())
+    }
+
+    /// The way there, or back.
+    async fn travel(&self) {
+        if self.random.below(4) == 0 {
+            self.clock.sleep(Duration::from_millis(1 + self.random.below(20))).await;
+        }
+        while let Some(until) = self.trouble().stalled_until.filter(|until| self.clock.now() < *until) {
+            self.clock.sleep_until(until).await;
+        }
+    }
+
+    /// A read: there, and back.
+    async fn read<T>(&self, read: impl Future<Output = Result<T, ReadError>>) -> Result<T, ReadError> {
+        self.travel().await;
+        self.led().map_err(|cause| ReadError::Failed { cause })?;
+        let answer = read.await;
+        self.travel().await;
+        answer
+    }
+}
+
+impl Backend for FaultyStore {
+    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
+        Box::pin(async move {
+            self.travel().await;
+            self.led().map_err(|cause| TxnError::Failed { cause })?;
+            self.nudge.notify_one();
+            let outcome = Backend::commit(&*self.engine, txn).await;
+            self.travel().await;
+            outcome
+        })
+    }
+
+    fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>> {
+        Box::pin(self.read(self.engine.get(key)))
+    }
+
+    fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
+        Box::pin(self.read(Backend::range(&*self.engine, range)))
+    }
+
+    fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
+        // What is current is looked up on arrival, not when the answer is back.
+        Box::pin(self.read(async { self.engine.barrier().await }))
+    }
+
+    fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
+        Box::pin(self.read(async { self.engine.oldest().await }))
+    }
+
+    fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
+        Box::pin(async move {
+            self.travel().await;
+            self.led().map_err(|cause| FeedError::Failed { cause })?;
+            self.nudge.notify_one();
+            let feed = Backend::feed(&*self.engine, prefix, after).await;
+            self.travel().await;
+            feed
+        })
+    }
+
+    fn size(&self) -> Size {
+        self.engine.size()
+    }
+}

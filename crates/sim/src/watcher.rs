@@ -1,0 +1,264 @@
+//! A client that watches as an informer does: from a state, on through every event, and again from where it was when the
+//! stream ends. It reads at once, slowly, or not at all for a while, and goes away in the middle.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use forebay_apimachinery::{Reason, Status};
+use forebay_registry::{Flow, WatchBody};
+use forebay_rt::Random;
+use serde_json::Value;
+
+use crate::clients::{list, target, watch};
+use crate::follower::{Follower, Said};
+use crate::life::Life;
+use crate::reader;
+use crate::resources::Selection;
+use crate::world::World;
+
+/// How long what the server has once shown can be asked for again, less what an answer may take.
+pub const KEPT_MS: u64 = 300_000 - 5_000;
+
+/// One stream.
+struct Stream {
+    body: WatchBody,
+    // Bytes of a frame that is not whole yet.
+    bytes: Vec<u8>,
+}
+
+/// Why a stream is over.
+enum Over {
+    /// The client goes on from where it was.
+    Again,
+    /// It begins anew.
+    Expired,
+    Failed(String),
+}
+
+/// Watches until the run is over.
+pub async fn follow(world: Rc<World>, who: String, follower: Rc<RefCell<Follower>>) {
+    let random = world.fork();
+    let mut life_before = None;
+    while let Some(life) = world.connect().await {
+        let restarted = life_before.replace(life.number) != Some(life.number);
+        if let Some(stream) = open(&world, &life, &who, &follower, &random, restarted).await {
+            match read(&world, &life, &who, &follower, &random, stream).await {
+                Over::Again => {}
+                Over::Expired => follower.borrow_mut().revision = None,
+                Over::Failed(cause) => return world.fail(&who, format_args!("{cause}")),
+            }
+        }
+        if follower.borrow().revision.is_none() {
+            // The state of a stream that broke off is no state.
+            follower.borrow_mut().begin_with_state(0);
+        }
+        let span_ms = if world.is_settling() { 20 } else { 1 + random.below(400) };
+        world.pause(span_ms).await;
+    }
+}
+
+/// Asks for a stream, from where the client was or from a state.
+async fn open(
+    world: &World,
+    life: &Rc<Life>,
+    who: &str,
+    follower: &RefCell<Follower>,
+    random: &Random,
+    restarted: bool,
+) -> Option<Stream> {
+    let (selection, known) = {
+        let follower = follower.borrow();
+        (follower.selection.clone(), follower.revision)
+    };
+    let timeout = match random.below(3) {
+        0 => format!("&timeoutSeconds={}", 1 + random.below(600)),
+        _ => String::new(),
+    };
+    let common = format!("watch=true&allowWatchBookmarks=true{timeout}{}", selection.query());
+    let query = match known {
+        Some(revision) => {
+            let mut seen = world.seen.borrow_mut();
+            seen.resumes += 1;
+            seen.resumes_after_restart += u64::from(restarted);
+            // Of keys that expired together it may have been told one; what comes after that revision is what it asks for.
+            follower.borrow_mut().begin_after(&world.history.borrow(), revision);
+            format!("{common}&resourceVersion={revision}")
+        }
+        None => begin(world, life, who, follower, &selection, random)
+            .await
+            .map(|from| format!("{common}{from}"))?,
+    };
+    let target = target(&life.registry, selection.resource, selection.namespace, None);
+    match watch(life, &target, &query).await? {
+        Ok(body) => {
+            world.trace(who, format_args!("watch {query}"));
+            world.seen.borrow_mut().watches += 1;
+            Some(Stream { body, bytes: Vec::new() })
+        }
+        Err(status) => {
+            refused(world, who, &status);
+            None
+        }
+    }
+}
+
+/// Chooses a state to begin with. Returns what says so in the query.
+async fn begin(
+    world: &World,
+    life: &Rc<Life>,
+    who: &str,
+    follower: &RefCell<Follower>,
+    selection: &Selection,
+    random: &Random,
+) -> Option<String> {
+    let (acknowledged, visible) = {
+        let history = world.history.borrow();
+        (history.acknowledged(), history.visible())
+    };
+    const STATE: &str = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+    let (floor, from) = match random.below(6) {
+        0 => (acknowledged, STATE.to_string()),
+        1 => (0, format!("{STATE}&resourceVersion=0")),
+        2 => (visible, format!("{STATE}&resourceVersion={visible}")),
+        3 => (acknowledged, String::new()),
+        _ => {
+            let target = target(&life.registry, selection.resource, selection.namespace, None);
+            let query = if random.below(2) == 0 { "resourceVersion=0" } else { "" };
+            let query = format!("{query}{}", selection.query());
+            let body = match list(life, &target, &query).await? {
+                Ok(body) => body,
+                Err(status) => {
+                    refused(world, who, &status);
+                    return None;
+                }
+            };
+            let floor = if query.starts_with("resource") { 0 } else { acknowledged };
+            let revision = reader::hold(world, who, selection, body, floor)?;
+            follower.borrow_mut().begin_after(&world.history.borrow(), revision);
+            return Some(format!("&resourceVersion={revision}"));
+        }
+    };
+    follower.borrow_mut().begin_with_state(floor);
+    Some(from)
+}
+
+/// The server asks the client to come again.
+pub fn refused(world: &World, who: &str, status: &Status) {
+    world.trace(who, format_args!("refused: {:?} {}", status.reason, status.message));
+    world.seen.borrow_mut().refused_for_now += 1;
+}
+
+async fn read(
+    world: &World,
+    life: &Life,
+    who: &str,
+    follower: &RefCell<Follower>,
+    random: &Random,
+    mut stream: Stream,
+) -> Over {
+    // Some clients leave after a while without a word.
+    let mut leaves = random.below(3) == 0;
+    let leaves_at = world.clock.now() + Duration::from_millis(random.below(90_000));
+    while !world.is_over() {
+        leaves &= !world.is_settling();
+        if !world.is_settling() {
+            dawdle(world, random).await;
+        }
+        let next = stream.body.next(1 + random.below(2000) as usize, &mut stream.bytes);
+        let flow = tokio::select! {
+            biased;
+            () = life.ended.raised() => return Over::Again,
+            () = world.clock.sleep_until(leaves_at), if leaves => {
+                world.seen.borrow_mut().vanished_clients += 1;
+                return Over::Again;
+            }
+            flow = next => flow,
+        };
+        if let Err(cause) = hear(world, who, follower, &mut stream.bytes) {
+            return Over::Failed(cause);
+        }
+        match flow {
+            Flow::Frames => {}
+            Flow::End => {
+                world.trace(who, format_args!("end of stream"));
+                return Over::Again;
+            }
+            Flow::Error(status) => return ended(world, who, &follower.borrow(), &status),
+        }
+    }
+    Over::Again
+}
+
+/// A slow client.
+async fn dawdle(world: &World, random: &Random) {
+    let span_ms = match random.below(30) {
+        0 => {
+            world.seen.borrow_mut().parked_clients += 1;
+            random.below(420_000)
+        }
+        1..5 => random.below(3_000),
+        _ => return,
+    };
+    tokio::select! {
+        biased;
+        () = world.settle.raised() => {}
+        () = world.pause(span_ms) => {}
+    }
+}
+
+/// Takes whole frames out of `bytes`.
+pub fn hear(
+    world: &World,
+    who: &str,
+    follower: &RefCell<Follower>,
+    bytes: &mut Vec<u8>,
+) -> Result<(), String> {
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    for line in bytes[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let frame: Value =
+            serde_json::from_slice(line).map_err(|error| format!("a frame is no JSON: {error}"))?;
+        let said = follower.borrow_mut().hear(&world.history.borrow(), &frame)?;
+        world.trace(who, format_args!("{said:?} {:?}", follower.borrow().revision));
+        let mut seen = world.seen.borrow_mut();
+        match said {
+            Said::Initial | Said::Error(_) => {}
+            Said::InitialEnd => seen.initial_states += 1,
+            Said::Bookmark => seen.bookmarks += 1,
+            Said::Event { transition } => {
+                seen.events += 1;
+                seen.selector_transitions += u64::from(transition);
+            }
+        }
+    }
+    bytes.drain(..whole);
+    Ok(())
+}
+
+/// The stream's last word.
+fn ended(world: &World, who: &str, follower: &Follower, status: &Status) -> Over {
+    world.trace(who, format_args!("ERROR {:?} {}", status.reason, status.message));
+    if status.reason != Reason::Expired {
+        return Over::Again;
+    }
+    world.seen.borrow_mut().expired_watches += 1;
+    match follower.revision.map_or(Ok(()), |revision| gone_by_age(world, revision)) {
+        Ok(()) => Over::Expired,
+        Err(cause) => Over::Failed(cause),
+    }
+}
+
+/// What comes after `revision` may be said to be gone only when it is old.
+///
+/// # Errors
+/// It is not.
+pub fn gone_by_age(world: &World, revision: u64) -> Result<(), String> {
+    let Some(superseded_ms) = world.history.borrow().superseded_ms(revision) else {
+        return Err(format!("what comes after {revision} is gone, and nothing came after it"));
+    };
+    let age_ms = world.now_ms() - superseded_ms;
+    if age_ms < KEPT_MS && world.forgot_until_ms.get() < superseded_ms {
+        return Err(format!("what comes after {revision} is gone after {age_ms} ms"));
+    }
+    Ok(())
+}

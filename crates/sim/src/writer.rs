@@ -1,0 +1,209 @@
+//! A client that creates, changes and deletes, and is told what became of it.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use forebay_apimachinery::options::{CreateOptions, DeleteOptions, UpdateOptions};
+use forebay_apimachinery::{Key, Reason, Revision, Status};
+use forebay_backend::{Backend, Expect, Op, Outcome, Txn};
+use forebay_registry::request::{Answer, Body};
+use forebay_rt::Random;
+use serde_json::{Value, json};
+
+use crate::clients::{at, target, within};
+use crate::follower::revision_of;
+use crate::life::{EVENT_TTL, Life};
+use crate::resources::{NAMESPACES, Resource, name, object};
+use crate::world::{Pending, World};
+
+/// How a write ended.
+enum Ended {
+    Committed(u64),
+    /// Done, at a revision that the answer does not say.
+    Deleted,
+    Refused,
+    Unknown(String),
+}
+
+/// What is written.
+struct Write {
+    resource: Resource,
+    namespace: &'static str,
+    name: String,
+    number: u64,
+    // `None` deletes.
+    value: Option<Value>,
+}
+
+/// Writes `count` times and ends.
+pub async fn write(world: Rc<World>, who: String, count: usize) {
+    let random = world.fork();
+    for _ in 0..count {
+        world.pause(pace(&random)).await;
+        let Some(life) = world.connect().await else { break };
+        let write = draw(&world, &random);
+        send(&world, &life, &who, write).await;
+    }
+    world.writing.set(world.writing.get() - 1);
+}
+
+/// Writes one object of each resource, for everybody to notice.
+pub async fn last_words(world: &World, who: &str, random: &Random) {
+    for resource in Resource::ALL {
+        for namespace in NAMESPACES {
+            let Some(life) = world.connect().await else { return };
+            let (number, name) = (world.number(), name(random));
+            let value = Some(object(resource, namespace, &name, number, random));
+            send(world, &life, who, Write { resource, namespace, name, number, value }).await;
+        }
+    }
+}
+
+/// Makes sure that the namespaces exist. False when the server went away meanwhile.
+pub async fn prepare(world: &World, life: &Life) -> bool {
+    for namespace in NAMESPACES {
+        let body = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
+        let target = at(&life.registry, "namespaces", None, None);
+        let (body, options) = (Body::Value(body), CreateOptions::default());
+        match within(life, life.registry.create(&target, &body, &options)).await {
+            None => return false,
+            Some(Err(status)) if status.reason != Reason::AlreadyExists => {
+                world.trace("prepare", format_args!("{namespace}: {}", status.message));
+            }
+            Some(_) => {}
+        }
+    }
+    true
+}
+
+/// Mostly in bursts, now and then after a while.
+fn pace(random: &Random) -> u64 {
+    match random.below(40) {
+        0 => random.below(240_000),
+        1..4 => random.below(20_000),
+        4..20 => random.below(300),
+        _ => 0,
+    }
+}
+
+fn draw(world: &World, random: &Random) -> Write {
+    let resource = match random.below(8) {
+        0..3 => Resource::ConfigMaps,
+        3..7 => Resource::Pods,
+        _ => Resource::Events,
+    };
+    let (namespace, name, number) = (NAMESPACES[random.below(2) as usize], name(random), world.number());
+    let delete =
+        random.below(4) == 0 && world.history.borrow().now(&resource.key(namespace, &name)).is_some();
+    let value = (!delete).then(|| object(resource, namespace, &name, number, random));
+    Write { resource, namespace, name, number, value }
+}
+
+async fn send(world: &World, life: &Life, who: &str, write: Write) {
+    let Write { resource, namespace, name, number, value } = write;
+    let key = resource.key(namespace, &name);
+    let verb = if value.is_some() { "put" } else { "delete" };
+    world.send(number, Pending { key: key.clone(), marker: value.as_ref().map(|_| number) });
+    let now = world.history.borrow().now(&key).map(|version| version.revision);
+    let call = async {
+        match resource {
+            Resource::ConfigMaps => through_verbs(life, (namespace, &name), value, now).await,
+            Resource::Pods | Resource::Events => into_store(life, resource, &key, value, now).await,
+        }
+    };
+    let ended = within(life, call).await.unwrap_or(Ended::Unknown("the server is gone".to_string()));
+    let mut seen = world.seen.borrow_mut();
+    match ended {
+        Ended::Committed(revision) => {
+            world.trace(who, format_args!("{verb} {key} #{number}: {revision}"));
+            seen.writes += 1;
+            acknowledged(world, who, &key, revision);
+            world.resolve(number);
+        }
+        Ended::Deleted => {
+            world.trace(who, format_args!("{verb} {key} #{number}: done"));
+            seen.writes += 1;
+            world.resolve(number);
+        }
+        Ended::Refused => {
+            world.trace(who, format_args!("{verb} {key} #{number}: refused"));
+            seen.conflicts += 1;
+            world.resolve(number);
+        }
+        Ended::Unknown(cause) => {
+            world.trace(who, format_args!("{verb} {key} #{number}: {cause}"));
+            seen.unanswered += 1;
+        }
+    }
+}
+
+/// What was acknowledged is what the store has shown.
+fn acknowledged(world: &World, who: &str, key: &str, revision: u64) {
+    let mut history = world.history.borrow_mut();
+    let Some(resource) = Resource::of(key) else { return };
+    let place = history.place_after(resource, revision - 1);
+    let shown = history.entries(resource).get(place).is_some_and(|entry| *entry.key == *key);
+    if revision > history.visible() || !shown {
+        drop(history);
+        return world.fail(who, format_args!("{key}@{revision} was acknowledged and is not there"));
+    }
+    history.acknowledge(revision);
+}
+
+async fn through_verbs(
+    life: &Life,
+    (namespace, name): (&str, &str),
+    value: Option<Value>,
+    now: Option<u64>,
+) -> Ended {
+    let registry = &life.registry;
+    let named = target(registry, Resource::ConfigMaps, Some(namespace), Some(name));
+    let answer = match (value, now) {
+        (None, _) => registry.delete(&named, &DeleteOptions::default()).await,
+        (Some(value), Some(_)) => {
+            registry.update(&named, &Body::Value(value), &UpdateOptions::default()).await
+        }
+        (Some(value), None) => {
+            let all = target(registry, Resource::ConfigMaps, Some(namespace), None);
+            registry.create(&all, &Body::Value(value), &CreateOptions::default()).await
+        }
+    };
+    match answer {
+        Ok(answer) => match revision(&answer) {
+            Some(revision) => Ended::Committed(revision),
+            None => Ended::Deleted,
+        },
+        Err(Status { reason: Reason::AlreadyExists | Reason::NotFound | Reason::Conflict, .. }) => {
+            Ended::Refused
+        }
+        Err(status) => Ended::Unknown(status.message),
+    }
+}
+
+/// The revision of the object in an answer.
+fn revision(answer: &Answer) -> Option<u64> {
+    use forebay_registry::request::Outcome::{Accepted, Created, Object, Success};
+    let (Object(bytes) | Created(bytes) | Accepted(bytes) | Success(bytes)) = &answer.outcome;
+    revision_of(&serde_json::from_slice(bytes).ok()?)
+}
+
+async fn into_store(
+    life: &Life,
+    resource: Resource,
+    key: &str,
+    value: Option<Value>,
+    now: Option<u64>,
+) -> Ended {
+    let expect = now.and_then(Revision::new).map_or(Expect::Absent, Expect::At);
+    let ttl: Option<Duration> = (resource == Resource::Events).then_some(EVENT_TTL);
+    let op = match value {
+        Some(value) => Op::Put { value: Bytes::from(value.to_string()), ttl },
+        None => Op::Delete,
+    };
+    match life.store.commit(Txn { key: Key::new(key), expect, op }).await {
+        Ok(Outcome::Committed(revision)) => Ended::Committed(revision.get()),
+        Ok(Outcome::Conflict(_)) => Ended::Refused,
+        Err(error) => Ended::Unknown(error.to_string()),
+    }
+}
