@@ -106,6 +106,10 @@ fn layout_fields(resource: &builtin::Resource) -> Vec<String> {
     paths
 }
 
+/// Fields that many clients list by, each with its own value: kubelets, and whoever describes an object.
+const INDEXED: [(&str, &str); 3] =
+    [("pods", "spec.nodeName"), ("resourceslices", "spec.nodeName"), ("events", "involvedObject.uid")];
+
 fn store(
     config: &Config,
     resource: &'static builtin::Resource,
@@ -115,12 +119,15 @@ fn store(
     tasks: &Tasks,
 ) -> Store {
     let prefix = format!("{}/{prefix}/", config.storage_prefix);
-    let fields =
-        layout_fields(resource).iter().map(|path| path.split('.').map(String::from).collect()).collect();
+    let paths = layout_fields(resource);
+    let is_indexed = |path: &String| INDEXED.contains(&(resource.plural, path.as_str()));
+    let indexed = (0..paths.len()).filter(|at| is_indexed(&paths[*at])).collect();
+    let fields = paths.iter().map(|path| path.split('.').map(String::from).collect()).collect();
     let scope = if resource.namespaced { Scope::Namespaced } else { Scope::Cluster };
     let layout = Layout { prefix_len: prefix.len(), scope, form: Form::Typed, fields };
     let name = format!("{}.{}", resource.plural, resource.group);
-    let cached = Resource { name: name.trim_end_matches('.').to_string(), prefix: Key::from(prefix), layout };
+    let name = name.trim_end_matches('.').to_string();
+    let cached = Resource { name, prefix: Key::from(prefix), layout, indexed };
     Store {
         group: resource.group.into(),
         resource: resource.plural.into(),

@@ -525,7 +525,9 @@ fn open_store(registry: &Registry, value: &Value, key: &LayoutKey) -> Store {
     let scope = if key.namespaced { Scope::Namespaced } else { Scope::Cluster };
     let fields = key.fields.iter().map(|path| path.split('.').map(String::from).collect()).collect();
     let layout = Layout { prefix_len: prefix.len(), scope, form: Form::Whole, fields };
-    let resource = Resource { name: format!("{plural}.{group}"), prefix: Key::from(prefix), layout };
+    // What a definition lets clients select by, they will.
+    let indexed = (0..layout.fields.len()).collect();
+    let resource = Resource { name: format!("{plural}.{group}"), prefix: Key::from(prefix), layout, indexed };
     Store {
         group: group.into(),
         resource: plural.into(),

@@ -145,7 +145,7 @@ impl Registry {
         presenter.list_head(&meta, 0, &mut out);
         loop {
             let page: Vec<_> =
-                snapshot.range(&interest.reach, after.as_ref()).take(COLLECTION_PAGE).cloned().collect();
+                snapshot.candidates(&interest, after.as_ref()).take(COLLECTION_PAGE).cloned().collect();
             let Some(last) = page.last().filter(|_| left > 0) else { break };
             after = Some(last.key().clone());
             for object in page.iter().filter(|object| interest.selects(object)) {

@@ -105,7 +105,7 @@ impl Objects {
     /// In key order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Object>> {
         let interest = &self.interest;
-        self.snapshot.range(&interest.reach, None).filter(|object| interest.selects(object))
+        self.snapshot.candidates(interest, None).filter(|object| interest.selects(object))
     }
 }
 

@@ -56,7 +56,7 @@ pub async fn list(
     let mut meta = ListMeta { revision: Some(rv), ..ListMeta::default() };
     if let Some(limit) = plan.limit {
         let mut matching =
-            snapshot.range(&interest.reach, after.as_ref()).filter(|object| interest.selects(object));
+            snapshot.candidates(&interest, after.as_ref()).filter(|object| interest.selects(object));
         let last = matching.by_ref().take(limit).last();
         if let (Some(last), Some(_)) = (last, matching.next()) {
             let start = &last.key().as_str()[prefix.len()..];
@@ -132,7 +132,7 @@ impl ListBody {
     async fn measure(&mut self) {
         let (mut after, mut left) = (self.after.clone(), self.left.unwrap_or(usize::MAX));
         while left > 0 {
-            let batch = self.snapshot.range(&self.interest.reach, after.as_ref()).take(MEASURE_BATCH);
+            let batch = self.snapshot.candidates(&self.interest, after.as_ref()).take(MEASURE_BATCH);
             let mut last: Option<&Arc<Object>> = None;
             for object in batch {
                 last = Some(object);
@@ -160,7 +160,7 @@ impl ListBody {
         let mut last: Option<&Arc<Object>> = None;
         let mut ended = true;
         let full = out.len() + chunk_bytes;
-        for object in self.snapshot.range(&self.interest.reach, self.after.as_ref()) {
+        for object in self.snapshot.candidates(&self.interest, self.after.as_ref()) {
             if self.left == Some(0) {
                 break;
             }

@@ -1,10 +1,13 @@
-//! A reader's place in a log.
+//! A reader's place in a log, or in a lane of it.
 
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::log::{Shared, State};
+use crate::lane::{LaneReader, Place};
+use crate::log::{Entry, Shared, State};
 
 /// What a cursor meets next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,18 +40,40 @@ pub struct Expired {
 #[derive(Debug)]
 pub struct Cursor<T> {
     shared: Arc<Shared<T>>,
-    bell: watch::Receiver<u64>,
-    // Sequence number of the next item to read.
+    route: Route,
+    // Sequence number of the next item to read, in the log or in the lane.
     seq: u64,
     // Items at or below this revision are passed in silence: they come before a start in the future.
     start: u64,
     // Everything at or below this revision was delivered, or lies before the start.
     seen: u64,
+    // Of the last pull from a lane; kept to reuse the allocation.
+    places: Vec<Place>,
+}
+
+/// What a cursor reads.
+#[derive(Debug)]
+enum Route {
+    Log {
+        bell: watch::Receiver<u64>,
+        // The lane it goes over to once everything up to a revision was delivered, and that revision.
+        then: Option<(LaneReader, u64)>,
+    },
+    Lane(LaneReader),
 }
 
 impl<T: Clone> Cursor<T> {
-    pub(crate) fn new(shared: Arc<Shared<T>>, bell: watch::Receiver<u64>, seq: u64, start: u64) -> Cursor<T> {
-        Cursor { shared, bell, seq, start, seen: start }
+    pub(crate) fn on_log(
+        shared: Arc<Shared<T>>,
+        bell: watch::Receiver<u64>,
+        start: u64,
+        then: Option<(LaneReader, u64)>,
+    ) -> Cursor<T> {
+        Cursor { shared, route: Route::Log { bell, then }, seq: 0, start, seen: start, places: Vec::new() }
+    }
+
+    pub(crate) fn on_lane(shared: Arc<Shared<T>>, lane: LaneReader, start: u64) -> Cursor<T> {
+        Cursor { shared, route: Route::Lane(lane), seq: 0, start, seen: start, places: Vec::new() }
     }
 
     /// The next step if there is one now; never waits.
@@ -62,6 +87,8 @@ impl<T: Clone> Cursor<T> {
 
     /// Moves about `max` items into `items`, to the end of the last one's revision. When there was none, says what
     /// else there is: progress, the end, or nothing new (`None`).
+    ///
+    /// On its way to a lane it yields the whole log's items.
     pub fn take(&mut self, max: usize, items: &mut Vec<(u64, T)>) -> Option<Step<T>> {
         self.pull(max, Split::BetweenRevisions, items)
     }
@@ -69,31 +96,21 @@ impl<T: Clone> Cursor<T> {
     fn pull(&mut self, max: usize, split: Split, items: &mut Vec<(u64, T)>) -> Option<Step<T>> {
         // Progress is read before the entries: what it covers was appended before it was announced.
         let progress = self.shared.progress();
-        let state = self.shared.read();
-        if self.missed(&state) {
-            return Some(Step::Expired { oldest: state.floor });
-        }
-        // What comes before a start in the future is passed over in one go.
-        let passed = state.entries.partition_point(|entry| entry.revision <= self.start) as u64;
-        self.seq = self.seq.max(state.first_seq + passed);
-        let from = (self.seq - state.first_seq) as usize;
-        let mut to = state.entries.len().min(from.saturating_add(max));
-        if split == Split::BetweenRevisions && from < to {
-            let last = state.entries[to - 1].revision;
-            to += state.entries.range(to..).take_while(|entry| entry.revision == last).count();
-        }
-        if from < to {
-            items.extend(state.entries.range(from..to).map(|entry| (entry.revision, entry.item.clone())));
-            self.seq += (to - from) as u64;
-            let last = state.entries[to - 1].revision;
-            let whole = state.entries.get(to).is_none_or(|next| next.revision > last);
-            self.seen = self.seen.max(if whole { last } else { last - 1 });
-            return None;
-        }
-        if state.closed {
+        let closed = loop {
+            let pulled = match self.route {
+                Route::Log { .. } => self.pull_log(progress, max, split, items),
+                Route::Lane(_) => self.pull_lane(max, split, items),
+            };
+            match pulled {
+                Pulled::Items => return None,
+                Pulled::Expired { oldest } => return Some(Step::Expired { oldest }),
+                Pulled::Joined => {}
+                Pulled::Nothing { closed } => break closed,
+            }
+        };
+        if closed {
             return Some(Step::Closed);
         }
-        drop(state);
         if progress > self.seen {
             self.seen = progress;
             return Some(Step::Progress(progress));
@@ -101,14 +118,84 @@ impl<T: Clone> Cursor<T> {
         None
     }
 
+    fn pull_log(&mut self, progress: u64, max: usize, split: Split, items: &mut Vec<(u64, T)>) -> Pulled {
+        let Route::Log { then, .. } = &mut self.route else { return Pulled::Joined };
+        let state = self.shared.read();
+        if missed(self.seq, self.start, state.first_seq, state.floor) {
+            return Pulled::Expired { oldest: state.floor };
+        }
+        self.seq = pass(self.seq, self.start, state.first_seq, &state.entries);
+        let until = then.as_ref().map_or(u64::MAX, |(_, until)| *until);
+        let from = (self.seq - state.first_seq) as usize;
+        let (range, seen) = next(&state.entries, from, max, split, until);
+        if !range.is_empty() {
+            self.seq += range.len() as u64;
+            self.seen = self.seen.max(seen);
+            items.extend(state.entries.range(range).map(|entry| (entry.revision, entry.item.clone())));
+            return Pulled::Items;
+        }
+        let passed = progress >= until || state.entries.get(from).is_some();
+        if let Some((lane, until)) = then.take_if(|_| passed) {
+            self.start = self.start.max(until);
+            self.seen = self.seen.max(until);
+            self.seq = 0;
+            self.route = Route::Lane(lane);
+            return Pulled::Joined;
+        }
+        Pulled::Nothing { closed: state.closed }
+    }
+
+    fn pull_lane(&mut self, max: usize, split: Split, items: &mut Vec<(u64, T)>) -> Pulled {
+        let Route::Lane(lane) = &self.route else { return Pulled::Joined };
+        // Before the places are looked at: what was appended before the end is in them.
+        let closed = self.shared.read().closed;
+        self.places.clear();
+        let places = lane.shared.read();
+        if missed(self.seq, self.start, places.first, places.floor) {
+            drop(places);
+            return Pulled::Expired { oldest: self.shared.read().floor };
+        }
+        self.seq = pass(self.seq, self.start, places.first, &places.held);
+        let from = (self.seq - places.first) as usize;
+        let (range, seen) = next(&places.held, from, max, split, u64::MAX);
+        self.places.extend(places.held.range(range));
+        drop(places);
+        let Some(first) = self.places.first() else { return Pulled::Nothing { closed } };
+        let state = self.shared.read();
+        if first.seq < state.first_seq {
+            return Pulled::Expired { oldest: state.floor };
+        }
+        self.seq += self.places.len() as u64;
+        self.seen = self.seen.max(seen);
+        items.extend(self.places.iter().map(|place| {
+            let entry = &state.entries[(place.seq - state.first_seq) as usize];
+            (entry.revision, entry.item.clone())
+        }));
+        Pulled::Items
+    }
+
     /// Waits until there is an item, or the end. Cancel-safe. Progress alone wakes nobody.
-    pub async fn ready(&mut self) {
+    ///
+    /// Returns whether it slept and was woken.
+    pub async fn ready(&mut self) -> bool {
+        let mut slept = false;
         loop {
             // Marked as seen before looking, so that an append after the look rings.
-            self.bell.borrow_and_update();
-            if self.has_next() || self.bell.changed().await.is_err() {
-                return;
+            match &mut self.route {
+                Route::Log { bell, .. } => drop(bell.borrow_and_update()),
+                Route::Lane(lane) => drop(lane.bell.borrow_and_update()),
             }
+            if self.has_next() {
+                return slept;
+            }
+            let rung = match &mut self.route {
+                Route::Log { bell, .. } => bell.changed().await,
+                Route::Lane(lane) => lane.bell.changed().await,
+            };
+            if rung.is_err() {
+                return slept;
+            }
+            slept = true;
         }
     }
 
@@ -116,7 +203,9 @@ impl<T: Clone> Cursor<T> {
     pub async fn next(&mut self) -> Step<T> {
         loop {
             match self.try_next() {
-                None | Some(Step::Progress(_)) => self.ready().await,
+                None | Some(Step::Progress(_)) => {
+                    self.ready().await;
+                }
                 Some(step) => return step,
             }
         }
@@ -128,14 +217,90 @@ impl<T: Clone> Cursor<T> {
     }
 
     fn has_next(&self) -> bool {
-        let state = self.shared.read();
-        let unread = self.seq < state.first_seq + state.entries.len() as u64;
-        let reached = state.entries.back().is_some_and(|newest| newest.revision > self.start);
-        state.closed || (unread && reached) || self.missed(&state)
+        let closed = {
+            let state = self.shared.read();
+            match &self.route {
+                Route::Log { .. } => return state.closed || self.follows(&state),
+                Route::Lane(_) => state.closed,
+            }
+        };
+        let Route::Lane(lane) = &self.route else { return closed };
+        let places = lane.shared.read();
+        closed || follows(self.seq, self.start, places.first, places.floor, &places.held)
     }
 
-    /// Whether something was evicted that was to be read: not what comes before a start in the future.
-    fn missed(&self, state: &State<T>) -> bool {
-        self.seq < state.first_seq && self.start < state.floor
+    fn follows(&self, state: &State<T>) -> bool {
+        follows(self.seq, self.start, state.first_seq, state.floor, &state.entries)
     }
+}
+
+/// What one look found.
+enum Pulled {
+    Items,
+    Nothing {
+        closed: bool,
+    },
+    Expired {
+        oldest: u64,
+    },
+    /// The cursor has gone over to its lane.
+    Joined,
+}
+
+/// What stands in a log or a lane.
+trait Revisioned {
+    fn revision(&self) -> u64;
+}
+
+impl<T> Revisioned for Entry<T> {
+    fn revision(&self) -> u64 {
+        self.revision
+    }
+}
+
+impl Revisioned for Place {
+    fn revision(&self) -> u64 {
+        self.revision
+    }
+}
+
+/// Whether something was evicted that was to be read: not what comes before a start in the future.
+fn missed(seq: u64, start: u64, first: u64, floor: u64) -> bool {
+    seq < first && start < floor
+}
+
+/// The place to go on at: what comes before the start is passed over in one go.
+fn pass(seq: u64, start: u64, first: u64, held: &VecDeque<impl Revisioned>) -> u64 {
+    let passed = held.partition_point(|one| one.revision() <= start) as u64;
+    seq.max(first + passed)
+}
+
+/// Whether there is something to read, or it was missed.
+fn follows(seq: u64, start: u64, first: u64, floor: u64, held: &VecDeque<impl Revisioned>) -> bool {
+    let unread = seq < first + held.len() as u64;
+    let reached = held.back().is_some_and(|newest| newest.revision() > start);
+    (unread && reached) || missed(seq, start, first, floor)
+}
+
+/// Which come next, not above `until`, and up to which revision everything was delivered then.
+fn next(
+    held: &VecDeque<impl Revisioned>,
+    from: usize,
+    max: usize,
+    split: Split,
+    until: u64,
+) -> (Range<usize>, u64) {
+    let mut to = held.len().min(from.saturating_add(max));
+    if held.get(to.wrapping_sub(1)).is_some_and(|last| last.revision() > until) {
+        to = held.partition_point(|one| one.revision() <= until);
+    }
+    if to <= from {
+        return (from..from, 0);
+    }
+    let last = held[to - 1].revision();
+    if split == Split::BetweenRevisions {
+        to += held.range(to..).take_while(|one| one.revision() == last).count();
+    }
+    let whole = held.get(to).is_none_or(|next| next.revision() > last);
+    (from..to, if whole { last } else { last - 1 })
 }

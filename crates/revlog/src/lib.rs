@@ -7,13 +7,16 @@
 //! - The writer never waits for a reader. A reader holds no item of the log; it holds its place, two numbers.
 //! - A slow reader loses nothing but its place: it is told `Expired` when the writer has evicted what it was to read.
 //! - [`Step::Progress`] says "everything up to here was delivered", which is what a bookmark is.
+//! - A [`Lane`] is a narrow part of a log: its cursors are woken by what is in it, and by nothing else.
 //!
 //! Never: knows Kubernetes, keeps time (the writer's caller says what time it is).
 
 mod cursor;
+mod lane;
 mod log;
 
 pub use cursor::{Cursor, Expired, Step};
+pub use lane::{Lane, LaneReader};
 pub use log::{Limits, Log, Usage, Writer};
 
 #[cfg(test)]

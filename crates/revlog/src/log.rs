@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::watch;
 
 use crate::cursor::{Cursor, Expired};
+use crate::lane::{Lane, LaneReader, Place};
 
 /// What a log may hold. At a limit the oldest whole revisions are evicted; the newest revision always stays.
 #[derive(Clone, Copy, Debug)]
@@ -90,20 +91,52 @@ impl<T: Clone> Writer<T> {
     /// # Panics
     /// When a revision is at or below the progress already announced: an event after its bookmark.
     pub fn append(&mut self, batch: impl IntoIterator<Item = (u64, T, usize)>, now_ms: u64) {
+        self.append_routed(batch, Vec::new(), now_ms);
+    }
+
+    /// The same, and into lanes.
+    ///
+    /// - `routes`: which items of `batch`, by index, are in which lanes; ascending for each lane, each item once.
+    pub fn append_routed(
+        &mut self,
+        batch: impl IntoIterator<Item = (u64, T, usize)>,
+        routes: Vec<(usize, Lane)>,
+        now_ms: u64,
+    ) {
         let mut last = self.progress();
         let announced = last;
         let mut state = self.shared.write();
+        let base = state.entries.len();
         for (revision, item, bytes) in batch {
             assert!(revision > announced && revision >= last, "revision {revision} after {last}");
             last = revision;
             state.bytes += bytes;
             state.entries.push_back(Entry { revision, item, bytes, at_ms: now_ms });
         }
+        let place = |(index, lane): (usize, Lane)| {
+            let revision = state.entries[base + index].revision;
+            (lane, Place { revision, seq: state.first_seq + (base + index) as u64 })
+        };
+        let mut places: Vec<(Lane, Place)> = routes.into_iter().map(place).collect();
         evict(&mut state, self.limits, now_ms);
-        let next_seq = state.first_seq + state.entries.len() as u64;
+        let first_seq = state.first_seq;
+        let next_seq = first_seq + state.entries.len() as u64;
         drop(state);
+        // Stable, so that each lane's places stay in order; a lane gets all of a revision at once.
+        places.sort_by_key(|(lane, _)| lane.id());
+        let lanes = || places.chunk_by(|(one, _), (next, _)| one.id() == next.id());
+        for group in lanes() {
+            group[0].0.push(group.iter().map(|(_, place)| *place), first_seq);
+        }
         self.shared.progress.store(last, Ordering::Release);
         self.bell.send_replace(next_seq);
+        lanes().for_each(|group| group[0].0.ring());
+    }
+
+    /// Forgets the places in `lane` of what was evicted, also when nothing is appended to it any more.
+    pub fn trim(&self, lane: &Lane) {
+        let first_seq = self.shared.read().first_seq;
+        lane.trim(first_seq);
     }
 
     /// Says that nothing at or below `revision` is still to come. Wakes nobody: progress is read, not awaited.
@@ -141,14 +174,30 @@ impl<T: Clone> Log<T> {
     /// # Errors
     /// [`Expired`] when items above `after` are gone already.
     pub fn cursor(&self, after: u64) -> Result<Cursor<T>, Expired> {
-        let state = self.shared.read();
-        if after < state.floor {
-            return Err(Expired { oldest: state.floor });
+        self.holds(after)?;
+        Ok(Cursor::on_log(self.shared.clone(), self.bell.clone(), after, None))
+    }
+
+    /// A cursor that yields every item of a lane of this log above `after`. Where the lane begins later than that, it
+    /// begins with the log's own items up to there, those of other interests among them.
+    ///
+    /// # Errors
+    /// As [`Log::cursor`], whatever the lane holds: how far back one may start depends on nobody else.
+    pub fn lane_cursor(&self, lane: LaneReader, after: u64) -> Result<Cursor<T>, Expired> {
+        self.holds(after)?;
+        let floor = lane.floor();
+        Ok(if after < floor {
+            Cursor::on_log(self.shared.clone(), self.bell.clone(), after, Some((lane, floor)))
+        } else {
+            Cursor::on_lane(self.shared.clone(), lane, after)
+        })
+    }
+
+    fn holds(&self, after: u64) -> Result<(), Expired> {
+        match self.oldest() {
+            oldest if after < oldest => Err(Expired { oldest }),
+            _ => Ok(()),
         }
-        let index = state.entries.partition_point(|entry| entry.revision <= after);
-        let seq = state.first_seq + index as u64;
-        drop(state);
-        Ok(Cursor::new(self.shared.clone(), self.bell.clone(), seq, after))
     }
 
     /// The items in `(after, upto]`, newest first: what must be undone to go back from `upto` to `after`.

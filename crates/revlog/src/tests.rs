@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use crate::{Cursor, Limits, Step, Writer};
+use crate::{Cursor, Expired, Lane, Limits, Step, Writer};
 
 const LIMITS: Limits = Limits { items_max: 4, bytes_max: 100, age_ms_max: 1_000 };
 
@@ -128,4 +128,131 @@ async fn a_waiting_cursor_is_woken_by_an_append_and_by_the_end() {
     tokio::task::yield_now().await;
     drop(writer);
     assert_eq!(reader.await.expect("not cancelled"), (Step::Item(2, 'a'), Step::Closed));
+}
+
+/// A log with items of odd and even numbers, each with a lane.
+struct Sorted {
+    writer: Writer<u64>,
+    lanes: [Option<Lane>; 2],
+}
+
+impl Sorted {
+    fn new(limits: Limits) -> Sorted {
+        Sorted { writer: Writer::new(1, limits), lanes: [None, None] }
+    }
+
+    fn put(&mut self, batch: &[(u64, u64)]) {
+        let routes = batch.iter().enumerate();
+        let routed = |(index, (_, item)): (usize, &(u64, u64))| {
+            self.lanes[(item % 2) as usize].clone().map(|lane| (index, lane))
+        };
+        let routes = routes.filter_map(routed).collect();
+        self.writer.append_routed(batch.iter().map(|(revision, item)| (*revision, *item, 1)), routes, 0);
+    }
+
+    fn open(&mut self, lane: usize) {
+        self.lanes[lane] = Some(Lane::new(self.writer.progress()));
+    }
+
+    fn start(&self, lane: usize, after: u64) -> Result<Cursor<u64>, Expired> {
+        let reader = self.lanes[lane].as_ref().expect("open").reader();
+        self.writer.log().lane_cursor(reader, after)
+    }
+}
+
+fn drain(cursor: &mut Cursor<u64>) -> String {
+    let mut out = Vec::new();
+    while let Some(step) = cursor.try_next() {
+        match step {
+            Step::Item(revision, item) => out.push(format!("{item}@{revision}")),
+            Step::Progress(revision) => out.push(format!("PROGRESS {revision}")),
+            Step::Expired { oldest } => return format!("{} EXPIRED {oldest}", out.join(" ")),
+            Step::Closed => return format!("{} CLOSED", out.join(" ")),
+        }
+    }
+    out.join(" ")
+}
+
+const WIDE: Limits = Limits { items_max: 100, ..LIMITS };
+
+#[test]
+fn a_lane_begins_with_the_log_and_goes_on_with_its_own() {
+    let mut log = Sorted::new(WIDE);
+    log.put(&[(2, 0), (3, 1), (4, 2)]);
+    log.open(1);
+    let mut cursor = log.start(1, 2).expect("held");
+    log.put(&[(5, 3), (6, 4), (6, 5), (7, 6)]);
+    assert_eq!(drain(&mut cursor), "1@3 2@4 3@5 5@6 PROGRESS 7", "the log's own up to 4, then the lane's");
+    log.put(&[(8, 8)]);
+    assert_eq!(drain(&mut cursor), "PROGRESS 8");
+    log.put(&[(9, 9)]);
+    drop(log.writer);
+    assert_eq!(drain(&mut cursor), "9@9 CLOSED");
+}
+
+#[test]
+fn a_lane_starts_at_its_end_or_in_the_future() {
+    let mut log = Sorted::new(WIDE);
+    log.put(&[(2, 1)]);
+    log.open(1);
+    let (mut now, mut later) = (log.start(1, 2).expect("held"), log.start(1, 5).expect("will come"));
+    log.put(&[(3, 3), (4, 4), (5, 5)]);
+    log.put(&[(6, 7)]);
+    assert_eq!(drain(&mut now), "3@3 5@5 7@6");
+    assert_eq!(drain(&mut later), "7@6");
+}
+
+#[test]
+fn a_lane_expires_when_the_log_evicts_what_was_to_be_read_in_it() {
+    let mut log = Sorted::new(LIMITS);
+    log.open(0);
+    log.open(1);
+    let mut odd = log.start(1, 1).expect("held");
+    let mut even = log.start(0, 1).expect("held");
+    log.put(&[(2, 1)]);
+    log.put(&[(3, 2), (4, 4), (5, 6)]);
+    assert_eq!(drain(&mut odd), "1@2 PROGRESS 5");
+    log.put(&[(6, 8), (7, 10)]);
+    assert_eq!(drain(&mut odd), "PROGRESS 7", "nothing in its lane was lost");
+    assert_eq!(drain(&mut even), " EXPIRED 3");
+    assert_eq!(drain(&mut log.start(0, 3).expect("held")), "4@4 6@5 8@6 10@7");
+    assert_eq!(log.start(1, 2).expect_err("gone"), Expired { oldest: 3 }, "whatever its lane holds");
+    log.writer.trim(log.lanes[1].as_ref().expect("open"));
+    assert_eq!(drain(&mut log.start(1, 3).expect("held")), "PROGRESS 7");
+}
+
+#[test]
+fn a_cursor_that_goes_over_to_a_lane_too_late_is_expired() {
+    let mut log = Sorted::new(LIMITS);
+    log.put(&[(2, 1), (3, 3)]);
+    log.open(1);
+    let mut cursor = log.start(1, 1).expect("held");
+    assert_eq!(cursor.try_next(), Some(Step::Item(2, 1)));
+    assert_eq!(cursor.try_next(), Some(Step::Item(3, 3)));
+    log.put(&[(4, 5), (5, 0), (6, 0), (7, 0), (8, 0)]);
+    assert_eq!(drain(&mut cursor), " EXPIRED 4");
+}
+
+#[tokio::test]
+async fn a_lane_wakes_nobody_for_what_is_not_in_it() {
+    let mut log = Sorted::new(WIDE);
+    log.open(0);
+    log.open(1);
+    let mut odd = log.start(1, 1).expect("held");
+    let reader = tokio::spawn(async move {
+        let slept = odd.ready().await;
+        (slept, drain(&mut odd))
+    });
+    for revision in 2..20 {
+        log.put(&[(revision, 2 * revision)]);
+        tokio::task::yield_now().await;
+        assert!(!reader.is_finished());
+    }
+    log.put(&[(20, 1)]);
+    assert_eq!(reader.await.expect("no panic"), (true, "1@20".to_string()));
+    let lane = log.lanes[1].clone().expect("open");
+    assert!(!lane.is_read() && log.lanes[0].as_ref().is_some_and(|even| !even.is_read()));
+    let waiting = log.start(1, 20).expect("held");
+    assert!(lane.is_read());
+    drop(waiting);
 }

@@ -16,6 +16,7 @@ use crate::error::ReadError;
 use crate::event::Event;
 use crate::ingest;
 use crate::interest::{Interest, Reach};
+use crate::lanes::Lanes;
 use crate::limits;
 use crate::messages;
 use crate::snapshot::Snapshot;
@@ -29,6 +30,8 @@ pub struct Resource {
     /// The storage prefix, `/registry/pods/`.
     pub prefix: Key,
     pub layout: Layout,
+    /// Those of the layout's fields whose values LISTs look up: an entry for each object and field.
+    pub indexed: Vec<usize>,
 }
 
 /// One resource's watch cache as its readers see it. Cheap to clone. The ingest task owns everything that changes.
@@ -54,8 +57,15 @@ struct Inner {
 #[derive(Clone, Debug)]
 pub(crate) enum Published {
     Filling { since: Instant },
-    Ready { snapshot: Arc<Snapshot>, log: Log<Arc<Event>> },
+    Ready { snapshot: Arc<Snapshot>, window: Window },
     Closed,
+}
+
+/// The window as watchers see it.
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    pub(crate) log: Log<Arc<Event>>,
+    pub(crate) lanes: Arc<Lanes>,
 }
 
 impl Cacher {
@@ -121,8 +131,16 @@ impl Cacher {
     /// What the window holds now.
     pub fn window(&self) -> Usage {
         match &*self.0.published.borrow() {
-            Published::Ready { log, .. } => log.usage(),
+            Published::Ready { window, .. } => window.log.usage(),
             _ => Usage::default(),
+        }
+    }
+
+    /// Narrow parts of the window that somebody reads, or did a moment ago.
+    pub fn lanes(&self) -> usize {
+        match &*self.0.published.borrow() {
+            Published::Ready { window, .. } => window.lanes.count(),
+            _ => 0,
         }
     }
 
@@ -215,11 +233,11 @@ impl Cacher {
     /// [`ReadError::Expired`] when the window no longer reaches back that far.
     pub async fn exact(&self, revision: Revision, deadline: Instant) -> Result<Arc<Snapshot>, ReadError> {
         self.at_least(revision, deadline).await?;
-        let (snapshot, log) = self.ready()?;
+        let (snapshot, window) = self.ready()?;
         if let Some(known) = self.recent(revision) {
             return Ok(known);
         }
-        let events = log.undo(revision.get(), snapshot.revision().get()).map_err(|expired| {
+        let events = window.log.undo(revision.get(), snapshot.revision().get()).map_err(|expired| {
             ReadError::Expired { asked: revision, oldest: Revision::from_log(expired.oldest) }
         })?;
         let past = Arc::new(snapshot.undo(revision, &events));
@@ -244,8 +262,8 @@ impl Cacher {
     /// # Errors
     /// [`ReadError::Expired`] when the window begins later.
     pub fn watch(&self, interest: Interest, after: Revision) -> Result<Watcher, ReadError> {
-        let (_, log) = self.ready()?;
-        let cursor = cursor(&log, after)?;
+        let (_, window) = self.ready()?;
+        let cursor = self.cursor(&window, &interest, after)?;
         Ok(Watcher::new(self.clone(), interest, cursor, None))
     }
 
@@ -254,13 +272,31 @@ impl Cacher {
     /// # Errors
     /// [`ReadError::NotReady`], [`ReadError::Closed`].
     pub fn watch_list(&self, interest: Interest, snapshot: Arc<Snapshot>) -> Result<Watcher, ReadError> {
-        let (current, log) = self.ready()?;
+        let (current, window) = self.ready()?;
         // A window that has moved past the caller's snapshot still reaches back to the current one.
-        let (cursor, snapshot) = match cursor(&log, snapshot.revision()) {
+        let (cursor, snapshot) = match self.cursor(&window, &interest, snapshot.revision()) {
             Ok(cursor) => (cursor, snapshot),
-            Err(_) => (cursor(&log, current.revision())?, current),
+            Err(_) => (self.cursor(&window, &interest, current.revision())?, current),
         };
         Ok(Watcher::new(self.clone(), interest, cursor, Some(snapshot)))
+    }
+
+    /// A place in the window, or in the narrowest lane of it that has what `interest` asks for.
+    fn cursor(
+        &self,
+        window: &Window,
+        interest: &Interest,
+        after: Revision,
+    ) -> Result<Cursor<Arc<Event>>, ReadError> {
+        let Resource { layout, indexed, .. } = &self.0.resource;
+        let cursor = match window.lanes.join(interest, layout.prefix_len, indexed) {
+            Some(lane) => window.log.lane_cursor(lane, after.get()),
+            None => window.log.cursor(after.get()),
+        };
+        cursor.map_err(|expired| ReadError::Expired {
+            asked: after,
+            oldest: Revision::from_log(expired.oldest),
+        })
     }
 
     /// A revision up to which every event is in the window now, as new as the store can prove by `deadline`.
@@ -268,9 +304,9 @@ impl Cacher {
         self.fresh(deadline).await.map(|snapshot| snapshot.revision())
     }
 
-    fn ready(&self) -> Result<(Arc<Snapshot>, Log<Arc<Event>>), ReadError> {
+    fn ready(&self) -> Result<(Arc<Snapshot>, Window), ReadError> {
         match &*self.0.published.borrow() {
-            Published::Ready { snapshot, log } => Ok((snapshot.clone(), log.clone())),
+            Published::Ready { snapshot, window } => Ok((snapshot.clone(), window.clone())),
             Published::Filling { since } => {
                 Err(ReadError::NotReady { since: self.0.clock.now().duration_since(*since) })
             }
@@ -289,9 +325,4 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.stop.cancel();
     }
-}
-
-fn cursor(log: &Log<Arc<Event>>, after: Revision) -> Result<Cursor<Arc<Event>>, ReadError> {
-    log.cursor(after.get())
-        .map_err(|expired| ReadError::Expired { asked: after, oldest: Revision::from_log(expired.oldest) })
 }

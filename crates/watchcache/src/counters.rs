@@ -9,6 +9,8 @@ pub struct Counters {
     pub events_received: AtomicU64,
     /// Events that went to the window, and so to every watcher.
     pub events_dispatched: AtomicU64,
+    /// Times that an event woke a waiting watcher: each that reads a lane of the event, or the whole log.
+    pub watchers_woken: AtomicU64,
     /// Objects sent as the initial state of a watch.
     pub init_events: AtomicU64,
     /// Times the cache was filled from the store.

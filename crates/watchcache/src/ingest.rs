@@ -1,6 +1,6 @@
 //! The one task that writes a cache: from the feed into the tree, the snapshot and the window.
 //!
-//! Owns the tree, the interner and the log's writer. Order: the event is in the window before the snapshot that shows
+//! Owns the tree, the interner, the log's writer and the router of its lanes. Order: the event is in the window before the snapshot that shows
 //! it is published, and progress is announced with the snapshot.
 
 use std::sync::Arc;
@@ -10,12 +10,13 @@ use forebay_apimachinery::object::Interner;
 use forebay_apimachinery::{Key, Object, Revision};
 use forebay_backend::{Backend, Change, FeedError, FeedStep, Range};
 use forebay_revlog::{Limits, Writer};
-use forebay_rt::Clock;
+use forebay_rt::{Clock, Instant};
 use tokio::sync::{Notify, watch};
 
-use crate::cacher::{Published, Resource};
+use crate::cacher::{Published, Resource, Window};
 use crate::counters::Counters;
 use crate::event::Event;
+use crate::lanes::Router;
 use crate::limits;
 use crate::snapshot::Snapshot;
 use crate::source::Source;
@@ -38,8 +39,12 @@ pub(crate) struct Ingest {
 /// The cache's state while it is being followed.
 struct State {
     snapshot: Snapshot,
+    // Closed before its lanes: who is woken then sees the end.
     window: Writer<Arc<Event>>,
+    lanes: Router,
     interner: Interner,
+    // When to look next for what has grown too old.
+    sweep_at: Instant,
 }
 
 impl Ingest {
@@ -69,9 +74,11 @@ impl Ingest {
         let start = self.backend.oldest().await?;
         let mut source = Source::open(self.backend.clone(), self.resource.prefix.clone(), start).await?;
         let mut state = State {
-            snapshot: Snapshot::new(start),
+            snapshot: Snapshot::new(start, self.resource.indexed.clone().into()),
             window: Writer::new(start.get(), LIMITS),
+            lanes: Router::new(start),
             interner: Interner::default(),
+            sweep_at: self.clock.now() + limits::EVICT_PERIOD,
         };
         self.fill(&mut state, start).await?;
         self.counters.initializations.fetch_add(1, Ordering::Relaxed);
@@ -104,17 +111,26 @@ impl Ingest {
             if state.snapshot.revision() >= source.current() {
                 self.publish(state);
             }
+            if self.clock.now() >= state.sweep_at {
+                self.sweep(state);
+            }
             if !matches!(step, FeedStep::Idle) {
                 continue;
             }
-            let evict_at = self.clock.now() + limits::EVICT_PERIOD;
             tokio::select! {
                 biased;
                 () = source.ready() => {}
                 () = self.kick.notified() => {}
-                () = self.clock.sleep_until(evict_at) => state.window.evict(self.clock.unix_ms()),
+                () = self.clock.sleep_until(state.sweep_at) => {}
             }
         }
+    }
+
+    /// Drops events that are too old, and lanes that nobody reads.
+    fn sweep(&self, state: &mut State) {
+        state.window.evict(self.clock.unix_ms());
+        state.lanes.sweep(|lane| state.window.trim(lane));
+        state.sweep_at = self.clock.now() + limits::EVICT_PERIOD;
     }
 
     /// Reads the state at `start`, page by page.
@@ -181,7 +197,8 @@ impl Ingest {
             }
         }
         Counters::add(&self.counters.events_dispatched, events.len());
-        state.window.append(events, self.clock.unix_ms());
+        let routes = state.lanes.route(&events);
+        state.window.append_routed(events, routes, self.clock.unix_ms());
         state.window.announce(last.get());
         state.snapshot.set_revision(last);
     }
@@ -205,7 +222,8 @@ impl Ingest {
         };
         if shown != Some(state.snapshot.revision()) {
             let snapshot = Arc::new(state.snapshot.clone());
-            self.publish.send_replace(Published::Ready { snapshot, log: state.window.log() });
+            let window = Window { log: state.window.log(), lanes: state.lanes.lanes() };
+            self.publish.send_replace(Published::Ready { snapshot, window });
         }
     }
 

@@ -77,14 +77,31 @@ impl Reach {
 
 impl FieldTerm {
     fn holds(&self, object: &Object) -> bool {
-        let value = match &self.field {
+        (self.field.value(object) == self.value) == self.equal
+    }
+}
+
+impl FieldSource {
+    /// The value that `object` has here.
+    pub(crate) fn value<'o>(&'o self, object: &'o Object) -> &'o str {
+        match self {
             FieldSource::Name => object.name(),
             FieldSource::Namespace => object.namespace(),
             FieldSource::Indexed { fields, absent } => {
-                let values = fields.iter().filter_map(|index| object.field(*index));
-                values.into_iter().find(|value| !value.is_empty()).unwrap_or(absent)
+                let mut values = fields.iter().filter_map(|index| object.field(*index));
+                values.find(|value| !value.is_empty()).unwrap_or(absent)
             }
-        };
-        (value == self.value) == self.equal
+        }
+    }
+
+    /// The one field of `indexed` that says the same: its value, and nothing where there is none.
+    pub(crate) fn index(&self, indexed: &[usize]) -> Option<usize> {
+        match self {
+            FieldSource::Indexed { fields, absent: "" } => match **fields {
+                [field] if indexed.contains(&field) => Some(field),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 }

@@ -16,6 +16,7 @@ mod error;
 mod event;
 mod ingest;
 mod interest;
+mod lanes;
 pub mod limits;
 mod messages;
 mod snapshot;
@@ -32,5 +33,7 @@ pub use watcher::{WatchStep, Watcher};
 
 #[cfg(test)]
 mod lag_tests;
+#[cfg(test)]
+mod lane_tests;
 #[cfg(test)]
 mod tests;

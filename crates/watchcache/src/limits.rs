@@ -40,12 +40,16 @@ pub const MESSAGE_PERIOD: Duration = Duration::from_secs(2 * 60);
 /// Objects looked at in one go when messages are let go of: about a tenth of a millisecond.
 pub const LET_GO_BATCH: usize = 1024;
 
-/// How often a quiet cache looks for events that have grown too old.
+/// How often a cache looks for events that have grown too old, and for lanes that nobody reads any more.
 pub const EVICT_PERIOD: Duration = Duration::from_secs(15);
 
 /// Past snapshots that were rebuilt or handed out as the first page of a paged LIST and are kept for its next pages.
 /// Each shares its tree with the current one; beyond this the oldest is forgotten and rebuilt when asked for.
 pub const RECENT_MAX: usize = 16;
+
+/// Lanes of one resource: 2^16 x about 700 B = 45 MB when that many values are watched. Beyond it a watcher reads the
+/// whole log, which costs it time and nobody else anything.
+pub const LANES_MAX: usize = 1 << 16;
 
 /// Events that a watcher pulls at a time.
 pub const WATCH_BATCH_MAX: usize = 64;

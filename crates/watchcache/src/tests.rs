@@ -41,19 +41,29 @@ impl World {
     }
 
     pub(crate) fn start(backend: Arc<dyn Backend>, clock: &Clock, tasks: &Tasks) -> Cacher {
-        let layout =
-            Layout { prefix_len: PREFIX.len(), scope: Scope::Namespaced, form: Form::Typed, fields: vec![] };
-        let resource = Resource { name: "pods".into(), prefix: PREFIX.into(), layout };
+        let layout = Layout {
+            prefix_len: PREFIX.len(),
+            scope: Scope::Namespaced,
+            form: Form::Typed,
+            fields: vec![vec!["spec".into(), "nodeName".into()]],
+        };
+        let resource = Resource { name: "pods".into(), prefix: PREFIX.into(), layout, indexed: vec![0] };
         Cacher::start(resource, backend, clock.clone(), tasks)
     }
 
     pub(crate) async fn put(&self, place: &str, labels: &str) -> Revision {
+        self.put_on(place, labels, "").await
+    }
+
+    /// A pod on a node.
+    pub(crate) async fn put_on(&self, place: &str, labels: &str, node: &str) -> Revision {
         let (namespace, name) = place.split_once('/').expect("namespace/name");
         let labels = labels
             .split_once('=')
             .map_or(String::new(), |(key, value)| format!(r#","labels":{{"{key}":"{value}"}}"#));
+        let node = if node.is_empty() { String::new() } else { format!(r#""nodeName":"{node}""#) };
         let value = format!(
-            r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"{name}","namespace":"{namespace}","uid":"u"{labels}}},"spec":{{}}}}"#
+            r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"{name}","namespace":"{namespace}","uid":"u"{labels}}},"spec":{{{node}}}}}"#
         );
         self.commit(place, Op::Put { value: value.into(), ttl: None }).await
     }

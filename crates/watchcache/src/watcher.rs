@@ -78,8 +78,8 @@ impl Watcher {
 
     /// Waits until [`Watcher::try_next`] may have something. Cancel-safe.
     pub async fn ready(&mut self) {
-        if self.pending.is_empty() && self.initial.is_none() {
-            self.cursor.ready().await;
+        if self.pending.is_empty() && self.initial.is_none() && self.cursor.ready().await {
+            Counters::add(&self.cacher.counters().watchers_woken, 1);
         }
     }
 
@@ -110,7 +110,7 @@ impl Watcher {
         let Some(initial) = &mut self.initial else { return Pulled::Nothing };
         let objects: Vec<Arc<Object>> = initial
             .snapshot
-            .range(&self.interest.reach, initial.after.as_ref())
+            .candidates(&self.interest, initial.after.as_ref())
             .take(limits::INITIAL_BATCH_MAX)
             .cloned()
             .collect();

@@ -153,6 +153,11 @@ impl Object {
         self.fields.get(index).and_then(Option::as_deref)
     }
 
+    /// The same, as the text that objects share.
+    pub fn field_text(&self, index: usize) -> Option<&Arc<str>> {
+        self.fields.get(index)?.as_ref()
+    }
+
     /// The object's bytes: the whole object, or without `{` and type for a built-in kind.
     pub fn body(&self) -> &Bytes {
         &self.body

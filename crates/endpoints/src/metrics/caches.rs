@@ -18,6 +18,8 @@ struct Row {
     name: String,
     received: u64,
     dispatched: u64,
+    woken: u64,
+    lanes: usize,
     init: u64,
     initializations: u64,
     terminated: u64,
@@ -58,6 +60,8 @@ fn rows(catalog: &Catalog) -> Vec<Row> {
                 name: store.cacher.resource().name.clone(),
                 received: read(&counters.events_received),
                 dispatched: read(&counters.events_dispatched),
+                woken: read(&counters.watchers_woken),
+                lanes: store.cacher.lanes(),
                 init: read(&counters.init_events),
                 initializations: read(&counters.initializations),
                 terminated: read(&counters.terminated_watchers),
@@ -76,12 +80,15 @@ fn rows(catalog: &Catalog) -> Vec<Row> {
 /// Name, help, and what to read.
 type Counted = (&'static str, &'static str, fn(&Row) -> u64);
 
-const COUNTERS: [Counted; 6] = [
+const COUNTERS: [Counted; 7] = [
     ("apiserver_watch_cache_events_received_total", "Changes that a cache took from the store.", |row| {
         row.received
     }),
     ("apiserver_watch_cache_events_dispatched_total", "Events that a cache gave to its watchers.", |row| {
         row.dispatched
+    }),
+    ("forebay_watch_cache_watchers_woken_total", "Times that an event woke a waiting watcher.", |row| {
+        row.woken
     }),
     ("apiserver_init_events_total", "Objects sent as the initial state of watches.", |row| row.init),
     ("apiserver_watch_cache_initializations_total", "Times that a cache was filled.", |row| {
@@ -123,6 +130,11 @@ fn gauges(text: &mut Text, rows: &[Row]) {
     text.family(name, "gauge", "Bytes of replaced objects that only a cache's window holds.");
     for row in rows {
         text.value(name, &row.labels(), row.window_bytes);
+    }
+    let name = "forebay_watch_cache_lanes";
+    text.family(name, "gauge", "Narrow parts of a cache's window that somebody reads: one name, one node.");
+    for row in rows {
+        text.value(name, &row.labels(), row.lanes);
     }
     let name = "forebay_watch_cache_object_bytes";
     text.family(name, "gauge", "Bytes of the objects in a cache.");

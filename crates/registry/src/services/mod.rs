@@ -85,7 +85,12 @@ impl Services {
         let prefix = format!("{}/ranges/servicenodeports/", config.storage_prefix);
         let layout =
             Layout { prefix_len: prefix.len(), scope: Scope::Cluster, form: Form::Typed, fields: Vec::new() };
-        let cached = Resource { name: "servicenodeports".into(), prefix: Key::from(prefix), layout };
+        let cached = Resource {
+            name: "servicenodeports".into(),
+            prefix: Key::from(prefix),
+            layout,
+            indexed: Vec::new(),
+        };
         let ports = Store {
             group: "".into(),
             resource: "servicenodeports".into(),

@@ -1,0 +1,113 @@
+//! A lane: the places of those of a log's items that are in one interest.
+//!
+//! A lane holds no item. Its cursors look its places up in the log, so that they expire exactly when the log's own
+//! would, and what a lane keeps is sixteen bytes an item. Whoever routes items decides which lanes there are.
+//!
+//! Order of an append: into the log, into the lanes, progress, bells. A cursor on a lane reads progress first, so what
+//! progress covers is in the lane by then.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use tokio::sync::watch;
+
+/// The writing side of a lane. Its clones are the same lane; with the last one its cursors' bells are gone.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    shared: Arc<Shared>,
+    bell: watch::Sender<()>,
+}
+
+/// The reading side of a lane: what a cursor needs to join it.
+#[derive(Debug)]
+pub struct LaneReader {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) bell: watch::Receiver<()>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared(RwLock<Places>);
+
+#[derive(Debug)]
+pub(crate) struct Places {
+    // Oldest first; revisions never decrease.
+    pub(crate) held: VecDeque<Place>,
+    // How many places came before `held[0]`.
+    pub(crate) first: u64,
+    // Every item of this lane above this revision has its place in `held`, or was never appended.
+    pub(crate) floor: u64,
+}
+
+/// Where an item stands in the log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) revision: u64,
+    pub(crate) seq: u64,
+}
+
+impl Lane {
+    /// An empty lane whose history begins after `floor`: every item above it will be routed to it.
+    pub fn new(floor: u64) -> Lane {
+        let places = Places { held: VecDeque::new(), first: 0, floor };
+        Lane { shared: Arc::new(Shared(RwLock::new(places))), bell: watch::Sender::new(()) }
+    }
+
+    /// Joins it. While the reader or a cursor made of it lives, [`Lane::is_read`].
+    pub fn reader(&self) -> LaneReader {
+        LaneReader { shared: self.shared.clone(), bell: self.bell.subscribe() }
+    }
+
+    /// Whether anybody reads it.
+    pub fn is_read(&self) -> bool {
+        self.bell.receiver_count() > 0
+    }
+
+    pub(crate) fn id(&self) -> usize {
+        Arc::as_ptr(&self.shared) as usize
+    }
+
+    /// Adds whole revisions, and forgets the places of what the log evicted: below `first_seq`.
+    pub(crate) fn push(&self, places: impl Iterator<Item = Place>, first_seq: u64) {
+        let mut held = self.shared.write();
+        held.held.extend(places);
+        held.trim(first_seq);
+    }
+
+    pub(crate) fn trim(&self, first_seq: u64) {
+        self.shared.write().trim(first_seq);
+    }
+
+    pub(crate) fn ring(&self) {
+        self.bell.send_replace(());
+    }
+}
+
+impl LaneReader {
+    /// Every item of the lane above this revision has its place in it.
+    pub(crate) fn floor(&self) -> u64 {
+        self.shared.read().floor
+    }
+}
+
+impl Shared {
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Places> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Places> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Places {
+    fn trim(&mut self, first_seq: u64) {
+        while let Some(front) = self.held.front().filter(|front| front.seq < first_seq) {
+            self.floor = front.revision;
+            self.first += 1;
+            self.held.pop_front();
+        }
+        if self.held.capacity() > 64 && self.held.len() * 4 < self.held.capacity() {
+            self.held.shrink_to(self.held.len() * 2);
+        }
+    }
+}
