@@ -1,7 +1,8 @@
 //! Runs a scenario of a Go module beside this crate: client-go as controllers use it in `go/`, Helm's library in `helm/`.
 //!
-//! In: the name of a Go test and a server. Out: its output, and its failure as ours; on a line `@kill` or `@start` of it the
-//! server is ended by SIGKILL or started again, and a line on its standard input says when that is done.
+//! In: the name of a Go test and a server. Out: its output, and its failure as ours; on a line `@kill`, `@terminate` or `@start`
+//! of it the server is ended by SIGKILL, by SIGTERM, or started again, and a line on its standard input says when that is done.
+//! A line `figure: ...` is shown, whatever comes of the test.
 //! Never: built twice at once; a scenario that was not there and so passed.
 
 use std::io::{BufRead, BufReader, Write};
@@ -12,7 +13,7 @@ use std::sync::OnceLock;
 use crate::{Server, needs};
 
 /// Longest run of one scenario; Go ends it then and shows where it stands.
-const RUN_MAX: &str = "100s";
+const RUN_MAX: &str = "5m";
 
 /// client-go's own comparison of each watch list with a list at the same revision; a difference panics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,8 +100,12 @@ fn converse(child: &mut Child, server: &mut Server) -> Result<String, String> {
         let line = line.map_err(|e| e.to_string())?;
         match line.as_str() {
             "@kill" => server.kill()?,
+            "@terminate" => server.terminate()?,
             "@start" => server.start_again()?,
             _ => {
+                if line.starts_with("figure: ") {
+                    println!("{line}");
+                }
                 output += &line;
                 output.push('\n');
                 continue;

@@ -5,8 +5,15 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::wait::until;
 use crate::watchdog::Watchdog;
+
+/// Longest orderly end of a process.
+const END_MAX: Duration = Duration::from_secs(90);
 
 /// Lines of a log that are shown when something fails.
 const LOG_LINES: usize = 60;
@@ -57,6 +64,27 @@ impl Process {
         watchdog.remove(self.child.id())?;
         self.child.wait().map_err(|e| format!("{}: {e}", self.name))?;
         Ok(())
+    }
+
+    /// Asks it to end by SIGTERM, and waits until it has.
+    pub fn terminate(&mut self, watchdog: &mut Watchdog) -> Result<(), String> {
+        let name = self.name;
+        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        let id = id.ok_or_else(|| format!("{name} has no id"))?;
+        kill_process(id, Signal::TERM).map_err(|e| format!("cannot terminate {name}: {e}"))?;
+        // It is reaped as soon as it has ended. Should we die before that, it still ends by itself.
+        watchdog.remove(self.child.id())?;
+        let child = &mut self.child;
+        let ended = until("it ends", END_MAX, || match child.try_wait() {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => Err("it still runs".to_owned()),
+            Err(why) => Err(why.to_string()),
+        });
+        if ended.is_err() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+        ended.map_err(|why| format!("{name}: {why}\n{}", self.log_end()))
     }
 
     pub fn stdout(&self) -> String {

@@ -159,6 +159,14 @@ impl Server {
         Ok(())
     }
 
+    /// Ends it by SIGTERM, and what it stands on after it. `start_again` brings it back.
+    pub fn terminate(&mut self) -> Result<(), String> {
+        while let Some(mut process) = self.processes.pop() {
+            process.terminate(&mut self.watchdog)?;
+        }
+        Ok(())
+    }
+
     /// Starts it on the data and the port of before.
     pub fn start_again(&mut self) -> Result<(), String> {
         self.launch()

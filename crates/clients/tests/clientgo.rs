@@ -105,6 +105,14 @@ fn a_factory_resumes_after_restarts_without_listing_again() {
 }
 
 #[test]
+fn fifty_informers_across_kills_ask_for_nothing_again() {
+    let Some(scenario) = Scenario::built() else { return };
+    let mut server = Server::start().unwrap_or_else(|why| panic!("{why}"));
+    // The detector lists.
+    scenario.run("TestFiftyInformersAcrossKills", &mut server, Detector::Off);
+}
+
+#[test]
 fn an_eviction_asks_the_disruption_budget() {
     shared("TestTypedEviction");
 }

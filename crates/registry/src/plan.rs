@@ -67,6 +67,9 @@ pub struct WatchPlan {
     pub bookmarks: bool,
     /// Whether the initial state ends with a bookmark that says so.
     pub end_bookmark: bool,
+    /// Whether a bookmark follows as soon as everything was sent. To client-go a watch that ends within its first second
+    /// without an event is a fault, after which it lists: this is its event.
+    pub prompt_bookmark: bool,
     /// When the stream ends.
     pub timeout: Duration,
 }
@@ -174,8 +177,18 @@ pub fn watch(
         _ => timeout_min + Duration::from_millis(random(timeout_min.as_millis() as u64)),
     };
     let bookmarks = options.allow_watch_bookmarks;
-    Ok(WatchPlan { start, bookmarks, end_bookmark: bookmarks && initial == Some(true), timeout })
+    let prompt_bookmark = bookmarks && options.timeout_seconds >= Some(LONG_SECONDS_MIN);
+    Ok(WatchPlan {
+        start,
+        bookmarks,
+        end_bookmark: bookmarks && initial == Some(true),
+        prompt_bookmark,
+        timeout,
+    })
 }
+
+/// Who asks for a watch this long, as informers do for 5 to 10 minutes, means to keep it.
+const LONG_SECONDS_MIN: i64 = 60;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verb {

@@ -109,6 +109,7 @@ pub async fn watch(
         deadline: now + plan.timeout,
         // A stream that is shorter than that has its end for a bookmark.
         bookmark_at: match plan.timeout.checked_sub(BOOKMARK_BEFORE_END) {
+            _ if plan.prompt_bookmark => now,
             Some(before_end) if !before_end.is_zero() => now + BOOKMARK_PERIOD.min(before_end),
             _ => now + BOOKMARK_PERIOD,
         },

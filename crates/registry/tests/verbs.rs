@@ -263,6 +263,33 @@ async fn a_watch_list_ends_its_state_with_a_bookmark_and_goes_on() {
 }
 
 #[tokio::test]
+async fn a_watch_that_means_to_stay_gets_a_bookmark_as_soon_as_it_has_everything() {
+    let world = World::new().await;
+    let created = world.create(CM, configmap("a", json!({}))).await.expect("creates");
+    // Of another resource: the bookmark is newer than the last event.
+    let now = rv(&world
+        .create(
+            "@v1/secrets/default",
+            json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s" } }),
+        )
+        .await
+        .expect("creates"))
+    .to_owned();
+    let initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+    let resumed = format!("resourceVersion={}", rv(&created));
+    for (query, want) in [(resumed.as_str(), "BOOKMARK"), (initial, "ADDED BOOKMARK BOOKMARK")] {
+        let query = format!("watch=1&{query}&allowWatchBookmarks=true&timeoutSeconds=300");
+        let plain = |frame: &Value| {
+            frame["type"] == "BOOKMARK" && frame["object"]["metadata"]["annotations"].is_null()
+        };
+        let frames = world.watch(CM, &query, plain).await;
+        let kinds: Vec<&str> = frames.iter().filter_map(|frame| frame["type"].as_str()).collect();
+        assert_eq!(kinds.join(" "), want, "{query}");
+        assert_eq!(rv(&frames[frames.len() - 1]["object"]), now, "{query}");
+    }
+}
+
+#[tokio::test]
 async fn a_deleted_event_carries_the_last_state_and_the_deletes_revision() {
     let world = World::new().await;
     let created = world.create(CM, configmap("a", json!({ "k": "v" }))).await.expect("creates");
