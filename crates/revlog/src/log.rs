@@ -20,11 +20,18 @@ pub struct Limits {
     pub age_ms_max: u64,
 }
 
-/// What a log holds now.
+/// What a log holds now, and what became of what it held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub items: usize,
     pub bytes: usize,
+    /// Items that there is room for.
+    pub capacity: usize,
+    /// How often there was made more room, and less.
+    pub grown: u64,
+    pub shrunk: u64,
+    /// Items that were evicted before their age: at a limit of number or bytes.
+    pub pressed_out: u64,
 }
 
 /// The one that appends. Not `Clone`: a log has one writer. Dropping it closes the log.
@@ -59,6 +66,9 @@ pub(crate) struct State<T> {
     // Every item above this revision is held, or was never appended.
     pub(crate) floor: u64,
     bytes: usize,
+    grown: u64,
+    shrunk: u64,
+    pressed_out: u64,
     pub(crate) closed: bool,
 }
 
@@ -73,7 +83,16 @@ pub(crate) struct Entry<T> {
 impl<T: Clone> Writer<T> {
     /// An empty log whose history begins after revision `floor`: a cursor may start there or later.
     pub fn new(floor: u64, limits: Limits) -> Writer<T> {
-        let state = State { entries: VecDeque::new(), first_seq: 0, floor, bytes: 0, closed: false };
+        let state = State {
+            entries: VecDeque::new(),
+            first_seq: 0,
+            floor,
+            bytes: 0,
+            grown: 0,
+            shrunk: 0,
+            pressed_out: 0,
+            closed: false,
+        };
         let shared = Arc::new(Shared { state: RwLock::new(state), progress: AtomicU64::new(floor) });
         Writer { shared, bell: watch::Sender::new(0), limits }
     }
@@ -106,13 +125,14 @@ impl<T: Clone> Writer<T> {
         let mut last = self.progress();
         let announced = last;
         let mut state = self.shared.write();
-        let base = state.entries.len();
+        let (base, room) = (state.entries.len(), state.entries.capacity());
         for (revision, item, bytes) in batch {
             assert!(revision > announced && revision >= last, "revision {revision} after {last}");
             last = revision;
             state.bytes += bytes;
             state.entries.push_back(Entry { revision, item, bytes, at_ms: now_ms });
         }
+        state.grown += u64::from(state.entries.capacity() > room);
         let place = |(index, lane): (usize, Lane)| {
             let revision = state.entries[base + index].revision;
             (lane, Place { revision, seq: state.first_seq + (base + index) as u64 })
@@ -224,10 +244,22 @@ impl<T: Clone> Log<T> {
         self.shared.progress()
     }
 
+    /// The time at which the oldest held item was appended, as the writer counts it.
+    pub fn begins_at_ms(&self) -> Option<u64> {
+        self.shared.read().entries.front().map(|oldest| oldest.at_ms)
+    }
+
     /// What the log holds now.
     pub fn usage(&self) -> Usage {
         let state = self.shared.read();
-        Usage { items: state.entries.len(), bytes: state.bytes }
+        Usage {
+            items: state.entries.len(),
+            bytes: state.bytes,
+            capacity: state.entries.capacity(),
+            grown: state.grown,
+            shrunk: state.shrunk,
+            pressed_out: state.pressed_out,
+        }
     }
 }
 
@@ -255,10 +287,9 @@ impl<T> Shared<T> {
 fn evict<T>(state: &mut State<T>, limits: Limits, now_ms: u64) {
     let Some(newest) = state.entries.back().map(|entry| entry.revision) else { return };
     while let Some(front) = state.entries.front() {
-        let over = state.entries.len() > limits.items_max
-            || state.bytes > limits.bytes_max
-            || now_ms.saturating_sub(front.at_ms) > limits.age_ms_max;
-        if !over || front.revision == newest {
+        let pressed = state.entries.len() > limits.items_max || state.bytes > limits.bytes_max;
+        let aged = now_ms.saturating_sub(front.at_ms) > limits.age_ms_max;
+        if !(pressed || aged) || front.revision == newest {
             break;
         }
         let revision = front.revision;
@@ -266,6 +297,7 @@ fn evict<T>(state: &mut State<T>, limits: Limits, now_ms: u64) {
             if let Some(entry) = state.entries.pop_front() {
                 state.bytes -= entry.bytes;
                 state.first_seq += 1;
+                state.pressed_out += u64::from(!aged);
             }
         }
         state.floor = revision;
@@ -273,5 +305,6 @@ fn evict<T>(state: &mut State<T>, limits: Limits, now_ms: u64) {
     // A burst leaves no lasting capacity behind (kubernetes#139250).
     if state.entries.capacity() > 64 && state.entries.len() * 4 < state.entries.capacity() {
         state.entries.shrink_to(state.entries.len() * 2);
+        state.shrunk += 1;
     }
 }

@@ -113,6 +113,31 @@ fn undo_is_newest_first_and_says_when_it_cannot() {
 }
 
 #[test]
+fn a_log_gives_back_its_room_when_nothing_is_appended_any_more() {
+    let limits = Limits { items_max: 5_000, bytes_max: usize::MAX, age_ms_max: 1_000 };
+    let mut writer = Writer::new(1, limits);
+    for revision in 2..6_000 {
+        writer.append([(revision, (), 1)], revision / 10);
+    }
+    let usage = writer.log().usage();
+    assert_eq!((usage.items, usage.pressed_out, usage.shrunk), (5_000, 998, 0));
+    assert!(usage.grown > 0 && usage.capacity >= 5_000);
+    assert_eq!(writer.log().begins_at_ms(), Some(100));
+    for now_ms in [1_400, 1_500, 1_550, 1_599, 60_000] {
+        writer.evict(now_ms);
+        let usage = writer.log().usage();
+        assert!(usage.capacity <= usage.items.max(16) * 4, "{usage:?}");
+    }
+    let usage = writer.log().usage();
+    assert_eq!(
+        (usage.items, usage.bytes, usage.pressed_out),
+        (1, 1, 998),
+        "the rest was old, not pressed out"
+    );
+    assert!(usage.shrunk > 0);
+}
+
+#[test]
 #[should_panic(expected = "revision 6 after 9")]
 fn an_event_after_its_bookmark_is_a_bug() {
     check("mark 9; put a@6", expect![""]);

@@ -45,6 +45,9 @@ struct State {
     interner: Interner,
     // When to look next for what has grown too old.
     sweep_at: Instant,
+    // Events that the window had no room for, as far as the log says, and when that may say so again.
+    pressed_out: u64,
+    complain_at: Instant,
 }
 
 impl Ingest {
@@ -79,6 +82,8 @@ impl Ingest {
             lanes: Router::new(start),
             interner: Interner::default(),
             sweep_at: self.clock.now() + limits::EVICT_PERIOD,
+            pressed_out: 0,
+            complain_at: self.clock.now(),
         };
         self.fill(&mut state, start).await?;
         self.counters.initializations.fetch_add(1, Ordering::Relaxed);
@@ -131,6 +136,27 @@ impl Ingest {
         state.window.evict(self.clock.unix_ms());
         state.lanes.sweep(|lane| state.window.trim(lane));
         state.sweep_at = self.clock.now() + limits::EVICT_PERIOD;
+    }
+
+    /// Says when the window is shorter than it should be: at most every [`limits::PRESSURE_PERIOD`].
+    fn note_pressure(&self, state: &mut State) {
+        let log = state.window.log();
+        let usage = log.usage();
+        if usage.pressed_out == state.pressed_out || self.clock.now() < state.complain_at {
+            return;
+        }
+        let begins_at_ms = log.begins_at_ms().unwrap_or(0);
+        tracing::warn!(
+            resource = self.resource.name,
+            events = usage.pressed_out - state.pressed_out,
+            held_events = usage.items,
+            held_bytes = usage.bytes,
+            seconds = self.clock.unix_ms().saturating_sub(begins_at_ms) / 1000,
+            oldest = log.oldest(),
+            "the window is full: clients that come back later than its seconds list again"
+        );
+        state.pressed_out = usage.pressed_out;
+        state.complain_at = self.clock.now() + limits::PRESSURE_PERIOD;
     }
 
     /// Reads the state at `start`, page by page.
@@ -199,6 +225,7 @@ impl Ingest {
         Counters::add(&self.counters.events_dispatched, events.len());
         let routes = state.lanes.route(&events);
         state.window.append_routed(events, routes, self.clock.unix_ms());
+        self.note_pressure(state);
         state.window.announce(last.get());
         state.snapshot.set_revision(last);
     }

@@ -12,6 +12,9 @@ pub const WINDOW_BYTES_MAX: usize = 64 << 20;
 /// How far back the window reaches while the other limits allow: as the store's own history does.
 pub const WINDOW_MS: u64 = 5 * 60 * 1000;
 
+/// A window that the other limits make shorter than that says so in the log once in so long.
+pub const PRESSURE_PERIOD: Duration = Duration::from_secs(60);
+
 /// Changes taken from the feed, and published as one snapshot, at a time.
 pub const INGEST_BATCH_MAX: usize = 1024;
 

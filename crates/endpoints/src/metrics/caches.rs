@@ -26,6 +26,10 @@ struct Row {
     decode_errors: u64,
     window_events: usize,
     window_bytes: usize,
+    window_capacity: usize,
+    window_grown: u64,
+    window_shrunk: u64,
+    pressed_out: u64,
     message_bytes: u64,
     // Revision, objects and their bytes; `None` while the cache is being filled.
     state: Option<(u64, usize, usize)>,
@@ -68,6 +72,10 @@ fn rows(catalog: &Catalog) -> Vec<Row> {
                 decode_errors: read(&counters.decode_errors),
                 window_events: window.items,
                 window_bytes: window.bytes,
+                window_capacity: window.capacity,
+                window_grown: window.grown,
+                window_shrunk: window.shrunk,
+                pressed_out: window.pressed_out,
                 message_bytes: store.cacher.message_bytes().get(),
                 state: state.map(|snapshot| (snapshot.revision().get(), snapshot.len(), snapshot.bytes())),
             }
@@ -80,7 +88,18 @@ fn rows(catalog: &Catalog) -> Vec<Row> {
 /// Name, help, and what to read.
 type Counted = (&'static str, &'static str, fn(&Row) -> u64);
 
-const COUNTERS: [Counted; 7] = [
+const COUNTERS: [Counted; 10] = [
+    ("watch_cache_capacity_increase_total", "Times that a cache's window was given more room.", |row| {
+        row.window_grown
+    }),
+    ("watch_cache_capacity_decrease_total", "Times that a cache's window gave back room.", |row| {
+        row.window_shrunk
+    }),
+    (
+        "forebay_watch_cache_pressed_out_total",
+        "Events that a cache's window forgot before their time, for want of room.",
+        |row| row.pressed_out,
+    ),
     ("apiserver_watch_cache_events_received_total", "Changes that a cache took from the store.", |row| {
         row.received
     }),
@@ -122,7 +141,12 @@ fn gauges(text: &mut Text, rows: &[Row]) {
         }
     }
     let name = "watch_cache_capacity";
-    text.family(name, "gauge", "Events that a cache keeps at present.");
+    text.family(name, "gauge", "Events that a cache's window has room for at present.");
+    for row in rows {
+        text.value(name, &row.labels(), row.window_capacity);
+    }
+    let name = "forebay_watch_cache_window_events";
+    text.family(name, "gauge", "Events in a cache's window.");
     for row in rows {
         text.value(name, &row.labels(), row.window_events);
     }
