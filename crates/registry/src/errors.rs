@@ -38,7 +38,8 @@ pub fn cache(error: &watchcache::ReadError) -> Status {
         }
         watchcache::ReadError::Expired { .. } => Status::new(Reason::Expired, error.to_string()),
         watchcache::ReadError::TooLarge { asked, current } => too_large(*asked, *current),
-        watchcache::ReadError::Stale { retry_after_seconds } => {
+        watchcache::ReadError::Stale { retry_after_seconds }
+        | watchcache::ReadError::Busy { retry_after_seconds } => {
             Status::new(Reason::TooManyRequests, error.to_string()).retry_after(*retry_after_seconds)
         }
         watchcache::ReadError::Store(error) => read(error),

@@ -123,6 +123,14 @@ impl Cacher {
         &self.0.counters
     }
 
+    pub(crate) fn backend(&self) -> &dyn Backend {
+        &*self.0.backend
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
     /// Where the protobuf messages of its objects are counted.
     pub fn message_bytes(&self) -> &Arc<MessageBytes> {
         &self.0.message_bytes

@@ -17,6 +17,8 @@ pub struct Counters {
     pub initializations: AtomicU64,
     /// Times the cache fell behind its feed and went on from the store's history, unnoticed by watchers.
     pub resumptions: AtomicU64,
+    /// Pages of past states that only the store still had.
+    pub store_reads: AtomicU64,
     /// Watchers that fell out of the window.
     pub terminated_watchers: AtomicU64,
     /// Stored values that could not be read.

@@ -17,6 +17,9 @@ pub enum ReadError {
     /// It could not be proved in time that the state is current; come again after so many seconds.
     #[error("the watch cache could not be proved to be current in time")]
     Stale { retry_after_seconds: u32 },
+    /// Too many read past states from the store already; come again after so many seconds.
+    #[error("too many reads of past states, please try again later")]
+    Busy { retry_after_seconds: u32 },
     /// The store could not say what is current.
     #[error("{0}")]
     Store(#[from] forebay_backend::ReadError),

@@ -19,6 +19,7 @@ mod interest;
 mod lanes;
 pub mod limits;
 mod messages;
+mod past;
 mod snapshot;
 mod source;
 mod watcher;
@@ -28,6 +29,7 @@ pub use counters::Counters;
 pub use error::ReadError;
 pub use event::{Event, EventKind};
 pub use interest::{FieldSource, FieldTerm, Interest, Reach};
+pub use past::ExactPage;
 pub use snapshot::Snapshot;
 pub use watcher::{WatchStep, Watcher};
 
@@ -35,5 +37,7 @@ pub use watcher::{WatchStep, Watcher};
 mod lag_tests;
 #[cfg(test)]
 mod lane_tests;
+#[cfg(test)]
+mod past_tests;
 #[cfg(test)]
 mod tests;

@@ -54,6 +54,16 @@ pub const RECENT_MAX: usize = 16;
 /// whole log, which costs it time and nobody else anything.
 pub const LANES_MAX: usize = 1 << 16;
 
+/// LISTs of past states that read pages from the store at once, of all caches of this process: what each holds meanwhile
+/// is [`PAST_PAGE`] values, and of its state what has changed since.
+pub const PAST_READERS_MAX: usize = 4;
+
+/// LISTs that wait for that; the others are told to come again.
+pub const PAST_WAITING_MAX: usize = 64;
+
+/// Objects of a past state read in one page.
+pub const PAST_PAGE: usize = 500;
+
 /// Events that a watcher pulls at a time.
 pub const WATCH_BATCH_MAX: usize = 64;
 

@@ -133,7 +133,7 @@ impl World {
     }
 }
 
-fn labelled(selector: &str) -> Interest {
+pub(crate) fn labelled(selector: &str) -> Interest {
     let labels = Arc::new(LabelSelector::parse(selector).expect("a selector"));
     Interest { labels, ..Interest::all(Reach::Below(PREFIX.into())) }
 }

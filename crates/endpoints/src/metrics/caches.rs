@@ -19,6 +19,7 @@ struct Row {
     received: u64,
     dispatched: u64,
     woken: u64,
+    store_reads: u64,
     lanes: usize,
     init: u64,
     initializations: u64,
@@ -64,6 +65,7 @@ fn rows(catalog: &Catalog) -> Vec<Row> {
                 name: store.cacher.resource().name.clone(),
                 received: read(&counters.events_received),
                 dispatched: read(&counters.events_dispatched),
+                store_reads: read(&counters.store_reads),
                 woken: read(&counters.watchers_woken),
                 lanes: store.cacher.lanes(),
                 init: read(&counters.init_events),
@@ -88,7 +90,12 @@ fn rows(catalog: &Catalog) -> Vec<Row> {
 /// Name, help, and what to read.
 type Counted = (&'static str, &'static str, fn(&Row) -> u64);
 
-const COUNTERS: [Counted; 10] = [
+const COUNTERS: [Counted; 11] = [
+    (
+        "forebay_watch_cache_store_reads_total",
+        "Lists of a past state that only the store still had.",
+        |row| row.store_reads,
+    ),
     ("watch_cache_capacity_increase_total", "Times that a cache's window was given more room.", |row| {
         row.window_grown
     }),

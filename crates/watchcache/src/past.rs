@@ -1,0 +1,191 @@
+//! Past states that the window no longer reaches back to, read from the store: the exception, and bounded as one.
+//!
+//! In: a revision, an interest, a place, a limit. Out: the part of that state that a LIST shows. What has not changed
+//! since then is the current snapshot's own object; only the rest is decoded, and only what matches is kept. So many
+//! read at once in this process, so many wait, the others are asked to come again.
+
+use std::sync::Arc;
+
+use forebay_apimachinery::object::Interner;
+use forebay_apimachinery::{Key, Object, Revision};
+use forebay_backend::{self as backend, Range, Versioned};
+use forebay_rt::Instant;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::cacher::Cacher;
+use crate::counters::Counters;
+use crate::error::ReadError;
+use crate::interest::{Interest, Reach};
+use crate::limits;
+use crate::snapshot::Snapshot;
+
+/// Who may read from the store now, and who may wait for that, of all caches of this process.
+static READERS: Semaphore = Semaphore::const_new(limits::PAST_READERS_MAX);
+static PLACES: Semaphore = Semaphore::const_new(limits::PAST_READERS_MAX + limits::PAST_WAITING_MAX);
+
+/// What a LIST of an exact revision shows.
+#[derive(Clone, Debug)]
+pub enum ExactPage {
+    /// The whole state.
+    Whole(Arc<Snapshot>),
+    /// What matches after the place that was asked for, as much as the limit allows, and whether there are keys in reach
+    /// after that.
+    Part { snapshot: Arc<Snapshot>, more: bool },
+}
+
+impl ExactPage {
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        let (ExactPage::Whole(snapshot) | ExactPage::Part { snapshot, .. }) = self;
+        snapshot
+    }
+}
+
+impl Cacher {
+    /// The state exactly at `revision`, or the part of it that `interest`, `after` and `limit` ask for where only the store
+    /// still has it.
+    ///
+    /// - `after`: only keys after this one are shown.
+    /// - `limit`: so many objects; `None` is all.
+    /// - `deadline`: of every wait but the store's own.
+    ///
+    /// # Errors
+    /// [`ReadError::Expired`] when the store has compacted it; [`ReadError::TooLarge`]; [`ReadError::Busy`] when too many
+    /// read past states already.
+    pub async fn exact_page(
+        &self,
+        revision: Revision,
+        interest: &Interest,
+        after: Option<&Key>,
+        limit: Option<usize>,
+        deadline: Instant,
+    ) -> Result<ExactPage, ReadError> {
+        match self.exact(revision, deadline).await {
+            Ok(snapshot) => return Ok(ExactPage::Whole(snapshot)),
+            Err(ReadError::Expired { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let _reading = self.place_to_read(deadline).await?;
+        Counters::add(&self.counters().store_reads, 1);
+        let mut page = Page::new(self, revision, interest, limit)?;
+        let mut start_after = begin(&interest.reach, after);
+        // A filtered list goes on until it has enough.
+        let wanted =
+            limit.filter(|_| interest.is_unfiltered()).map_or(usize::MAX, |limit| limit.saturating_add(1));
+        loop {
+            let range = Range {
+                prefix: prefix(&interest.reach),
+                start_after: start_after.take(),
+                limit: limits::PAST_PAGE.min(wanted),
+                at: Some(revision),
+            };
+            let found = self.backend().range(range).await.map_err(from_store)?;
+            start_after = found.items.last().map(|(key, _)| key.clone());
+            for (key, versioned) in found.items {
+                page.take(key, &versioned);
+            }
+            if page.more || !found.more || !may_follow(&interest.reach, start_after.as_ref()) {
+                return Ok(ExactPage::Part { snapshot: Arc::new(page.snapshot), more: page.more });
+            }
+        }
+    }
+
+    /// A place among those that read from the store.
+    async fn place_to_read(&self, deadline: Instant) -> Result<[SemaphorePermit<'static>; 2], ReadError> {
+        let busy = || ReadError::Busy { retry_after_seconds: 1 };
+        let place = PLACES.try_acquire().map_err(|_| busy())?;
+        tokio::select! {
+            biased;
+            reader = READERS.acquire() => Ok([place, reader.map_err(|_| busy())?]),
+            () = self.clock().sleep_until(deadline) => Err(busy()),
+        }
+    }
+}
+
+/// The matching objects of a page, as they are found.
+struct Page<'a> {
+    cacher: &'a Cacher,
+    interest: &'a Interest,
+    limit: usize,
+    // Whether a key in reach came after the limit was reached.
+    more: bool,
+    current: Arc<Snapshot>,
+    interner: Interner,
+    snapshot: Snapshot,
+}
+
+impl<'a> Page<'a> {
+    fn new(
+        cacher: &'a Cacher,
+        revision: Revision,
+        interest: &'a Interest,
+        limit: Option<usize>,
+    ) -> Result<Page<'a>, ReadError> {
+        Ok(Page {
+            cacher,
+            interest,
+            limit: limit.unwrap_or(usize::MAX),
+            more: false,
+            current: cacher.snapshot()?,
+            interner: Interner::default(),
+            snapshot: Snapshot::new(revision, Arc::from([])),
+        })
+    }
+
+    fn take(&mut self, key: Key, found: &Versioned) {
+        if self.more || !self.interest.reach.contains(&key) {
+            return;
+        }
+        if self.snapshot.len() >= self.limit {
+            self.more = true;
+            return;
+        }
+        let same = self.current.get(&key).filter(|object| object.revision() == found.revision);
+        let object = same.cloned().or_else(|| self.decode(key, found));
+        if let Some(object) = object.filter(|object| self.interest.selects(object)) {
+            self.snapshot.put(object);
+        }
+    }
+
+    /// `None` for what cannot be read, which the cache does not show either.
+    fn decode(&mut self, key: Key, found: &Versioned) -> Option<Arc<Object>> {
+        let layout = &self.cacher.resource().layout;
+        Object::decode(layout, key, found.revision, &found.value, &mut self.interner).ok().map(Arc::new)
+    }
+}
+
+/// What the keys in `reach` begin with, up to a slash.
+fn prefix(reach: &Reach) -> Key {
+    match reach {
+        Reach::Below(prefix) => prefix.clone(),
+        Reach::One(key) => Key::from(&key.as_str()[..key.as_str().rfind('/').map_or(0, |slash| slash + 1)]),
+    }
+}
+
+/// The key after which to begin: shortly before the one that is wanted.
+fn begin(reach: &Reach, after: Option<&Key>) -> Option<Key> {
+    let before = match reach {
+        Reach::Below(_) => None,
+        Reach::One(key) => {
+            let mut text = key.as_str().to_string();
+            text.pop();
+            Some(Key::from(text)).filter(|before| !before.as_str().ends_with('/'))
+        }
+    };
+    before.max(after.cloned())
+}
+
+/// Whether a key in `reach` may come after `last`.
+fn may_follow(reach: &Reach, last: Option<&Key>) -> bool {
+    match (reach, last) {
+        (_, None) => false,
+        (Reach::Below(_), Some(_)) => true,
+        (Reach::One(key), Some(last)) => last < key,
+    }
+}
+
+fn from_store(error: backend::ReadError) -> ReadError {
+    match error {
+        backend::ReadError::Compacted { asked, oldest } => ReadError::Expired { asked, oldest },
+        other => ReadError::Store(other),
+    }
+}
