@@ -12,14 +12,14 @@ use forebay_backend::{
 use forebay_embedded::Engine;
 use forebay_embedded::limits::{HISTORY_MS, MARK_EVERY_MS};
 use forebay_rt::{Clock, Tasks};
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Semaphore;
 
 use crate::limits::{PAST_READERS_MAX, PAST_WAITING_MAX};
 use crate::tests::{PREFIX, World, check, everything, labelled};
 use crate::{ExactPage, Interest, Reach};
 
 /// The readers of past states are counted over the whole process: tests that read them take turns.
-static TURN: Mutex<()> = Mutex::const_new(());
+static TURN: Semaphore = Semaphore::const_new(1);
 
 /// The engine, but its feeds and so the cache's window begin at what is current, and its past states are read only by
 /// whoever gets a permit.
@@ -103,7 +103,7 @@ impl World {
 
 #[tokio::test]
 async fn a_past_state_that_the_window_does_not_reach_comes_from_the_store() {
-    let _turn = TURN.lock().await;
+    let _turn = TURN.acquire().await;
     let (world, _late, _hand) = world().await;
     let one = Interest::all(Reach::One(format!("{PREFIX}a/p3").into()));
     let all = everything();
@@ -136,7 +136,7 @@ async fn a_past_state_that_the_window_does_not_reach_comes_from_the_store() {
 
 #[tokio::test]
 async fn a_past_state_that_the_store_has_compacted_is_expired() {
-    let _turn = TURN.lock().await;
+    let _turn = TURN.acquire().await;
     let (world, _late, hand) = world().await;
     hand.advance_ms(MARK_EVERY_MS);
     world.engine.settle().await;
@@ -147,7 +147,7 @@ async fn a_past_state_that_the_store_has_compacted_is_expired() {
 
 #[tokio::test(start_paused = true)]
 async fn so_many_read_past_states_at_once_so_many_wait_and_the_others_are_told_to_come_again() {
-    let _turn = TURN.lock().await;
+    let _turn = TURN.acquire().await;
     let (world, late, _hand) = world().await;
     late.past.forget_permits(100);
     let world = Arc::new(world);
