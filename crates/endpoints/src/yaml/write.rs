@@ -10,6 +10,8 @@ use super::resolve::{Scalar, is_timestamp, resolve};
 /// Text goes on in the next line once it is longer.
 const WIDTH: usize = 80;
 const STEP: usize = 2;
+/// A name that is longer, or has several lines, gets a mark of its own.
+const SIMPLE_KEY_BYTES_MAX: usize = 128;
 
 /// `json` as YAML, a newline at its end.
 ///
@@ -50,6 +52,14 @@ fn mapping(members: &Members, indent: usize, out: &mut String) {
 
 /// One member, from where `out` ends to a newline.
 pub(super) fn member(name: &str, value: &Value, indent: usize, out: &mut String) {
+    if name.len() > SIMPLE_KEY_BYTES_MAX || name.contains('\n') {
+        out.push_str("? ");
+        text(name, indent + STEP, Place::Value, out);
+        out.push('\n');
+        pad(indent, out);
+        out.push_str(": ");
+        return compact(value, indent, out);
+    }
     text(name, indent + STEP, Place::Key, out);
     out.push(':');
     match value {
@@ -84,6 +94,11 @@ fn sequence(items: &[Value], indent: usize, out: &mut String) {
 /// One item, from where `out` ends to a newline.
 pub(super) fn item(value: &Value, indent: usize, out: &mut String) {
     out.push_str("- ");
+    compact(value, indent, out);
+}
+
+/// A value behind a mark of two columns, from where `out` ends to a newline.
+fn compact(value: &Value, indent: usize, out: &mut String) {
     match value {
         Value::Object(members) if !members.is_empty() => mapping(members, indent + STEP, out),
         Value::Array(items) if !items.is_empty() => sequence(items, indent + STEP, out),
@@ -354,4 +369,23 @@ fn number_order(left: &[char], right: &[char], place: usize) -> Option<std::cmp:
     let ((left_len, left_value), (right_len, right_value)) = (value(left), value(right));
     let order = left_value.cmp(&right_value).then(left_len.cmp(&right_len));
     (order != std::cmp::Ordering::Equal).then_some(order)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_long_or_has_several_lines_gets_a_mark_of_its_own() {
+        let (fits, long) = ("l".repeat(128), "k".repeat(129));
+        let value = json!({"a\nb": "x", &fits: "y", &long: {"n": {&long: [1, {"c": 2}], "p": []}}});
+        let mut out = String::new();
+        write(&value, &mut out);
+        let want = format!(
+            "? |-\n  a\n  b\n: x\n? {long}\n: n:\n    ? {long}\n    : - 1\n      - c: 2\n    p: []\n{fits}: \"y\"\n"
+        );
+        assert_eq!(out, want);
+    }
 }
