@@ -396,4 +396,37 @@ mod tests {
         encode_rest(7, &changes[..1], &mut rest);
         assert_eq!(rest, row_of(7, &[keep]));
     }
+
+    #[test]
+    fn fuzz_rows() {
+        let mut row = Vec::new();
+        let value = Bytes::from("a value that is long enough to be compressed ".repeat(8));
+        let stored = Stored::new(value);
+        let Stored::Lz4 { plain_len, block } = &stored else { panic!("it is not compressed") };
+        let put =
+            |stored, plain_len, lz4| RowPut { expires_ms: Some(7), plain_len, lz4, stored, revision: 3 };
+        let changes = [
+            RowChange { key: "/registry/a", put: Some(put(block, *plain_len, true)) },
+            RowChange { key: "/registry/b", put: Some(put(b"plain", 5, false)) },
+            RowChange { key: "/registry/c", put: None },
+        ];
+        encode_rest(3, &changes, &mut row);
+        // Behind the checksum, which is put right: damage that it would not show.
+        row.truncate(row.len() - CHECKSUM_BYTES);
+        let corpus = forebay_fuzz::Corpus { inputs: &[&row], ..Default::default() };
+        forebay_fuzz::run("rows", &corpus, |body| {
+            let mut row = body.to_vec();
+            finish(3, &mut row);
+            let changes = decode(3, &row).map_err(forebay_fuzz::gist)?;
+            let values = changes.iter().filter_map(|change| change.put.as_ref());
+            let readable = values.filter(|put| put.value().is_ok()).count();
+            let mut again = Vec::new();
+            encode_rest(3, &changes, &mut again);
+            assert_eq!(again, row);
+            // One bit, and the checksum says so.
+            again[0] ^= 1;
+            assert_eq!(decode(3, &again).err(), Some(RowError::Checksum { revision: 3 }));
+            Ok::<_, String>((changes.len(), readable))
+        });
+    }
 }

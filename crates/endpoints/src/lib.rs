@@ -11,6 +11,8 @@ mod component_statuses;
 pub mod config;
 pub mod discovery;
 mod documents;
+#[cfg(test)]
+mod fuzz;
 mod gzip;
 mod handler;
 pub mod health;

@@ -144,4 +144,28 @@ mod tests {
         check("a\n\"b\"c,d", "2: extraneous or missing \" in quoted-field");
         check("\"a\nb", "1: extraneous or missing \" in quoted-field");
     }
+
+    #[test]
+    fn fuzz_csv() {
+        let inputs: &[&[u8]] = &[b"token,user,uid,\"a,b\"\nt2,u2,2\r\n\n\"x\"\"y\"", b"a,b"];
+        let corpus = forebay_fuzz::Corpus {
+            inputs,
+            words: &["\"", "\"\"", ",", "\r\n", "\n"],
+            bytes_max: 256,
+            one_in: 2,
+        };
+        forebay_fuzz::run("csv", &corpus, |input| {
+            let text = String::from_utf8_lossy(input);
+            let read = records(&text).map_err(|error| error.reason)?;
+            // Written with every field in quotes it is read as the same fields.
+            let quoted = |field: &String| format!("\"{}\"", field.replace('"', "\"\""));
+            let line =
+                |record: &Record| record.fields.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n";
+            let again = records(&read.iter().map(line).collect::<String>()).map_err(|error| error.reason)?;
+            let fields =
+                |records: &[Record]| records.iter().map(|record| record.fields.clone()).collect::<Vec<_>>();
+            assert_eq!(fields(&again), fields(&read));
+            Ok::<_, &str>((read.len().min(8), read.iter().map(|record| record.fields.len()).max()))
+        });
+    }
 }

@@ -33,6 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("forebay", &["*"]),
     ("testing", &["*"]),
     ("clients", &[]),
+    ("fuzz", &["rt"]),
     ("conformance", &["*"]),
     ("sim", &["*"]),
     ("bench", &["clients"]),

@@ -1,4 +1,4 @@
-//! The one door: `cargo xtask ci | arch | gen | peers | bench | sim`.
+//! The one door: `cargo xtask ci | arch | gen | peers | bench | sim | fuzz`.
 //!
 //! In: a command name and its options. Out: the tools' own output, and an exit code that says whether all went well.
 //! Never: a dependency that takes longer to build than to run; logic that the product needs.
@@ -8,6 +8,7 @@
 mod arch;
 mod bench;
 mod ci;
+mod fuzz;
 mod generate;
 mod peers;
 mod python;
@@ -28,6 +29,7 @@ cargo xtask <command>
   sim [--seeds N] [--from S] [--print] [--release]
                             simulate N seeds from S on and say what happened; --print shows every line of it,
                             --release builds it optimised, for long runs
+  fuzz [inputs [seed]]      give the parsers mutated inputs, a million each unless said otherwise
 
 The peers are kept outside the repository: $FOREBAY_PEERS_DIR, or forebay/peers in the user's cache directory.
 ";
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         }),
         "bench" => bench::bench(rest),
         "sim" => sim::sim(rest),
+        "fuzz" => fuzz::fuzz(rest),
         "help" | "--help" | "-h" => {
             print!("{HELP}");
             Ok(())

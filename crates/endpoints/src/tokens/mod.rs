@@ -7,7 +7,7 @@
 //! Source: kubernetes v1.36.3 `pkg/serviceaccount`.
 
 mod account;
-mod jwt;
+pub(crate) mod jwt;
 mod keys;
 pub mod openid;
 mod seen;

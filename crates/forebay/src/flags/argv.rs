@@ -179,4 +179,20 @@ mod tests {
             check(line, want);
         }
     }
+
+    #[test]
+    fn fuzz_arguments() {
+        let inputs: &[&[u8]] = &[
+            b"--data-dir\0d\0--secure-port=0\0-v\x004\0--anonymous-auth\0--\0rest",
+            b"--no_such-flag=1\0-h",
+        ];
+        let words =
+            &["--", "=", "\0", "-", "--v=", "--help", "--etcd-servers", "_", "--feature-gates=A=true,B=x"];
+        let corpus = forebay_fuzz::Corpus { inputs, words, bytes_max: 128, one_in: 20 };
+        forebay_fuzz::run("arguments", &corpus, |input| {
+            let text = String::from_utf8_lossy(input);
+            let typed = parse(text.split('\0').map(OsString::from)).map_err(forebay_fuzz::gist)?;
+            Ok::<_, String>((typed.rest.len().min(4), typed.help))
+        });
+    }
 }

@@ -235,4 +235,15 @@ mod tests {
         assert_eq!(time_zone_fault("a b"), Some("unknown time zone a b".into()));
         assert!(time_zone_fault("").is_some() && time_zone_fault("local").is_some());
     }
+
+    #[test]
+    fn fuzz_schedules() {
+        let inputs: &[&[u8]] =
+            &[b"*/5 0-23/2 1,15 JAN-DEC mon", b"@every 1h30m", b"CRON_TZ=Europe/Berlin 0 0 * * ?", b"@daily"];
+        let words = &["*/", "-", ",", "@every ", "TZ=", "60", "sun", "?", " "];
+        let corpus = forebay_fuzz::Corpus { inputs, words, bytes_max: 256, ..Default::default() };
+        forebay_fuzz::run("schedules", &corpus, |input| {
+            parse(&String::from_utf8_lossy(input)).map_err(forebay_fuzz::gist)
+        });
+    }
 }
