@@ -35,6 +35,9 @@ use follower::Follower;
 use resources::Selection;
 use world::World;
 
+/// Seeds from 0 on that every run of CI runs.
+pub const CI_SEEDS: u64 = 120;
+
 const WRITERS: u64 = 3;
 const WRITES: usize = 50;
 const WATCHERS: usize = 8;

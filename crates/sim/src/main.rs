@@ -1,4 +1,5 @@
-//! Runs seeds: `forebay-sim [--seeds N] [--from S] [--print]`.
+//! Runs seeds: `forebay-sim [--seeds N] [--from S] [--print] [--first]`; N is CI's unless given, `--first` ends
+//! with the first failure.
 //!
 //! Out: what happened in all of them together, and each failure with its seed.
 
@@ -7,7 +8,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use forebay_sim::{Seen, run};
+use forebay_sim::{CI_SEEDS, Seen, run};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -15,7 +16,8 @@ fn main() -> ExitCode {
         let at = args.iter().position(|arg| arg == flag)?;
         args.get(at + 1)?.parse::<u64>().ok()
     };
-    let (from, seeds) = (number("--from").unwrap_or(0), number("--seeds").unwrap_or(100));
+    let (from, seeds) = (number("--from").unwrap_or(0), number("--seeds").unwrap_or(CI_SEEDS));
+    let first = args.iter().any(|arg| arg == "--first");
     let print = args.iter().any(|arg| arg == "--print");
     let (began, mut seen, mut failures, mut ms) = (Instant::now(), Seen::default(), 0, 0);
     for seed in from..from + seeds {
@@ -27,6 +29,9 @@ fn main() -> ExitCode {
             Err(failure) => {
                 failures += 1;
                 eprintln!("{failure}");
+                if first {
+                    break;
+                }
             }
         }
     }

@@ -2,11 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use forebay_sim::{Seen, run};
+use forebay_sim::{CI_SEEDS, Seen, run};
 
-/// Seeds of every run of CI.
-const SEEDS: u64 = 120;
-/// Of these so many are run once more.
+/// Of the seeds of CI so many are run once more.
 const REPEATED: u64 = 30;
 
 // Caches share what is one for a process, so runs take turns.
@@ -16,7 +14,7 @@ static TURN: Mutex<()> = Mutex::new(());
 fn no_client_of_any_seed_is_told_anything_wrong() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut seen, mut failures) = (Seen::default(), Vec::new());
-    for seed in 0..SEEDS {
+    for seed in 0..CI_SEEDS {
         match run(seed, false) {
             Ok(report) => seen += report.seen,
             Err(failure) => failures.push(failure.to_string()),

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use crate::generate::{self, Mode};
 use crate::run::{self, Done};
-use crate::{arch, peers};
+use crate::{arch, mutants, peers};
 
-/// Runs all steps, also after one has failed; the tests come last.
+/// Runs all steps, also after one has failed; the tests come last, and what they would miss after them.
 pub fn ci(fast: bool) -> Done {
     if fast && run::in_ci() {
         return Err("--fast leaves out tests, and CI=true says that none may be left out".into());
@@ -50,6 +50,7 @@ pub fn ci(fast: bool) -> Done {
     step("build", &mut || run::run(&mut run::cargo(&["build", "--workspace", "--all-targets"])));
     let mut tally = Tally::default();
     step("tests", &mut || test(&mut tally));
+    step("mutants", &mut mutants::mutants);
     if !failed.is_empty() {
         println!("failed: {}", failed.join(", "));
     }

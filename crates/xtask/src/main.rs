@@ -1,4 +1,4 @@
-//! The one door: `cargo xtask ci | arch | gen | peers | bench | sim | fuzz`.
+//! The one door: `cargo xtask ci | arch | gen | peers | bench | sim | fuzz | mutants`.
 //!
 //! In: a command name and its options. Out: the tools' own output, and an exit code that says whether all went well.
 //! Never: a dependency that takes longer to build than to run; logic that the product needs.
@@ -10,6 +10,7 @@ mod bench;
 mod ci;
 mod fuzz;
 mod generate;
+mod mutants;
 mod peers;
 mod python;
 mod run;
@@ -30,6 +31,7 @@ cargo xtask <command>
                             simulate N seeds from S on and say what happened; --print shows every line of it,
                             --release builds it optimised, for long runs
   fuzz [inputs [seed]]      give the parsers mutated inputs, a million each unless said otherwise
+  mutants                   make each mistake of crates/sim/mutants in a copy, and see that the simulation finds it
 
 The peers are kept outside the repository: $FOREBAY_PEERS_DIR, or forebay/peers in the user's cache directory.
 ";
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         "bench" => bench::bench(rest),
         "sim" => sim::sim(rest),
         "fuzz" => fuzz::fuzz(rest),
+        "mutants" => run::flags(rest, &[]).and_then(|_| mutants::mutants()),
         "help" | "--help" | "-h" => {
             print!("{HELP}");
             Ok(())
