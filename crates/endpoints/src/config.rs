@@ -29,6 +29,8 @@ pub struct Config {
     pub http2_max_streams: Option<u32>,
     /// How long to go on serving, not ready, before shutdown begins.
     pub shutdown_delay: Duration,
+    /// Over how long watches are ended then; zero leaves it to the server.
+    pub watch_termination_grace: Duration,
     /// Where clients reach this server, `host:port`, as discovery tells them.
     pub external_address: Option<String>,
     pub version: Version,

@@ -25,6 +25,33 @@ pub const HEAD_BYTES_MAX: usize = 64 << 10;
 /// Bytes that an HTTP/1.1 connection buffers towards a slow reader before its body is no longer asked for more.
 pub const WRITE_BUFFER_BYTES: usize = 64 << 10;
 
+/// Bytes that TLS keeps for a connection whose socket is full: one record. What comes after that stays where it is.
+pub const TLS_BUFFER_BYTES: usize = 16 << 10;
+
+/// Bytes that the kernel takes for a client before the client's machine has room for them. Above it a socket counts as
+/// full, however much is on its way already, so that a fast network is not held up by a slow one's limit.
+pub const UNSENT_BYTES: u32 = 16 << 10;
+
+/// Bytes that the kernel keeps for a client that watches over HTTP/1.1. Linux doubles what it is told and counts its
+/// own bookkeeping too: this is a buffer of 32 KiB. A watch-list gets it after its initial state, which is long.
+pub const WATCH_SEND_BYTES: usize = 16 << 10;
+
+/// The same when the watch is over and the connection goes on: as much as the kernel lets anybody have by default.
+pub const SEND_BYTES: usize = 208 << 10;
+
+/// An idle connection's client is asked for a sign of life after the first, then this often, so many times: one that
+/// is gone without a word is found within 40 s. HTTP/2 asks by itself, too: see [`PING_PERIOD`].
+pub const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
+pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+pub const KEEPALIVE_RETRIES: u32 = 5;
+
+/// How often it is looked at how HTTP/1.1 clients acknowledge what was sent; after how many transmissions one is taken
+/// for gone unless it answers within the time; and how many unanswered questions after its room a full one has.
+pub const SILENCE_PERIOD: Duration = Duration::from_secs(10);
+pub const SILENCE_RETRANSMITS: u32 = 3;
+pub const SILENCE_WAIT: Duration = Duration::from_secs(40);
+pub const SILENCE_PROBES: u32 = 3;
+
 /// Requests in flight on one HTTP/2 connection, unless the configuration says otherwise. kube-apiserver has 100, above
 /// which client-go opens another connection for more watches.
 pub const STREAMS_MAX: u32 = 250;
@@ -56,10 +83,15 @@ pub const YAML_DEPTH_MAX: usize = 128;
 /// A LIST is sent in pieces of this size: enough that TLS records and HTTP/2 frames are full.
 pub const CHUNK_BYTES: usize = 16 << 10;
 
+/// A long event is handed on in pieces of this size, so that it shows how far its reader is.
+pub const PIECE_BYTES: usize = 16 << 10;
+
 /// Answers below this are not worth compressing (KEP-2338).
 pub const GZIP_BYTES_MIN: usize = 128 << 10;
 
-/// A reader of an answer that takes nothing for so long loses it: its snapshot is let go and the stream is reset.
+/// A reader of an answer that takes nothing for so long loses it: its snapshot is let go and the stream is reset. So
+/// does a watcher, if it has fallen out of the window, is still in its initial state, or its time is over; another one
+/// keeps its place.
 pub const STALL_WAIT: Duration = Duration::from_secs(60);
 
 /// How often stalled readers are looked for.
@@ -72,8 +104,11 @@ pub const WARNING_RUNES_CUT: usize = 256;
 /// Label values of metrics that come from requests, per family: more are counted under `other`.
 pub const METRIC_SERIES_MAX: usize = 4_096;
 
-/// On shutdown: how long requests in flight may take to finish, and watches are ended over.
+/// On shutdown: how long requests in flight may take to finish, at least; then they are cut.
 pub const DRAIN_WAIT: Duration = Duration::from_secs(10);
+
+/// On shutdown watches are ended over this time, unless the configuration says otherwise.
+pub const WATCH_ENDS_WAIT: Duration = Duration::from_secs(5);
 
 /// On shutdown watches end at this many a second, or faster if there are so many that they would not all be gone in
 /// time (reference §3.2).
@@ -85,6 +120,7 @@ pub const CERTIFICATE_VERDICT: Duration = Duration::from_secs(10);
 
 const _: () = assert!(BODIES_BYTES_MAX >= 16 * BODY_BYTES_MAX);
 const _: () = assert!(GZIP_BYTES_MIN >= CHUNK_BYTES);
+const _: () = assert!(TLS_BUFFER_BYTES >= CHUNK_BYTES && STREAM_SEND_BYTES <= 32 << 10);
 
 /// Longest token of a service account that is looked into: an RSA signature takes 342 B, the claims some hundred; a longer
 /// one counts as unknown.

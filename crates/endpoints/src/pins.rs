@@ -1,7 +1,8 @@
 //! The answers that are being read, and what becomes of those that nobody reads on.
 //!
-//! A LIST pins a snapshot for as long as its client reads. One that takes nothing for [`STALL_WAIT`] loses it: the
-//! source is dropped here, and the stream is reset when the client comes back, never ended as if it were whole.
+//! A LIST pins a snapshot for as long as its client reads. One that takes nothing for [`STALL_WAIT`] loses it, and is
+//! reset, never ended as if it were whole. A WATCH holds its place for as long as it likes: it is reset after the same
+//! time only when there is nothing left to come back for.
 //!
 //! Owner: each source belongs to its body; the reaper takes it away under the same lock.
 
@@ -10,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use forebay_rt::{Clock, Instant};
 
 use crate::limits::{CHUNK_BYTES, STALL_PERIOD, STALL_WAIT};
+use crate::line::Line;
 use crate::source::Source;
 
 /// All answers that are being read. Cheap to clone.
@@ -17,16 +19,27 @@ use crate::source::Source;
 pub struct Pins {
     clock: Clock,
     // One entry an answer; those of finished ones go when the reaper passes.
-    all: Arc<Mutex<Vec<Weak<Mutex<State>>>>>,
+    all: Arc<Mutex<Vec<Weak<dyn Stalls>>>>,
 }
 
-/// One answer that is being read.
+/// An answer that may stall.
+pub trait Stalls: Send + Sync {
+    /// Lets go of what it holds and breaks off, if its client has taken nothing since `since` and it is not to wait on.
+    fn let_go(&self, since: Instant) -> bool;
+}
+
+/// One LIST that is being read.
 pub struct Pinned {
-    state: Arc<Mutex<State>>,
+    state: Arc<List>,
     clock: Clock,
 }
 
-struct State {
+struct List {
+    line: Line,
+    reading: Mutex<Reading>,
+}
+
+struct Reading {
     // `None` once it is complete or taken away.
     source: Option<Box<dyn Source>>,
     touched: Instant,
@@ -44,12 +57,19 @@ impl Pins {
 
     /// Watches over the reading of `source`.
     pub fn pin(&self, source: Box<dyn Source>) -> Pinned {
-        let state = Arc::new(Mutex::new(State { source: Some(source), touched: self.clock.now() }));
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&state));
+        let reading = Mutex::new(Reading { source: Some(source), touched: self.clock.now() });
+        let state = Arc::new(List { line: Line::current(), reading });
+        self.watch_over(&state);
         Pinned { state, clock: self.clock.clone() }
     }
 
-    /// Takes their sources from readers that have stalled, for ever.
+    /// Watches over `answer` until it is dropped.
+    pub fn watch_over<S: Stalls + 'static>(&self, answer: &Arc<S>) {
+        let answer: Weak<S> = Arc::downgrade(answer);
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
+    }
+
+    /// Ends what has stalled, for ever.
     pub async fn reap(self) {
         loop {
             self.clock.sleep(STALL_PERIOD).await;
@@ -58,22 +78,32 @@ impl Pins {
     }
 
     fn reap_once(&self) {
-        let now = self.clock.now();
-        let mut stalled = Vec::new();
+        let Some(since) = self.clock.now().checked_sub(STALL_WAIT) else { return };
+        let mut open = Vec::new();
         self.all.lock().unwrap_or_else(PoisonError::into_inner).retain(|entry| {
-            let Some(state) = entry.upgrade() else { return false };
-            // One that is locked is being read just now.
-            if let Ok(mut state) = state.try_lock()
-                && now.duration_since(state.touched) >= STALL_WAIT
-            {
-                stalled.extend(state.source.take());
-                return false;
-            }
-            true
+            let answer = entry.upgrade();
+            let is_open = answer.is_some();
+            open.extend(answer);
+            is_open
         });
-        if !stalled.is_empty() {
-            tracing::info!(answers = stalled.len(), "let go of answers that nobody reads on");
+        let stalled = open.iter().filter(|answer| answer.let_go(since)).count();
+        if stalled > 0 {
+            tracing::info!(answers = stalled, "let go of answers that nobody reads on");
         }
+    }
+}
+
+impl Stalls for List {
+    fn let_go(&self, since: Instant) -> bool {
+        // One that is locked is being read just now.
+        let Ok(mut reading) = self.reading.try_lock() else { return false };
+        let touched = self.line.wrote_at().map_or(reading.touched, |at| at.max(reading.touched));
+        let taken = if touched <= since { reading.source.take() } else { None };
+        drop(reading);
+        if taken.is_some() {
+            self.line.cut();
+        }
+        taken.is_some()
     }
 }
 
@@ -83,15 +113,15 @@ impl Pinned {
     /// # Errors
     /// [`Stalled`], once.
     pub fn next(&mut self) -> Result<Option<Vec<u8>>, Stalled> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(mut source) = state.source.take() else { return Err(Stalled) };
+        let mut reading = self.state.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut source) = reading.source.take() else { return Err(Stalled) };
         let mut out = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4);
         let mut more = true;
         while more && out.is_empty() {
             more = source.fill(&mut out);
         }
-        state.touched = self.clock.now();
-        state.source = Some(source);
+        reading.touched = self.clock.now();
+        reading.source = Some(source);
         Ok(if out.is_empty() { None } else { Some(out) })
     }
 }
@@ -104,11 +134,14 @@ mod tests {
     use crate::source::testing::Pieces;
 
     #[tokio::test(start_paused = true)]
-    async fn a_reader_that_stalls_loses_its_source_and_is_told() {
+    async fn a_reader_that_stalls_loses_its_source_and_is_cut() {
         let clock = Clock::system();
+        clock.sleep(STALL_WAIT).await;
         let pins = Pins::new(clock.clone());
         let source = || Box::new(Pieces::of(&[b"a", b"", b"b"]));
-        let (mut slow, mut fast) = (pins.pin(source()), pins.pin(source()));
+        let line = Line::stream();
+        let mut slow = line.carry(async { pins.pin(source()) }).await.expect("not cut");
+        let mut fast = pins.pin(source());
         assert_eq!(slow.next().ok().flatten().as_deref(), Some(b"a".as_slice()));
         clock.sleep(STALL_WAIT - Duration::from_secs(1)).await;
         pins.reap_once();
@@ -116,6 +149,7 @@ mod tests {
         clock.sleep(Duration::from_secs(1)).await;
         pins.reap_once();
         assert!(slow.next().is_err());
+        assert_eq!(line.carry(std::future::pending::<()>()).await, None);
         assert_eq!(fast.next().ok().flatten().as_deref(), Some(b"b".as_slice()));
         assert_eq!(fast.next().ok().flatten(), None);
         drop((slow, fast));

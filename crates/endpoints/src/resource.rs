@@ -158,7 +158,8 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
     let shown = shown(form, head)?;
     let body = handler.registry.watch(target, &options, shown, head.info.path_form).await?;
     let events = handler.metrics.watch_events(&target.served);
-    let stream = WatchStream::new(body, handler.drain.watch(), events, shown.encoding);
+    let (slot, clock) = (handler.drain.watch(), handler.clock.clone());
+    let stream = WatchStream::new(body, slot, events, shown.encoding, &handler.pins, clock);
     let content = Content::Watch(Box::new(stream));
     let content_type = match shown.encoding {
         Encoding::Json => "application/json",

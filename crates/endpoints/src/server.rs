@@ -28,13 +28,16 @@ use crate::documents::Documents;
 use crate::handler::Handler;
 use crate::health::{Check, Checks, Endpoints};
 use crate::inflight::Inflight;
+use crate::line::Line;
 use crate::metrics::Metrics;
 use crate::openapi::OpenApi;
 use crate::pins::Pins;
 use crate::shutdown::Drain;
+use crate::silence::Silence;
 use crate::tls::{self, ClientAuthority, TlsError};
 use crate::tokens::ServiceAccountTokens;
 use crate::tokens::openid::OpenId;
+use crate::wire::Wire;
 use crate::{limits, version};
 
 /// Why the server cannot serve.
@@ -95,9 +98,11 @@ impl Bound {
         stop: Shutdown,
     ) {
         let clock = registry.clock().clone();
-        let drain = Drain::new(clock.clone());
+        let drain = Drain::new(clock.clone(), self.config.watch_termination_grace);
         let pins = Pins::new(clock.clone());
         tasks.spawn("stalled readers", pins.clone().reap());
+        let silence = Silence::new(clock.clone());
+        tasks.spawn("silent clients", silence.clone().look());
         let metrics = Arc::new(Metrics::new(clock.clone()));
         let delay = self.config.shutdown_delay;
         let handler = Arc::new(self.handler(registry, checks, random, &drain, pins, metrics.clone()));
@@ -109,6 +114,7 @@ impl Bound {
             handler,
             metrics,
             drain: drain.clone(),
+            silence,
             clock: clock.clone(),
             tasks: connections.clone(),
             streams_max: self.config.http2_max_streams.unwrap_or(limits::STREAMS_MAX),
@@ -124,7 +130,7 @@ impl Bound {
         }
         drain.begin();
         tracing::info!(watches = drain.watches(), "shutting down: letting requests finish");
-        if !connections.stop(limits::DRAIN_WAIT).await {
+        if !connections.stop(drain.wait()).await {
             tracing::warn!("some connections did not finish in time and were cut");
         }
     }
@@ -203,6 +209,7 @@ struct Connections {
     handler: Arc<Handler>,
     metrics: Arc<Metrics>,
     drain: Drain,
+    silence: Silence,
     clock: Clock,
     tasks: Tasks,
     streams_max: u32,
@@ -236,12 +243,15 @@ impl Connections {
     }
 
     async fn connection(&self, stream: TcpStream, _seat: OwnedSemaphorePermit) {
-        // Small answers and events are not to wait for each other.
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "TCP_NODELAY");
-        }
+        let wire = match Wire::new(stream, self.clock.clone()) {
+            Ok(wire) => wire,
+            Err(error) => {
+                tracing::debug!(%error, "a client left before it was served");
+                return;
+            }
+        };
         let secured = tokio::select! {
-            secured = self.acceptor.accept(stream) => secured,
+            secured = self.acceptor.accept_with(wire, |session| session.set_buffer_limit(Some(limits::TLS_BUFFER_BYTES))) => secured,
             () = self.clock.sleep(limits::HANDSHAKE_WAIT) => {
                 self.metrics.handshake_errors.add(1);
                 return;
@@ -257,8 +267,9 @@ impl Connections {
         }
     }
 
-    async fn speak(&self, stream: TlsStream<TcpStream>) {
-        let session = stream.get_ref().1;
+    async fn speak(&self, stream: TlsStream<Wire>) {
+        let (wire, session) = stream.get_ref();
+        let socket = wire.socket().clone();
         let chain = session.peer_certificates().unwrap_or_default();
         let peer = Arc::new(Peer::new(chain.iter().map(|one| one.clone().into_owned()).collect()));
         let is_http2 = session.alpn_protocol() == Some(b"h2");
@@ -272,8 +283,11 @@ impl Connections {
             let connection = self.http2().serve_connection(io, service);
             self.until_drained(connection, |connection| connection.graceful_shutdown()).await
         } else {
+            let line = Line::connection(socket);
+            self.silence.listen_to(&line);
             let connection = http1().serve_connection(io, service);
-            self.until_drained(connection, |connection| connection.graceful_shutdown()).await
+            let ended = self.until_drained(connection, |connection| connection.graceful_shutdown());
+            line.carry(ended).await.unwrap_or(Ok(()))
         };
         if let Err(error) = ended {
             tracing::debug!(%error, "connection ended");
@@ -294,7 +308,7 @@ impl Connections {
         }
         tokio::select! {
             ended = connection => ended,
-            () = self.clock.sleep(limits::DRAIN_WAIT) => Ok(()),
+            () = self.clock.sleep(self.drain.wait()) => Ok(()),
         }
     }
 
@@ -328,6 +342,10 @@ struct Spawner(Tasks);
 
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Spawner {
     fn execute(&self, stream: F) {
-        self.0.spawn_graceful("stream", stream);
+        let line = Line::stream();
+        // Cut, it is dropped, and the client gets a RST_STREAM.
+        self.0.spawn_graceful("stream", async move {
+            line.carry(stream).await;
+        });
     }
 }

@@ -18,12 +18,16 @@ pub struct Drain(Arc<Inner>);
 
 struct Inner {
     clock: Clock,
+    /// Watches are ended over this time.
+    grace: Duration,
     /// Told to stop: not ready any more, and everything still served.
     leaving: Shutdown,
     /// New requests are refused.
     draining: Shutdown,
     // Watches that are open.
     watches: AtomicU64,
+    // How many there were when they began to end.
+    watches_then: AtomicU64,
     // Places in the queue of watches that end.
     tickets: AtomicU64,
 }
@@ -32,12 +36,15 @@ struct Inner {
 pub struct WatchSlot(Drain);
 
 impl Drain {
-    pub fn new(clock: Clock) -> Drain {
+    /// - `grace`: how long watches may take to end, all together; zero leaves it to the server.
+    pub fn new(clock: Clock, grace: Duration) -> Drain {
         Drain(Arc::new(Inner {
             clock,
+            grace: if grace.is_zero() { limits::WATCH_ENDS_WAIT } else { grace },
             leaving: Shutdown::default(),
             draining: Shutdown::default(),
             watches: AtomicU64::new(0),
+            watches_then: AtomicU64::new(0),
             tickets: AtomicU64::new(0),
         }))
     }
@@ -50,6 +57,7 @@ impl Drain {
     /// From now on new requests are refused and watches end.
     pub fn begin(&self) {
         self.0.leaving.raise();
+        self.0.watches_then.store(self.watches(), Ordering::Relaxed);
         self.0.draining.raise();
     }
 
@@ -64,6 +72,11 @@ impl Drain {
     /// Waits until new requests are refused. Cancel-safe.
     pub async fn draining(&self) {
         self.0.draining.raised().await;
+    }
+
+    /// How long connections may take to end: what is in flight may finish, and the last watch is told that it is over.
+    pub fn wait(&self) -> Duration {
+        limits::DRAIN_WAIT.max(self.0.grace + limits::DRAIN_WAIT / 2)
     }
 
     /// Watches that are open.
@@ -84,8 +97,8 @@ impl WatchSlot {
         let inner = &self.0.0;
         inner.draining.raised().await;
         let ticket = inner.tickets.fetch_add(1, Ordering::Relaxed);
-        let all = ticket + inner.watches.load(Ordering::Relaxed);
-        inner.clock.sleep_until(turn_at(inner.clock.now(), ticket, all)).await;
+        let all = inner.watches_then.load(Ordering::Relaxed).max(ticket + 1);
+        inner.clock.sleep_until(turn_at(inner.clock.now(), ticket, all, inner.grace)).await;
     }
 }
 
@@ -96,10 +109,11 @@ impl Drop for WatchSlot {
 }
 
 /// When the watch with this ticket of about `all` ends: at a fixed rate, or faster if there is not enough time for all.
-fn turn_at(now: Instant, ticket: u64, all: u64) -> Instant {
-    // Half of the grace, so that the last one is gone before connections are cut.
-    let grace = limits::DRAIN_WAIT / 2;
-    let rate = limits::WATCH_ENDS_PER_SECOND.max(all.div_ceil(grace.as_secs().max(1)));
+///
+/// Source: reference §3.2; apiserver v1.36.3 `server/genericapiserver.go`.
+fn turn_at(now: Instant, ticket: u64, all: u64, grace: Duration) -> Instant {
+    let needed = u128::from(all) * 1_000 / grace.as_millis().max(1);
+    let rate = limits::WATCH_ENDS_PER_SECOND.max(u64::try_from(needed).unwrap_or(u64::MAX));
     now + Duration::from_millis(ticket.saturating_mul(1_000) / rate).min(grace)
 }
 
@@ -111,11 +125,20 @@ mod tests {
     async fn watches_end_at_the_rate() {
         let clock = Clock::system();
         let now = clock.now();
-        for (ticket, all, ms) in [(0, 1, 0), (200, 300, 1_000), (999, 1_000, 4_995), (40_000, 50_000, 4_000)]
-        {
-            assert_eq!(turn_at(now, ticket, all) - now, Duration::from_millis(ms), "{ticket} of {all}");
+        for (ticket, all, grace_ms, ms) in [
+            (0, 1, 5_000, 0),
+            (200, 300, 5_000, 1_000),
+            (999, 1_000, 5_000, 4_995),
+            (40_000, 50_000, 5_000, 4_000),
+            (40_000, 50_000, 100_000, 80_000),
+            (2_999, 3_000, 60_000, 14_995),
+            (7, 10, 1, 0),
+            (u64::MAX, 10, 5_000, 5_000),
+        ] {
+            let at = turn_at(now, ticket, all, Duration::from_millis(grace_ms));
+            assert_eq!(at - now, Duration::from_millis(ms), "{ticket} of {all} in {grace_ms} ms");
         }
-        let drain = Drain::new(clock);
+        let drain = Drain::new(clock, Duration::ZERO);
         let (first, second) = (drain.watch(), drain.watch());
         drain.leave();
         assert!(drain.is_leaving() && !drain.is_draining());

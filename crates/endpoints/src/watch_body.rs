@@ -1,90 +1,166 @@
 //! A watch on its way out: frames as they come, and the end when it is time.
 //!
-//! In: the registry's [`WatchBody`]. Out: bytes, a batch of whole lines or frames at a time. Between batches it holds nothing but
-//! its place. Ends with the stream, with an ERROR event, or when the server leaves and it is this watch's turn.
+//! In: the registry's [`WatchBody`]. Out: bytes, made of a batch of whole lines or frames at a time, and only when the
+//! one before is gone. Between batches it holds nothing but its place: a slow client is parked by its socket. Ends with
+//! the stream, with an ERROR event, or when the server leaves and it is this watch's turn.
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use forebay_registry::{Encoding, Flow, WatchBody};
+use forebay_rt::{Clock, Instant};
 
-use crate::limits::CHUNK_BYTES;
+use crate::limits::{CHUNK_BYTES, PIECE_BYTES, SEND_BYTES, WATCH_SEND_BYTES};
+use crate::line::Line;
 use crate::metrics::WatchEvents;
+use crate::pins::{Pins, Stalls};
 use crate::protobuf;
 use crate::shutdown::WatchSlot;
 use crate::status::Failure;
+use crate::wire::Socket;
 
 /// A watch's bytes.
 pub struct WatchStream {
     // Made once, so that a batch costs no allocation but its own.
     run: Pin<Box<dyn Future<Output = ()> + Send>>,
-    batch: Arc<Mutex<Vec<u8>>>,
+    parked: Arc<Parked>,
+    line: Line,
+    clock: Clock,
+    // Of the last batch, what was not given yet.
+    rest: Bytes,
     ended: bool,
+}
+
+/// What is between batches, and looked at by others only then.
+struct Parked {
+    line: Line,
+    place: Mutex<Place>,
+}
+
+struct Place {
+    /// `None` while it waits for events: then it is its client that waits.
+    watch: Option<WatchBody>,
+    // Frames that were made and not given yet.
+    batch: Vec<u8>,
+    /// When the client last had room for more.
+    touched: Instant,
 }
 
 impl WatchStream {
     /// - `slot`: counts it and says when the server's leaving ends it.
-    pub fn new(watch: WatchBody, slot: WatchSlot, events: WatchEvents, encoding: Encoding) -> WatchStream {
-        let batch = Arc::new(Mutex::new(Vec::new()));
-        let run = Box::pin(run(watch, slot, events, encoding, batch.clone()));
-        WatchStream { run, batch, ended: false }
+    pub fn new(
+        watch: WatchBody,
+        slot: WatchSlot,
+        events: WatchEvents,
+        encoding: Encoding,
+        pins: &Pins,
+        clock: Clock,
+    ) -> WatchStream {
+        let line = Line::current();
+        let place = Place { watch: Some(watch), batch: Vec::new(), touched: clock.now() };
+        let parked = Arc::new(Parked { line: line.clone(), place: Mutex::new(place) });
+        pins.watch_over(&parked);
+        let run = Box::pin(run(parked.clone(), slot, events, encoding));
+        WatchStream { run, parked, line, clock, rest: Bytes::new(), ended: false }
     }
 
-    /// The next lines; `None` at the end.
+    /// The next bytes; `None` at the end. Nothing is made before the client has room for it.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        if self.ended {
-            return Poll::Ready(None);
+        ready!(self.line.poll_flushed(cx));
+        if self.rest.is_empty() && !self.ended {
+            self.ended = self.run.as_mut().poll(cx).is_ready();
+            self.rest = Bytes::from(std::mem::take(&mut self.parked.place().batch));
         }
-        self.ended = self.run.as_mut().poll(cx).is_ready();
-        let batch = std::mem::take(&mut *self.batch.lock().unwrap_or_else(PoisonError::into_inner));
-        match (batch.is_empty(), self.ended) {
-            (false, _) => Poll::Ready(Some(Bytes::from(batch))),
-            (true, true) => Poll::Ready(None),
-            (true, false) => Poll::Pending,
+        if self.rest.is_empty() {
+            return if self.ended { Poll::Ready(None) } else { Poll::Pending };
         }
+        let piece = self.rest.split_to(self.rest.len().min(PIECE_BYTES));
+        self.parked.place().touched = self.clock.now();
+        self.line.gave();
+        Poll::Ready(Some(piece))
     }
 }
 
-/// Puts a batch into `batch` and pauses, again and again; a final one is there when it returns.
-async fn run(
-    mut watch: WatchBody,
-    slot: WatchSlot,
-    mut events: WatchEvents,
-    encoding: Encoding,
-    batch: Arc<Mutex<Vec<u8>>>,
-) {
+impl Parked {
+    fn place(&self) -> MutexGuard<'_, Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stalls for Parked {
+    fn let_go(&self, since: Instant) -> bool {
+        let mut place = self.place();
+        let touched = self.line.wrote_at().map_or(place.touched, |at| at.max(place.touched));
+        let is_over = place.watch.as_ref().is_some_and(WatchBody::is_not_worth_waiting_for);
+        let gone = if is_over && touched <= since { place.watch.take() } else { None };
+        drop(place);
+        if gone.is_some() {
+            self.line.cut();
+        }
+        gone.is_some()
+    }
+}
+
+/// Makes a batch and pauses, again and again; a final one is there when it returns.
+async fn run(parked: Arc<Parked>, slot: WatchSlot, mut events: WatchEvents, encoding: Encoding) {
     let turn = slot.turn();
     let mut turn = std::pin::pin!(turn);
-    let put = |lines: Vec<u8>| *batch.lock().unwrap_or_else(PoisonError::into_inner) = lines;
+    let mut buffer = None;
     loop {
-        let mut lines = Vec::new();
+        // Taken away when it stalled.
+        let Some(mut watch) = parked.place().watch.take() else { return };
+        // The initial state is long, and goes as fast as the network takes it.
+        if buffer.is_none() && !watch.is_initial() {
+            buffer = parked.line.socket().map(SmallBuffer::new);
+        }
+        let mut frames = Vec::new();
         let flow = tokio::select! {
-            flow = watch.next(CHUNK_BYTES, &mut lines) => flow,
+            flow = watch.next(CHUNK_BYTES, &mut frames) => flow,
             () = &mut turn => Flow::End,
         };
         let last = match flow {
             Flow::Frames => false,
             Flow::Error(status) => {
                 match encoding {
-                    Encoding::Json => write_error(&status.into(), &mut lines),
-                    Encoding::Protobuf => protobuf::write_error(&status.into(), &mut lines),
+                    Encoding::Json => write_error(&status.into(), &mut frames),
+                    Encoding::Protobuf => protobuf::write_error(&status.into(), &mut frames),
                 }
                 true
             }
             Flow::End => true,
         };
         match encoding {
-            Encoding::Json => events.count_lines(&lines),
-            Encoding::Protobuf => events.count_frames(&lines),
+            Encoding::Json => events.count_lines(&frames),
+            Encoding::Protobuf => events.count_frames(&frames),
         }
-        put(lines);
+        {
+            let mut place = parked.place();
+            place.batch = frames;
+            place.watch = Some(watch);
+        }
         if last {
             return;
         }
         pause().await;
+    }
+}
+
+/// Keeps the buffer of a socket small while a watch goes over it.
+struct SmallBuffer<'a>(&'a Socket);
+
+impl<'a> SmallBuffer<'a> {
+    fn new(socket: &'a Socket) -> SmallBuffer<'a> {
+        socket.set_send_buffer(WATCH_SEND_BYTES);
+        SmallBuffer(socket)
+    }
+}
+
+impl Drop for SmallBuffer<'_> {
+    fn drop(&mut self) {
+        self.0.set_send_buffer(SEND_BYTES);
     }
 }
 

@@ -65,6 +65,8 @@ pub struct Serving {
     pub http2_max_streams_per_connection: Option<u32>,
     /// How long to go on serving, not ready, before shutdown begins.
     pub shutdown_delay: Duration,
+    /// Over how long watches are ended then; zero: the server's own choice.
+    pub watch_termination_grace: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

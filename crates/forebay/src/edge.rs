@@ -50,6 +50,7 @@ pub(crate) fn config(prepared: &Prepared) -> Config {
         max_mutating_requests_inflight: limits.max_mutating_requests_inflight.map(|max| max as usize),
         http2_max_streams: serving.http2_max_streams_per_connection,
         shutdown_delay: serving.shutdown_delay,
+        watch_termination_grace: serving.watch_termination_grace,
         external_address: serving.external_hostname.clone(),
         version: Version {
             kubernetes: KUBERNETES_VERSION.to_string(),

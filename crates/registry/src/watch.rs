@@ -131,6 +131,11 @@ impl WatchBody {
                 State::Done => return Flow::End,
                 open => self.state = open,
             }
+            // One that is never out of events ends in time, too.
+            if self.clock.now() >= self.deadline {
+                self.state = State::Done;
+                return Flow::End;
+            }
             if self.fill(chunk_bytes, out) {
                 return Flow::Frames;
             }
@@ -143,11 +148,35 @@ impl WatchBody {
         }
     }
 
+    /// Whether somebody who reads nothing has nothing to come back for: what was to come next is no longer held, its time
+    /// is over, or it still is in its initial state, for which it would hold a snapshot.
+    pub fn is_not_worth_waiting_for(&self) -> bool {
+        let has_place = self.watcher.as_ref().is_some_and(Watcher::has_place);
+        !has_place || !matches!(self.state, State::Open | State::Closing) || self.clock.now() >= self.deadline
+    }
+
+    /// Whether there is initial state to be sent yet.
+    pub fn is_initial(&self) -> bool {
+        self.watcher.as_ref().is_some_and(Watcher::is_initial)
+    }
+
     /// Appends the frames that there are now; whether there was one.
     fn fill(&mut self, chunk_bytes: usize, out: &mut Vec<u8>) -> bool {
         let Some(watcher) = &mut self.watcher else { return false };
         let (from, now) = (out.len(), timestamp(&self.clock));
+        let mut sent_bookmark = false;
+        let mut bookmark_due =
+            self.plan.bookmarks && matches!(self.state, State::Open) && self.clock.now() >= self.bookmark_at;
         while out.len() < from + chunk_bytes {
+            // Where events never cease, it is sent between them.
+            if bookmark_due
+                && out.len() > from
+                && let Some(revision) = watcher.passed()
+            {
+                self.presenter.bookmark(revision, false, out);
+                bookmark_due = false;
+                sent_bookmark = true;
+            }
             match watcher.try_next() {
                 Some(WatchStep::Event { kind, object, revision }) => {
                     self.presenter.event(kind, &object, revision, now, out);
@@ -170,6 +199,9 @@ impl WatchBody {
                 None => break,
             }
         }
+        if sent_bookmark && matches!(self.state, State::Open) {
+            self.schedule_bookmark();
+        }
         out.len() > from
     }
 
@@ -186,9 +218,11 @@ impl WatchBody {
         } else {
             end
         };
+        let overdue = alarm < end && self.clock.now() >= alarm;
         tokio::select! {
             biased;
-            () = watcher.ready() => return,
+            // On a busy resource of which nothing matches there is always something to look at.
+            () = watcher.ready(), if !overdue => return,
             later = self.presenter.retired(&self.fields), if !self.retired => {
                 self.retired = true;
                 self.deadline = (self.clock.now() + later).min(end);

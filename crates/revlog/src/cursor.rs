@@ -216,6 +216,22 @@ impl<T: Clone> Cursor<T> {
         self.seen
     }
 
+    /// Whether what was to come next has been evicted.
+    pub fn is_expired(&self) -> bool {
+        let Route::Lane(lane) = &self.route else {
+            let state = self.shared.read();
+            return missed(self.seq, self.start, state.first_seq, state.floor);
+        };
+        let places = lane.shared.read();
+        if missed(self.seq, self.start, places.first, places.floor) {
+            return true;
+        }
+        let at = (pass(self.seq, self.start, places.first, &places.held) - places.first) as usize;
+        let next = places.held.get(at).map(|place| place.seq);
+        drop(places);
+        next.is_some_and(|seq| seq < self.shared.read().first_seq)
+    }
+
     fn has_next(&self) -> bool {
         let closed = {
             let state = self.shared.read();

@@ -76,6 +76,22 @@ impl Watcher {
         }
     }
 
+    /// The revision up to which everything was given out, if nothing is half given out: a bookmark of it is true.
+    pub fn passed(&self) -> Option<Revision> {
+        (self.pending.is_empty() && self.initial.is_none()).then_some(self.reached)
+    }
+
+    /// Whether the initial state is still being given out.
+    pub fn is_initial(&self) -> bool {
+        self.initial.is_some()
+    }
+
+    /// Whether it can go on where it is without holding anything but that place: it is past its initial state, and what
+    /// comes next is still held.
+    pub fn has_place(&self) -> bool {
+        self.initial.is_none() && !self.cursor.is_expired()
+    }
+
     /// Waits until [`Watcher::try_next`] may have something. Cancel-safe.
     pub async fn ready(&mut self) {
         if self.pending.is_empty() && self.initial.is_none() && self.cursor.ready().await {

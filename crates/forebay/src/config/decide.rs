@@ -90,6 +90,7 @@ fn serving(read: &Reader, host: &Host) -> Result<Serving, Error> {
         http2_max_streams_per_connection: read
             .parsed("http2-max-streams-per-connection", count_unless_zero)?,
         shutdown_delay: read.parsed("shutdown-delay-duration", values::duration)?,
+        watch_termination_grace: read.parsed("shutdown-watch-termination-grace-period", values::duration)?,
     })
 }
 

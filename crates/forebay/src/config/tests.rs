@@ -60,6 +60,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("disable-http2-serving", "true"),
     ("http2-max-streams-per-connection", "7"),
     ("shutdown-delay-duration", "5s"),
+    ("shutdown-watch-termination-grace-period", "30s"),
     ("cert-dir", "certs"),
     ("tls-min-version", "VersionTLS13"),
     ("tls-cipher-suites", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"),

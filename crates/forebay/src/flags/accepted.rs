@@ -94,7 +94,6 @@ pub(super) const ACCEPTED: &[Flag] = &[
     harmless("runtime-config-emulation-forward-compatible", Bool, NO_EMULATION),
     harmless("show-hidden-metrics-for-version", One, OWN_METRICS),
     harmless("shutdown-send-retry-after", Bool, LOAD),
-    harmless("shutdown-watch-termination-grace-period", One, LOAD),
     judged("storage-backend", One, storage_backend),
     harmless("storage-initialization-timeout", One, "/readyz tells when the store is ready"),
     harmless("storage-media-type", One, "how objects are kept does not show"),

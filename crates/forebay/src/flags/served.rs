@@ -58,6 +58,14 @@ pub(super) const SERVED: &[Flag] = &[
         "How long to go on serving, with /readyz failing, once told to stop.",
     ),
     served(
+        Serving,
+        "shutdown-watch-termination-grace-period",
+        One,
+        "DURATION",
+        "0s",
+        "Over how long watches are ended after that, at a limited rate; 0 is 5s.",
+    ),
+    served(
         Tls,
         "cert-dir",
         One,

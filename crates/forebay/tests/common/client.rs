@@ -16,7 +16,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::Value;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -174,6 +174,16 @@ impl Client {
         let stream = timeout(WAIT, self.tls.connect(name, tcp)).await.map_err(shown)?.map_err(shown)?;
         assert_eq!(stream.get_ref().1.alpn_protocol(), Some(protocol.alpn()));
         Ok(stream)
+    }
+
+    /// A connection of its own whose machine has room for so many bytes, and nothing sent on it yet.
+    pub async fn raw(&self, receive_bytes: u32) -> TlsStream<TcpStream> {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.set_recv_buffer_size(receive_bytes).expect("a small buffer");
+        let address = (Ipv4Addr::LOCALHOST, self.port).into();
+        let tcp = socket.connect(address).await.expect("a connection");
+        let name = ServerName::IpAddress(Ipv4Addr::LOCALHOST.into());
+        timeout(WAIT, self.tls.connect(name, tcp)).await.expect("in time").expect("a secure connection")
     }
 
     /// Sends a request and reads the head of the answer.

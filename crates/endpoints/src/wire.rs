@@ -1,0 +1,227 @@
+//! A connection's socket: what waits in it is bounded, who is gone is noticed, and how far a client has read is known.
+//!
+//! In: an accepted socket. Out: [`Wire`], which TLS reads and writes; and [`Socket`], the same for whoever has to know
+//! how the reading goes. Never: knows what the bytes mean.
+//!
+//! Owner: `Wire` belongs to the connection's task. What others look at is behind a lock of a few lines.
+
+use std::io::{self, IoSlice};
+use std::net::{Shutdown, SocketAddr};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
+
+use forebay_rt::{Clock, Instant};
+use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::limits;
+
+/// What TLS reads and writes.
+pub struct Wire(Arc<Socket>);
+
+/// A socket, seen by everybody who is concerned with its client.
+pub struct Socket {
+    tcp: TcpStream,
+    peer: SocketAddr,
+    local: SocketAddr,
+    clock: Clock,
+    // Dropped by a reset instead of an orderly end.
+    reset: AtomicBool,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// When the kernel last took something.
+    wrote_at: Instant,
+    /// The client acknowledged everything that was written, as far as anybody looked.
+    acknowledged: bool,
+    /// Something was handed on that the kernel does not have yet.
+    pending: bool,
+    /// Waits for the end of that.
+    waker: Option<Waker>,
+}
+
+impl Wire {
+    /// Takes an accepted socket and sets its options.
+    ///
+    /// # Errors
+    /// The client is gone already.
+    pub fn new(tcp: TcpStream, clock: Clock) -> io::Result<Wire> {
+        let (peer, local) = (tcp.peer_addr()?, tcp.local_addr()?);
+        set_options(&tcp);
+        let state = State { wrote_at: clock.now(), acknowledged: true, pending: false, waker: None };
+        let reset = AtomicBool::new(false);
+        Ok(Wire(Arc::new(Socket { tcp, peer, local, clock, reset, state: Mutex::new(state) })))
+    }
+
+    pub fn socket(&self) -> &Arc<Socket> {
+        &self.0
+    }
+}
+
+/// Options that only make things better: without one of them the connection works all the same.
+fn set_options(tcp: &TcpStream) {
+    let socket = SockRef::from(tcp);
+    // Small answers and events are not to wait for each other.
+    note("TCP_NODELAY", socket.set_tcp_nodelay(true));
+    let keepalive = TcpKeepalive::new()
+        .with_time(limits::KEEPALIVE_IDLE)
+        .with_interval(limits::KEEPALIVE_INTERVAL)
+        .with_retries(limits::KEEPALIVE_RETRIES);
+    note("keepalive", socket.set_tcp_keepalive(&keepalive));
+    #[cfg(target_os = "linux")]
+    note("TCP_NOTSENT_LOWAT", socket.set_tcp_notsent_lowat(limits::UNSENT_BYTES));
+}
+
+fn note(option: &str, set: io::Result<()>) {
+    if let Err(error) = set {
+        tracing::debug!(%error, option, "a socket option could not be set");
+    }
+}
+
+impl Socket {
+    /// The client's end, and ours.
+    pub fn ends(&self) -> (SocketAddr, SocketAddr) {
+        (self.peer, self.local)
+    }
+
+    /// When the kernel last took something for the client.
+    pub fn wrote_at(&self) -> Instant {
+        self.state().wrote_at
+    }
+
+    /// Whether something was written of which it is not known that the client has it.
+    pub fn is_unacknowledged(&self) -> bool {
+        !self.state().acknowledged
+    }
+
+    /// The client has everything.
+    pub fn acknowledged(&self) {
+        self.state().acknowledged = true;
+    }
+
+    /// Something is on its way that has to pass here.
+    pub fn expect(&self) {
+        self.state().pending = true;
+    }
+
+    /// Ready once the kernel has everything that was [expected](Socket::expect).
+    pub fn poll_flushed(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.state();
+        if !state.pending {
+            return Poll::Ready(());
+        }
+        if !state.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+            state.waker = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    /// Lets the kernel keep so many bytes for the client at most; what it has already stays.
+    pub fn set_send_buffer(&self, bytes: usize) {
+        note("SO_SNDBUF", SockRef::from(&self.tcp).set_send_buffer_size(bytes));
+    }
+
+    /// How long the kernel waits for a client that acknowledges nothing; `None`: as long as it likes.
+    pub fn set_patience(&self, span: Option<Duration>) {
+        #[cfg(target_os = "linux")]
+        note("TCP_USER_TIMEOUT", SockRef::from(&self.tcp).set_tcp_user_timeout(span));
+        #[cfg(not(target_os = "linux"))]
+        let _ = span;
+    }
+
+    /// From now on it ends by a reset.
+    pub fn reset(&self) {
+        self.reset.store(true, Ordering::Release);
+    }
+
+    fn flushed(&self) {
+        let waker = {
+            let mut state = self.state();
+            state.pending = false;
+            state.waker.take()
+        };
+        waker.inspect(Waker::wake_by_ref);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn poll_write(
+        &self,
+        cx: &mut Context<'_>,
+        write: impl Fn(&TcpStream) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.tcp.poll_write_ready(cx))?;
+            match write(&self.tcp) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+                Ok(written) => {
+                    let mut state = self.state();
+                    state.wrote_at = self.clock.now();
+                    state.acknowledged = false;
+                    return Poll::Ready(Ok(written));
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if self.reset.load(Ordering::Acquire) {
+            // What the client did not take is of no use to it, and its stream is not to look whole.
+            note("SO_LINGER", SockRef::from(&self.tcp).set_linger(Some(Duration::ZERO)));
+        }
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        loop {
+            ready!(self.0.tcp.poll_read_ready(cx))?;
+            match self.0.tcp.try_read(buf.initialize_unfilled()) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+                Ok(read) => {
+                    buf.advance(read);
+                    return Poll::Ready(Ok(()));
+                }
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.0.poll_write(cx, |tcp| tcp.try_write(buf))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.0.poll_write(cx, |tcp| tcp.try_write_vectored(bufs))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    /// Whoever flushes has written all before that, down to here.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.flushed();
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(SockRef::from(&self.0.tcp).shutdown(Shutdown::Write))
+    }
+}

@@ -1,0 +1,77 @@
+//! Clients that leave: by a FIN, by a reset, by the reset of a stream; idle, and with a socket that is full.
+
+use forebay_rt::{Clock, Duration};
+use tokio::io::AsyncWriteExt as _;
+
+use crate::common::{Client, Protocol, Scratch, Server, rv};
+use crate::raw::Raw;
+use crate::{CONFIG_MAPS, churn, open_watches};
+
+/// Within this everything of a client that left is let go: a second, and as much for a machine that is busy.
+const FREED_MAX: Duration = Duration::from_secs(2);
+
+#[derive(Clone, Copy, Debug)]
+enum Leaves {
+    /// Sends no more, and would still read.
+    HalfClosed,
+    Closed,
+    Reset,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_leaves_is_let_go_at_once_over_http1() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let (admin, http1) = (server.admin().await, server.admin_over(Protocol::Http1).await);
+    let start = churn(&admin, CONFIG_MAPS, "busy", 16 << 10, 1).await;
+    churn(&admin, CONFIG_MAPS, "busy", 16 << 10, 50).await;
+    let list = admin.get(CONFIG_MAPS).await.expect(200);
+    for from in [start, rv(&list)] {
+        for leaves in [Leaves::HalfClosed, Leaves::Closed, Leaves::Reset] {
+            let path = format!("{CONFIG_MAPS}?watch=true&resourceVersion={from}");
+            let mut raw = Raw::watch(&http1, &path).await;
+            assert_eq!(open_watches(&admin).await, 1);
+            let tcp = raw.stream.get_mut().0;
+            match leaves {
+                Leaves::HalfClosed => tcp.shutdown().await.expect("a FIN"),
+                Leaves::Closed => {}
+                Leaves::Reset => tcp.set_zero_linger().expect("a reset"),
+            }
+            let kept = matches!(leaves, Leaves::HalfClosed).then_some(raw);
+            freed(&admin, &format!("{leaves:?} from {from}")).await;
+            drop(kept);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_leaves_is_let_go_at_once_over_http2() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let admin = server.admin().await;
+    let start = churn(&admin, CONFIG_MAPS, "busy", 900 << 10, 1).await;
+    churn(&admin, CONFIG_MAPS, "busy", 900 << 10, 20).await;
+    let list = admin.get(CONFIG_MAPS).await.expect(200);
+    for from in [start, rv(&list)] {
+        let path = format!("{CONFIG_MAPS}?watch=true&resourceVersion={from}");
+        // The stream alone.
+        let other = server.admin().await;
+        let watch = other.watch(&path).await;
+        assert_eq!(open_watches(&admin).await, 1);
+        drop(watch);
+        freed(&admin, &format!("RST_STREAM from {from}")).await;
+        other.get("/version").await.expect(200);
+        // The whole connection, with two of them.
+        let watches = (other.watch(&path).await, other.watch(&path).await);
+        assert_eq!(open_watches(&admin).await, 2);
+        drop((other, watches));
+        freed(&admin, &format!("connection from {from}")).await;
+    }
+}
+
+async fn freed(admin: &Client, what: &str) {
+    let left = Clock::system().now();
+    while open_watches(admin).await > 0 {
+        assert!(left.elapsed() < FREED_MAX, "{what}: not let go");
+    }
+}

@@ -1,0 +1,122 @@
+//! Clients that do not read: what they cost, what they miss, and when they are given up.
+
+use std::collections::HashSet;
+use std::fs;
+use std::time::Duration;
+
+use crate::common::{Protocol, Scratch, Server};
+use crate::raw::Raw;
+use crate::{CONFIG_MAPS, churn, open_watches};
+
+const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+const PARKED: usize = 150;
+
+/// What a parked watcher may cost: the connection with its TLS, one batch of frames and one TLS record.
+const BYTES_EACH_MAX: usize = 100 << 10;
+/// What the kernel may keep for it, as it counts payload: a buffer of 32 KiB, and the segment that filled it.
+const KERNEL_BYTES_EACH_MAX: u64 = 64 << 10;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parked_watchers_cost_little_and_miss_nothing() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let (admin, http1) = (server.admin().await, server.admin_over(Protocol::Http1).await);
+    let start = churn(&admin, CONFIG_MAPS, "busy", 16 << 10, 1).await;
+    let before_churn = churn(&admin, CONFIG_MAPS, "busy", 16 << 10, 300).await;
+    let path = format!("{CONFIG_MAPS}?watch=true&resourceVersion={start}");
+    // One that reads everything, before it is measured: what serving costs once is not what each one costs.
+    let mut fast = Raw::watch(&http1, &path).await;
+    let seen = fast.revisions_up_to(before_churn).await;
+    assert_eq!(seen.len(), 300);
+    // Nor what a connection costs that waits for events.
+    let path_now = format!("{CONFIG_MAPS}?watch=true&resourceVersion={before_churn}");
+    let mut idle = Vec::new();
+    let before = resident_bytes(&server);
+    for _ in 0..PARKED {
+        idle.push(Raw::watch(&http1, &path_now).await);
+    }
+    let idle_each = resident_bytes(&server).saturating_sub(before) / PARKED;
+    let before = resident_bytes(&server);
+    let mut parked = Vec::new();
+    for _ in 0..PARKED {
+        parked.push(Raw::watch(&http1, &path).await);
+    }
+    let each = resident_bytes(&server).saturating_sub(before) / PARKED;
+    let newest = churn(&admin, CONFIG_MAPS, "busy", 16 << 10, 50).await;
+    let kernel = sent_unread(&server, &parked);
+    println!(
+        "an idle watcher: {idle_each} B resident; a parked one: {each} B resident, at most {kernel} B in the kernel"
+    );
+    assert!(each <= BYTES_EACH_MAX, "{each} B each");
+    assert!(kernel <= KERNEL_BYTES_EACH_MAX, "{kernel} B in the kernel");
+    // The others are not held up, and those that were parked go on where they were.
+    let later = fast.revisions_up_to(newest).await;
+    assert_eq!(later.len(), 50);
+    let all: Vec<u64> = seen.into_iter().chain(later).collect();
+    for mut one in parked {
+        assert_eq!(one.revisions_up_to(newest).await, all);
+    }
+}
+
+/// Takes more than a minute: that is how long nobody is given up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_falls_out_of_the_window_is_told_so_or_reset() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let (admin, http1) = (server.admin().await, server.admin_over(Protocol::Http1).await);
+    let start = churn(&admin, CONFIG_MAPS, "busy", 900 << 10, 1).await;
+    let path = format!("{CONFIG_MAPS}?watch=true&resourceVersion={start}");
+    let (mut told, reset) = (Raw::watch(&http1, &path).await, Raw::watch(&http1, &path).await);
+    let mut stream = server.admin().await.watch(&path).await;
+    // One that stays in the window is not given up, however long it reads nothing.
+    let quiet_start = churn(&admin, SECRETS, "quiet", 1, 1).await;
+    let mut patient =
+        Raw::watch(&http1, &format!("{SECRETS}?watch=true&resourceVersion={quiet_start}")).await;
+    let quiet = churn(&admin, SECRETS, "quiet", 100 << 10, 10).await;
+    // More than the window holds of replaced objects.
+    churn(&admin, CONFIG_MAPS, "busy", 900 << 10, 90).await;
+    assert_eq!(open_watches(&admin).await, 4);
+
+    let mut last = None;
+    while let Some(event) = told.event().await.expect("a reset, not an ERROR") {
+        last = Some(event);
+    }
+    let last = last.expect("events");
+    assert_eq!((&last["type"], &last["object"]["code"]), (&"ERROR".into(), &410.into()), "{last}");
+    assert_eq!(last["object"]["reason"], "Expired");
+
+    assert!(reset.is_reset(Duration::from_secs(75)).await, "it is still waited for");
+    while open_watches(&admin).await > 1 {}
+    let broken = loop {
+        match stream.next().await {
+            Ok(Some(event)) => assert_ne!(event.kind, "ERROR"),
+            Ok(None) => panic!("its stream ended as if it were whole"),
+            Err(why) => break why,
+        }
+    };
+    println!("the stream was reset: {broken}");
+    assert_eq!(patient.revisions_up_to(quiet).await.len(), 10);
+    let after = churn(&admin, SECRETS, "quiet", 1, 1).await;
+    assert_eq!(patient.revisions_up_to(after).await, [after]);
+    assert_eq!(open_watches(&admin).await, 1);
+}
+
+fn resident_bytes(server: &Server) -> usize {
+    let status = fs::read_to_string(format!("/proc/{}/status", server.id())).expect("its status");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");
+    line.trim().trim_end_matches(" kB").parse::<usize>().expect("a number") << 10
+}
+
+/// The most that the kernel holds for one of `clients` on the server's side.
+fn sent_unread(server: &Server, clients: &[Raw]) -> u64 {
+    let ports: HashSet<u16> =
+        clients.iter().map(|raw| raw.stream.get_ref().0.local_addr().expect("an address").port()).collect();
+    let table = fs::read_to_string("/proc/net/tcp").expect("the table");
+    let port = |end: &str| u16::from_str_radix(end.split(':').nth(1)?, 16).ok();
+    let queued = table.lines().skip(1).filter_map(|row| {
+        let fields: Vec<&str> = row.split_ascii_whitespace().collect();
+        let ours = port(fields[1])? == server.port && ports.contains(&port(fields[2])?);
+        ours.then(|| u64::from_str_radix(fields[4].split(':').next()?, 16).ok())?
+    });
+    queued.max().expect("connections")
+}
