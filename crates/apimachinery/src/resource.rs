@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::json::go_quote;
+
 /// `apps`, `Deployment`. The core group is the empty string.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupKind {
@@ -60,6 +62,18 @@ impl fmt::Display for GroupResource {
         f.write_str(&self.resource)?;
         if self.group.is_empty() { Ok(()) } else { write!(f, ".{}", self.group) }
     }
+}
+
+/// Why an object of a kind that is not known here cannot be read, in kube-apiserver's words, which name its list of kinds.
+pub fn not_registered(kind: &str, api_version: &str) -> String {
+    let (kind, version) = (go_quote(kind), go_quote(api_version));
+    format!("no kind {kind} is registered for version {version} in scheme \"pkg/runtime/scheme.go:111\"")
+}
+
+/// What kube-apiserver says of an object that it cannot take as the kind that was `wanted`, and `why`.
+pub fn cannot_be_handled(kind: &str, api_version: &str, wanted: &str, why: impl fmt::Display) -> String {
+    let (_, version) = split_api_version(api_version);
+    format!("{kind} in version {} cannot be handled as a {wanted}: {why}", go_quote(version))
 }
 
 /// `apps/v1`, or `v1` in the core group.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use forebay_apimachinery::accept::{ContentType, unsupported_media_type};
-use forebay_apimachinery::resource::split_api_version;
+use forebay_apimachinery::resource::{cannot_be_handled, not_registered, split_api_version};
 use forebay_apimachinery::{Reason, Status};
 use forebay_registry::request::{self, Body};
 use forebay_schema::builtin::{protobuf, table};
@@ -137,7 +137,7 @@ pub fn content_type(headers: &HeaderMap) -> &str {
 /// 400 in kube-apiserver's words.
 pub fn object(received: &Received, content_type: ContentType, kind: &str) -> Result<Body, Failure> {
     match content_type {
-        ContentType::Protobuf => Ok(Body::Value(message(&received.bytes)?)),
+        ContentType::Protobuf => Ok(Body::Value(message(&received.bytes, kind)?)),
         ContentType::Yaml => {
             let json = yaml::to_json(&received.bytes)
                 .map_err(|error| request::unrecognized(kind, &error, &received.bytes))?;
@@ -147,18 +147,20 @@ pub fn object(received: &Received, content_type: ContentType, kind: &str) -> Res
     }
 }
 
-/// An object in its protobuf envelope.
-fn message(bytes: &[u8]) -> Result<Value, Failure> {
-    let refused = |error: &dyn std::fmt::Display| Failure::from(Status::bad_request(error.to_string()));
-    let unknown = protobuf::decode_envelope(bytes).map_err(|error| refused(&error))?;
-    let (group, version) = split_api_version(&unknown.api_version);
-    let Some(kind) = table().kind(group, version, &unknown.kind) else {
-        let why = format!("no kind {:?} is registered for version {:?}", unknown.kind, unknown.api_version);
-        return Err(refused(&why));
+/// An object in its protobuf envelope, where one of kind `wanted` belongs.
+fn message(bytes: &[u8], wanted: &str) -> Result<Value, Failure> {
+    let unknown =
+        protobuf::decode_envelope(bytes).map_err(|error| request::unrecognized(wanted, &error, bytes))?;
+    let (kind, api_version) = (&*unknown.kind, &*unknown.api_version);
+    let decoded = || {
+        let (group, version) = split_api_version(api_version);
+        let known = table().kind(group, version, kind).ok_or_else(|| not_registered(kind, api_version))?;
+        protobuf::decode(known.ty, unknown.raw).map_err(|error| error.to_string())
     };
-    let mut value = protobuf::decode(kind.ty, unknown.raw).map_err(|error| refused(&error))?;
-    value["apiVersion"] = Value::from(unknown.api_version.as_ref());
-    value["kind"] = Value::from(unknown.kind.as_ref());
+    let mut value =
+        decoded().map_err(|why| Status::bad_request(cannot_be_handled(kind, api_version, wanted, why)))?;
+    value["apiVersion"] = Value::from(api_version);
+    value["kind"] = Value::from(kind);
     Ok(value)
 }
 

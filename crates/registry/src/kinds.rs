@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use forebay_apimachinery::object::Form;
-use forebay_apimachinery::resource::{api_version, split_api_version};
+use forebay_apimachinery::resource::{api_version, cannot_be_handled, not_registered, split_api_version};
 use forebay_apimachinery::selector::{FieldOperator, FieldRequirement, FieldSelector};
 use forebay_apimachinery::{Cause, GroupVersionKind, Object, Revision, Status, json};
 use forebay_schema::builtin::{TypeId, codec};
@@ -17,9 +17,6 @@ use crate::catalog::{Served, Source, StoredAs};
 use crate::convert::Judged;
 use crate::store::SelectableField;
 use crate::{crd, strategy};
-
-/// How kube-apiserver names the list of its kinds in errors.
-const SCHEME: &str = "pkg/runtime/scheme.go:111";
 
 impl Served {
     /// How the resource's objects are kept.
@@ -298,14 +295,10 @@ impl Served {
         let version_differs =
             !found_version.is_empty() && (group, version) != (&*expected.group, &*expected.version);
         if kind_differs || version_differs {
-            return Err(Status::bad_request(format!(
-                "{} in version {:?} cannot be handled as a {}: no kind {:?} is registered for version {:?} in scheme {SCHEME:?}",
-                if found_kind.is_empty() { &expected.kind } else { found_kind.as_str() },
-                version,
-                expected.kind,
-                found_kind,
-                found_version,
-            )));
+            let named = if found_kind.is_empty() { &*expected.kind } else { &found_kind };
+            let why = not_registered(&found_kind, &found_version);
+            let why = cannot_be_handled(named, &found_version, &expected.kind, why);
+            return Err(Status::bad_request(why));
         }
         object.insert("apiVersion".into(), Value::from(wanted_version));
         object.insert("kind".into(), Value::from(&*expected.kind));

@@ -11,7 +11,8 @@ use super::fault::refuse;
 use super::write::dry_run_fault;
 use super::{Query, field_invalid, field_not_supported};
 use crate::Status;
-use crate::json::{Members, go_quote, to_go_text};
+use crate::json::{Members, to_go_text};
+use crate::resource::not_registered;
 
 /// What a DELETE asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -137,11 +138,7 @@ fn check_kind(body: &Value) -> Result<(), String> {
     match kind.map_err(|message| format!("couldn't get version/kind; json parse error: {message}"))? {
         (_, None | Some("" | "DeleteOptions")) => Ok(()),
         (version, Some(kind)) => {
-            let (kind, version) =
-                (go_quote(kind), go_quote(version.filter(|text| !text.is_empty()).unwrap_or("v1")));
-            Err(format!(
-                "no kind {kind} is registered for version {version} in scheme \"pkg/runtime/scheme.go:111\""
-            ))
+            Err(not_registered(kind, version.filter(|text| !text.is_empty()).unwrap_or("v1")))
         }
     }
 }
