@@ -380,11 +380,11 @@ mod tests {
     #[test]
     fn a_name_that_is_long_or_has_several_lines_gets_a_mark_of_its_own() {
         let (fits, long) = ("l".repeat(128), "k".repeat(129));
-        let value = json!({"a\nb": "x", &fits: "y", &long: {"n": {&long: [1, {"c": 2}], "p": []}}});
+        let value = json!({"a\nb": "x", &fits: "y", &long: {"in": {&long: [1, {"c": 2}], "p": []}}});
         let mut out = String::new();
         write(&value, &mut out);
         let want = format!(
-            "? |-\n  a\n  b\n: x\n? {long}\n: n:\n    ? {long}\n    : - 1\n      - c: 2\n    p: []\n{fits}: \"y\"\n"
+            "? |-\n  a\n  b\n: x\n? {long}\n: in:\n    ? {long}\n    : - 1\n      - c: 2\n    p: []\n{fits}: \"y\"\n"
         );
         assert_eq!(out, want);
     }
