@@ -89,18 +89,43 @@ impl Ingest {
         self.counters.initializations.fetch_add(1, Ordering::Relaxed);
         loop {
             let Err(lost) = self.follow(&mut source, &mut state).await;
-            if !matches!(lost, FeedError::Compacted { .. }) {
-                return Err(lost);
-            }
-            // Too slow for the feed's memory; the store's own history reaches further back.
-            source.resume(state.snapshot.revision(), lost).await?;
-            Counters::add(&self.counters.resumptions, 1);
-            tracing::debug!(
-                resource = self.resource.name,
-                revision = %state.snapshot.revision(),
-                "fell behind the feed, going on from history"
-            );
+            self.go_on(&mut source, state.snapshot.revision(), lost).await?;
         }
+    }
+
+    /// Opens the lost feed again after `reached`, what was shown before standing. A store that cannot be reached has lost
+    /// nothing, so it is waited for; only a hole in the history calls for reading the state again.
+    ///
+    /// # Errors
+    /// [`FeedError::Compacted`], the hole; [`FeedError::Closed`].
+    async fn go_on(
+        &self,
+        source: &mut Source,
+        reached: Revision,
+        mut lost: FeedError,
+    ) -> Result<(), FeedError> {
+        let mut pause = limits::REOPEN_PAUSE.0;
+        loop {
+            let opened = match lost {
+                FeedError::Closed => return Err(lost),
+                // Too slow for the feed's memory; the store's own history reaches further back.
+                FeedError::Compacted { .. } => source.resume(reached, lost).await,
+                FeedError::Failed { cause } => {
+                    tracing::warn!(resource = self.resource.name, cause, "the watch cache lost its feed");
+                    self.clock.sleep(pause).await;
+                    pause = (pause * 2).min(limits::REOPEN_PAUSE.1);
+                    source.open_again(reached).await
+                }
+            };
+            match opened {
+                Ok(()) => break,
+                Err(error @ FeedError::Failed { .. }) => lost = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Counters::add(&self.counters.resumptions, 1);
+        tracing::debug!(resource = self.resource.name, revision = %reached, "going on from history");
+        Ok(())
     }
 
     /// Follows the feed until it ends.

@@ -73,4 +73,8 @@ pub const INITIAL_BATCH_MAX: usize = 64;
 /// Pause before a cache that could not be filled is filled again: doubled from the first to the second.
 pub const RETRY_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
+/// Pause before a feed is opened again that the store could not give: doubled from the first to the second. Short, as
+/// consistent reads are refused meanwhile.
+pub const REOPEN_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+
 const _: () = assert!(EVENTS_MAX >= INGEST_BATCH_MAX);

@@ -58,6 +58,11 @@ impl Source {
         if reached <= self.opened_after {
             return Err(lost);
         }
+        self.open_again(reached).await
+    }
+
+    /// Every change after `reached`, from a feed of its own.
+    pub(crate) async fn open_again(&mut self, reached: Revision) -> Result<(), FeedError> {
         *self = Source::open(self.backend.clone(), self.prefix.clone(), reached).await?;
         Ok(())
     }
