@@ -2,10 +2,12 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use forebay_embedded::faults::{Crash, Faults};
 use forebay_rt::Random;
+use forebay_watchcache::limits;
 
 use crate::clients::within;
 use crate::follower::Follower;
@@ -54,6 +56,8 @@ fn notice_failure(world: &World, life: &Life) {
         seen.sync_failures += 1;
     } else if cause.contains("down") {
         seen.machine_downs += 1;
+    } else if cause.contains("space") {
+        seen.full_disks += 1;
     } else {
         seen.disk_failures += 1;
     }
@@ -91,11 +95,27 @@ async fn one_life(world: &World, random: &Random) {
         }
     }
     world.crash_at.set(None);
-    world.seen.borrow_mut().failed_calls += life.store.failed();
+    account(world, &life);
     world.crash(draw_crash(random));
     world.pause(random.below(3_000)).await;
     if !world.is_over() {
         world.start().await;
+    }
+}
+
+/// Takes over what the life has counted, and holds what its caches use against their limits.
+fn account(world: &World, life: &Life) {
+    let mut seen = world.seen.borrow_mut();
+    seen.failed_calls += life.store.failed();
+    for store in life.registry.catalog().stores() {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (counters, window) = (store.cacher.counters(), store.cacher.window());
+        seen.cache_resumptions += count(&counters.resumptions);
+        seen.cache_refills += count(&counters.initializations).saturating_sub(1);
+        if window.items > limits::EVENTS_MAX || window.bytes > limits::WINDOW_BYTES_MAX {
+            let name = &store.cacher.resource().name;
+            world.fail("memory", format_args!("the window of {name} holds {window:?}"));
+        }
     }
 }
 
@@ -105,6 +125,10 @@ fn choose_disk_faults(world: &World, random: &Random) {
         0 => faults.down_after = Some(random.below(600)),
         1 => faults.fail_after = Some(random.below(400)),
         2 => faults.fail_sync_after = Some(random.below(40)),
+        3 => {
+            faults.blocks_max = Some(8 + random.below(40) as usize);
+            faults.hide_free_bytes = random.below(3) > 0;
+        }
         _ => {}
     }
     world.trace("chaos", format_args!("{faults:?}"));
@@ -114,21 +138,34 @@ fn choose_disk_faults(world: &World, random: &Random) {
 fn choose_trouble(world: &World, life: &Life, random: &Random) {
     let until = world.clock.now() + Duration::from_millis(100 + random.below(8_000));
     let mut trouble = Trouble::default();
-    match random.below(6) {
+    let mut seen = world.seen.borrow_mut();
+    let what = match random.below(8) {
         0 => {
             trouble.stalled_until = Some(until);
-            world.seen.borrow_mut().stalls += 1;
+            seen.stalls += 1;
+            "the store stalls"
         }
         1 => {
             trouble.leaderless_until = Some(until);
-            world.seen.borrow_mut().leader_losses += 1;
+            seen.leader_losses += 1;
+            "the store has no leader"
+        }
+        2 => {
+            trouble.feeds_lag_until = Some(until);
+            seen.lagging_feeds += 1;
+            "feeds lag"
+        }
+        3 => {
+            (trouble.feeds_lag_until, trouble.feeds_forget) = (Some(until), true);
+            // What was forgotten cannot always be asked for at once.
+            trouble.leaderless_until = (random.below(2) == 0).then_some(until + Duration::from_secs(2));
+            seen.forgetful_feeds += 1;
+            "feeds lag, and forget"
         }
         _ => return,
-    }
-    world.trace(
-        "chaos",
-        format_args!("{}", if trouble.stalled_until.is_some() { "stall" } else { "no leader" }),
-    );
+    };
+    drop(seen);
+    world.trace("chaos", format_args!("{what}"));
     life.store.set_trouble(trouble);
 }
 

@@ -71,7 +71,9 @@ impl Follower {
             return Ok(Said::Error(object["code"].as_u64().unwrap_or(0)));
         }
         let revision = revision_of(object).ok_or_else(|| format!("no resourceVersion: {frame}"))?;
-        if revision > history.visible() {
+        // Who began in the future is told so once more.
+        let began = kind == "BOOKMARK" && self.revision == Some(revision);
+        if revision > history.visible() && !began {
             return Err(format!("{kind} of {revision}, the store is at {}", history.visible()));
         }
         match (kind, &mut self.initial) {

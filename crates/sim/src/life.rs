@@ -42,9 +42,16 @@ impl Life {
         number: u64,
         machine: &Machine,
         clock: &Clock,
+        history_ms: u64,
         random: &Random,
     ) -> Result<(Life, Vec<Change>, u64), OpenError> {
-        let options = Options { clock: clock.clone(), slack_bytes: 128 << 10, ..Options::default() };
+        let options = Options {
+            clock: clock.clone(),
+            history_ms,
+            mark_every_ms: history_ms / 30,
+            slack_bytes: 128 << 10,
+            ..Options::default()
+        };
         let (engine, mut stepper) = Engine::open_stepped(machine.disk(), options)?;
         stepper.step();
         let oldest = engine.oldest().await.unwrap_or(Revision::FIRST);
@@ -89,7 +96,9 @@ impl Life {
         if let Some(stepper) = self.stepper.borrow_mut().as_mut() {
             stepper.step();
         }
-        self.shown()
+        let shown = self.shown();
+        self.store.relay();
+        shown
     }
 
     fn shown(&self) -> Result<Vec<Change>, String> {

@@ -3,15 +3,18 @@
 //! In: the server's calls. Out: the engine's answers, late or not at all. What was acknowledged is never changed on the
 //! way: a fault here is one that a store behind a network has too.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
-    Backend, BoxFuture, Feed, FeedError, Outcome, Range, RangePage, ReadError, Size, Txn, TxnError, Versioned,
+    Backend, BoxFuture, Change, Feed, FeedError, FeedStep, Outcome, Range, RangePage, ReadError, Size, Txn,
+    TxnError, Versioned,
 };
 use forebay_embedded::Engine;
+use forebay_revlog::{Limits, Writer};
 use forebay_rt::{Clock, Instant, Random};
 use tokio::sync::Notify;
 
@@ -22,7 +25,19 @@ pub struct Trouble {
     pub stalled_until: Option<Instant>,
     /// Until then there is no leader: every new call fails.
     pub leaderless_until: Option<Instant>,
+    /// Until then feeds bring nothing.
+    pub feeds_lag_until: Option<Instant>,
+    /// Of what feeds bring after that, all but the newest is forgotten on the way.
+    pub feeds_forget: bool,
 }
+
+/// A feed of the engine, and the log by which it goes on to a cache.
+struct Relay {
+    feed: Feed,
+    log: Writer<Change>,
+}
+
+const NO_LIMITS: Limits = Limits { items_max: usize::MAX, bytes_max: usize::MAX, age_ms_max: u64::MAX };
 
 /// See the module's doc.
 pub struct FaultyStore {
@@ -30,6 +45,8 @@ pub struct FaultyStore {
     clock: Clock,
     random: Random,
     trouble: Mutex<Trouble>,
+    // prefix -> how its changes get to the cache that asked for them last
+    relays: Mutex<BTreeMap<String, Relay>>,
     // Rung when the engine's writer has something to do.
     pub nudge: Notify,
     // Calls that failed because there was no leader.
@@ -43,6 +60,7 @@ impl FaultyStore {
             clock,
             random,
             trouble: Mutex::default(),
+            relays: Mutex::default(),
             nudge: Notify::new(),
             failed: AtomicU64::new(0),
         }
@@ -50,6 +68,23 @@ impl FaultyStore {
 
     pub fn set_trouble(&self, trouble: Trouble) {
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+        self.relay();
+    }
+
+    /// Brings what is new to the caches.
+    pub fn relay(&self) {
+        let trouble = self.trouble();
+        if trouble.feeds_lag_until.is_some_and(|until| self.clock.now() < until) {
+            return;
+        }
+        for relay in self.relays().values_mut() {
+            relay.run(trouble.feeds_forget);
+        }
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).feeds_forget = false;
+    }
+
+    fn relays(&self) -> MutexGuard<'_, BTreeMap<String, Relay>> {
+        self.relays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn failed(&self) -> u64 {
@@ -89,6 +124,28 @@ impl FaultyStore {
     }
 }
 
+impl Relay {
+    /// Takes over what the engine has; with `forget`, all but the newest is gone before anybody reads it.
+    fn run(&mut self, forget: bool) {
+        if forget {
+            self.log.set_limits(Limits { items_max: 1, ..NO_LIMITS }, 0);
+        }
+        let mut changes = Vec::new();
+        loop {
+            match self.feed.take(1000, &mut changes) {
+                Ok(FeedStep::Changes) => {
+                    let item = |change: Change| (change.revision.get(), change, 1);
+                    self.log.append(changes.drain(..).map(item), 0);
+                }
+                Ok(FeedStep::Progress(revision)) => self.log.announce(revision.get()),
+                // The engine is closed, and so is everything else.
+                Ok(FeedStep::Idle) | Err(_) => break,
+            }
+        }
+        self.log.set_limits(NO_LIMITS, 0);
+    }
+}
+
 impl Backend for FaultyStore {
     fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
         Box::pin(async move {
@@ -111,7 +168,12 @@ impl Backend for FaultyStore {
 
     fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
         // What is current is looked up on arrival, not when the answer is back.
-        Box::pin(self.read(async { self.engine.barrier().await }))
+        Box::pin(self.read(async {
+            let current = self.engine.barrier().await;
+            // A feed reaches what is current without being written to.
+            self.relay();
+            current
+        }))
     }
 
     fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
@@ -123,9 +185,15 @@ impl Backend for FaultyStore {
             self.travel().await;
             self.led().map_err(|cause| FeedError::Failed { cause })?;
             self.nudge.notify_one();
-            let feed = Backend::feed(&*self.engine, prefix, after).await;
+            let feed = Backend::feed(&*self.engine, prefix, after).await?;
+            let log = Writer::new(after.get(), NO_LIMITS);
+            let relayed = log.log().cursor(after.get());
+            let mut relay = Relay { feed, log };
+            relay.run(false);
+            self.relays().insert(prefix.to_string(), relay);
             self.travel().await;
-            feed
+            let relayed = relayed.map_err(|_| FeedError::Compacted { oldest: after })?;
+            Ok(Feed::new(None, relayed))
         })
     }
 

@@ -56,8 +56,8 @@ pub struct World {
     pub polls: Cell<u64>,
     // Writers that still have something to write.
     pub writing: Cell<u64>,
-    // Before this moment the server may have forgotten more than its age says, ms.
-    pub forgot_until_ms: Cell<u64>,
+    /// How long the store keeps history.
+    pub history_ms: u64,
     life: RefCell<Option<Rc<Life>>>,
     lives: Cell<u64>,
     // number -> a write without an answer
@@ -69,9 +69,12 @@ pub struct World {
 
 impl World {
     pub fn new(seed: u64, print: bool) -> World {
+        let random = Random::seeded(seed);
+        // In some runs the store forgets before the caches do.
+        let history_ms = if random.below(3) == 0 { 15_000 + random.below(60_000) } else { 300_000 };
         World {
             clock: Clock::steady(BEGIN_MS),
-            random: Random::seeded(seed),
+            random,
             phase: Cell::new(Phase::Chaos),
             settle: Shutdown::default(),
             history: RefCell::default(),
@@ -80,7 +83,7 @@ impl World {
             crash_at: Cell::new(None),
             polls: Cell::new(0),
             writing: Cell::new(0),
-            forgot_until_ms: Cell::new(0),
+            history_ms,
             life: RefCell::new(None),
             lives: Cell::new(0),
             pending: RefCell::default(),
@@ -232,7 +235,7 @@ impl World {
     pub async fn start(&self) {
         let machine = self.machine.borrow().clone();
         self.lives.set(self.lives.get() + 1);
-        let begun = Life::begin(self.lives.get(), &machine, &self.clock, &self.random).await;
+        let begun = Life::begin(self.lives.get(), &machine, &self.clock, self.history_ms, &self.random).await;
         let (life, found, oldest) = match begun {
             Ok(begun) => begun,
             Err(error) => return self.fail("start", format_args!("{error}")),
