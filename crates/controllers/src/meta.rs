@@ -36,7 +36,7 @@ impl Meta {
     /// What `object` says of itself. A stored object was checked when it was written; one that cannot be read says
     /// nothing, and so is left alone.
     pub fn of(object: &Object) -> Meta {
-        serde_json::from_slice(object.metadata()).unwrap_or_else(|error| {
+        serde_json::from_slice(&object.metadata()).unwrap_or_else(|error| {
             tracing::warn!(key = %object.key(), %error, "unreadable metadata");
             Meta::default()
         })

@@ -93,7 +93,7 @@ pub async fn change_metadata(
         if Meta::of(&object).uid != uid {
             return Ok(());
         }
-        let metadata: Value = serde_json::from_slice(object.metadata()).map_err(Status::internal)?;
+        let metadata: Value = serde_json::from_slice(&object.metadata()).map_err(Status::internal)?;
         let Some(mut changed) = change(&metadata) else { return Ok(()) };
         changed["resourceVersion"] = metadata["resourceVersion"].clone();
         let patch = serde_json::json!({ "metadata": changed }).to_string();

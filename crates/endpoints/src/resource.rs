@@ -140,7 +140,7 @@ async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResp
     }
     let shown = shown(form, head)?;
     let object = handler.registry.get(target, &options.resource_version).await?;
-    let mut json = Vec::with_capacity(object.body().len() + 128);
+    let mut json = Vec::with_capacity(object.body_len() + 128);
     Presenter::new(target.served.clone(), shown).single(&object, handler.registry.timestamp(), &mut json);
     answer::written(StatusCode::OK, json.into(), form, &head.headers)
 }

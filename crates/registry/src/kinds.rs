@@ -126,7 +126,7 @@ impl Served {
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("resourceVersion");
         }
-        let mut out = Vec::with_capacity(object.body().len() + 64);
+        let mut out = Vec::with_capacity(object.body_len() + 64);
         match self.ty() {
             Some(ty) => codec::write_json(ty, &value, &mut out).map_err(Status::internal)?,
             None => json::write_sorted(&value, &mut out),
@@ -150,7 +150,7 @@ impl Served {
 
     /// The object as a tree, for the few who need one: writes, Tables, YAML.
     pub fn to_value(&self, object: &Object) -> Result<Value, Status> {
-        let mut bytes = Vec::with_capacity(object.body().len() + 64);
+        let mut bytes = Vec::with_capacity(object.body_len() + 64);
         self.write_object(object, None, &mut bytes);
         serde_json::from_slice(&bytes).map_err(Status::internal)
     }
@@ -168,7 +168,7 @@ impl Served {
     pub fn to_judged_value(&self, object: &Object) -> Result<Value, Status> {
         match &self.source {
             Source::BuiltIn { stored_as: Some(stored), .. } if stored.conversion.judged == Judged::Stored => {
-                let mut bytes = Vec::with_capacity(object.body().len() + 64);
+                let mut bytes = Vec::with_capacity(object.body_len() + 64);
                 write_type_head(&stored.gvk(), &mut bytes);
                 object.write_body(None, None, &mut bytes);
                 serde_json::from_slice(&bytes).map_err(Status::internal)

@@ -138,7 +138,7 @@ impl Registry {
 
 /// The whole object as an answer has it.
 pub(crate) fn whole(served: &Served, object: &Object, revision: Option<Revision>) -> bytes::Bytes {
-    let mut out = Vec::with_capacity(object.body().len() + 64);
+    let mut out = Vec::with_capacity(object.body_len() + 64);
     served.write_object(object, revision, &mut out);
     out.push(b'\n');
     bytes::Bytes::from(out)

@@ -85,7 +85,7 @@ impl Registry {
         let target =
             Target { served, namespace, name: Some(name.to_string()), subresource: None, caller: None };
         let object = self.get(&target, "").await?;
-        let mut json = Vec::with_capacity(object.body().len() + 1);
+        let mut json = Vec::with_capacity(object.body_len() + 1);
         json.push(b'{');
         object.write_body(None, None, &mut json);
         serde_json::from_slice(&json).map_err(Status::internal)

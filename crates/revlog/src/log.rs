@@ -174,6 +174,46 @@ impl<T: Clone> Writer<T> {
         evict(&mut self.shared.write(), self.limits, now_ms);
     }
 
+    /// The number of the next item to be appended.
+    pub fn next_seq(&self) -> u64 {
+        let state = self.shared.read();
+        state.first_seq + state.entries.len() as u64
+    }
+
+    /// About `max` items from number `seq` on that were appended at `until_ms` or before, with the number of each.
+    pub fn settled(&self, seq: u64, until_ms: u64, max: usize) -> Vec<(u64, T)> {
+        let state = self.shared.read();
+        let from = seq.saturating_sub(state.first_seq).min(state.entries.len() as u64) as usize;
+        let settled = state.entries.range(from..).take(max).take_while(|entry| entry.at_ms <= until_ms);
+        (state.first_seq + from as u64..).zip(settled.map(|entry| entry.item.clone())).collect()
+    }
+
+    /// Puts something in the place of held items that says the same and costs other than it did. What was evicted is left
+    /// alone.
+    ///
+    /// - `renew`: given the item, and the one to put there and its bytes if there is one.
+    pub fn replace(&mut self, seqs: &[u64], mut renew: impl FnMut(&T) -> Option<(T, usize)>) {
+        let mut state = self.shared.write();
+        for seq in seqs {
+            let Some(at) = seq.checked_sub(state.first_seq) else { continue };
+            let Some(entry) = state.entries.get_mut(at as usize) else { continue };
+            if let Some((item, bytes)) = renew(&entry.item) {
+                let before = std::mem::replace(&mut entry.bytes, bytes);
+                entry.item = item;
+                state.bytes = state.bytes - before + bytes;
+            }
+        }
+    }
+
+    /// The numbers of the items at `revision`.
+    pub fn seqs_at(&self, revision: u64) -> std::ops::Range<u64> {
+        let state = self.shared.read();
+        let from = state.entries.partition_point(|entry| entry.revision < revision) as u64;
+        let count =
+            state.entries.range(from as usize..).take_while(|entry| entry.revision == revision).count();
+        state.first_seq + from..state.first_seq + from + count as u64
+    }
+
     /// Sets new limits; they take effect at once.
     pub fn set_limits(&mut self, limits: Limits, now_ms: u64) {
         self.limits = limits;
@@ -232,6 +272,15 @@ impl<T: Clone> Log<T> {
         let from = state.entries.partition_point(|entry| entry.revision <= after);
         let to = state.entries.partition_point(|entry| entry.revision <= upto);
         Ok(state.entries.range(from..to).rev().map(|entry| entry.item.clone()).collect())
+    }
+
+    /// About `max` items from number `seq` on, and the number of the next.
+    pub fn page(&self, seq: u64, max: usize) -> (Vec<T>, u64) {
+        let state = self.shared.read();
+        let from = seq.saturating_sub(state.first_seq).min(state.entries.len() as u64) as usize;
+        let items: Vec<T> = state.entries.range(from..).take(max).map(|entry| entry.item.clone()).collect();
+        let next = state.first_seq + (from + items.len()) as u64;
+        (items, next)
     }
 
     /// The lowest revision that a cursor may start after.

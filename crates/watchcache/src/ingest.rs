@@ -18,6 +18,7 @@ use crate::counters::Counters;
 use crate::event::Event;
 use crate::lanes::Router;
 use crate::limits;
+use crate::seal::Sealing;
 use crate::snapshot::Snapshot;
 use crate::source::Source;
 
@@ -43,8 +44,10 @@ struct State {
     window: Writer<Arc<Event>>,
     lanes: Router,
     interner: Interner,
-    // When to look next for what has grown too old.
+    sealing: Sealing,
+    // When to look next for what has grown too old, and for what is to be sealed.
     sweep_at: Instant,
+    seal_at: Instant,
     // Events that the window had no room for, as far as the log says, and when that may say so again.
     pressed_out: u64,
     complain_at: Instant,
@@ -81,7 +84,9 @@ impl Ingest {
             window: Writer::new(start.get(), LIMITS),
             lanes: Router::new(start),
             interner: Interner::default(),
+            sealing: Sealing::new(),
             sweep_at: self.clock.now() + limits::EVICT_PERIOD,
+            seal_at: self.clock.now() + limits::SEAL_PERIOD,
             pressed_out: 0,
             complain_at: self.clock.now(),
         };
@@ -141,18 +146,31 @@ impl Ingest {
             if state.snapshot.revision() >= source.current() {
                 self.publish(state);
             }
-            if self.clock.now() >= state.sweep_at {
-                self.sweep(state);
-            }
+            self.tidy(state).await;
             if !matches!(step, FeedStep::Idle) {
                 continue;
             }
+            let behind = state.sealing.is_behind(&state.window);
+            let alarm = if behind { state.sweep_at.min(state.seal_at) } else { state.sweep_at };
             tokio::select! {
                 biased;
                 () = source.ready() => {}
                 () = self.kick.notified() => {}
-                () = self.clock.sleep_until(state.sweep_at) => {}
+                () = state.sealing.finished() => {}
+                () = self.clock.sleep_until(alarm) => {}
             }
+        }
+    }
+
+    /// Does what is due besides the feed.
+    async fn tidy(&self, state: &mut State) {
+        let now = self.clock.now();
+        if now >= state.sweep_at {
+            self.sweep(state);
+        }
+        if now >= state.seal_at || state.sealing.is_finished() {
+            state.sealing.go_on(&mut state.window, self.clock.unix_ms()).await;
+            state.seal_at = now + limits::SEAL_PERIOD;
         }
     }
 
@@ -160,6 +178,7 @@ impl Ingest {
     fn sweep(&self, state: &mut State) {
         state.window.evict(self.clock.unix_ms());
         state.lanes.sweep(|lane| state.window.trim(lane));
+        state.sealing.let_go();
         state.sweep_at = self.clock.now() + limits::EVICT_PERIOD;
     }
 

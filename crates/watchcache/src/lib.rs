@@ -20,6 +20,7 @@ mod lanes;
 pub mod limits;
 mod messages;
 mod past;
+mod seal;
 mod snapshot;
 mod source;
 mod watcher;
@@ -39,5 +40,7 @@ mod lag_tests;
 mod lane_tests;
 #[cfg(test)]
 mod past_tests;
+#[cfg(test)]
+mod seal_tests;
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
 //! Lets go of protobuf messages that nobody asks for any more.
 //!
-//! In: the published state. Out: its objects without the messages that were not asked for since the last round: one
-//! client that reads everything once does not leave its messages behind for ever. What only the window or a reader
-//! holds goes with it. Never: changes an object.
+//! In: the published state and its window. Out: their objects without the messages that were not asked for since the last
+//! round: one client that reads everything once does not leave its messages behind for ever. What only a reader holds
+//! goes with it. Never: changes an object.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use forebay_apimachinery::object::MessageBytes;
 use forebay_rt::Clock;
 use tokio::sync::watch;
 
-use crate::cacher::Published;
+use crate::cacher::{Published, Window};
 use crate::interest::Reach;
 use crate::limits;
 use crate::snapshot::Snapshot;
@@ -25,11 +25,12 @@ pub(crate) async fn let_go(
 ) {
     loop {
         clock.sleep(limits::MESSAGE_PERIOD).await;
-        let snapshot = match &*published.borrow() {
-            Published::Ready { snapshot, .. } if counted.get() > 0 => snapshot.clone(),
+        let (snapshot, window) = match &*published.borrow() {
+            Published::Ready { snapshot, window } if counted.get() > 0 => (snapshot.clone(), window.clone()),
             _ => continue,
         };
         round(&snapshot, &all).await;
+        past(&window).await;
     }
 }
 
@@ -39,6 +40,20 @@ async fn round(snapshot: &Snapshot, all: &Reach) {
         let batch = snapshot.range(all, after.as_ref()).take(limits::LET_GO_BATCH);
         let Some(last) = batch.inspect(|object| object.let_go_of_messages()).last() else { return };
         after = Some(last.key().clone());
+        tokio::task::yield_now().await;
+    }
+}
+
+/// What was replaced, and so is not in the state.
+async fn past(window: &Window) {
+    let mut seq = 0;
+    loop {
+        let (events, next) = window.log.page(seq, limits::LET_GO_BATCH);
+        if events.is_empty() {
+            return;
+        }
+        events.iter().filter_map(|event| event.previous.as_ref()).for_each(|old| old.let_go_of_messages());
+        seq = next;
         tokio::task::yield_now().await;
     }
 }
@@ -79,6 +94,9 @@ mod tests {
         let now = world.cacher.fresh(world.soon()).await.expect("fresh");
         let new = now.get(&Key::from(format!("{PREFIX}ns/a"))).expect("is there");
         assert!(new.message_made(1).is_none(), "another object has messages of its own");
+        drop((snapshot, now));
+        world.clock.sleep(2 * period).await;
+        assert_eq!(counted.get(), 0, "the window has the old one, without its message");
         assert!(world.tasks.stop(Duration::from_secs(5)).await);
     }
 }

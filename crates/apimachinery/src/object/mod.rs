@@ -7,7 +7,9 @@
 mod intern;
 mod message;
 mod scan;
+mod sealed;
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,6 +21,8 @@ pub use intern::Interner;
 use message::Messages;
 pub use message::{Message, MessageBytes};
 pub use scan::ScanError;
+use sealed::Part;
+pub use sealed::{RecentBlocks, Sealer};
 
 /// How the objects of one resource are kept: made once per resource.
 #[derive(Clone, Debug)]
@@ -53,13 +57,13 @@ pub struct Object {
     key: Key,
     revision: Revision,
     // Form::Typed: from the first member after the type to the closing brace. Form::Whole: the whole object.
-    body: Bytes,
+    body: Body,
     // The digits of metadata.resourceVersion in `body`.
     rv: Range<u32>,
     // The metadata object in `body`, braces included.
     metadata: Range<u32>,
-    // The version's text in `apiVersion`, after the group, in `body`; empty for Form::Typed.
-    version: Range<u32>,
+    // The version's text in `apiVersion`, after the group, and where it stands in `body`; none for Form::Typed.
+    version: Option<Box<(u32, Arc<str>)>>,
     // Where the namespace begins in `key`; equal to `name_at` when there is none.
     namespace_at: u32,
     name_at: u32,
@@ -68,6 +72,14 @@ pub struct Object {
     // By index of Layout::fields.
     fields: Box<[Option<Arc<str>>]>,
     messages: Messages,
+}
+
+/// Where an object's bytes are.
+#[derive(Debug)]
+enum Body {
+    Plain(Bytes),
+    /// What only old events show.
+    Sealed(Part),
 }
 
 impl Object {
@@ -97,8 +109,11 @@ impl Object {
         let moved = if shift { body.len() - (value.len() - cut) } else { 0 };
         let at = |offset: usize| (offset + moved) as u32;
         let version = match layout.form {
-            Form::Typed => 0..0,
-            Form::Whole => at(scanned.version.start)..at(scanned.version.end),
+            Form::Typed => None,
+            Form::Whole => {
+                let text = std::str::from_utf8(&value[scanned.version.clone()]).unwrap_or("");
+                (!text.is_empty()).then(|| Box::new((at(scanned.version.start), interner.intern(text))))
+            }
         };
         let grown = body.len() + cut - value.len();
         let metadata = (scanned.metadata.start - cut) as u32..(scanned.metadata.end - cut + grown) as u32;
@@ -106,7 +121,7 @@ impl Object {
         Ok(Object {
             key,
             revision,
-            body: Bytes::from(body),
+            body: Body::Plain(Bytes::from(body)),
             rv: rv_from..rv_to,
             metadata,
             version,
@@ -159,49 +174,74 @@ impl Object {
     }
 
     /// The object's bytes: the whole object, or without `{` and type for a built-in kind.
-    pub fn body(&self) -> &Bytes {
-        &self.body
+    pub fn body(&self) -> Cow<'_, [u8]> {
+        match &self.body {
+            Body::Plain(bytes) => Cow::Borrowed(bytes),
+            Body::Sealed(part) => Cow::Owned(part.bytes().to_vec()),
+        }
+    }
+
+    /// How many they are.
+    pub fn body_len(&self) -> usize {
+        match &self.body {
+            Body::Plain(bytes) => bytes.len(),
+            Body::Sealed(part) => part.len(),
+        }
     }
 
     /// `metadata` as JSON, braces included.
-    pub fn metadata(&self) -> &[u8] {
-        &self.body[self.metadata.start as usize..self.metadata.end as usize]
+    pub fn metadata(&self) -> Cow<'_, [u8]> {
+        let span = self.metadata.start as usize..self.metadata.end as usize;
+        match &self.body {
+            Body::Plain(bytes) => Cow::Borrowed(&bytes[span]),
+            Body::Sealed(part) => Cow::Owned(part.bytes()[span].to_vec()),
+        }
     }
 
     /// The version that `apiVersion` names; empty for a built-in kind.
     pub fn stored_version(&self) -> &str {
-        std::str::from_utf8(&self.body[self.version.start as usize..self.version.end as usize]).unwrap_or("")
+        self.version.as_deref().map_or("", |(_, version)| version)
     }
 
     /// Appends the bytes with another `resourceVersion` (a DELETED event's) or another version in `apiVersion`.
     /// `None` keeps what is there.
     pub fn write_body(&self, revision: Option<Revision>, version: Option<&str>, out: &mut Vec<u8>) {
-        let mut splices: [(Range<u32>, Option<String>); 2] = [
-            (self.rv.clone(), revision.filter(|new| *new != self.revision).map(|new| new.to_string())),
-            (self.version.clone(), version.filter(|_| !self.version.is_empty()).map(str::to_string)),
-        ];
-        splices.sort_by_key(|(span, _)| span.start);
-        let mut from = 0;
-        for (span, text) in splices {
-            if let Some(text) = text {
-                out.extend_from_slice(&self.body[from..span.start as usize]);
+        let revision =
+            revision.filter(|new| *new != self.revision).map(|new| (self.rv.clone(), new.to_string()));
+        let version = version
+            .zip(self.version.as_deref())
+            .map(|(new, (from, old))| (*from..from + old.len() as u32, new.to_string()));
+        let mut splices = [revision, version];
+        splices.sort_by_key(|splice| splice.as_ref().map(|(span, _)| span.start));
+        self.read(|body| {
+            let mut from = 0;
+            for (span, text) in splices.into_iter().flatten() {
+                out.extend_from_slice(&body[from..span.start as usize]);
                 out.extend_from_slice(text.as_bytes());
                 from = span.end as usize;
             }
-        }
-        out.extend_from_slice(&self.body[from..]);
+            out.extend_from_slice(&body[from..]);
+        });
     }
 
     /// Appends `metadata` alone, braces included, with another `resourceVersion` if one is given.
     pub fn write_metadata(&self, revision: Option<Revision>, out: &mut Vec<u8>) {
         let (from, to) = (self.metadata.start as usize, self.metadata.end as usize);
-        match revision.filter(|new| *new != self.revision) {
+        self.read(|body| match revision.filter(|new| *new != self.revision) {
             Some(new) => {
-                out.extend_from_slice(&self.body[from..self.rv.start as usize]);
+                out.extend_from_slice(&body[from..self.rv.start as usize]);
                 out.extend_from_slice(new.to_string().as_bytes());
-                out.extend_from_slice(&self.body[self.rv.end as usize..to]);
+                out.extend_from_slice(&body[self.rv.end as usize..to]);
             }
-            None => out.extend_from_slice(&self.body[from..to]),
+            None => out.extend_from_slice(&body[from..to]),
+        });
+    }
+
+    /// Calls `read` with the bytes, which are inflated for that if need be.
+    fn read<T>(&self, read: impl FnOnce(&[u8]) -> T) -> T {
+        match &self.body {
+            Body::Plain(bytes) => read(bytes),
+            Body::Sealed(part) => read(&part.bytes()),
         }
     }
 
@@ -229,11 +269,11 @@ impl Object {
 
     /// Bytes that the object holds, its header counted in.
     pub fn cost_bytes(&self) -> usize {
-        self.body.len()
-            + self.key.as_str().len()
-            + size_of::<Object>()
-            + self.labels.len() * 32
-            + self.fields.len() * 16
+        let body = match &self.body {
+            Body::Plain(bytes) => bytes.len(),
+            Body::Sealed(part) => part.cost_bytes(),
+        };
+        body + self.key.as_str().len() + size_of::<Object>() + self.labels.len() * 32 + self.fields.len() * 16
     }
 }
 

@@ -246,6 +246,6 @@ async fn unblock(registry: &Registry, item: &Item) -> Result<(), Status> {
 
 /// Whether the graph has to know of `object`: it has owners, or is being deleted. Tells quickly of most that it has not.
 pub fn may_matter(object: &Object) -> bool {
-    let has = |text: &str| memchr::memmem::find(object.metadata(), text.as_bytes()).is_some();
+    let has = |text: &str| memchr::memmem::find(&object.metadata(), text.as_bytes()).is_some();
     has("\"ownerReferences\":[") || has("\"deletionTimestamp\":\"")
 }

@@ -207,7 +207,7 @@ impl Classes {
         let Some(store) = served.store.as_ref() else { return Vec::new() };
         let Ok(snapshot) = store.cacher.snapshot() else { return Vec::new() };
         let reach = store.reach(None, None);
-        let marked = snapshot.range(&reach, None).filter(|object| holds(object.body(), mark.as_bytes()));
+        let marked = snapshot.range(&reach, None).filter(|object| holds(&object.body(), mark.as_bytes()));
         marked.filter_map(|object| served.to_value(object).ok()).collect()
     }
 }

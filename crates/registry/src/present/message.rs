@@ -191,7 +191,7 @@ impl Messages {
     }
 
     fn whole(&self, object: &Object) -> Vec<u8> {
-        let mut json = Vec::with_capacity(object.body().len() + 1);
+        let mut json = Vec::with_capacity(object.body_len() + 1);
         self.served.write_item(object, &mut json);
         self.encode(&json, object)
     }

@@ -204,7 +204,7 @@ pub fn item_of(name: &str, ports: bool) -> Option<Item> {
 
 /// A stored object of a built-in kind as a tree.
 pub fn typed(object: &Object) -> Result<Value, Status> {
-    let mut bytes = Vec::with_capacity(object.body().len() + 1);
+    let mut bytes = Vec::with_capacity(object.body_len() + 1);
     bytes.push(b'{');
     object.write_body(None, None, &mut bytes);
     serde_json::from_slice(&bytes).map_err(Status::internal)
