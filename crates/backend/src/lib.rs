@@ -7,6 +7,8 @@
 //! - One commit counter for the whole store. A commit's revision is above every earlier one, restarts included.
 //! - **Durable, then visible, then acknowledged**: a reply means that the commit survives a crash, and a feed has it
 //!   no later than the reply.
+//! - A store may be put back to an earlier state only while nobody reads it, or it ends its feeds: whoever asks sees a
+//!   barrier below what it had reached, and forgets everything.
 //! - A feed yields every change of its prefix once, in order, whole revisions at a time, or says that it cannot.
 
 mod error;

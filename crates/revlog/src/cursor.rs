@@ -121,7 +121,7 @@ impl<T: Clone> Cursor<T> {
     fn pull_log(&mut self, progress: u64, max: usize, split: Split, items: &mut Vec<(u64, T)>) -> Pulled {
         let Route::Log { then, .. } = &mut self.route else { return Pulled::Joined };
         let state = self.shared.read();
-        if missed(self.seq, self.start, state.first_seq, state.floor) {
+        if state.lost || missed(self.seq, self.start, state.first_seq, state.floor) {
             return Pulled::Expired { oldest: state.floor };
         }
         self.seq = pass(self.seq, self.start, state.first_seq, &state.entries);
@@ -148,7 +148,13 @@ impl<T: Clone> Cursor<T> {
     fn pull_lane(&mut self, max: usize, split: Split, items: &mut Vec<(u64, T)>) -> Pulled {
         let Route::Lane(lane) = &self.route else { return Pulled::Joined };
         // Before the places are looked at: what was appended before the end is in them.
-        let closed = self.shared.read().closed;
+        let closed = {
+            let state = self.shared.read();
+            if state.lost {
+                return Pulled::Expired { oldest: state.floor };
+            }
+            state.closed
+        };
         self.places.clear();
         let places = lane.shared.read();
         if missed(self.seq, self.start, places.first, places.floor) {

@@ -70,6 +70,8 @@ pub(crate) struct State<T> {
     shrunk: u64,
     pressed_out: u64,
     pub(crate) closed: bool,
+    // Nothing that is held counts any more: every cursor has missed something.
+    pub(crate) lost: bool,
 }
 
 #[derive(Debug)]
@@ -92,6 +94,7 @@ impl<T: Clone> Writer<T> {
             shrunk: 0,
             pressed_out: 0,
             closed: false,
+            lost: false,
         };
         let shared = Arc::new(Shared { state: RwLock::new(state), progress: AtomicU64::new(floor) });
         Writer { shared, bell: watch::Sender::new(0), limits }
@@ -167,6 +170,11 @@ impl<T: Clone> Writer<T> {
     /// The revision last announced.
     pub fn progress(&self) -> u64 {
         self.shared.progress.load(Ordering::Acquire)
+    }
+
+    /// Ends the log as one whose history is void: every cursor is told `Expired`, whatever it has read.
+    pub fn lose(self) {
+        self.shared.write().lost = true;
     }
 
     /// Evicts what has grown too old, also when nothing is appended any more.

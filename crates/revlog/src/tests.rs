@@ -246,6 +246,29 @@ fn a_lane_expires_when_the_log_evicts_what_was_to_be_read_in_it() {
     assert_eq!(drain(&mut log.start(1, 3).expect("held")), "PROGRESS 7");
 }
 
+#[tokio::test]
+async fn a_lost_log_expires_every_cursor_also_those_that_wait() {
+    let mut log = Sorted::new(WIDE);
+    log.open(0);
+    log.put(&[(2, 1), (3, 2)]);
+    let mut all = log.writer.log().cursor(3).expect("held");
+    let mut behind = log.writer.log().cursor(1).expect("held");
+    let mut even = log.start(0, 3).expect("held");
+    let mut future = log.writer.log().cursor(9).expect("will come");
+    let waiting = tokio::spawn(async move {
+        all.ready().await;
+        even.ready().await;
+        future.ready().await;
+        [drain(&mut all), drain(&mut even), drain(&mut future)]
+    });
+    tokio::task::yield_now().await;
+    assert!(!waiting.is_finished());
+    log.writer.lose();
+    drop(log.lanes);
+    assert_eq!(waiting.await.expect("no panic"), [" EXPIRED 1"; 3]);
+    assert_eq!(drain(&mut behind), " EXPIRED 1", "what it has not read was lost as well");
+}
+
 #[test]
 fn a_cursor_that_goes_over_to_a_lane_too_late_is_expired() {
     let mut log = Sorted::new(LIMITS);

@@ -44,6 +44,8 @@ struct Inner {
     resource: Resource,
     published: watch::Receiver<Published>,
     kick: Arc<Notify>,
+    // The store may have gone back.
+    suspect: Arc<Notify>,
     counters: Arc<Counters>,
     message_bytes: Arc<MessageBytes>,
     stop: CancellationToken,
@@ -66,13 +68,27 @@ pub(crate) enum Published {
 pub(crate) struct Window {
     pub(crate) log: Log<Arc<Event>>,
     pub(crate) lanes: Arc<Lanes>,
+    // What the store had reached before it went back, or 0: from the current revision to there, revisions are of a future
+    // that never was.
+    pub(crate) lost_upto: u64,
+}
+
+impl Window {
+    /// Whether `revision`, which is still to come, was reached by a store that has gone back since.
+    fn is_lost(&self, revision: Revision) -> bool {
+        revision.get() <= self.lost_upto
+    }
+
+    fn expired(&self, asked: Revision) -> ReadError {
+        ReadError::Expired { asked, oldest: Revision::from_log(self.log.oldest()) }
+    }
 }
 
 impl Cacher {
     /// Starts the cache's ingest task; it is ready once it has reached what is current.
     pub fn start(resource: Resource, backend: Arc<dyn Backend>, clock: Clock, tasks: &Tasks) -> Cacher {
         let (publish, published) = watch::channel(Published::Filling { since: clock.now() });
-        let kick = Arc::new(Notify::new());
+        let (kick, suspect) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let counters = Arc::new(Counters::default());
         let stop = CancellationToken::new();
         let ingest = ingest::Ingest {
@@ -81,6 +97,7 @@ impl Cacher {
             clock: clock.clone(),
             publish,
             kick: kick.clone(),
+            suspect: suspect.clone(),
             counters: counters.clone(),
         };
         let message_bytes = Arc::<MessageBytes>::default();
@@ -97,6 +114,7 @@ impl Cacher {
             resource,
             published,
             kick,
+            suspect,
             counters,
             message_bytes,
             stop,
@@ -179,9 +197,12 @@ impl Cacher {
     ///
     /// Source: KEP-2340; apiserver v1.36.3 `cacher/watch_cache.go`.
     pub async fn at_least(&self, min: Revision, deadline: Instant) -> Result<Arc<Snapshot>, ReadError> {
-        let current = self.snapshot()?;
+        let (current, window) = self.ready()?;
         if current.revision() >= min {
             return Ok(current);
+        }
+        if window.is_lost(min) {
+            return Err(window.expired(min));
         }
         self.0.kick.notify_one();
         let mut published = self.0.published.clone();
@@ -209,11 +230,17 @@ impl Cacher {
         if held.is_some_and(|until| self.0.clock.now() < until) {
             return Err(self.stale());
         }
+        let shown = self.snapshot()?.revision();
         let current = tokio::select! {
             biased;
             current = self.0.backend.barrier() => current?,
             () = self.0.clock.sleep_until(deadline) => return Err(self.hold()),
         };
+        if current < shown {
+            // What was shown came from the store, which has gone back since: the ingest task looks for itself.
+            self.0.suspect.notify_one();
+            return Err(self.hold());
+        }
         match self.at_least(current, deadline).await {
             Err(ReadError::TooLarge { .. }) => Err(self.hold()),
             read => read,
@@ -242,12 +269,11 @@ impl Cacher {
     pub async fn exact(&self, revision: Revision, deadline: Instant) -> Result<Arc<Snapshot>, ReadError> {
         self.at_least(revision, deadline).await?;
         let (snapshot, window) = self.ready()?;
-        if let Some(known) = self.recent(revision) {
+        if let Some(known) = self.recent(revision, &snapshot) {
             return Ok(known);
         }
-        let events = window.log.undo(revision.get(), snapshot.revision().get()).map_err(|expired| {
-            ReadError::Expired { asked: revision, oldest: Revision::from_log(expired.oldest) }
-        })?;
+        let events = window.log.undo(revision.get(), snapshot.revision().get());
+        let events = events.map_err(|_| window.expired(revision))?;
         let past = Arc::new(snapshot.undo(revision, &events));
         self.remember(past.clone());
         Ok(past)
@@ -256,7 +282,10 @@ impl Cacher {
     /// Keeps `snapshot` for the next pages of the LIST that began with it.
     pub fn remember(&self, snapshot: Arc<Snapshot>) {
         let mut recent = self.0.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        if recent.iter().any(|known| known.revision() == snapshot.revision()) {
+        let same = |known: &Arc<Snapshot>| {
+            known.revision() == snapshot.revision() && known.shares_history(&snapshot)
+        };
+        if recent.iter().any(same) {
             return;
         }
         if recent.len() == limits::RECENT_MAX {
@@ -270,7 +299,10 @@ impl Cacher {
     /// # Errors
     /// [`ReadError::Expired`] when the window begins later.
     pub fn watch(&self, interest: Interest, after: Revision) -> Result<Watcher, ReadError> {
-        let (_, window) = self.ready()?;
+        let (current, window) = self.ready()?;
+        if after > current.revision() && window.is_lost(after) {
+            return Err(window.expired(after));
+        }
         let cursor = self.cursor(&window, &interest, after)?;
         Ok(Watcher::new(self.clone(), interest, cursor, None))
     }
@@ -281,6 +313,7 @@ impl Cacher {
     /// [`ReadError::NotReady`], [`ReadError::Closed`].
     pub fn watch_list(&self, interest: Interest, snapshot: Arc<Snapshot>) -> Result<Watcher, ReadError> {
         let (current, window) = self.ready()?;
+        let snapshot = if snapshot.shares_history(&current) { snapshot } else { current.clone() };
         // A window that has moved past the caller's snapshot still reaches back to the current one.
         let (cursor, snapshot) = match self.cursor(&window, &interest, snapshot.revision()) {
             Ok(cursor) => (cursor, snapshot),
@@ -301,10 +334,7 @@ impl Cacher {
             Some(lane) => window.log.lane_cursor(lane, after.get()),
             None => window.log.cursor(after.get()),
         };
-        cursor.map_err(|expired| ReadError::Expired {
-            asked: after,
-            oldest: Revision::from_log(expired.oldest),
-        })
+        cursor.map_err(|_| window.expired(after))
     }
 
     /// A revision up to which every event is in the window now, as new as the store can prove by `deadline`.
@@ -322,9 +352,9 @@ impl Cacher {
         }
     }
 
-    fn recent(&self, revision: Revision) -> Option<Arc<Snapshot>> {
+    fn recent(&self, revision: Revision, current: &Snapshot) -> Option<Arc<Snapshot>> {
         let recent = self.0.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        recent.iter().find(|known| known.revision() == revision).cloned()
+        recent.iter().find(|known| known.revision() == revision && known.shares_history(current)).cloned()
     }
 }
 

@@ -34,12 +34,23 @@ pub(crate) struct Ingest {
     pub(crate) clock: Clock,
     pub(crate) publish: watch::Sender<Published>,
     pub(crate) kick: Arc<Notify>,
+    // Somebody has seen the store at an older revision than the cache.
+    pub(crate) suspect: Arc<Notify>,
     pub(crate) counters: Arc<Counters>,
+}
+
+/// One filling of the cache.
+#[derive(Clone, Copy)]
+struct Fill {
+    number: u64,
+    // What the store had reached before it went back, the highest of it; 0 when it never did.
+    lost_upto: u64,
 }
 
 /// The cache's state while it is being followed.
 struct State {
     snapshot: Snapshot,
+    lost_upto: u64,
     // Closed before its lanes: who is woken then sees the end.
     window: Writer<Arc<Event>>,
     lanes: Router,
@@ -57,9 +68,21 @@ impl Ingest {
     /// Fills the cache and follows the feed until the store is closed or the task is dropped.
     pub(crate) async fn run(self) {
         let mut pause = limits::RETRY_PAUSE.0;
+        let mut fill = Fill { number: 0, lost_upto: 0 };
         loop {
-            let Err(error) = self.fill_and_follow().await;
+            let Err(error) = self.fill_and_follow(fill).await;
+            fill.number += 1;
             match error {
+                FeedError::WentBack { reached, current } => {
+                    tracing::error!(
+                        resource = self.resource.name,
+                        %reached,
+                        %current,
+                        "the store has gone back: everything is forgotten, clients list again"
+                    );
+                    Counters::add(&self.counters.went_back, 1);
+                    fill.lost_upto = fill.lost_upto.max(reached.get());
+                }
                 FeedError::Closed => break,
                 // Began while history was being dropped: begin again at once, from what there is now.
                 FeedError::Compacted { oldest } => {
@@ -76,11 +99,16 @@ impl Ingest {
         self.publish.send_replace(Published::Closed);
     }
 
-    async fn fill_and_follow(&self) -> Result<std::convert::Infallible, FeedError> {
-        let start = self.backend.oldest().await?;
+    async fn fill_and_follow(&self, fill: Fill) -> Result<std::convert::Infallible, FeedError> {
+        let mut start = self.backend.oldest().await?;
+        if fill.lost_upto > 0 {
+            // Who comes back from before cannot be told from who comes back from what never was.
+            start = start.max(self.backend.barrier().await?);
+        }
         let mut source = Source::open(self.backend.clone(), self.resource.prefix.clone(), start).await?;
         let mut state = State {
-            snapshot: Snapshot::new(start, self.resource.indexed.clone().into()),
+            snapshot: Snapshot::new(start, fill.number, self.resource.indexed.clone().into()),
+            lost_upto: fill.lost_upto,
             window: Writer::new(start.get(), LIMITS),
             lanes: Router::new(start),
             interner: Interner::default(),
@@ -94,7 +122,12 @@ impl Ingest {
         self.counters.initializations.fetch_add(1, Ordering::Relaxed);
         loop {
             let Err(lost) = self.follow(&mut source, &mut state).await;
-            self.go_on(&mut source, state.snapshot.revision(), lost).await?;
+            let gone_on = self.go_on(&mut source, state.snapshot.revision(), lost).await;
+            if let Err(error @ FeedError::WentBack { .. }) = gone_on {
+                state.window.lose();
+                return Err(error);
+            }
+            gone_on?;
         }
     }
 
@@ -102,7 +135,7 @@ impl Ingest {
     /// nothing, so it is waited for; only a hole in the history calls for reading the state again.
     ///
     /// # Errors
-    /// [`FeedError::Compacted`], the hole; [`FeedError::Closed`].
+    /// [`FeedError::Compacted`], the hole; [`FeedError::WentBack`]; [`FeedError::Closed`].
     async fn go_on(
         &self,
         source: &mut Source,
@@ -112,7 +145,7 @@ impl Ingest {
         let mut pause = limits::REOPEN_PAUSE.0;
         loop {
             let opened = match lost {
-                FeedError::Closed => return Err(lost),
+                FeedError::Closed | FeedError::WentBack { .. } => return Err(lost),
                 // Too slow for the feed's memory; the store's own history reaches further back.
                 FeedError::Compacted { .. } => source.resume(reached, lost).await,
                 FeedError::Failed { cause } => {
@@ -142,6 +175,7 @@ impl Ingest {
         let mut changes = Vec::new();
         loop {
             let step = source.take(&mut changes).await?;
+            check_order(state.snapshot.revision(), &step, &changes)?;
             self.drain(&step, state, &mut changes);
             if state.snapshot.revision() >= source.current() {
                 self.publish(state);
@@ -156,9 +190,21 @@ impl Ingest {
                 biased;
                 () = source.ready() => {}
                 () = self.kick.notified() => {}
+                () = self.suspect.notified() => self.check_store(state.snapshot.revision()).await?,
                 () = state.sealing.finished() => {}
                 () = self.clock.sleep_until(alarm) => {}
             }
+        }
+    }
+
+    /// Asks the store whether it is where the cache is.
+    ///
+    /// # Errors
+    /// [`FeedError::WentBack`] when it is not. A store that does not answer is asked again by whoever reads next.
+    async fn check_store(&self, reached: Revision) -> Result<(), FeedError> {
+        match self.backend.barrier().await {
+            Ok(current) if current < reached => Err(FeedError::WentBack { reached, current }),
+            _ => Ok(()),
         }
     }
 
@@ -293,7 +339,8 @@ impl Ingest {
         };
         if shown != Some(state.snapshot.revision()) {
             let snapshot = Arc::new(state.snapshot.clone());
-            let window = Window { log: state.window.log(), lanes: state.lanes.lanes() };
+            let (log, lanes) = (state.window.log(), state.lanes.lanes());
+            let window = Window { log, lanes, lost_upto: state.lost_upto };
             self.publish.send_replace(Published::Ready { snapshot, window });
         }
     }
@@ -318,4 +365,17 @@ fn event(
     let event = Event { revision, previous, current };
     let bytes = event.cost_bytes();
     (revision.get(), Arc::new(event), bytes)
+}
+
+/// A feed that repeats revisions, or goes below them, is one of a store that has gone back.
+fn check_order(reached: Revision, step: &FeedStep, changes: &[Change]) -> Result<(), FeedError> {
+    let next = match step {
+        FeedStep::Changes => changes.first().map(|change| change.revision),
+        FeedStep::Progress(revision) => Some(revision.next()),
+        FeedStep::Idle => None,
+    };
+    match next {
+        Some(current) if current <= reached => Err(FeedError::WentBack { reached, current }),
+        _ => Ok(()),
+    }
 }

@@ -35,6 +35,8 @@ pub use snapshot::Snapshot;
 pub use watcher::{WatchStep, Watcher};
 
 #[cfg(test)]
+mod back_tests;
+#[cfg(test)]
 mod lag_tests;
 #[cfg(test)]
 mod lane_tests;

@@ -61,7 +61,8 @@ impl Cacher {
     ) -> Result<ExactPage, ReadError> {
         match self.exact(revision, deadline).await {
             Ok(snapshot) => return Ok(ExactPage::Whole(snapshot)),
-            Err(ReadError::Expired { .. }) => {}
+            // One of a future that never was is not to be had from the store either.
+            Err(ReadError::Expired { .. }) if self.snapshot()?.revision() >= revision => {}
             Err(error) => return Err(error),
         }
         let _reading = self.place_to_read(deadline).await?;
@@ -120,14 +121,15 @@ impl<'a> Page<'a> {
         interest: &'a Interest,
         limit: Option<usize>,
     ) -> Result<Page<'a>, ReadError> {
+        let current = cacher.snapshot()?;
         Ok(Page {
             cacher,
             interest,
             limit: limit.unwrap_or(usize::MAX),
             more: false,
-            current: cacher.snapshot()?,
             interner: Interner::default(),
-            snapshot: Snapshot::new(revision, Arc::from([])),
+            snapshot: Snapshot::new(revision, u64::MAX, Arc::from([])),
+            current,
         })
     }
 

@@ -14,6 +14,8 @@ use crate::interest::{FieldTerm, Interest, Reach};
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     revision: Revision,
+    // Which filling of the cache it comes from.
+    fill: u64,
     // storage key -> object
     tree: OrdMap<Key, Arc<Object>>,
     // For each object and each field in `indexed`, its value's key: changes with the tree, so it is always the tree's.
@@ -28,13 +30,18 @@ pub struct Snapshot {
 struct Indexed(usize, Option<Arc<str>>, Key);
 
 impl Snapshot {
-    pub(crate) fn new(revision: Revision, indexed: Arc<[usize]>) -> Snapshot {
-        Snapshot { revision, tree: OrdMap::new(), index: OrdSet::new(), indexed, bytes: 0 }
+    pub(crate) fn new(revision: Revision, fill: u64, indexed: Arc<[usize]>) -> Snapshot {
+        Snapshot { revision, fill, tree: OrdMap::new(), index: OrdSet::new(), indexed, bytes: 0 }
     }
 
     /// The revision up to which it holds every change.
     pub fn revision(&self) -> Revision {
         self.revision
+    }
+
+    /// Whether both come from the same filling of the cache, so that their revisions are of one history.
+    pub(crate) fn shares_history(&self, other: &Snapshot) -> bool {
+        self.fill == other.fill
     }
 
     /// Objects in it.

@@ -45,6 +45,9 @@ impl Source {
     ) -> Result<Source, FeedError> {
         let feed = backend.feed(prefix.as_str(), after).await?;
         let current = backend.barrier().await?;
+        if current < after {
+            return Err(FeedError::WentBack { reached: after, current });
+        }
         let feed = Some(feed);
         Ok(Source { backend, prefix, feed, ahead: None, current, caught_up: false, opened_after: after })
     }

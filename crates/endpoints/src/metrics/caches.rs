@@ -19,6 +19,7 @@ struct Row {
     received: u64,
     dispatched: u64,
     woken: u64,
+    went_back: u64,
     store_reads: u64,
     lanes: usize,
     init: u64,
@@ -66,6 +67,7 @@ fn rows(catalog: &Catalog) -> Vec<Row> {
                 received: read(&counters.events_received),
                 dispatched: read(&counters.events_dispatched),
                 store_reads: read(&counters.store_reads),
+                went_back: read(&counters.went_back),
                 woken: read(&counters.watchers_woken),
                 lanes: store.cacher.lanes(),
                 init: read(&counters.init_events),
@@ -90,7 +92,12 @@ fn rows(catalog: &Catalog) -> Vec<Row> {
 /// Name, help, and what to read.
 type Counted = (&'static str, &'static str, fn(&Row) -> u64);
 
-const COUNTERS: [Counted; 11] = [
+const COUNTERS: [Counted; 12] = [
+    (
+        "forebay_watch_cache_went_back_total",
+        "Times that the store was found at an older revision than before.",
+        |row| row.went_back,
+    ),
     (
         "forebay_watch_cache_store_reads_total",
         "Lists of a past state that only the store still had.",

@@ -183,7 +183,8 @@ impl Relay {
                     self.log.append(changes.drain(..).map(|change| (change.revision.get(), change, 0)), 0);
                 }
                 Ok(FeedStep::Progress(revision)) => self.log.announce(revision.get()),
-                Ok(FeedStep::Idle) | Err(FeedError::Closed | FeedError::Failed { .. }) => return,
+                Ok(FeedStep::Idle)
+                | Err(FeedError::Closed | FeedError::Failed { .. } | FeedError::WentBack { .. }) => return,
                 // The engine's own memory was too short: so is the log's, of something that nobody sees.
                 Err(FeedError::Compacted { oldest }) => {
                     let unseen = |revision| Change { key: Key::from("/unseen"), revision, value: None };
