@@ -8,6 +8,7 @@ pub mod allowed;
 pub mod cases;
 pub mod diff;
 pub mod edit;
+pub mod history;
 pub mod mutate;
 pub mod normal;
 pub mod pair;
