@@ -17,6 +17,7 @@ mod gzip;
 mod handler;
 pub mod health;
 mod impersonate;
+mod in_process;
 mod inflight;
 pub mod limits;
 mod line;
@@ -45,4 +46,5 @@ mod watch_body;
 mod wire;
 mod yaml;
 
+pub use in_process::InProcess;
 pub use server::{Bound, ServeError};

@@ -105,19 +105,22 @@ impl Bound {
         tasks.spawn("silent clients", silence.clone().look());
         let metrics = Arc::new(Metrics::new(clock.clone()));
         let delay = self.config.shutdown_delay;
-        let handler = Arc::new(self.handler(registry, checks, random, &drain, pins, metrics.clone()));
+        let Bound { listener, address, acceptor, authority, config } = self;
+        let checks = all_checks(checks, &registry, &drain);
+        let parts = (checks, random, drain.clone(), pins, metrics.clone());
+        let handler = Arc::new(handler(&config, address, authority, registry, parts));
         let connections = Tasks::new();
         // Whoever drops this future cuts every connection.
         let _held = connections.cut_on_drop();
         let server = Connections {
-            acceptor: self.acceptor,
+            acceptor,
             handler,
             metrics,
             drain: drain.clone(),
             silence,
             clock: clock.clone(),
             tasks: connections.clone(),
-            streams_max: self.config.http2_max_streams.unwrap_or(limits::STREAMS_MAX),
+            streams_max: config.http2_max_streams.unwrap_or(limits::STREAMS_MAX),
         };
         let leave = async {
             stop.raised().await;
@@ -125,7 +128,7 @@ impl Bound {
             clock.sleep(delay).await;
         };
         tokio::select! {
-            () = server.accept_all(self.listener) => {}
+            () = server.accept_all(listener) => {}
             () = leave => {}
         }
         drain.begin();
@@ -134,53 +137,55 @@ impl Bound {
             tracing::warn!("some connections did not finish in time and were cut");
         }
     }
+}
 
-    fn handler(
-        &self,
-        registry: Registry,
-        checks: Vec<Check>,
-        random: Random,
-        drain: &Drain,
-        pins: Pins,
-        metrics: Arc<Metrics>,
-    ) -> Handler {
-        let config = &self.config;
-        let clock = registry.clock().clone();
-        let accounts = Arc::new(ServiceAccountTokens::new(config.service_accounts.clone()));
-        let address = config.external_address.clone().unwrap_or_else(|| self.address.to_string());
-        let openid = OpenId::new(
-            config.service_accounts.issuers.first().map_or("", String::as_str),
-            config.service_accounts.keys_uri.as_deref(),
-            &address,
-            &config.service_accounts.keys.verifying,
-        );
-        Handler {
-            authenticator: Authenticator::new(
-                clock.clone(),
-                self.authority.clone(),
-                &config.tokens,
-                accounts.clone(),
-                registry.clone(),
-            ),
-            accounts,
-            authorizer: Authorizer { mode: config.authorization, anonymous: config.anonymous },
-            inflight: Inflight::new(config.max_requests_inflight, config.max_mutating_requests_inflight),
-            bodies: Budget::new(),
-            documents: Documents {
-                openapi: OpenApi::default(),
-                checks: Checks::new(all_checks(checks, &registry, drain)),
-                version: version::document(&config.version).into(),
-                address,
-                openid,
-            },
-            request_timeout: config.request_timeout,
-            registry,
-            clock,
-            random,
-            pins,
-            metrics,
-            drain: drain.clone(),
-        }
+/// What answers requests.
+///
+/// - `address`: where clients connect, unless the configuration knows better.
+/// - `authority`: by which client certificates are believed.
+pub(crate) fn handler(
+    config: &Config,
+    address: SocketAddr,
+    authority: Option<ClientAuthority>,
+    registry: Registry,
+    (checks, random, drain, pins, metrics): (Vec<Check>, Random, Drain, Pins, Arc<Metrics>),
+) -> Handler {
+    let clock = registry.clock().clone();
+    let accounts = Arc::new(ServiceAccountTokens::new(config.service_accounts.clone()));
+    let address = config.external_address.clone().unwrap_or_else(|| address.to_string());
+    let openid = OpenId::new(
+        config.service_accounts.issuers.first().map_or("", String::as_str),
+        config.service_accounts.keys_uri.as_deref(),
+        &address,
+        &config.service_accounts.keys.verifying,
+    );
+    let tokens = &config.tokens;
+    Handler {
+        authenticator: Authenticator::new(
+            clock.clone(),
+            authority,
+            tokens,
+            accounts.clone(),
+            registry.clone(),
+        ),
+        accounts,
+        authorizer: Authorizer { mode: config.authorization, anonymous: config.anonymous },
+        inflight: Inflight::new(config.max_requests_inflight, config.max_mutating_requests_inflight),
+        bodies: Budget::new(),
+        documents: Documents {
+            openapi: OpenApi::default(),
+            checks: Checks::new(checks),
+            version: version::document(&config.version).into(),
+            address,
+            openid,
+        },
+        request_timeout: config.request_timeout,
+        registry,
+        clock,
+        random,
+        pins,
+        metrics,
+        drain,
     }
 }
 
@@ -327,7 +332,7 @@ impl Connections {
     }
 }
 
-fn http1() -> http1::Builder {
+pub(crate) fn http1() -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())

@@ -9,7 +9,7 @@ use forebay_embedded::faults::{Crash, Faults};
 use forebay_rt::Random;
 use forebay_watchcache::limits;
 
-use crate::clients::within;
+use crate::client::within;
 use crate::follower::Follower;
 use crate::life::Life;
 use crate::store::Trouble;

@@ -33,8 +33,8 @@ pub enum Said {
         transition: bool,
     },
     Bookmark,
-    /// The ERROR event: its code.
-    Error(u64),
+    /// The ERROR event: its reason.
+    Error(String),
 }
 
 impl Follower {
@@ -68,7 +68,7 @@ impl Follower {
     pub fn hear(&mut self, history: &History, frame: &Value) -> Result<Said, String> {
         let (kind, object) = (frame["type"].as_str().unwrap_or(""), &frame["object"]);
         if kind == "ERROR" {
-            return Ok(Said::Error(object["code"].as_u64().unwrap_or(0)));
+            return Ok(Said::Error(object["reason"].as_str().unwrap_or("").to_string()));
         }
         let revision = revision_of(object).ok_or_else(|| format!("no resourceVersion: {frame}"))?;
         // Who began in the future is told so once more.

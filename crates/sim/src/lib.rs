@@ -6,10 +6,11 @@
 
 mod actors;
 mod chaos;
-mod clients;
+mod client;
 mod follower;
 mod history;
 mod life;
+mod network;
 mod prober;
 mod reader;
 mod resources;

@@ -1,6 +1,6 @@
 //! One life of the server, from a start on what the disk holds to a crash.
 //!
-//! Owns the engine, its writer, the registry and their tasks. In: a machine. Out: a registry for clients, batches of the
+//! Owns the engine, its writer, the registry, the HTTP server and their tasks. In: a machine. Out: a registry for clients, batches of the
 //! writer when it is told to go on. Ends at once: whoever waits for an answer then gets none.
 
 use std::cell::{Cell, RefCell};
@@ -14,6 +14,7 @@ use forebay_embedded::{Engine, OpenError, Options, Stepper};
 use forebay_registry::{Admission, Config, Registry, ServiceAccountAdmission, ServicesConfig};
 use forebay_rt::{Clock, CutOnDrop, Random, Shutdown, Tasks};
 
+use crate::network::Network;
 use crate::store::FaultyStore;
 
 /// How long objects that expire are kept.
@@ -26,11 +27,13 @@ pub struct Life {
     pub registry: Registry,
     pub engine: Arc<Engine>,
     pub store: Arc<FaultyStore>,
+    pub network: Network,
     pub ended: Shutdown,
     stepper: RefCell<Option<Stepper>>,
     // Every change of the whole store.
     audit: RefCell<Feed>,
-    _cut: CutOnDrop,
+    // Dropped, it ends the server's tasks.
+    cut: RefCell<Option<CutOnDrop>>,
     // Whether it has noticed that its disk has failed.
     pub failed: Cell<bool>,
 }
@@ -74,9 +77,11 @@ impl Life {
             services: ServicesConfig::default(),
             admission: Admission::default(),
         };
-        let random = Random::seeded(random.next_u64());
+        let (fork, random) = (Random::seeded(random.next_u64()), Random::seeded(random.next_u64()));
         let registry = Registry::new(config, store.clone(), clock.clone(), random, tasks.clone());
+        let network = Network::new(registry.clone(), tasks.clone(), fork);
         let life = Life {
+            network,
             number,
             registry,
             engine,
@@ -84,7 +89,7 @@ impl Life {
             ended: Shutdown::default(),
             stepper: RefCell::new(Some(stepper)),
             audit: RefCell::new(audit),
-            _cut: tasks.cut_on_drop(),
+            cut: RefCell::new(Some(tasks.cut_on_drop())),
             failed: Cell::new(false),
         };
         let found = life.shown().map_err(failed)?;
@@ -120,6 +125,7 @@ impl Life {
     /// From now on nobody gets an answer.
     pub fn end(&self) {
         self.ended.raise();
+        self.cut.borrow_mut().take();
         self.stepper.borrow_mut().take();
     }
 }

@@ -3,11 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use forebay_apimachinery::Reason;
-use forebay_registry::Flow;
 use forebay_rt::Random;
 
-use crate::clients::{target, watch, within};
+use crate::client::{Way, watch, within};
 use crate::follower::Follower;
 use crate::resources::{Resource, Selection};
 use crate::watcher::{gone_by_age, hear, refused};
@@ -25,7 +23,7 @@ pub async fn probe(world: Rc<World>, who: String) {
         world.pause(1_000 + random.below(30_000)).await;
         let resource = Resource::ALL[random.below(3) as usize];
         if let Some(after) = edge(&world, resource, &random) {
-            one(&world, &who, resource, after).await;
+            one(&world, &who, &random, resource, after).await;
         }
     }
 }
@@ -40,37 +38,33 @@ fn edge(world: &World, resource: Resource, random: &Random) -> Option<u64> {
     Some((drawn + random.below(3)).saturating_sub(1).max(1))
 }
 
-async fn one(world: &World, who: &str, resource: Resource, after: u64) {
+async fn one(world: &World, who: &str, random: &Random, resource: Resource, after: u64) {
     let Some(life) = world.connect().await else { return };
     let selection = Selection::everything(resource);
-    let target = target(&life.registry, resource, None, None);
     let query = format!("watch=true&allowWatchBookmarks=true&timeoutSeconds=3&resourceVersion={after}");
-    let mut body = match watch(&life, &target, &query).await {
+    let mut frames = match watch(&life, Way::draw(random), &selection, &query).await {
         None => return,
-        Some(Err(status)) => return refused(world, who, &status),
-        Some(Ok(body)) => body,
+        Some(Err(why)) => return refused(world, who, &why),
+        Some(Ok(frames)) => frames,
     };
     world.trace(who, format_args!("watch after {after}"));
     world.seen.borrow_mut().edge_probes += 1;
     let follower = RefCell::new(Follower::new(selection));
     follower.borrow_mut().begin_after(&world.history.borrow(), after);
     let mut bytes = Vec::new();
-    while let Some(flow) = within(&life, body.next(4096, &mut bytes)).await {
-        if let Err(cause) = hear(world, who, &follower, &mut bytes) {
-            return world.fail(who, format_args!("after {after}: {cause}"));
-        }
-        match flow {
-            Flow::Frames => {}
-            Flow::End => return,
-            Flow::Error(status) => {
-                world.trace(who, format_args!("ERROR {:?}", status.reason));
-                if status.reason == Reason::Expired
+    while let Some(more) = within(&life, frames.next(4096, &mut bytes)).await {
+        match hear(world, who, &follower, &mut bytes) {
+            Ok(Some(reason)) => {
+                if reason == "Expired"
                     && let Err(cause) = gone_by_age(world, after)
                 {
                     world.fail(who, format_args!("{cause}"));
                 }
                 return;
             }
+            Ok(None) if more => {}
+            Ok(None) => return,
+            Err(cause) => return world.fail(who, format_args!("after {after}: {cause}")),
         }
     }
 }

@@ -2,12 +2,10 @@
 
 use std::rc::Rc;
 
-use forebay_apimachinery::{Reason, Status};
-use forebay_registry::ListBody;
 use forebay_rt::Random;
 use serde_json::Value;
 
-use crate::clients::{list, target, within};
+use crate::client::{self, Refused, Way, list};
 use crate::follower::{key_of, revision_of, same_object, same_state};
 use crate::life::Life;
 use crate::resources::{NAMESPACES, Resource, Selection, name};
@@ -15,7 +13,7 @@ use crate::watcher::{gone_by_age, refused};
 use crate::world::World;
 
 /// Objects of a list, with what its metadata said.
-struct Page {
+pub struct Page {
     revision: u64,
     items: Vec<(Rc<str>, u64, Value)>,
     token: String,
@@ -52,11 +50,11 @@ async fn one_list(world: &World, life: &Rc<Life>, who: &str, random: &Random) {
         4 => (then, Some(then), format!("resourceVersion={then}&limit={limit}")),
         _ => (acknowledged, None, format!("limit={limit}")),
     };
-    let Some(first) = ask(world, life, who, &selection, &query).await else { return };
+    let Some(first) = ask(world, life, who, random, &selection, &query).await else { return };
     let page = match first {
         Ok(page) => page,
         Err(status) => {
-            if status.reason == Reason::Expired
+            if status.is("Expired")
                 && let Err(cause) = gone_by_age(world, then)
             {
                 world.fail(who, format_args!("LIST {query}: {cause}"));
@@ -68,13 +66,12 @@ async fn one_list(world: &World, life: &Rc<Life>, who: &str, random: &Random) {
     if page.revision < floor || exact.is_some_and(|exact| exact != page.revision) {
         return world.fail(who, format_args!("LIST {query} is of {}, asked for {floor}", page.revision));
     }
-    go_on(world, life, who, random, (&selection, limit), page).await;
+    go_on(world, who, random, (&selection, limit), page).await;
 }
 
 /// Asks for the other pages, and holds all of them together against the state at the first one's revision.
 async fn go_on(
     world: &World,
-    life: &Rc<Life>,
     who: &str,
     random: &Random,
     (selection, limit): (&Selection, u64),
@@ -102,7 +99,7 @@ async fn go_on(
             None => return,
         };
         // A token outlives the server that made it.
-        let Some(answer) = ask(world, &again, who, selection, &query).await else { continue };
+        let Some(answer) = ask(world, &again, who, random, selection, &query).await else { continue };
         match answer {
             Ok(page) => {
                 if page.revision != revision {
@@ -113,7 +110,7 @@ async fn go_on(
                 items.extend(page.items);
                 token = page.token;
             }
-            Err(status) if status.reason == Reason::Expired => {
+            Err(status) if status.is("Expired") => {
                 world.seen.borrow_mut().expired_continues += 1;
                 if let Err(cause) = gone_by_age(world, revision) {
                     world.fail(who, format_args!("continue: {cause}"));
@@ -126,45 +123,69 @@ async fn go_on(
             }
         }
     }
-    let _ = life;
     if let Err(cause) = same_state(&world.history.borrow(), selection, revision, &items) {
         world.fail(who, format_args!("LIST: {cause}"));
     }
 }
 
 /// One LIST request, read to its end.
-async fn ask(
+pub async fn ask(
     world: &World,
-    life: &Rc<Life>,
+    life: &Life,
     who: &str,
+    random: &Random,
     selection: &Selection,
     query: &str,
-) -> Option<Result<Page, Status>> {
-    let target = target(&life.registry, selection.resource, selection.namespace, None);
-    let query = format!("{query}{}", selection.query());
-    let body = match list(life, &target, &query).await? {
-        Ok(body) => body,
-        Err(status) => return Some(Err(status)),
+) -> Option<Result<Page, Refused>> {
+    let way = Way::draw(random);
+    // Some take one piece after the other, and some of these so slowly that they are let go of.
+    let slow_ms = match random.below(12) {
+        0 => 200_000,
+        1..3 => 500,
+        _ => 0,
     };
-    let page = match page(selection, body) {
+    let pace = async || match slow_ms {
+        0 => {}
+        slow_ms => within_chaos(world, random.below(slow_ms)).await,
+    };
+    let Some(answer) = list(life, way, selection, query, pace).await else {
+        world.seen.borrow_mut().cut_lists += 1;
+        world.trace(who, format_args!("LIST {way:?} {query}: broke off"));
+        return None;
+    };
+    let page = match answer {
+        Ok(bytes) => page(selection, &bytes),
+        Err(refused) => return Some(Err(refused)),
+    };
+    let page = match page {
         Ok(page) => page,
         Err(cause) => {
-            world.fail(who, format_args!("LIST {query}: {cause}"));
+            world.fail(who, format_args!("LIST {way:?} {query}: {cause}"));
             return None;
         }
     };
-    world.trace(who, format_args!("LIST {query}: {} at {}", page.items.len(), page.revision));
-    world.seen.borrow_mut().lists += 1;
+    world.trace(who, format_args!("LIST {way:?} {query}: {} at {}", page.items.len(), page.revision));
+    let mut seen = world.seen.borrow_mut();
+    seen.lists += 1;
+    seen.http_lists += u64::from(way == Way::Http);
+    drop(seen);
     if page.revision > world.history.borrow().visible() {
         world.fail(who, format_args!("LIST {query} is of {}, which is to come", page.revision));
     }
     Some(Ok(page))
 }
 
-fn page(selection: &Selection, mut body: ListBody) -> Result<Page, String> {
-    let mut bytes = Vec::new();
-    while body.next_chunk(300, &mut bytes) {}
-    let list: Value = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+/// Waits, unless the run settles.
+pub async fn within_chaos(world: &World, span_ms: u64) {
+    tokio::select! {
+        biased;
+        () = world.settle.raised() => {}
+        () = world.pause(span_ms) => {}
+    }
+}
+
+fn page(selection: &Selection, bytes: &[u8]) -> Result<Page, String> {
+    let list: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     let revision = revision_of(&list).ok_or("no resourceVersion")?;
     let objects = list["items"].as_array().ok_or("no items")?;
     let item = |object: &Value| {
@@ -178,16 +199,14 @@ fn page(selection: &Selection, mut body: ListBody) -> Result<Page, String> {
 }
 
 /// Holds a whole list against the model. Returns its revision; none when it is wrong.
-pub fn hold(world: &World, who: &str, selection: &Selection, body: ListBody, floor: u64) -> Option<u64> {
-    let held = page(selection, body).and_then(|page| {
-        let history = world.history.borrow();
-        if page.revision < floor || page.revision > history.visible() {
-            return Err(format!("it is of {}, asked for {floor}", page.revision));
-        }
-        same_state(&history, selection, page.revision, &page.items).map(|()| page.revision)
-    });
-    world.seen.borrow_mut().lists += 1;
-    held.map_err(|cause| world.fail(who, format_args!("LIST: {cause}"))).ok()
+pub fn hold(world: &World, who: &str, selection: &Selection, page: &Page, floor: u64) -> Option<u64> {
+    let history = world.history.borrow();
+    let held = if page.revision < floor {
+        Err(format!("it is of {}, asked for {floor}", page.revision))
+    } else {
+        same_state(&history, selection, page.revision, &page.items)
+    };
+    held.map_err(|cause| world.fail(who, format_args!("LIST: {cause}"))).ok().map(|()| page.revision)
 }
 
 /// One GET: what it shows was there since the request was sent, or is what the client asked for at least.
@@ -204,22 +223,19 @@ async fn get(world: &World, life: &Rc<Life>, who: &str, random: &Random) {
         1 => (visible, visible.to_string()),
         _ => (acknowledged, String::new()),
     };
-    let target = target(&life.registry, resource, Some(namespace), Some(&name));
-    let Some(answer) = within(life, life.registry.get(&target, &version)).await else { return };
+    let way = Way::draw(random);
+    let Some(answer) = client::get(life, way, resource, (namespace, &name), &version).await else { return };
     world.seen.borrow_mut().gets += 1;
     let history = world.history.borrow();
     match answer {
-        Ok(object) => {
-            let of = object.revision().get();
+        Ok(shown) => {
+            let of = revision_of(&shown).unwrap_or(0);
             world.trace(who, format_args!("GET {key} rv={version:?}: {of}"));
             let entries = history.entries(resource);
             let put = entries.iter().find(|entry| entry.revision == of && *entry.key == *key);
             // What was put before the floor must have been there at the floor.
             let replaced = entries.iter().find(|entry| entry.revision > of && *entry.key == *key);
             let stale = replaced.is_some_and(|newer| newer.revision <= floor);
-            let mut bytes = Vec::new();
-            target.served.write_object(&object, None, &mut bytes);
-            let shown: Value = serde_json::from_slice(&bytes).unwrap_or_default();
             match put.and_then(|entry| entry.current.as_ref()) {
                 Some(_) if stale => world.fail(who, format_args!("GET {key} is of {of}, stale at {floor}")),
                 Some(value) => {
@@ -230,15 +246,15 @@ async fn get(world: &World, life: &Rc<Life>, who: &str, random: &Random) {
                 None => world.fail(who, format_args!("GET {key}@{of}, which never was")),
             }
         }
-        Err(status) if status.reason == Reason::NotFound => {
+        Err(why) if why.is("NotFound") => {
             world.trace(who, format_args!("GET {key} rv={version:?}: none"));
             if !history.was_absent(&key, floor) {
                 world.fail(who, format_args!("GET {key} is not found, and was there since {floor}"));
             }
         }
-        Err(status) => {
+        Err(why) => {
             drop(history);
-            refused(world, who, &status);
+            refused(world, who, &why);
         }
     }
 }

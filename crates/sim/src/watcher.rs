@@ -5,12 +5,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use forebay_apimachinery::{Reason, Status};
-use forebay_registry::{Flow, WatchBody};
 use forebay_rt::Random;
 use serde_json::Value;
 
-use crate::clients::{list, target, watch};
+use crate::client::{Frames, Refused, Way, watch};
 use crate::follower::{Follower, Said};
 use crate::life::Life;
 use crate::reader;
@@ -22,7 +20,7 @@ const ANSWER_MS: u64 = 5_000;
 
 /// One stream.
 struct Stream {
-    body: WatchBody,
+    frames: Frames,
     // Bytes of a frame that is not whole yet.
     bytes: Vec<u8>,
 }
@@ -89,15 +87,17 @@ async fn open(
             .await
             .map(|from| format!("{common}{from}"))?,
     };
-    let target = target(&life.registry, selection.resource, selection.namespace, None);
-    match watch(life, &target, &query).await? {
-        Ok(body) => {
-            world.trace(who, format_args!("watch {query}"));
-            world.seen.borrow_mut().watches += 1;
-            Some(Stream { body, bytes: Vec::new() })
+    let way = Way::draw(random);
+    match watch(life, way, &selection, &query).await? {
+        Ok(frames) => {
+            world.trace(who, format_args!("watch {way:?} {query}"));
+            let mut seen = world.seen.borrow_mut();
+            seen.watches += 1;
+            seen.http_watches += u64::from(way == Way::Http);
+            Some(Stream { frames, bytes: Vec::new() })
         }
-        Err(status) => {
-            refused(world, who, &status);
+        Err(why) => {
+            refused(world, who, &why);
             None
         }
     }
@@ -123,18 +123,11 @@ async fn begin(
         2 => (visible, format!("{STATE}&resourceVersion={visible}")),
         3 => (acknowledged, String::new()),
         _ => {
-            let target = target(&life.registry, selection.resource, selection.namespace, None);
             let query = if random.below(2) == 0 { "resourceVersion=0" } else { "" };
-            let query = format!("{query}{}", selection.query());
-            let body = match list(life, &target, &query).await? {
-                Ok(body) => body,
-                Err(status) => {
-                    refused(world, who, &status);
-                    return None;
-                }
-            };
-            let floor = if query.starts_with("resource") { 0 } else { acknowledged };
-            let revision = reader::hold(world, who, selection, body, floor)?;
+            let floor = if query.is_empty() { acknowledged } else { 0 };
+            let page = reader::ask(world, life, who, random, selection, query).await?;
+            let page = page.map_err(|why| refused(world, who, &why)).ok()?;
+            let revision = reader::hold(world, who, selection, &page, floor)?;
             follower.borrow_mut().begin_after(&world.history.borrow(), revision);
             return Some(format!("&resourceVersion={revision}"));
         }
@@ -144,8 +137,8 @@ async fn begin(
 }
 
 /// The server asks the client to come again.
-pub fn refused(world: &World, who: &str, status: &Status) {
-    world.trace(who, format_args!("refused: {:?} {}", status.reason, status.message));
+pub fn refused(world: &World, who: &str, why: &Refused) {
+    world.trace(who, format_args!("refused: {} {}", why.reason, why.message));
     world.seen.borrow_mut().refused_for_now += 1;
 }
 
@@ -165,26 +158,24 @@ async fn read(
         if !world.is_settling() {
             dawdle(world, random).await;
         }
-        let next = stream.body.next(1 + random.below(2000) as usize, &mut stream.bytes);
-        let flow = tokio::select! {
+        let next = stream.frames.next(1 + random.below(2000) as usize, &mut stream.bytes);
+        let more = tokio::select! {
             biased;
             () = life.ended.raised() => return Over::Again,
             () = world.clock.sleep_until(leaves_at), if leaves => {
                 world.seen.borrow_mut().vanished_clients += 1;
                 return Over::Again;
             }
-            flow = next => flow,
+            more = next => more,
         };
-        if let Err(cause) = hear(world, who, follower, &mut stream.bytes) {
-            return Over::Failed(cause);
-        }
-        match flow {
-            Flow::Frames => {}
-            Flow::End => {
+        match hear(world, who, follower, &mut stream.bytes) {
+            Ok(None) if more => {}
+            Ok(None) => {
                 world.trace(who, format_args!("end of stream"));
                 return Over::Again;
             }
-            Flow::Error(status) => return ended(world, who, &follower.borrow(), &status),
+            Ok(Some(reason)) => return ended(world, &follower.borrow(), &reason),
+            Err(cause) => return Over::Failed(cause),
         }
     }
     Over::Again
@@ -207,38 +198,42 @@ async fn dawdle(world: &World, random: &Random) {
     }
 }
 
-/// Takes whole frames out of `bytes`.
+/// Takes whole frames out of `bytes`. Returns the reason of an ERROR event.
 pub fn hear(
     world: &World,
     who: &str,
     follower: &RefCell<Follower>,
     bytes: &mut Vec<u8>,
-) -> Result<(), String> {
+) -> Result<Option<String>, String> {
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let mut error = None;
     for line in bytes[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let frame: Value =
             serde_json::from_slice(line).map_err(|error| format!("a frame is no JSON: {error}"))?;
+        if error.is_some() {
+            return Err(format!("{frame} after an ERROR event"));
+        }
         let said = follower.borrow_mut().hear(&world.history.borrow(), &frame)?;
         world.trace(who, format_args!("{said:?} {:?}", follower.borrow().revision));
         let mut seen = world.seen.borrow_mut();
         match said {
-            Said::Initial | Said::Error(_) => {}
+            Said::Initial => {}
             Said::InitialEnd => seen.initial_states += 1,
             Said::Bookmark => seen.bookmarks += 1,
             Said::Event { transition } => {
                 seen.events += 1;
                 seen.selector_transitions += u64::from(transition);
             }
+            Said::Error(reason) => error = Some(reason),
         }
     }
     bytes.drain(..whole);
-    Ok(())
+    Ok(error)
 }
 
 /// The stream's last word.
-fn ended(world: &World, who: &str, follower: &Follower, status: &Status) -> Over {
-    world.trace(who, format_args!("ERROR {:?} {}", status.reason, status.message));
-    if status.reason != Reason::Expired {
+fn ended(world: &World, follower: &Follower, reason: &str) -> Over {
+    if reason != "Expired" {
         return Over::Again;
     }
     world.seen.borrow_mut().expired_watches += 1;

@@ -4,14 +4,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_apimachinery::options::{CreateOptions, DeleteOptions, UpdateOptions};
-use forebay_apimachinery::{Key, Reason, Revision, Status};
+use forebay_apimachinery::options::CreateOptions;
+use forebay_apimachinery::{Key, Reason, Revision};
 use forebay_backend::{Backend, Expect, Op, Outcome, Txn};
-use forebay_registry::request::{Answer, Body};
+use forebay_registry::request::Body;
 use forebay_rt::Random;
 use serde_json::{Value, json};
 
-use crate::clients::{at, target, within};
+use crate::client::{self, Change, Way, at, within};
 use crate::follower::revision_of;
 use crate::life::{EVENT_TTL, Life};
 use crate::resources::{NAMESPACES, Resource, name, object};
@@ -43,7 +43,7 @@ pub async fn write(world: Rc<World>, who: String, count: usize) {
         world.pause(pace(&random)).await;
         let Some(life) = world.connect().await else { break };
         let write = draw(&world, &random);
-        send(&world, &life, &who, write).await;
+        send(&world, &life, Way::draw(&random), &who, write).await;
     }
     world.writing.set(world.writing.get() - 1);
 }
@@ -55,7 +55,8 @@ pub async fn last_words(world: &World, who: &str, random: &Random) {
             let Some(life) = world.connect().await else { return };
             let (number, name) = (world.number(), name(random));
             let value = Some(object(resource, namespace, &name, number, random));
-            send(world, &life, who, Write { resource, namespace, name, number, value }).await;
+            let write = Write { resource, namespace, name, number, value };
+            send(world, &life, Way::draw(random), who, write).await;
         }
     }
 }
@@ -100,7 +101,7 @@ fn draw(world: &World, random: &Random) -> Write {
     Write { resource, namespace, name, number, value }
 }
 
-async fn send(world: &World, life: &Life, who: &str, write: Write) {
+async fn send(world: &World, life: &Life, way: Way, who: &str, write: Write) {
     let Write { resource, namespace, name, number, value } = write;
     let key = resource.key(namespace, &name);
     let verb = if value.is_some() { "put" } else { "delete" };
@@ -108,7 +109,7 @@ async fn send(world: &World, life: &Life, who: &str, write: Write) {
     let now = world.history.borrow().now(&key).map(|version| version.revision);
     let call = async {
         match resource {
-            Resource::ConfigMaps => through_verbs(life, (namespace, &name), value, now).await,
+            Resource::ConfigMaps => through_verbs(life, way, (namespace, &name), value, now).await,
             Resource::Pods | Resource::Events => into_store(life, resource, &key, value, now).await,
         }
     };
@@ -153,39 +154,24 @@ fn acknowledged(world: &World, who: &str, key: &str, revision: u64) {
 
 async fn through_verbs(
     life: &Life,
-    (namespace, name): (&str, &str),
+    way: Way,
+    place: (&str, &str),
     value: Option<Value>,
     now: Option<u64>,
 ) -> Ended {
-    let registry = &life.registry;
-    let named = target(registry, Resource::ConfigMaps, Some(namespace), Some(name));
-    let answer = match (value, now) {
-        (None, _) => registry.delete(&named, &DeleteOptions::default()).await,
-        (Some(value), Some(_)) => {
-            registry.update(&named, &Body::Value(value), &UpdateOptions::default()).await
-        }
-        (Some(value), None) => {
-            let all = target(registry, Resource::ConfigMaps, Some(namespace), None);
-            registry.create(&all, &Body::Value(value), &CreateOptions::default()).await
-        }
+    let change = match (value, now) {
+        (None, _) => Change::Delete,
+        (Some(value), Some(_)) => Change::Update(value),
+        (Some(value), None) => Change::Create(value),
     };
-    match answer {
-        Ok(answer) => match revision(&answer) {
-            Some(revision) => Ended::Committed(revision),
-            None => Ended::Deleted,
-        },
-        Err(Status { reason: Reason::AlreadyExists | Reason::NotFound | Reason::Conflict, .. }) => {
+    match client::change(life, way, Resource::ConfigMaps, place, change).await {
+        Some(Ok(object)) => revision_of(&object).map_or(Ended::Deleted, Ended::Committed),
+        Some(Err(refused)) if ["AlreadyExists", "NotFound", "Conflict"].iter().any(|no| refused.is(no)) => {
             Ended::Refused
         }
-        Err(status) => Ended::Unknown(status.message),
+        Some(Err(refused)) => Ended::Unknown(refused.message),
+        None => Ended::Unknown("the connection broke".to_string()),
     }
-}
-
-/// The revision of the object in an answer.
-fn revision(answer: &Answer) -> Option<u64> {
-    use forebay_registry::request::Outcome::{Accepted, Created, Object, Success};
-    let (Object(bytes) | Created(bytes) | Accepted(bytes) | Success(bytes)) = &answer.outcome;
-    revision_of(&serde_json::from_slice(bytes).ok()?)
 }
 
 async fn into_store(

@@ -111,6 +111,9 @@ fn copy(to: &Path, mutants: &[Mutant]) -> Done {
     git.args(["ls-files", "--cached", "--others", "--exclude-standard"]).current_dir(run::root());
     for file in run::output(&mut git)?.lines() {
         let Ok(mut bytes) = fs::read(run::root().join(file)) else { continue };
+        if file == "Cargo.toml" {
+            bytes = another_version(bytes)?;
+        }
         if let Some(edits) = edits.remove(file) {
             let text = String::from_utf8(bytes).map_err(|_| format!("{file} is not UTF-8"))?;
             bytes = edit_all(file, text, &edits)?.into_bytes();
@@ -126,6 +129,16 @@ fn copy(to: &Path, mutants: &[Mutant]) -> Done {
         Some((file, edits)) => Err(format!("{}: there is no {file}", edits[0].0)),
         None => Ok(()),
     }
+}
+
+/// The workspace under another version. By name, version and place below the root cargo tells what it has built, and the
+/// copy must not be taken for the original.
+fn another_version(manifest: Vec<u8>) -> Result<Vec<u8>, String> {
+    let text = String::from_utf8(manifest).map_err(|_| "Cargo.toml is not UTF-8".to_owned())?;
+    let (before, after) =
+        text.split_once("[workspace.package]\nversion = \"").ok_or("Cargo.toml has no version")?;
+    let (version, after) = after.split_once('"').ok_or("Cargo.toml has no version")?;
+    Ok(format!("{before}[workspace.package]\nversion = \"{version}-mutants\"{after}").into_bytes())
 }
 
 fn edit_all(file: &str, text: String, edits: &[(&str, &Edit)]) -> Result<String, String> {

@@ -1,0 +1,52 @@
+//! The server without a socket: HTTP/1.1 over any stream of bytes, for who has a server in the own process and for
+//! simulations, in which the network is memory.
+//!
+//! In: streams. Out: what a connection without TLS would be answered. Never: listens, accepts, ends of itself: whoever
+//! drops a stream's future has cut it.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use forebay_registry::Registry;
+use forebay_rt::{Random, Tasks};
+use http::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::authn::Peer;
+use crate::config::Config;
+use crate::handler::Handler;
+use crate::metrics::Metrics;
+use crate::pins::Pins;
+use crate::server::{handler, http1};
+use crate::shutdown::Drain;
+
+/// See the module's doc. Cheap to clone.
+#[derive(Clone)]
+pub struct InProcess(Arc<Handler>);
+
+impl InProcess {
+    /// Serves `registry`. Of `config` nothing that is about sockets or TLS counts.
+    pub fn new(config: &Config, registry: Registry, random: Random, tasks: &Tasks) -> InProcess {
+        let clock = registry.clock().clone();
+        let drain = Drain::new(clock.clone(), config.watch_termination_grace);
+        let pins = Pins::new(clock.clone());
+        tasks.spawn("stalled readers", pins.clone().reap());
+        let parts = (Vec::new(), random, drain, pins, Arc::new(Metrics::new(clock)));
+        InProcess(Arc::new(handler(config, config.listen, None, registry, parts)))
+    }
+
+    /// Answers what comes over `stream`, until the client is done.
+    pub async fn speak(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let (handler, peer) = (self.0.clone(), Arc::new(Peer::new(Vec::new())));
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (handler, peer) = (handler.clone(), peer.clone());
+            async move { Ok::<_, Infallible>(handler.answer(request, &peer).await) }
+        });
+        if let Err(error) = http1().serve_connection(TokioIo::new(stream), service).await {
+            tracing::debug!(%error, "connection ended");
+        }
+    }
+}
