@@ -4,10 +4,9 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use tokio::sync::watch;
-
 use crate::lane::{LaneReader, Place};
 use crate::log::{Entry, Shared, State};
+use crate::sync::watch;
 
 /// What a cursor meets next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,6 +119,11 @@ impl<T: Clone> Cursor<T> {
 
     fn pull_log(&mut self, progress: u64, max: usize, split: Split, items: &mut Vec<(u64, T)>) -> Pulled {
         let Route::Log { then, .. } = &mut self.route else { return Pulled::Joined };
+        let seen = self.seen;
+        if let Some((lane, until)) = then.take_if(|(_, until)| seen >= *until) {
+            self.join(lane, until);
+            return Pulled::Joined;
+        }
         let state = self.shared.read();
         if state.lost || missed(self.seq, self.start, state.first_seq, state.floor) {
             return Pulled::Expired { oldest: state.floor };
@@ -136,13 +140,19 @@ impl<T: Clone> Cursor<T> {
         }
         let passed = progress >= until || state.entries.get(from).is_some();
         if let Some((lane, until)) = then.take_if(|_| passed) {
-            self.start = self.start.max(until);
-            self.seen = self.seen.max(until);
-            self.seq = 0;
-            self.route = Route::Lane(lane);
+            drop(state);
+            self.join(lane, until);
             return Pulled::Joined;
         }
         Pulled::Nothing { closed: state.closed }
+    }
+
+    /// Goes over to the lane: everything up to `until` was delivered.
+    fn join(&mut self, lane: LaneReader, until: u64) {
+        self.start = self.start.max(until);
+        self.seen = self.seen.max(until);
+        self.seq = 0;
+        self.route = Route::Lane(lane);
     }
 
     fn pull_lane(&mut self, max: usize, split: Split, items: &mut Vec<(u64, T)>) -> Pulled {

@@ -7,9 +7,9 @@
 //! progress covers is in the lane by then.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError};
 
-use tokio::sync::watch;
+use crate::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, watch};
 
 /// The writing side of a lane. Its clones are the same lane; with the last one its cursors' bells are gone.
 #[derive(Clone, Debug)]

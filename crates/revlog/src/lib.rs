@@ -14,10 +14,13 @@
 mod cursor;
 mod lane;
 mod log;
+mod sync;
 
 pub use cursor::{Cursor, Expired, Step};
 pub use lane::{Lane, LaneReader};
 pub use log::{Limits, Log, Usage, Writer};
 
+#[cfg(test)]
+mod model_tests;
 #[cfg(test)]
 mod tests;

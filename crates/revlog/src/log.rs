@@ -1,13 +1,11 @@
 //! The log's shared state and its one writer.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-
-use tokio::sync::watch;
+use std::sync::{Arc, PoisonError};
 
 use crate::cursor::{Cursor, Expired};
 use crate::lane::{Lane, LaneReader, Place};
+use crate::sync::{AtomicU64, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard, watch};
 
 /// What a log may hold. At a limit the oldest whole revisions are evicted; the newest revision always stays.
 #[derive(Clone, Copy, Debug)]

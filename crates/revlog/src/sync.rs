@@ -1,0 +1,6 @@
+//! What threads share through: here the real things; `tests/interleavings.rs` puts loom's in their place.
+
+pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
+pub(crate) use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+pub(crate) use tokio::sync::watch;
