@@ -136,7 +136,10 @@ fn choose_disk_faults(world: &World, random: &Random) {
 }
 
 fn choose_trouble(world: &World, life: &Life, random: &Random) {
-    let until = world.clock.now() + Duration::from_millis(100 + random.below(8_000));
+    if life.store.is_troubled() {
+        return;
+    }
+    let mut until = world.clock.now() + Duration::from_millis(100 + random.below(8_000));
     let mut trouble = Trouble::default();
     let mut seen = world.seen.borrow_mut();
     let what = match random.below(8) {
@@ -146,7 +149,7 @@ fn choose_trouble(world: &World, life: &Life, random: &Random) {
             "the store stalls"
         }
         1 => {
-            trouble.leaderless_until = Some(until);
+            trouble.leaderless = Some((world.clock.now(), until));
             seen.leader_losses += 1;
             "the store has no leader"
         }
@@ -156,9 +159,14 @@ fn choose_trouble(world: &World, life: &Life, random: &Random) {
             "feeds lag"
         }
         3 => {
+            if world.history_ms < 300_000 && random.below(3) == 0 {
+                // Until the store itself has forgotten what they had not brought.
+                until += Duration::from_millis(world.history_ms + 40_000);
+            }
             (trouble.feeds_lag_until, trouble.feeds_forget) = (Some(until), true);
             // What was forgotten cannot always be asked for at once.
-            trouble.leaderless_until = (random.below(2) == 0).then_some(until + Duration::from_secs(2));
+            let unheard = (until, until + Duration::from_secs(6));
+            trouble.leaderless = (random.below(2) == 0).then_some(unheard);
             seen.forgetful_feeds += 1;
             "feeds lag, and forget"
         }

@@ -23,8 +23,8 @@ use tokio::sync::Notify;
 pub struct Trouble {
     /// Until then no answer comes back.
     pub stalled_until: Option<Instant>,
-    /// Until then there is no leader: every new call fails.
-    pub leaderless_until: Option<Instant>,
+    /// From then until then there is no leader: every new call fails.
+    pub leaderless: Option<(Instant, Instant)>,
     /// Until then feeds bring nothing.
     pub feeds_lag_until: Option<Instant>,
     /// Of what feeds bring after that, all but the newest is forgotten on the way.
@@ -77,14 +77,25 @@ impl FaultyStore {
         if trouble.feeds_lag_until.is_some_and(|until| self.clock.now() < until) {
             return;
         }
-        for relay in self.relays().values_mut() {
-            relay.run(trouble.feeds_forget);
-        }
+        let mut relays = self.relays();
+        *relays = std::mem::take(&mut *relays)
+            .into_iter()
+            .filter_map(|(prefix, relay)| Some((prefix, relay.run(trouble.feeds_forget)?)))
+            .collect();
+        drop(relays);
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).feeds_forget = false;
     }
 
     fn relays(&self) -> MutexGuard<'_, BTreeMap<String, Relay>> {
         self.relays.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether something is wrong now.
+    pub fn is_troubled(&self) -> bool {
+        let (trouble, now) = (self.trouble(), self.clock.now());
+        let ends =
+            [trouble.stalled_until, trouble.feeds_lag_until, trouble.leaderless.map(|(_, until)| until)];
+        ends.into_iter().flatten().any(|until| now < until)
     }
 
     pub fn failed(&self) -> u64 {
@@ -97,7 +108,8 @@ impl FaultyStore {
 
     /// Whether there is a leader.
     fn led(&self) -> Result<(), String> {
-        if self.trouble().leaderless_until.is_some_and(|until| self.clock.now() < until) {
+        let now = self.clock.now();
+        if self.trouble().leaderless.is_some_and(|(from, until)| from <= now && now < until) {
             self.failed.fetch_add(1, Ordering::Relaxed);
             return Err("the store has no leader".to_string());
         }
@@ -125,8 +137,9 @@ impl FaultyStore {
 }
 
 impl Relay {
-    /// Takes over what the engine has; with `forget`, all but the newest is gone before anybody reads it.
-    fn run(&mut self, forget: bool) {
+    /// Takes over what the engine has; with `forget`, all but the newest is gone before anybody reads it. None when the
+    /// engine has nothing more, which whoever reads is told.
+    fn run(mut self, forget: bool) -> Option<Relay> {
         if forget {
             self.log.set_limits(Limits { items_max: 1, ..NO_LIMITS }, 0);
         }
@@ -138,11 +151,16 @@ impl Relay {
                     self.log.append(changes.drain(..).map(item), 0);
                 }
                 Ok(FeedStep::Progress(revision)) => self.log.announce(revision.get()),
-                // The engine is closed, and so is everything else.
-                Ok(FeedStep::Idle) | Err(_) => break,
+                Ok(FeedStep::Idle) => break,
+                Err(FeedError::Closed) => return None,
+                Err(_) => {
+                    self.log.lose();
+                    return None;
+                }
             }
         }
         self.log.set_limits(NO_LIMITS, 0);
+        Some(self)
     }
 }
 
@@ -188,9 +206,9 @@ impl Backend for FaultyStore {
             let feed = Backend::feed(&*self.engine, prefix, after).await?;
             let log = Writer::new(after.get(), NO_LIMITS);
             let relayed = log.log().cursor(after.get());
-            let mut relay = Relay { feed, log };
-            relay.run(false);
-            self.relays().insert(prefix.to_string(), relay);
+            if let Some(relay) = (Relay { feed, log }).run(false) {
+                self.relays().insert(prefix.to_string(), relay);
+            }
             self.travel().await;
             let relayed = relayed.map_err(|_| FeedError::Compacted { oldest: after })?;
             Ok(Feed::new(None, relayed))

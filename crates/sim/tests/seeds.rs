@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use forebay_sim::{CI_SEEDS, Seen, run};
 
 /// Of the seeds of CI so many are run once more.
-const REPEATED: u64 = 30;
+const REPEATED: u64 = 15;
 
 // Caches share what is one for a process, so runs take turns.
 static TURN: Mutex<()> = Mutex::new(());
