@@ -41,6 +41,8 @@ mod lag_tests;
 #[cfg(test)]
 mod lane_tests;
 #[cfg(test)]
+mod model_tests;
+#[cfg(test)]
 mod past_tests;
 #[cfg(test)]
 mod seal_tests;

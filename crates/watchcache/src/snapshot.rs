@@ -139,6 +139,12 @@ impl Snapshot {
         previous
     }
 
+    /// Entries of the index: one for each object and indexed field.
+    #[cfg(test)]
+    pub(crate) fn index_len(&self) -> usize {
+        self.index.len()
+    }
+
     fn reindex(&mut self, previous: Option<&Object>, current: Option<&Object>) {
         for &field in &*self.indexed {
             let entry = |object: &Object| {
