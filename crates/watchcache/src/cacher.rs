@@ -1,6 +1,7 @@
 //! The handle to one resource's watch cache: reads, waits for freshness, starts watchers.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_apimachinery::object::{Layout, MessageBytes};
@@ -53,6 +54,8 @@ struct Inner {
     recent: Mutex<VecDeque<Arc<Snapshot>>>,
     // Until when consistent reads fail at once.
     stale_until: Mutex<Option<Instant>>,
+    // Consistent reads that failed.
+    stale_reads: AtomicU64,
 }
 
 /// What the ingest task publishes.
@@ -120,6 +123,7 @@ impl Cacher {
             stop,
             recent,
             stale_until: Mutex::default(),
+            stale_reads: AtomicU64::new(0),
         }))
     }
 
@@ -255,8 +259,9 @@ impl Cacher {
     }
 
     fn stale(&self) -> ReadError {
-        // Spread by when it happens, so that those who fail together do not come back together.
-        let spread = self.0.clock.unix_ms() % limits::STALE_RETRY_SECONDS_MAX;
+        // Told in turn, so that those who fail together do not come back together.
+        let turn = self.0.stale_reads.fetch_add(1, Ordering::Relaxed);
+        let spread = turn % limits::STALE_RETRY_SECONDS_MAX;
         ReadError::Stale { retry_after_seconds: 1 + spread as u32 }
     }
 
