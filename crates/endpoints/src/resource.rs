@@ -255,9 +255,9 @@ async fn delete_collection(
 ) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::List)?;
     let selection = ListOptions::from_query(&head.query)?;
-    let mut options = delete_options(handler, head, body).await?;
-    // In the query of a collection's DELETE it says which list is deleted.
-    options.preconditions.resource_version = None;
+    // A resourceVersion in the query says which list is meant, and each object's precondition as well: kube-apiserver reads
+    // it for both.
+    let options = delete_options(handler, head, body).await?;
     let selection = handler.registry.selection(target, &selection)?;
     let answered = handler.registry.delete_collection(target, selection, &options).await?;
     finish(head, form, StatusCode::OK, &answered.warnings, object_of(answered.outcome))

@@ -398,7 +398,7 @@ impl Cleanup {
         let Some(served) = served.first() else { return true };
         let target =
             Target { served: served.clone(), namespace: None, name: None, subresource: None, caller: None };
-        let everything = Selection { interest: Interest::all(store.reach(None, None)), limit: None };
+        let everything = Selection::everything(Interest::all(store.reach(None, None)));
         if let Err(status) =
             self.registry.delete_collection(&target, everything, &DeleteOptions::default()).await
         {

@@ -11,7 +11,9 @@ use serde_json::{Map, Value, json};
 
 use crate::admission;
 use crate::catalog::Served;
-use crate::present::{As, ListMeta, Presenter};
+use crate::list::{self, Page};
+use crate::plan::ListPlan;
+use crate::present::{As, Presenter};
 use crate::registry::{Registry, whole};
 use crate::request::{Answer, Outcome, Target};
 use crate::services;
@@ -28,9 +30,15 @@ const COLLECTION_PAGE: usize = 1_000;
 
 /// What the DELETE of a collection is about.
 pub struct Selection {
-    pub interest: Interest,
-    /// Objects to delete, at most; `None` is all.
-    pub limit: Option<usize>,
+    pub(crate) interest: Interest,
+    pub(crate) plan: ListPlan,
+}
+
+impl Selection {
+    /// All that is there.
+    pub(crate) fn everything(interest: Interest) -> Selection {
+        Selection { interest, plan: ListPlan::EVERYTHING }
+    }
 }
 
 impl Registry {
@@ -123,25 +131,24 @@ impl Registry {
         }
     }
 
-    /// Deletes everything that matches, one by one, and answers what was there.
+    /// Deletes everything that a LIST of the same options shows, one by one, and answers that list.
     ///
     /// # Errors
-    /// As [`Registry::delete`]; objects that are gone in the meantime are passed over.
+    /// As [`Registry::list`] and [`Registry::delete`]; objects that are gone in the meantime are passed over.
     pub async fn delete_collection(
         &self,
         target: &Target,
         selection: Selection,
         options: &DeleteOptions,
     ) -> Result<Answer, Status> {
-        let Selection { interest, limit } = selection;
-        let mut left = limit.unwrap_or(usize::MAX);
+        let Selection { interest, plan } = selection;
+        let mut left = plan.limit.unwrap_or(usize::MAX);
         let served = &target.served;
         let store = self.store_of(served)?;
-        let deadline = self.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
-        let snapshot = store.cacher.fresh(deadline).await.map_err(|error| crate::errors::cache(&error))?;
+        let page = list::page(&store, &plan, &interest, &self.clock).await?;
+        let Page { snapshot, mut after, meta } = page;
         let presenter = Presenter::new(served.clone(), As::Object);
-        let meta = ListMeta { revision: Some(snapshot.revision()), ..ListMeta::default() };
-        let (mut out, mut first, mut after) = (Vec::new(), true, None);
+        let (mut out, mut first) = (Vec::new(), true);
         presenter.list_head(&meta, 0, &mut out);
         loop {
             let page: Vec<_> =
@@ -158,13 +165,15 @@ impl Registry {
                     ..target.clone()
                 };
                 match self.delete(&one, options).await {
-                    Ok(_) => {
+                    Err(status) if status.reason != forebay_apimachinery::Reason::NotFound => {
+                        return Err(status);
+                    }
+                    // What was in the list is shown, whoever deleted it.
+                    Ok(_) | Err(_) => {
                         presenter.item(object, first, crate::list::timestamp(&self.clock), &mut out);
                         first = false;
                         left -= 1;
                     }
-                    Err(status) if status.reason == forebay_apimachinery::Reason::NotFound => {}
-                    Err(status) => return Err(status),
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forebay_apimachinery::continue_token::{ContinueAt, ContinueToken};
 use forebay_apimachinery::{Key, Object, Revision, Status};
-use forebay_watchcache::{Interest, Snapshot};
+use forebay_watchcache::{ExactPage, Interest, ReadError, Snapshot};
 use jiff::Timestamp;
 
 use crate::catalog::Served;
@@ -50,24 +50,7 @@ pub async fn list(
     shown: Shown,
     clock: &Clock,
 ) -> Result<ListBody, Status> {
-    let (snapshot, rv) = pin(store, &plan, clock).await?;
-    let prefix = interest_prefix(&interest);
-    let after = plan.start_after.as_deref().map(|start| Key::from(format!("{prefix}{start}")));
-    let mut meta = ListMeta { revision: Some(rv), ..ListMeta::default() };
-    if let Some(limit) = plan.limit {
-        let mut matching =
-            snapshot.candidates(&interest, after.as_ref()).filter(|object| interest.selects(object));
-        let last = matching.by_ref().take(limit).last();
-        if let (Some(last), Some(_)) = (last, matching.next()) {
-            let start = &last.key().as_str()[prefix.len()..];
-            let at = if plan.continues_latest { ContinueAt::Latest } else { ContinueAt::Revision(rv) };
-            meta.continue_token = ContinueToken::after(start, at).encode();
-            if interest.is_unfiltered() {
-                meta.remaining = Some(1 + matching.count() as u64);
-            }
-            store.cacher.remember(snapshot.clone());
-        }
-    }
+    let Page { snapshot, after, meta } = page(store, &plan, &interest, clock).await?;
     let mut body = ListBody {
         snapshot,
         interest,
@@ -85,31 +68,110 @@ pub async fn list(
     Ok(body)
 }
 
-/// The snapshot to read, and the revision that the list shows.
-async fn pin(store: &Store, plan: &ListPlan, clock: &Clock) -> Result<(Arc<Snapshot>, Revision), Status> {
+/// What a LIST shows: the part of a state after a place, and what the list says of itself.
+pub struct Page {
+    pub snapshot: Arc<Snapshot>,
+    pub after: Option<Key>,
+    pub meta: ListMeta,
+}
+
+/// The page that `plan` asks for.
+///
+/// # Errors
+/// As [`list`].
+pub async fn page(
+    store: &Store,
+    plan: &ListPlan,
+    interest: &Interest,
+    clock: &Clock,
+) -> Result<Page, Status> {
     let cacher = &store.cacher;
     let deadline = clock.now() + forebay_watchcache::limits::FRESH_WAIT;
-    let snapshot = match plan.freshness {
+    let after = plan.start_after.as_deref().map(|start| place(interest_prefix(interest), start));
+    let read = match plan.freshness {
         Freshness::Any => cacher.snapshot(),
         Freshness::Latest => cacher.fresh(deadline).await,
         Freshness::AtLeast(revision) => cacher.at_least(revision, deadline).await,
         Freshness::Exact(revision) => {
-            return match cacher.exact(revision, deadline).await {
-                Ok(snapshot) => Ok((snapshot, revision)),
-                Err(forebay_watchcache::ReadError::Expired { .. }) => Err(match &plan.start_after {
-                    Some(start) => {
-                        let latest = ContinueToken { start: start.clone(), at: ContinueAt::Latest };
-                        errors::continue_expired(latest.encode())
-                    }
-                    None => errors::list_expired(),
-                }),
+            let read = cacher.exact_page(revision, interest, after.as_ref(), plan.limit, deadline).await;
+            return match read {
+                Ok(ExactPage::Whole(state)) => Ok(Page::of(store, state, revision, plan, interest, after)),
+                Ok(ExactPage::Part { snapshot, more }) => {
+                    Ok(Page::part(snapshot, revision, more, interest, after))
+                }
+                Err(ReadError::Expired { .. }) => Err(expired(plan)),
                 Err(error) => Err(errors::cache(&error)),
             };
         }
     };
-    let snapshot = snapshot.map_err(|error| errors::cache(&error))?;
-    let revision = snapshot.revision();
-    Ok((snapshot, revision))
+    let state = read.map_err(|error| errors::cache(&error))?;
+    let revision = state.revision();
+    Ok(Page::of(store, state, revision, plan, interest, after))
+}
+
+impl Page {
+    /// The page of a whole state, which is shown as `rv`.
+    fn of(
+        store: &Store,
+        snapshot: Arc<Snapshot>,
+        rv: Revision,
+        plan: &ListPlan,
+        interest: &Interest,
+        after: Option<Key>,
+    ) -> Page {
+        let mut meta = ListMeta { revision: Some(rv), ..ListMeta::default() };
+        if let Some(limit) = plan.limit {
+            let mut rest = snapshot.candidates(interest, after.as_ref());
+            let last = rest.by_ref().filter(|object| interest.selects(object)).take(limit).last();
+            // What comes next need not match: looking for one that does could take as long as the whole list.
+            if let (Some(last), true) = (last, rest.next().is_some()) {
+                meta.continue_token = token(interest, last, rv);
+                if interest.is_unfiltered() {
+                    meta.remaining = Some(1 + rest.count() as u64);
+                }
+                store.cacher.remember(snapshot.clone());
+            }
+        }
+        Page { snapshot, after, meta }
+    }
+
+    /// The page that is all of `part`. How much there is after it was not counted.
+    fn part(part: Arc<Snapshot>, rv: Revision, more: bool, interest: &Interest, after: Option<Key>) -> Page {
+        let mut meta = ListMeta { revision: Some(rv), ..ListMeta::default() };
+        let last = part.range(&interest.reach, after.as_ref()).last().filter(|_| more);
+        meta.continue_token = last.map(|last| token(interest, last, rv)).unwrap_or_default();
+        Page { snapshot: part, after, meta }
+    }
+}
+
+/// The token that goes on behind `last`, with the slash before its key that kube-apiserver's cache writes.
+fn token(interest: &Interest, last: &Object, rv: Revision) -> String {
+    let start = &last.key().as_str()[interest_prefix(interest).len() - 1..];
+    ContinueToken::after(start, ContinueAt::Revision(rv)).encode()
+}
+
+/// The place behind which a page begins with `start`. Our tokens end in a zero byte, which no key has; before any other
+/// start there is room for a letter that no key has.
+fn place(prefix: &str, start: &str) -> Key {
+    let mut place = format!("{prefix}{start}");
+    if let Some(last) = place.pop().filter(|last| *last != '\0') {
+        place.extend(char::from_u32(u32::from(last) - 1));
+        place.push(char::MAX);
+    } else {
+        place.push('\0');
+    }
+    Key::from(place)
+}
+
+/// The state that `plan` names is gone; a token goes on with what there is now.
+fn expired(plan: &ListPlan) -> Status {
+    match &plan.start_after {
+        Some(start) => {
+            let latest = ContinueToken { start: start.clone(), at: ContinueAt::Latest };
+            errors::continue_expired(latest.encode())
+        }
+        None => errors::list_expired(),
+    }
 }
 
 /// What continue tokens leave off: the prefix of the keys in reach.

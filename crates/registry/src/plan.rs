@@ -12,7 +12,7 @@ use std::time::Duration;
 use forebay_apimachinery::continue_token::{ContinueAt, ContinueToken};
 use forebay_apimachinery::json::go_quote;
 use forebay_apimachinery::options::{ListOptions, field_forbidden, field_not_supported};
-use forebay_apimachinery::{Cause, Revision, Status};
+use forebay_apimachinery::{Cause, Reason, Revision, Status};
 use forebay_watchcache::Interest;
 
 use crate::request::Target;
@@ -39,8 +39,12 @@ pub struct ListPlan {
     pub limit: Option<usize>,
     /// Key below the prefix after which the page begins.
     pub start_after: Option<String>,
-    /// The page goes on with what is there now (a token of revision -1), and so does the next one.
-    pub continues_latest: bool,
+}
+
+impl ListPlan {
+    /// Everything that is there.
+    pub const EVERYTHING: ListPlan =
+        ListPlan { freshness: Freshness::Latest, limit: None, start_after: None };
 }
 
 /// Where a WATCH begins.
@@ -77,10 +81,16 @@ pub struct WatchPlan {
 /// What the path and the selectors are about.
 ///
 /// # Errors
-/// 400 for a field that cannot be selected by, naming it.
+/// 400 for a field that cannot be selected by, naming it, and for fields that are not about the name in the path.
 pub fn interest(target: &Target, store: &Store, options: &ListOptions) -> Result<Interest, Status> {
     let served = &target.served;
     let fields = served.field_terms(&options.field_selector).map_err(Status::bad_request)?;
+    if target.name.is_some()
+        && !options.field_selector.is_everything()
+        && options.field_selector.exact("metadata.name") != target.name.as_deref()
+    {
+        return Err(Status::bad_request("fieldSelector metadata.name doesn't match requested name"));
+    }
     // A name or a namespace that a selector pins narrows the keys to look at.
     let pinned = |path: &str| options.field_selector.exact(path).map(str::to_string);
     let name = target.name.clone().or_else(|| pinned("metadata.name"));
@@ -94,18 +104,18 @@ pub fn interest(target: &Target, store: &Store, options: &ListOptions) -> Result
     Ok(Interest { reach, labels: Arc::new(options.label_selector.clone()), fields: fields.into() })
 }
 
-/// Objects that are asked for, at most.
-pub fn limit(options: &ListOptions) -> Option<usize> {
-    usize::try_from(options.limit).ok().filter(|limit| *limit > 0)
-}
-
-/// The plan of a LIST.
+/// What a LIST, or the DELETE of a collection, reads, and how.
 ///
 /// # Errors
-/// 400 and 422 of reference §1.1.
-pub fn list(options: &ListOptions) -> Result<ListPlan, Status> {
+/// 400 and 422 of reference §1.1, the one that kube-apiserver comes upon first.
+pub fn list(target: &Target, store: &Store, options: &ListOptions) -> Result<(ListPlan, Interest), Status> {
     validate(options, Verb::List)?;
-    let limit = limit(options);
+    let interest = interest(target, store, options)?;
+    Ok((list_plan(options)?, interest))
+}
+
+fn list_plan(options: &ListOptions) -> Result<ListPlan, Status> {
+    let limit = usize::try_from(options.limit).ok().filter(|limit| *limit > 0);
     if !options.continue_token.is_empty() {
         return continued(options, limit);
     }
@@ -122,45 +132,56 @@ pub fn list(options: &ListOptions) -> Result<ListPlan, Status> {
         }
         (Rv::At(rv), false) => (Freshness::AtLeast(rv), limit),
     };
-    Ok(ListPlan { freshness, limit, start_after: None, continues_latest: false })
+    Ok(ListPlan { freshness, limit, start_after: None })
 }
 
 fn continued(options: &ListOptions, limit: Option<usize>) -> Result<ListPlan, Status> {
+    let token = ContinueToken::decode(&options.continue_token).map_err(|error| error.to_status())?;
     if !matches!(options.resource_version.as_str(), "" | "0") {
         return Err(Status::bad_request("specifying resource version is not allowed when using continue"));
     }
-    let token = ContinueToken::decode(&options.continue_token).map_err(|error| error.to_status())?;
     // The token names the last key with a zero byte behind it, which no key has: what comes after it is the rest.
-    let start_after = Some(token.start);
-    Ok(match token.at {
-        ContinueAt::Latest => {
-            ListPlan { freshness: Freshness::Latest, limit, start_after, continues_latest: true }
-        }
-        ContinueAt::Revision(rv) => {
-            ListPlan { freshness: Freshness::Exact(rv), limit, start_after, continues_latest: false }
-        }
-    })
+    let freshness = match token.at {
+        // Where the state of the first page is gone: the pages from here on show one state again.
+        ContinueAt::Latest => Freshness::Latest,
+        ContinueAt::Revision(rv) => Freshness::Exact(rv),
+    };
+    Ok(ListPlan { freshness, limit, start_after: Some(token.start) })
 }
 
-/// The plan of a WATCH.
+/// What a WATCH reads, and how.
 ///
 /// - `timeout_min`: a stream that names no timeout ends after this to twice this.
 /// - `random`: draws below its argument.
-/// - `path_form`: the deprecated `/watch/` paths, for which nothing is filled in.
+/// - `path_form`: the deprecated `/watch/` paths.
 ///
 /// # Errors
-/// 400, 422 and 500 of reference §1.1.
+/// 400, 422 and 500 of reference §1.1, the one that kube-apiserver comes upon first.
 pub fn watch(
+    target: &Target,
+    store: &Store,
     options: &ListOptions,
     timeout_min: Duration,
     random: impl FnOnce(u64) -> u64,
     path_form: bool,
+) -> Result<(WatchPlan, Interest), Status> {
+    // The options of a `/watch/` path are taken for a LIST's: nothing is filled in, and what a WATCH may say is refused.
+    let as_list = path_form && !options.watch;
+    validate(options, if as_list { Verb::List } else { Verb::Watch })?;
+    let interest = interest(target, store, options)?;
+    Ok((watch_plan(options, timeout_min, random, as_list)?, interest))
+}
+
+fn watch_plan(
+    options: &ListOptions,
+    timeout_min: Duration,
+    random: impl FnOnce(u64) -> u64,
+    as_list: bool,
 ) -> Result<WatchPlan, Status> {
-    validate(options, Verb::Watch)?;
-    let rv = parse_watch_rv(&options.resource_version)?;
+    let rv = parse_rv(&options.resource_version).map_err(not_a_number)?;
     // Since 1.34 a watch without any of the three is a consistent start (reference §1.1, "Defaulting").
     let plain = options.send_initial_events.is_none() && options.resource_version_match.is_empty();
-    let filled_in = plain && !path_form && !matches!(rv, Rv::At(_));
+    let filled_in = plain && !as_list && !matches!(rv, Rv::At(_));
     let initial = if filled_in { Some(true) } else { options.send_initial_events };
     let start = match (rv, initial) {
         (Rv::Unset, Some(true)) => WatchStart::StateLatest,
@@ -203,82 +224,96 @@ enum Rv {
     At(Revision),
 }
 
-/// Which options go together.
+/// Which options go together. Faults are told in kube-apiserver's order.
 fn validate(options: &ListOptions, verb: Verb) -> Result<(), Status> {
-    let rv_match = options.resource_version_match.as_str();
-    let mut causes: Vec<Cause> = Vec::new();
-    let watches = verb == Verb::Watch;
-    if options.send_initial_events.is_some() {
-        if !watches {
-            causes.push(field_forbidden(INITIAL, "sendInitialEvents is forbidden for list"));
-        } else if rv_match != "NotOlderThan" {
-            let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-            causes.push(field_forbidden(MATCH, why));
-        }
-    }
-    if !rv_match.is_empty() {
-        if watches && options.send_initial_events.is_none() {
-            causes.push(field_forbidden(
-                MATCH,
-                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-            ));
-        }
-        if !watches && options.resource_version.is_empty() {
-            causes.push(field_forbidden(
-                MATCH,
-                "resourceVersionMatch is forbidden unless resourceVersion is provided",
-            ));
-        }
-        if !options.continue_token.is_empty() {
-            causes
-                .push(field_forbidden(MATCH, "resourceVersionMatch is forbidden when continue is provided"));
-        }
-        let known: &[&str] = if watches { &["NotOlderThan"] } else { &["Exact", "NotOlderThan"] };
-        if !known.contains(&rv_match) {
-            let listed: &[&str] = if watches { &["NotOlderThan"] } else { &["Exact", "NotOlderThan", ""] };
-            causes.push(field_not_supported(MATCH, &go_quote(rv_match), listed));
-        }
-        if rv_match == "Exact" && options.resource_version == "0" {
-            causes.push(field_forbidden(
-                MATCH,
-                "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
-            ));
-        }
-    }
+    let causes = match verb {
+        Verb::List => list_faults(options),
+        Verb::Watch => watch_faults(options),
+    };
     if causes.is_empty() { Ok(()) } else { Err(Status::invalid("meta.k8s.io", "ListOptions", "", causes)) }
 }
 
 const MATCH: &str = "resourceVersionMatch";
 const INITIAL: &str = "sendInitialEvents";
+const WITH_CONTINUE: &str = "resourceVersionMatch is forbidden when continue is provided";
+
+fn list_faults(options: &ListOptions) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let rv_match = options.resource_version_match.as_str();
+    if !rv_match.is_empty() {
+        if options.resource_version.is_empty() {
+            let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+            causes.push(field_forbidden(MATCH, why));
+        }
+        if !options.continue_token.is_empty() {
+            causes.push(field_forbidden(MATCH, WITH_CONTINUE));
+        }
+        if !["Exact", "NotOlderThan"].contains(&rv_match) {
+            causes.push(field_not_supported(MATCH, &go_quote(rv_match), &["Exact", "NotOlderThan", ""]));
+        }
+        if rv_match == "Exact" && options.resource_version == "0" {
+            let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+            causes.push(field_forbidden(MATCH, why));
+        }
+    }
+    if options.send_initial_events.is_some() {
+        causes.push(field_forbidden(INITIAL, "sendInitialEvents is forbidden for list"));
+    }
+    causes
+}
+
+fn watch_faults(options: &ListOptions) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let rv_match = options.resource_version_match.as_str();
+    if options.send_initial_events.is_some() && rv_match != "NotOlderThan" {
+        let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+        causes.push(field_forbidden(MATCH, why));
+    }
+    if !rv_match.is_empty() {
+        if options.send_initial_events.is_none() {
+            let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            causes.push(field_forbidden(MATCH, why));
+        }
+        if rv_match != "NotOlderThan" {
+            causes.push(field_not_supported(MATCH, &go_quote(rv_match), &["NotOlderThan"]));
+        }
+        if !options.continue_token.is_empty() {
+            causes.push(field_forbidden(MATCH, WITH_CONTINUE));
+        }
+    }
+    causes
+}
 
 fn parse_list_rv(text: &str) -> Result<Rv, Status> {
     parse_rv(text).map_err(|error| Status::bad_request(format!("invalid resource version: {error}")))
 }
 
-/// kube-apiserver answers 500 here; a number that is none is the client's fault, so this says 400. COMPAT lists it.
-fn parse_watch_rv(text: &str) -> Result<Rv, Status> {
-    parse_list_rv(text)
+/// A GET and a WATCH say it without a reason, which makes it a 500; kube-apiserver does the same.
+fn not_a_number(error: String) -> Status {
+    Status::new(Reason::Unknown, error)
 }
 
 fn parse_rv(text: &str) -> Result<Rv, String> {
     if text.is_empty() {
         return Ok(Rv::Unset);
     }
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse::<u64>() {
-        Ok(number) => Ok(Revision::new(number).map_or(Rv::Zero, Rv::At)),
-        Err(_) => Err(format!(
-            "resourceVersion: Invalid value: {0}: strconv.ParseUint: parsing {0}: invalid syntax",
-            go_quote(text)
-        )),
+        Ok(number) if is_number => Ok(Revision::new(number).map_or(Rv::Zero, Rv::At)),
+        _ => {
+            let why = if is_number { "value out of range" } else { "invalid syntax" };
+            let shown = go_quote(text);
+            Err(format!("resourceVersion: Invalid value: {shown}: strconv.ParseUint: parsing {shown}: {why}"))
+        }
     }
 }
 
 /// The minimum resourceVersion of a GET.
 ///
 /// # Errors
-/// 400 for what is no number.
+/// 500 for what is no number.
 pub fn get(resource_version: &str) -> Result<Freshness, Status> {
-    Ok(match parse_list_rv(resource_version)? {
+    Ok(match parse_rv(resource_version).map_err(not_a_number)? {
         Rv::Unset => Freshness::Latest,
         Rv::Zero => Freshness::Any,
         Rv::At(rv) => Freshness::AtLeast(rv),

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::options::ListOptions;
-use forebay_apimachinery::{Object, Status};
+use forebay_apimachinery::{Key, Object, Status};
+use forebay_watchcache::ReadError;
 
 use crate::delete::Selection;
 use crate::errors;
@@ -12,32 +13,51 @@ use crate::plan::{self, Freshness};
 use crate::present::Shown;
 use crate::registry::Registry;
 use crate::request::Target;
+use crate::store::Store;
+use crate::update::not_found;
 use crate::watch::{self, WatchBody};
 
 impl Registry {
     /// One object.
     ///
     /// # Errors
-    /// 404, and 429 or 504 when the cache cannot answer.
+    /// 404; 500 for a resourceVersion that is no number; 504 for one that is not reached in time.
     pub async fn get(&self, target: &Target, resource_version: &str) -> Result<Arc<Object>, Status> {
         let store = self.store_of(&target.served)?;
         let key = store.key(target.namespace(), target.name());
         let deadline = self.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
-        let cacher = &store.cacher;
-        let snapshot = match plan::get(resource_version)? {
+        let (cacher, freshness) = (&store.cacher, plan::get(resource_version)?);
+        let snapshot = match freshness {
             Freshness::Any => cacher.snapshot(),
             Freshness::AtLeast(revision) => cacher.at_least(revision, deadline).await,
-            Freshness::Latest | Freshness::Exact(_) => match cacher.fresh(deadline).await {
-                Ok(snapshot) => Ok(snapshot),
-                // Leases must renew: one key is read from the store, and nothing more.
-                Err(_) => {
-                    let found = store.live(&key).await?;
-                    return found.map(|found| found.object).ok_or_else(|| crate::update::not_found(target));
-                }
-            },
+            Freshness::Latest | Freshness::Exact(_) => cacher.fresh(deadline).await,
         };
-        let snapshot = snapshot.map_err(|error| errors::cache(&error))?;
-        snapshot.get(&key).cloned().ok_or_else(|| crate::update::not_found(target))
+        match (snapshot, freshness) {
+            (Ok(snapshot), _) => snapshot.get(&key).cloned().ok_or_else(|| not_found(target)),
+            // Leases must renew: one key is read from the store, and nothing more.
+            (Err(_), Freshness::Latest) | (Err(ReadError::NotReady { .. }), _) => {
+                self.get_from_store(target, &store, &key, freshness).await
+            }
+            (Err(error), _) => Err(errors::cache(&error)),
+        }
+    }
+
+    /// One key, at quorum.
+    async fn get_from_store(
+        &self,
+        target: &Target,
+        store: &Store,
+        key: &Key,
+        freshness: Freshness,
+    ) -> Result<Arc<Object>, Status> {
+        if let Freshness::AtLeast(asked) = freshness {
+            let current = self.backend.barrier().await.map_err(|error| errors::read(&error))?;
+            if current < asked {
+                return Err(errors::too_large(asked, current));
+            }
+        }
+        let found = store.live(key).await?;
+        found.map(|found| found.object).ok_or_else(|| not_found(target))
     }
 
     /// A list, whose body is made as it is read.
@@ -51,8 +71,8 @@ impl Registry {
         shown: impl Into<Shown>,
     ) -> Result<ListBody, Status> {
         let store = self.store_of(&target.served)?;
-        let interest = plan::interest(target, &store, options)?;
-        list::list(&target.served, &store, plan::list(options)?, interest, shown.into(), &self.clock).await
+        let (plan, interest) = plan::list(target, &store, options)?;
+        list::list(&target.served, &store, plan, interest, shown.into(), &self.clock).await
     }
 
     /// A watch, whose body is made as it is read.
@@ -67,18 +87,18 @@ impl Registry {
         path_form: bool,
     ) -> Result<WatchBody, Status> {
         let store = self.store_of(&target.served)?;
-        let interest = plan::interest(target, &store, options)?;
-        let draw = |bound| self.random.below(bound);
-        let plan = plan::watch(options, self.config.min_request_timeout, draw, path_form)?;
+        let (draw, timeout_min) = (|bound| self.random.below(bound), self.config.min_request_timeout);
+        let (plan, interest) = plan::watch(target, &store, options, timeout_min, draw, path_form)?;
         watch::watch(&target.served, &store, plan, interest, shown.into(), &self.clock).await
     }
 
     /// What a DELETE of a collection is about.
     ///
     /// # Errors
-    /// 400 for a field that cannot be selected by.
+    /// 400 and 422 of reference §1.1.
     pub fn selection(&self, target: &Target, options: &ListOptions) -> Result<Selection, Status> {
         let store = self.store_of(&target.served)?;
-        Ok(Selection { interest: plan::interest(target, &store, options)?, limit: plan::limit(options) })
+        let (plan, interest) = plan::list(target, &store, options)?;
+        Ok(Selection { interest, plan })
     }
 }

@@ -237,7 +237,11 @@ impl WatchBody {
         let proof = (self.clock.now() + BOOKMARK_PROOF).min(end);
         match watcher.bookmark(proof).await {
             Some(revision) => {
-                self.presenter.bookmark(revision, false, out);
+                // One that begins in the future is silent until then.
+                let is_early = self.plan.start == WatchStart::After(revision) && watcher.is_ahead();
+                if !is_early {
+                    self.presenter.bookmark(revision, false, out);
+                }
                 self.schedule_bookmark();
             }
             // Events came first; they are sent, and then it is tried again.

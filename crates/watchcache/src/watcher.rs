@@ -81,6 +81,11 @@ impl Watcher {
         (self.pending.is_empty() && self.initial.is_none()).then_some(self.reached)
     }
 
+    /// Whether what it waits for comes after a revision that the cache has not reached.
+    pub fn is_ahead(&self) -> bool {
+        self.cacher.snapshot().is_ok_and(|now| self.reached > now.revision())
+    }
+
     /// Whether the initial state is still being given out.
     pub fn is_initial(&self) -> bool {
         self.initial.is_some()
