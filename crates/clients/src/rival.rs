@@ -6,6 +6,8 @@
 //! Admission plugins that ours does not have are off, so that both store the same. ServiceAccount would have to be off
 //! anyway: without kube-controller-manager no namespace has a default account, and no pod could be made.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::Command;
 use std::time::Duration;
 
@@ -42,11 +44,30 @@ impl Rival {
         let mut etcd = Process::start("etcd", Command::new(&peers.etcd).args(self.etcd_args()), watchdog)?;
         until("etcd listens", LISTENS_MAX, || {
             etcd.alive()?;
-            std::net::TcpStream::connect(("127.0.0.1", self.etcd_port)).map_err(|e| e.to_string())
+            TcpStream::connect(("127.0.0.1", self.etcd_port)).map_err(|e| e.to_string())
         })?;
         let command = &mut Command::new(&peers.apiserver);
         let apiserver = Process::start("kube-apiserver", command.args(self.apiserver_args()), watchdog)?;
         Ok(vec![etcd, apiserver])
+    }
+
+    /// Gives up etcd's history before `revision`.
+    pub fn compact(&self, revision: u64) -> Result<(), String> {
+        let shown = |e: std::io::Error| format!("etcd: {e}");
+        let mut etcd = TcpStream::connect(("127.0.0.1", self.etcd_port)).map_err(shown)?;
+        let body = format!(r#"{{"revision":"{revision}","physical":true}}"#);
+        let head = format!(
+            "POST /v3/kv/compaction HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        etcd.write_all(format!("{head}{body}").as_bytes()).map_err(shown)?;
+        let mut answer = String::new();
+        etcd.read_to_string(&mut answer).map_err(shown)?;
+        if answer.starts_with("HTTP/1.1 200") {
+            Ok(())
+        } else {
+            Err(format!("etcd does not compact: {answer}"))
+        }
     }
 
     fn etcd_args(&self) -> Vec<String> {

@@ -172,6 +172,18 @@ impl Server {
         self.launch()
     }
 
+    /// Gives up the history of the rival's store before `revision`. Its server still has what it has in memory; one that is
+    /// started again has not.
+    ///
+    /// # Errors
+    /// Ours has no store beside it.
+    pub fn compact_store(&self, revision: u64) -> Result<(), String> {
+        match &self.engine {
+            Engine::Rival(rival) => rival.compact(revision),
+            Engine::Forebay { .. } => Err("its store is its own".to_owned()),
+        }
+    }
+
     fn launch(&mut self) -> Result<(), String> {
         self.processes = match &self.engine {
             Engine::Forebay { binary, flags } => {

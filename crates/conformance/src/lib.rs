@@ -6,6 +6,7 @@
 
 pub mod allowed;
 pub mod cases;
+pub mod contract;
 pub mod diff;
 pub mod edit;
 pub mod history;

@@ -1,0 +1,128 @@
+//! A server that is asked over HTTP: ours, the real one, or whichever a kubeconfig names.
+//!
+//! In: requests. Out: [`Answer`]s. Never: asks again when a server says that it is busy.
+
+use http::{Method, Request};
+use kube::client::Body;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde_json::Value;
+
+use super::history::{Kind, NAMESPACE_PREFIX};
+use super::shape::Answer;
+use super::table::{Place, Verb};
+
+/// A client of a server's administrator.
+#[derive(Clone)]
+pub struct Http(Client);
+
+/// A watch that has begun.
+pub struct Stream(Body);
+
+impl Http {
+    /// # Errors
+    /// A kubeconfig that cannot be used.
+    pub async fn new(kubeconfig: &std::path::Path, url: Option<&str>) -> Result<Http, String> {
+        let kubeconfig = Kubeconfig::read_from(kubeconfig).map_err(|e| e.to_string())?;
+        let options = KubeConfigOptions::default();
+        let mut config =
+            Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|e| e.to_string())?;
+        config.default_retry = false;
+        config.read_timeout = None;
+        if let Some(url) = url {
+            config.cluster_url = url.parse().map_err(|e| format!("{url}: {e}"))?;
+        }
+        Client::try_from(config).map(Http).map_err(|e| e.to_string())
+    }
+
+    /// Sends one request and reads its answer.
+    ///
+    /// # Errors
+    /// What kept it from being answered.
+    pub async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: Option<&Value>,
+    ) -> Result<Answer, String> {
+        let response = self.response(method, path, content_type, body).await?;
+        answer(response).await.map_err(|why| format!("{path}: {why}"))
+    }
+
+    /// Begins a watch, or is refused.
+    ///
+    /// # Errors
+    /// What kept it from being answered.
+    pub async fn watch(&self, path: &str) -> Result<Result<Stream, Answer>, String> {
+        let response = self.response(Method::GET, path, "application/json", None).await?;
+        if response.status().is_success() {
+            return Ok(Ok(Stream(response.into_body())));
+        }
+        answer(response).await.map(Err).map_err(|why| format!("{path}: {why}"))
+    }
+
+    async fn response(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: Option<&Value>,
+    ) -> Result<http::Response<Body>, String> {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("Accept", "application/json")
+            .header("Content-Type", content_type)
+            .body(Body::from(body.map(|body| body.to_string().into_bytes()).unwrap_or_default()))
+            .map_err(|e| format!("{path}: {e}"))?;
+        self.0.send(request).await.map_err(|e| format!("{path}: {e}"))
+    }
+}
+
+impl Stream {
+    /// Every event until the server ends the stream.
+    ///
+    /// # Errors
+    /// A stream that breaks, or that is no sequence of JSON values.
+    pub async fn events(self) -> Result<Answer, String> {
+        let bytes = self.0.collect_bytes().await.map_err(|e| e.to_string())?;
+        let events = serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>();
+        let events = events.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
+        Ok(Answer { code: Some(200), events: Some(events), ..Answer::default() })
+    }
+}
+
+async fn answer(response: http::Response<Body>) -> Result<Answer, String> {
+    let code = Some(response.status().as_u16());
+    let retry_after = response.headers().get("Retry-After");
+    let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
+    let bytes = response.into_body().collect_bytes().await.map_err(|e| e.to_string())?;
+    let body = serde_json::from_slice(&bytes)
+        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned()));
+    Ok(Answer { code, retry_after, body, events: None })
+}
+
+/// The path of a kind's collection or of an object, with a query.
+pub fn path(kind: &Kind, verb: Verb, place: &Place, query: &str) -> String {
+    let root = if kind.group.is_empty() { "/api" } else { "/apis" };
+    let mut path = format!("{root}/{}", kind.api_version());
+    if place.watch_path {
+        path += "/watch";
+    }
+    if kind.namespaced && place.in_namespace {
+        path += &format!("/namespaces/{NAMESPACE_PREFIX}a");
+    }
+    path += &format!("/{}", kind.plural);
+    if let Some(name) = &place.name {
+        path += &format!("/{name}");
+    }
+    let mut parts: Vec<&str> = query.split('&').filter(|part| !part.is_empty()).collect();
+    if verb == Verb::Watch && !place.watch_path && !query.contains("watch=") {
+        parts.push("watch=1");
+    }
+    if !parts.is_empty() {
+        path += &format!("?{}", parts.join("&"));
+    }
+    path
+}

@@ -1,0 +1,269 @@
+//! The cache through the registry, in this process: no HTTP, any backend.
+//!
+//! In: requests as the edge would take them apart. Out: [`Answer`]s without codes. Owner of the registry's tasks and of
+//! the wall clock, which is how history grows old.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use forebay_apimachinery::options::{
+    CreateOptions, DeleteOptions, GetOptions, ListOptions, PatchOptions, Query,
+};
+use forebay_apimachinery::{Object, Status};
+use forebay_backend::Backend;
+use forebay_embedded::{Engine, Options};
+use forebay_registry::request::{Answer as Written, Body, Outcome, PatchKind, Target};
+use forebay_registry::{
+    Admission, As, Config, Flow, Registry, ServiceAccountAdmission, ServicesConfig, WatchBody,
+};
+use forebay_rt::{Clock, Duration, ManualClock, Random, Tasks};
+use serde_json::{Value, json};
+
+use super::history::Kind;
+use super::shape::Answer;
+use super::table::{Place, Verb};
+
+/// Wall time at the start; what it is does not matter.
+const START_MS: u64 = 1_700_000_000_000;
+/// Longer than any store of ours keeps history.
+const AGE_MS: u64 = 20 * 60 * 1000;
+const CHUNK_BYTES: usize = 16 << 10;
+
+/// Lets so much time pass that the history so far is given up: once until there is a mark behind it, and once until that
+/// mark is old.
+pub async fn age(engine: &Engine, hand: &ManualClock) {
+    for _ in 0..2 {
+        hand.advance_ms(AGE_MS);
+        engine.settle().await;
+    }
+}
+
+/// A backend to run the rows on.
+pub enum Store {
+    EmbeddedInMemory,
+    EmbeddedOnDisk(PathBuf),
+    // The engine on etcd goes here: what opens it, and how its history is compacted in `Local::age`.
+}
+
+pub struct Local {
+    pub registry: Registry,
+    engine: Arc<Engine>,
+    hand: ManualClock,
+    tasks: Tasks,
+}
+
+/// A watch that has begun.
+pub struct Stream(Box<WatchBody>);
+
+impl Local {
+    /// Opens the store and serves it.
+    ///
+    /// # Errors
+    /// Why it cannot be.
+    pub async fn start(store: &Store) -> Result<Local, String> {
+        Local::start_behind(store, |backend| backend).await
+    }
+
+    /// As [`Local::start`], with a backend between the engine and the registry.
+    ///
+    /// # Errors
+    /// Why it cannot be.
+    pub async fn start_behind(
+        store: &Store,
+        behind: impl FnOnce(Arc<dyn Backend>) -> Arc<dyn Backend>,
+    ) -> Result<Local, String> {
+        let (clock, hand) = Clock::manual(START_MS);
+        let options = Options { clock: clock.clone(), ..Options::default() };
+        let engine = match store {
+            Store::EmbeddedInMemory => Engine::open_in_memory(options),
+            Store::EmbeddedOnDisk(dir) => Engine::open(dir, options),
+        };
+        let engine = engine.map_err(|e| e.to_string())?;
+        let config = Config {
+            storage_prefix: "/registry".into(),
+            event_ttl: None,
+            min_request_timeout: Duration::from_secs(1800),
+            service_account_admission: ServiceAccountAdmission::Off,
+            services: ServicesConfig::default(),
+            admission: Admission::default(),
+        };
+        let tasks = Tasks::new();
+        let backend = behind(engine.clone());
+        let registry = Registry::new(config, backend, clock, Random::seeded(7), tasks.clone());
+        registry.start().await.map_err(|status| status.message)?;
+        Ok(Local { registry, engine, hand, tasks })
+    }
+
+    /// Lets so much time pass that the history so far is given up.
+    pub async fn age(&self) {
+        age(&self.engine, &self.hand).await;
+    }
+
+    /// Ends its tasks and closes the store.
+    pub async fn stop(self) {
+        let Local { registry, engine, tasks, .. } = self;
+        drop(registry);
+        tasks.stop(Duration::from_secs(5)).await;
+        engine.close();
+    }
+
+    /// # Errors
+    /// A kind that is not served.
+    pub fn target(&self, kind: &Kind, namespace: Option<&str>, name: Option<&str>) -> Result<Target, String> {
+        let served = self.registry.catalog().resource(kind.group, kind.version, kind.plural).cloned();
+        Ok(Target {
+            served: served.ok_or_else(|| format!("{} is not served", kind.plural))?,
+            namespace: namespace.filter(|_| kind.namespaced).map(str::to_owned),
+            name: name.map(str::to_owned),
+            subresource: None,
+            caller: None,
+        })
+    }
+
+    /// # Errors
+    /// What is no Status: an answer that is no JSON.
+    pub async fn create(&self, target: &Target, object: &Value) -> Result<Answer, String> {
+        let body = Body::Value(object.clone());
+        answer(self.registry.create(target, &body, &CreateOptions::default()).await.map(written))
+    }
+
+    /// # Errors
+    /// As [`Local::create`].
+    pub async fn patch(&self, target: &Target, patch: &Value) -> Result<Answer, String> {
+        let (patch, options) = (patch.to_string(), PatchOptions::default());
+        answer(self.registry.patch(target, PatchKind::Merge, patch.as_bytes(), &options).await.map(written))
+    }
+
+    /// # Errors
+    /// As [`Local::create`].
+    pub async fn delete(&self, target: &Target) -> Result<Answer, String> {
+        let options = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
+        answer(self.registry.delete(target, &options).await.map(written))
+    }
+
+    /// GET, LIST and DELETE of a collection.
+    ///
+    /// # Errors
+    /// An answer that is no JSON.
+    pub async fn read(&self, target: &Target, verb: Verb, query: &str) -> Result<Answer, String> {
+        let query = Query::parse(query);
+        answer(match verb {
+            Verb::Get => self.get(target, &query).await,
+            Verb::DeleteCollection => self.delete_collection(target, &query).await,
+            Verb::List | Verb::Watch => self.list(target, &query).await,
+        })
+    }
+
+    /// Begins a watch, or is refused.
+    ///
+    /// # Errors
+    /// An answer that is no JSON.
+    pub async fn watch(
+        &self,
+        target: &Target,
+        place: &Place,
+        query: &str,
+    ) -> Result<Result<Stream, Answer>, String> {
+        let begun = async {
+            let options = ListOptions::from_query(&Query::parse(query))?;
+            self.registry.watch(target, &options, As::Object, place.watch_path).await
+        };
+        match begun.await {
+            Ok(body) => Ok(Ok(Stream(Box::new(body)))),
+            Err(status) => answer(Err(status)).map(Err),
+        }
+    }
+
+    async fn get(&self, target: &Target, query: &Query) -> Result<Vec<u8>, Status> {
+        let found: Arc<Object> =
+            self.registry.get(target, &GetOptions::from_query(query).resource_version).await?;
+        Ok(target.served.to_value(&found)?.to_string().into_bytes())
+    }
+
+    async fn list(&self, target: &Target, query: &Query) -> Result<Vec<u8>, Status> {
+        let options = ListOptions::from_query(query)?;
+        let mut body = self.registry.list(target, &options, As::Object).await?;
+        let mut out = Vec::new();
+        while body.next_chunk(CHUNK_BYTES, &mut out) {}
+        Ok(out)
+    }
+
+    async fn delete_collection(&self, target: &Target, query: &Query) -> Result<Vec<u8>, Status> {
+        let (options, list) = (DeleteOptions::from_query(query)?, ListOptions::from_query(query)?);
+        let selection = self.registry.selection(target, &list)?;
+        self.registry.delete_collection(target, selection, &options).await.map(written)
+    }
+}
+
+impl Stream {
+    /// Every event until the stream ends.
+    ///
+    /// # Errors
+    /// A stream that is no sequence of JSON values.
+    pub async fn events(mut self) -> Result<Answer, String> {
+        let mut all = Vec::new();
+        let mut failed = None;
+        loop {
+            let mut out = Vec::new();
+            let flow = self.0.next(CHUNK_BYTES, &mut out).await;
+            all.extend_from_slice(&out);
+            match flow {
+                Flow::Frames => {}
+                Flow::Error(status) => {
+                    failed = Some(json!({ "type": "ERROR", "object": status_object(&status) }));
+                    break;
+                }
+                Flow::End => break,
+            }
+        }
+        let events = serde_json::Deserializer::from_slice(&all).into_iter::<Value>();
+        let mut events = events.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
+        events.extend(failed);
+        Ok(Answer { events: Some(events), ..Answer::default() })
+    }
+}
+
+fn written(answer: Written) -> Vec<u8> {
+    match answer.outcome {
+        Outcome::Object(bytes)
+        | Outcome::Created(bytes)
+        | Outcome::Accepted(bytes)
+        | Outcome::Success(bytes) => bytes.to_vec(),
+    }
+}
+
+fn answer(done: Result<Vec<u8>, Status>) -> Result<Answer, String> {
+    let body = match done {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| e.to_string())?,
+        Err(status) => status_object(&status),
+    };
+    Ok(Answer { body, ..Answer::default() })
+}
+
+/// What of a Status does not belong to HTTP.
+fn status_object(status: &Status) -> Value {
+    let mut object = json!({ "kind": "Status", "message": status.message });
+    if !status.reason.as_str().is_empty() {
+        object["reason"] = status.reason.as_str().into();
+    }
+    if !status.continue_token.is_empty() {
+        object["metadata"] = json!({ "continue": status.continue_token });
+    }
+    let cause = |cause: &forebay_apimachinery::Cause| {
+        let mut object = json!({ "message": cause.message });
+        if let Some(reason) = cause.shown_reason() {
+            object["reason"] = reason.into();
+        }
+        if !cause.field.is_empty() {
+            object["field"] = cause.field.as_str().into();
+        }
+        object
+    };
+    if !status.causes.is_empty() {
+        object["details"]["causes"] = status.causes.iter().map(cause).collect();
+    }
+    if status.retry_after_seconds > 0 {
+        object["details"]["retryAfterSeconds"] = status.retry_after_seconds.into();
+    }
+    object
+}

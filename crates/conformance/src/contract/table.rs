@@ -1,0 +1,181 @@
+//! The tables as text: sections of rows, each row a request and what is answered.
+//!
+//! In: the files of `contract/`. Out: [`Row`]s. Their form:
+//!
+//! ```text
+//! == 1.2 what this section is about
+//! answers RunTestList RunTestListPaging      upstream's tests that these rows answer to
+//! pods,widgets list ns ?limit=2              kinds (all, if none are named), verb, place, query
+//!   200 rv=now [early@o3 four@s8] ...        what kube-apiserver answers, and ours
+//!   ours 429 TooManyRequests "..."           or what ours answers,
+//!   because a stampede is how etcd dies      and why
+//! ```
+//!
+//! Never: knows how an answer is written as text (`shape.rs`), or what a placeholder stands for (`ask.rs`).
+
+use super::history::{KINDS, Kind};
+
+/// What a row asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    Get,
+    List,
+    Watch,
+    DeleteCollection,
+}
+
+/// When a row is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// After the static writes.
+    Before,
+    /// After the live writes.
+    After,
+}
+
+/// Where it is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The deprecated `/watch/` path.
+    pub watch_path: bool,
+    /// Namespace `a`, or all of them.
+    pub in_namespace: bool,
+    pub name: Option<String>,
+}
+
+/// One row on one kind is one test.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// The section of the reference: `1.2`.
+    pub table: String,
+    pub when: When,
+    pub kinds: Vec<Kind>,
+    pub verb: Verb,
+    pub place: Place,
+    /// With placeholders.
+    pub query: String,
+    /// Its line, which names it.
+    pub title: String,
+    pub theirs: String,
+    /// Where it is not theirs, and why.
+    pub ours: Option<(String, String)>,
+}
+
+/// The tables' files.
+pub const FILES: [(&str, &str, When); 4] = [
+    ("options.txt", include_str!("../../contract/options.txt"), When::Before),
+    ("list.txt", include_str!("../../contract/list.txt"), When::Before),
+    ("watch.txt", include_str!("../../contract/watch.txt"), When::Before),
+    ("after.txt", include_str!("../../contract/after.txt"), When::After),
+];
+
+/// Every row of every file, and the upstream tests that they answer to.
+///
+/// # Errors
+/// The first line that makes no sense.
+pub fn rows() -> Result<(Vec<Row>, Vec<String>), String> {
+    let (mut rows, mut upstream) = (Vec::new(), Vec::new());
+    for (name, text, when) in FILES {
+        parse(text, when, &mut rows, &mut upstream).map_err(|why| format!("{name}: {why}"))?;
+    }
+    Ok((rows, upstream))
+}
+
+fn parse(text: &str, when: When, rows: &mut Vec<Row>, upstream: &mut Vec<String>) -> Result<(), String> {
+    let mut table = None;
+    for line in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
+        if let Some(title) = line.strip_prefix("== ") {
+            table = title.split_whitespace().next().map(str::to_owned);
+        } else if let Some(names) = line.strip_prefix("answers ") {
+            upstream.extend(names.split_whitespace().map(str::to_owned));
+        } else if let Some(told) = line.strip_prefix("  ") {
+            let row = rows.last_mut().ok_or_else(|| format!("an answer without a row: {line}"))?;
+            told_of(row, told.trim()).ok_or_else(|| format!("{}: {line}", row.title))?;
+        } else {
+            let table = table.clone().ok_or_else(|| format!("a row outside of a section: {line}"))?;
+            rows.push(row(line, table, when).ok_or_else(|| format!("no row: {line}"))?);
+        }
+    }
+    let half = |row: &&Row| row.theirs.is_empty() || row.ours.as_ref().is_some_and(|ours| ours.1.is_empty());
+    match rows.iter().find(half) {
+        Some(row) => Err(format!("{}: an answer or a reason is missing", row.title)),
+        None => Ok(()),
+    }
+}
+
+/// Adds a line to the row above it.
+fn told_of(row: &mut Row, line: &str) -> Option<()> {
+    if let Some(answer) = line.strip_prefix("ours ") {
+        row.ours = Some((answer.to_owned(), String::new()));
+    } else if let Some(reason) = line.strip_prefix("because ") {
+        row.ours.as_mut()?.1 = reason.to_owned();
+    } else if row.theirs.is_empty() {
+        row.theirs = line.to_owned();
+    } else {
+        row.theirs.push(' ');
+        row.theirs.push_str(line);
+    }
+    Some(())
+}
+
+fn row(line: &str, table: String, when: When) -> Option<Row> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (kinds, words) = match verb(words.first()?) {
+        Some(_) => (None, words.as_slice()),
+        None => (Some(*words.first()?), &words[1..]),
+    };
+    let [verb_word, place_word, query @ ..] = words else { return None };
+    let query = match query {
+        [] => "",
+        [query] => query.strip_prefix('?')?,
+        _ => return None,
+    };
+    let place = place(place_word);
+    Some(Row {
+        table,
+        when,
+        kinds: match kinds {
+            Some(named) => named.split(',').map(kind).collect::<Option<_>>()?,
+            None => default_kinds(&place),
+        },
+        verb: verb(verb_word)?,
+        place,
+        query: query.to_owned(),
+        title: line.to_owned(),
+        theirs: String::new(),
+        ours: None,
+    })
+}
+
+/// Across namespaces a server has ConfigMaps of its own, and cluster-wide kinds have nothing across.
+fn default_kinds(place: &Place) -> Vec<Kind> {
+    let all = KINDS.into_iter();
+    all.filter(|kind| place.in_namespace || kind.namespaced && kind.plural != "configmaps").collect()
+}
+
+fn kind(plural: &str) -> Option<Kind> {
+    KINDS.into_iter().find(|kind| kind.plural == plural)
+}
+
+fn verb(word: &str) -> Option<Verb> {
+    Some(match word {
+        "get" => Verb::Get,
+        "list" => Verb::List,
+        "watch" => Verb::Watch,
+        "deletecollection" => Verb::DeleteCollection,
+        _ => return None,
+    })
+}
+
+/// `ns`, `all`, `ns/one`, `/watch/ns`, ...
+fn place(word: &str) -> Place {
+    let (watch_path, rest) = match word.strip_prefix("/watch/") {
+        Some(rest) => (true, rest),
+        None => (false, word),
+    };
+    let (scope, name) = match rest.split_once('/') {
+        Some((scope, name)) => (scope, Some(name.to_owned())),
+        None => (rest, None),
+    };
+    Place { watch_path, in_namespace: scope == "ns", name }
+}

@@ -1,0 +1,86 @@
+//! The contract of GET, LIST and WATCH on ours, on its cache over each backend, and on a real kube-apiserver.
+//!
+//! `FOREBAY_CONTRACT_KUBECONFIG` names another server to run the same rows on, `FOREBAY_CONTRACT_URL` its address where that is
+//! not the kubeconfig's. `FOREBAY_CONFORMANCE_REPORT` names a file that gets every row with every target's answer.
+
+use std::path::PathBuf;
+
+use forebay_clients::needs;
+use forebay_clients::server::Kind;
+use forebay_conformance::contract::local::Store;
+use forebay_conformance::contract::{Results, Target, Whose, history, report, run, table};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn every_row_holds_on_every_target() {
+    let (rows, _) = table::rows().expect("the tables");
+    let writes = history::writes().expect("the history");
+    let dir = needs::cache_dir().expect("a directory").join(format!("contract-{}", std::process::id()));
+    let on_disk = Store::EmbeddedOnDisk(dir.clone());
+    let over_http = async {
+        let target = Target::server(Kind::Forebay).await?;
+        run(target, &rows, &writes).await
+    };
+    let memory = async {
+        let target = Target::local("cache over memory", &Store::EmbeddedInMemory).await?;
+        run(target, &rows, &writes).await
+    };
+    let disk = async {
+        std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
+        let target = Target::local("cache over disk", &on_disk).await?;
+        run(target, &rows, &writes).await
+    };
+    let real = async {
+        if !needs::peers_or_skip() {
+            return Ok(None);
+        }
+        let target = Target::server(Kind::KubeApiserver).await?;
+        run(target, &rows, &writes).await.map(Some)
+    };
+    let (http, memory, disk, real) = tokio::join!(over_http, memory, disk, real);
+    let _ = std::fs::remove_dir_all(&dir);
+    let mut results: Vec<Results> =
+        [http, memory, disk].map(|ran| ran.unwrap_or_else(|why| panic!("{why}"))).into();
+    results.extend(real.unwrap_or_else(|why| panic!("{why}")));
+    judge(&rows, &results);
+    if results.iter().any(|result| result.whose == Whose::Theirs) {
+        compat_says_so(&rows, &results);
+    }
+}
+
+/// COMPAT.md has what the suite says. `FOREBAY_CONTRACT_UPDATE` writes it there.
+fn compat_says_so(rows: &[table::Row], results: &[Results]) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../COMPAT.md");
+    let text = std::fs::read_to_string(&path).expect("COMPAT.md");
+    let (begin, end) = ("<!-- contract: begin -->\n", "<!-- contract: end -->");
+    let (before, rest) = text.split_once(begin).expect("where it begins");
+    let (_, after) = rest.split_once(end).expect("where it ends");
+    let said = format!("{}\n{}", report::markdown(rows, results), report::on_purpose(rows));
+    let new = format!("{before}{begin}{said}{end}{after}");
+    if std::env::var_os("FOREBAY_CONTRACT_UPDATE").is_some() {
+        std::fs::write(&path, new).expect("COMPAT.md");
+        return;
+    }
+    assert!(text == new, "COMPAT.md says otherwise; FOREBAY_CONTRACT_UPDATE=1 writes this there:\n{said}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_row_holds_on_the_server_that_the_environment_names() {
+    let Some(kubeconfig) = std::env::var_os("FOREBAY_CONTRACT_KUBECONFIG") else { return };
+    let url = std::env::var("FOREBAY_CONTRACT_URL").ok();
+    let (rows, _) = table::rows().expect("the tables");
+    let writes = history::writes().expect("the history");
+    let target = Target::url(&PathBuf::from(kubeconfig), url.as_deref()).await;
+    let target = target.unwrap_or_else(|why| panic!("{why}"));
+    let results = run(target, &rows, &writes).await.unwrap_or_else(|why| panic!("{why}"));
+    eprintln!("{} rows were left out: they are about compacted history", results.left_out);
+    judge(&rows, &[results]);
+}
+
+fn judge(rows: &[table::Row], results: &[Results]) {
+    eprintln!("{}", report::markdown(rows, results));
+    if let Some(path) = std::env::var_os("FOREBAY_CONFORMANCE_REPORT") {
+        std::fs::write(path, report::recorded(rows, results)).expect("the report");
+    }
+    let broken = report::broken(rows, results);
+    assert!(broken.is_empty(), "{broken}");
+}
