@@ -97,3 +97,6 @@ const _: () = assert!(QUEUE_KIB_MAX > VALUE_BYTES_MAX / 1024);
 const _: () = assert!(LOG_BYTES_MAX >= VALUE_BYTES_MAX);
 const _: () = assert!(KEY_BYTES_MAX <= u16::MAX as usize);
 const _: () = assert!(SLICE_ROWS_MAX >= SLICE_ROWS_MIN);
+
+/// How far revisions go on above those of a store that was put back: further than it can have been before.
+pub const RESTORE_GAP: u64 = 1 << 30;

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use forebay_apimachinery::Key;
+use forebay_apimachinery::{Key, Revision};
 use forebay_rt::Random;
 use redb::StorageBackend;
 
@@ -22,9 +22,10 @@ use crate::expiry::Expiry;
 use crate::feeds::Feeds;
 use crate::guard::Guard;
 use crate::index::{Index, Version};
+use crate::limits::RESTORE_GAP;
 use crate::row;
 use crate::shared::Shared;
-use crate::store::{FORMAT, Meta, Progress, Rows, Store};
+use crate::store::{FORMAT, Meta, Progress, Rows, Store, Work};
 use crate::witness::Witness;
 use crate::writer::Writer;
 
@@ -80,7 +81,7 @@ pub(crate) fn open_disk(disk: Disk, options: &Options) -> Result<Opened, OpenErr
     refuse_what_is_no_store(&guard, file)?;
     let store = open_store(guard.clone(), file)?;
     let failed = |error| store_error(file, error);
-    let meta = match store.meta().map_err(failed)? {
+    let mut meta = match store.meta().map_err(failed)? {
         Some(meta) => meta,
         None => initialize(&store).map_err(failed)?,
     };
@@ -89,8 +90,18 @@ pub(crate) fn open_disk(disk: Disk, options: &Options) -> Result<Opened, OpenErr
     }
     let witness = witness.map(|disk| Witness::new(disk, meta.store_id));
     let rows = store.rows().map_err(failed)?;
-    let scan = scan(&rows, meta.progress).map_err(failed)?;
+    let mut scan = scan(&rows, meta.progress).map_err(failed)?;
     check_witness(witness.as_ref(), file, scan.revision)?;
+    let unwritten = |cause| io_error(Path::new(file), cause);
+    if let Some(witness) = &witness
+        && witness.is_absent().map_err(unwritten)?
+    {
+        if scan.revision > Revision::FIRST.get() {
+            meta.progress = go_past_what_was(&store, meta.progress, scan.revision).map_err(failed)?;
+            scan.revision = meta.progress.revision;
+        }
+        witness.write(scan.revision).and_then(|()| witness.sync()).map_err(unwritten)?;
+    }
     if let Some(cause) = guard.failure() {
         return Err(OpenError::Failed { file: name, cause });
     }
@@ -211,6 +222,21 @@ fn initialize(store: &Store) -> Result<Meta, StoreError> {
     let meta = Meta { format: FORMAT, store_id, progress: Progress { revision: 1, compacted: 1, swept: 1 } };
     store.initialize(&meta)?;
     Ok(meta)
+}
+
+/// A store whose witness was taken away is one that was put back: nobody knows how far it had been. Revisions go on far
+/// above that, and history begins there, so that whoever comes with one of before, from a future that never was, is told
+/// to read the state again.
+fn go_past_what_was(store: &Store, was: Progress, revision: u64) -> Result<Progress, StoreError> {
+    let past = revision + RESTORE_GAP;
+    tracing::warn!(
+        revision,
+        past,
+        "the store has no witness: it is taken for a backup, and clients list again"
+    );
+    let progress = Progress { revision: past, compacted: past, ..was };
+    store.commit(&Work { progress: Some(progress), ..Work::default() })?;
+    Ok(progress)
 }
 
 fn check_witness(witness: Option<&Witness>, file: &str, found: u64) -> Result<(), OpenError> {

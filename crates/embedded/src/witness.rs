@@ -39,6 +39,11 @@ impl Witness {
         Ok((bytes == encode(store_id, revision)).then_some((store_id, revision)))
     }
 
+    /// Whether there never was one here: not one that is damaged or another store's.
+    pub(crate) fn is_absent(&self) -> io::Result<bool> {
+        Ok(self.disk.len()? == 0)
+    }
+
     /// The revision last written for this store.
     pub(crate) fn read(&self) -> io::Result<Option<u64>> {
         let found = Witness::peek(&*self.disk)?;

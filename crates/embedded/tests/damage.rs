@@ -9,7 +9,8 @@ use std::path::Path;
 use bytes::Bytes;
 use common::{Scratch, at, del, drain, key, put};
 use forebay_apimachinery::Revision;
-use forebay_backend::{Backend, Expect, Range};
+use forebay_backend::{Backend, Expect, FeedError, Outcome, Range};
+use forebay_embedded::limits::RESTORE_GAP;
 use forebay_embedded::{Engine, OpenError, Options};
 use forebay_rt::Random;
 
@@ -68,6 +69,7 @@ async fn flipped_bytes_are_refused_or_harmless() {
     let dir = scratch.path().join("whole");
     fill(&dir).await;
     let closed = fs::read(dir.join("store.redb")).expect("readable");
+    let closed_witness = fs::read(dir.join("store.witness")).expect("readable");
     let store = Engine::open(&dir, Options::default()).expect("opens");
     store.commit(put("/registry/last", Expect::Absent, "the newest")).await.expect("works");
     // What a kill would leave, the newest commit included.
@@ -88,7 +90,7 @@ async fn flipped_bytes_are_refused_or_harmless() {
     let (mut opened, mut refused) = (0, 0);
     for (file, expected) in [(&closed, &after_close), (&killed, &after_kill)] {
         let is_closed = std::ptr::eq(file, &closed);
-        let witness: &[u8] = if is_closed { &[] } else { &witness };
+        let witness = if is_closed { &closed_witness } else { &witness };
         assert!(check(&scratch, file, witness, expected, "whole").await);
         // Every byte of the header, and a sample of the rest.
         let used = file.iter().rposition(|byte| *byte != 0).expect("not empty");
@@ -140,6 +142,44 @@ async fn a_store_that_ends_before_what_was_acknowledged_is_refused() {
     assert!(matches!(&refused, OpenError::Lost { found: 0, acknowledged: 72, .. }), "{refused}");
     fs::remove_file(dir.join("store.witness")).expect("writable");
     Engine::open(&dir, Options::default()).expect("begins anew once that was chosen");
+}
+
+#[tokio::test]
+async fn a_store_that_was_put_back_goes_on_far_above_what_was() {
+    let scratch = Scratch::new("restored");
+    let dir = scratch.path().join("store");
+    fill(&dir).await;
+    let backup = fs::read(dir.join("store.redb")).expect("readable");
+    let store = Engine::open(&dir, Options::default()).expect("opens");
+    let lost = store.commit(put("/registry/last", Expect::Absent, "x")).await.expect("works");
+    assert_eq!(lost, Outcome::Committed(Revision::from_log(72)));
+    drop(store);
+    fs::write(dir.join("store.redb"), backup).expect("writable");
+    fs::remove_file(dir.join("store.witness")).expect("writable");
+    let past = Revision::from_log(71 + RESTORE_GAP);
+    for round in 0..3 {
+        let store = Engine::open(&dir, Options::default()).expect("opens");
+        let current = store.barrier().await.expect("open");
+        assert_eq!(
+            (current.get(), store.oldest().await.expect("open")),
+            (past.get() + round, past),
+            "{round}"
+        );
+        for revision in [70, 71, 72, past.get() - 1] {
+            let feed = Backend::feed(&*store, "/registry/", Revision::from_log(revision)).await;
+            assert!(
+                matches!(feed.err(), Some(FeedError::Compacted { oldest }) if oldest == past),
+                "{revision}"
+            );
+        }
+        let all = Range { prefix: "/registry/".into(), start_after: None, limit: 1000, at: Some(past) };
+        let page = Backend::range(&*store, all).await.expect("held");
+        assert!(!page.items.is_empty() && page.items.iter().all(|(_, found)| found.revision.get() <= 71));
+        assert!(page.items.iter().all(|(key, _)| key.as_str() != "/registry/last"));
+        let txn = put(&format!("/registry/new-{round}"), Expect::Absent, "x");
+        let committed = store.commit(txn).await.expect("works");
+        assert_eq!(committed, Outcome::Committed(Revision::from_log(past.get() + round + 1)));
+    }
 }
 
 #[tokio::test]
