@@ -184,6 +184,19 @@ impl Engine {
         read.await.map_err(|error| ReadError::Failed { cause: error.to_string() })
     }
 
+    /// What is visible, and no less than any feed has told: they are told of a batch a moment before it is visible.
+    /// Whoever was, and asks then, would take the store for one that has gone back.
+    async fn visible(&self) -> u64 {
+        loop {
+            let (told, visible) = (self.shared.told(), self.shared.visible());
+            // A writer that broke off in between tells nothing any more.
+            if visible >= told || self.shared.failure().is_some() {
+                return visible;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
     async fn feed(&self, prefix: &str, after: Revision) -> Result<Feed, FeedError> {
         let after = after.get();
         let (reply, granted) = oneshot::channel();
@@ -264,7 +277,7 @@ impl Backend for Engine {
     }
 
     fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
-        Box::pin(std::future::ready(Ok(Revision::from_log(self.shared.visible()))))
+        Box::pin(async { Ok(Revision::from_log(self.visible().await)) })
     }
 
     fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
@@ -293,5 +306,28 @@ impl Drop for Engine {
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine").field("visible", &self.shared.visible()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_barrier_is_never_behind_what_a_feed_has_told() {
+        let (engine, _stepper) = Engine::open_stepped(Disk::in_memory(), Options::default()).expect("opens");
+        let first = engine.barrier().await.expect("open").get();
+        engine.shared.set_told(first + 1);
+        let barrier = engine.barrier();
+        let visible = async {
+            // Somebody asks in between.
+            tokio::task::yield_now().await;
+            engine.shared.set_visible(first + 1);
+        };
+        let (current, ()) = tokio::join!(barrier, visible);
+        assert_eq!(current.expect("open").get(), first + 1);
+        engine.shared.set_told(first + 2);
+        engine.shared.fail("its disk is gone".to_string());
+        assert_eq!(engine.barrier().await.expect("open").get(), first + 1);
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Shared {
     view: RwLock<View>,
     // The newest revision that is durable and in every log.
     visible: AtomicU64,
+    // The same, or what is being put into the logs now.
+    told: AtomicU64,
     // History up to here is given up.
     compacted: AtomicU64,
     pub(crate) live_bytes: AtomicU64,
@@ -55,6 +57,7 @@ impl Shared {
             readers: Arc::new(Semaphore::new(READERS_MAX)),
             view: RwLock::new(View { index, rows: Some(Arc::new(rows)) }),
             visible: AtomicU64::new(visible),
+            told: AtomicU64::new(visible),
             compacted: AtomicU64::new(compacted),
             live_bytes: AtomicU64::new(live_bytes),
             file_bytes: AtomicU64::new(guard.used_bytes()),
@@ -73,6 +76,16 @@ impl Shared {
 
     pub(crate) fn visible(&self) -> u64 {
         self.visible.load(Ordering::Acquire)
+    }
+
+    /// No log has told of a later revision than this.
+    pub(crate) fn told(&self) -> u64 {
+        self.told.load(Ordering::Acquire)
+    }
+
+    /// The logs are about to tell of `revision`. For the writer thread only.
+    pub(crate) fn set_told(&self, revision: u64) {
+        self.told.store(revision, Ordering::Release);
     }
 
     /// For the writer thread only.

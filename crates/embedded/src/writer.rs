@@ -277,6 +277,7 @@ impl Writer {
             }
         }
         self.shared.set_file_bytes(&self.guard);
+        self.shared.set_told(revision);
         self.feeds.publish(&changes, revision, self.steady_ms);
         self.shared.set_visible(revision);
         self.revision = revision;
