@@ -107,7 +107,7 @@ impl Model {
             }
             (Call::Delete { expect }, Answer::Deleted | Answer::Unknown) => (self.object.is_some()
                 && is_expected(expect))
-            .then(|| Model { object: None, floor: self.floor }),
+            .then_some(Model { object: None, floor: self.floor }),
             _ => None,
         }
     }
