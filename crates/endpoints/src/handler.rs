@@ -11,8 +11,9 @@ use forebay_apimachinery::{Reason, Status};
 use forebay_registry::Registry;
 use forebay_registry::catalog::Served;
 use forebay_rt::{Clock, Random};
-use http::{HeaderMap, HeaderValue, Method, Request};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
 
 use crate::answer::{self, AUDIT_ID, HttpResponse};
 use crate::authn::{Asker, Authenticator, Peer};
@@ -21,14 +22,16 @@ use crate::body_in::Budget;
 use crate::documents::{self, Documents};
 use crate::impersonate;
 use crate::inflight::{Inflight, Kind, Privilege, Seat};
+use crate::line::Line;
 use crate::metrics::{Metrics, Record, RequestLabels};
 use crate::pins::Pins;
-use crate::request_info::RequestInfo;
+use crate::request_info::{PathError, RequestInfo};
 use crate::resource;
 use crate::response::ResponseBody;
 use crate::shutdown::Drain;
 use crate::status::Failure;
 use crate::tokens::ServiceAccountTokens;
+use crate::websocket;
 
 /// Everything that answering takes; one for the whole server.
 pub struct Handler {
@@ -58,29 +61,37 @@ pub struct Head {
 
 impl Handler {
     /// Answers `request`.
-    pub async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> HttpResponse {
+    pub async fn answer(&self, mut request: Request<Incoming>, peer: &Peer) -> HttpResponse {
         let started = self.clock.now();
+        let upgrade = hyper::upgrade::on(&mut request);
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query().unwrap_or(""));
         let is_head = parts.method == Method::HEAD;
         let audit_id = audit_id(&parts.headers, &self.random);
         let (mut response, recorded) = match RequestInfo::parse(&parts.method, parts.uri.path(), &query) {
             Err(error) => {
-                let failure = Status::bad_request(error.to_string()).into();
                 let labels = RequestLabels::new(&parts.method, &RequestInfo::default(), None, false);
                 let record = Record::begin(&self.metrics, &labels, started, false);
-                (answer::failure(&failure, &parts.headers, &query), (None, record))
+                let answered = match error {
+                    PathError::Incomplete(_) => no_request_info(&parts.uri, &error),
+                    PathError::Escape => {
+                        let failure = Status::bad_request(error.to_string()).into();
+                        answer::failure(&failure, &parts.headers, &query)
+                    }
+                };
+                (answered, (None, record))
             }
             Ok(info) => {
                 let served = self.served(&info);
                 let labels = RequestLabels::new(&parts.method, &info, served.as_deref(), is_dry_run(&query));
                 let record = Record::begin(&self.metrics, &labels, started, info.is_long_running());
                 let deprecation = served.as_deref().and_then(Served::deprecation_warning).map(str::to_string);
-                let asker = Asker::Anonymous;
-                let mut head = Head { method: parts.method, headers: parts.headers, query, info, asker };
+                let (asker, mut headers) = (Asker::Anonymous, parts.headers);
+                websocket::move_token(&mut headers);
+                let mut head = Head { method: parts.method, headers, query, info, asker };
                 let (answered, seat) = match self.admit(&mut head, peer).await {
                     Err(failure) => (Err(failure), None),
-                    Ok(seat) => (self.within_time(&head, served, body).await, seat),
+                    Ok(seat) => (self.within_time(&head, served, body, upgrade).await, seat),
                 };
                 let mut response =
                     answered.unwrap_or_else(|failure| answer::failure(&failure, &head.headers, &head.query));
@@ -96,7 +107,11 @@ impl Handler {
         }
         let (seat, mut record) = recorded;
         record.answered(response.status().as_u16());
-        response.body_mut().hold(seat, record);
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            Line::current().hold(record);
+        } else {
+            response.body_mut().hold(seat, record);
+        }
         response
     }
 
@@ -133,12 +148,13 @@ impl Handler {
         head: &Head,
         served: Option<Arc<Served>>,
         body: Incoming,
+        upgrade: OnUpgrade,
     ) -> Result<HttpResponse, Failure> {
         let work = async {
             match (head.info.is_resource, served) {
                 (false, _) => documents::answer(self, head).await,
                 (true, None) => Err(Failure::no_such_resource()),
-                (true, Some(served)) => resource::answer(self, head, served, body).await,
+                (true, Some(served)) => resource::answer(self, head, served, body, upgrade).await,
             }
         };
         if head.info.is_long_running() {
@@ -178,6 +194,14 @@ impl Handler {
         }
         self.registry.catalog().resource(&info.group, &info.version, &info.resource).cloned()
     }
+}
+
+/// kube-apiserver's words for a path under `/watch` that names nothing.
+fn no_request_info(uri: &http::Uri, error: &PathError) -> HttpResponse {
+    let path = uri.path_and_query().map_or("", |target| target.as_str());
+    let path = path.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let message = format!("Internal Server Error: {path:?}: failed to create RequestInfo: {error}\n");
+    answer::text(StatusCode::INTERNAL_SERVER_ERROR, message)
 }
 
 /// The id that the client gave, or a new one.

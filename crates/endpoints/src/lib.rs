@@ -43,6 +43,7 @@ mod tokens;
 mod version;
 mod warnings;
 mod watch_body;
+mod websocket;
 mod wire;
 mod yaml;
 

@@ -86,6 +86,12 @@ pub const CHUNK_BYTES: usize = 16 << 10;
 /// A long event is handed on in pieces of this size, so that it shows how far its reader is.
 pub const PIECE_BYTES: usize = 16 << 10;
 
+/// Bytes of a ping's payload over WebSocket (RFC 6455, 5.5); of a longer one the rest is dropped.
+pub const WEBSOCKET_CONTROL_BYTES_MAX: usize = 125;
+
+/// How long a WebSocket's goodbye may take.
+pub const WEBSOCKET_CLOSE_WAIT: Duration = Duration::from_secs(1);
+
 /// Answers below this are not worth compressing (KEP-2338).
 pub const GZIP_BYTES_MIN: usize = 128 << 10;
 

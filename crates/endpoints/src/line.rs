@@ -4,7 +4,8 @@
 //! it is found out that nobody reads on. hyper asks a body for more only when there is room, so a body that nobody
 //! reads cannot end itself.
 
-use std::sync::{Arc, Weak};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 
 use forebay_rt::{Instant, Shutdown};
@@ -27,7 +28,12 @@ struct Inner {
     cut: Shutdown,
     // Of HTTP/1.1, where it carries one answer at a time.
     socket: Option<Arc<Socket>>,
+    // What goes on once HTTP is over.
+    session: Mutex<Option<Session>>,
 }
+
+/// What a connection is used for once it was upgraded.
+pub type Session = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Line {
     /// A connection that carries one answer after another.
@@ -83,6 +89,30 @@ impl Line {
     /// The socket, where it carries one answer at a time.
     pub fn socket(&self) -> Option<&Socket> {
         self.0.socket.as_deref()
+    }
+
+    /// Goes on with `session` when HTTP is over. Only a connection that carries one answer at a time can.
+    pub fn upgrade(&self, session: Session) {
+        *self.session_slot() = Some(session);
+    }
+
+    /// Keeps `held` until the session is over.
+    pub fn hold(&self, held: impl Send + 'static) {
+        if let Some(session) = self.session() {
+            self.upgrade(Box::pin(async move {
+                session.await;
+                drop(held);
+            }));
+        }
+    }
+
+    /// What to go on with, if anything.
+    pub fn session(&self) -> Option<Session> {
+        self.session_slot().take()
+    }
+
+    fn session_slot(&self) -> MutexGuard<'_, Option<Session>> {
+        self.0.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A reference that keeps nothing alive.

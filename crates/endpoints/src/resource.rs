@@ -18,17 +18,20 @@ use forebay_registry::{As, Encoding, Presenter, Shown};
 use http::StatusCode;
 use http::header;
 use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
 
 use crate::answer::{self, HttpResponse};
 use crate::body_in::{self, Forms, Received};
 use crate::component_statuses;
 use crate::handler::{Handler, Head};
+use crate::line::Line;
 use crate::negotiate::{self, Answered, Form};
 use crate::response::{Content, ResponseBody};
 use crate::reviews;
 use crate::status::Failure;
 use crate::warnings;
-use crate::watch_body::WatchStream;
+use crate::watch_body::{Framing, WatchStream};
+use crate::websocket;
 
 /// Answers a request about `served`.
 ///
@@ -39,6 +42,7 @@ pub async fn answer(
     head: &Head,
     served: Arc<Served>,
     body: Incoming,
+    upgrade: OnUpgrade,
 ) -> Result<HttpResponse, Failure> {
     let target = target(head, served)?;
     if target.served.is("", "componentstatuses") {
@@ -47,7 +51,7 @@ pub async fn answer(
     match head.info.verb.as_str() {
         "get" => get(handler, head, &target).await,
         "list" => list(handler, head, &target).await,
-        "watch" => watch(handler, head, &target).await,
+        "watch" => watch(handler, head, &target, upgrade).await,
         "create" => create(handler, head, &target, body).await,
         "update" => update(handler, head, &target, body).await,
         "patch" => patch(handler, head, &target, body).await,
@@ -60,6 +64,9 @@ pub async fn answer(
 /// What the path names, if there is such a thing and it has the verb.
 fn target(head: &Head, served: Arc<Served>) -> Result<Target, Failure> {
     let info = &head.info;
+    if info.path_form {
+        is_watch_path(head, &served)?;
+    }
     // A namespace's own path names it twice.
     let is_namespace = served.is("", "namespaces");
     let namespace = (!is_namespace && !info.namespace.is_empty()).then(|| info.namespace.clone());
@@ -111,6 +118,19 @@ fn target(head: &Head, served: Arc<Served>) -> Result<Target, Failure> {
     Ok(Target { served, namespace, name, subresource, caller: Some(head.asker.caller()) })
 }
 
+/// Whether there is such a path of the deprecated `/watch/` form: it is for collections and single objects.
+fn is_watch_path(head: &Head, served: &Served) -> Result<(), Failure> {
+    let info = &head.info;
+    let nowhere = info.named_in_path && served.namespaced && info.namespace.is_empty();
+    if !served.verbs.contains(&"watch") || nowhere || !info.subresource.is_empty() {
+        return Err(Failure::no_such_resource());
+    }
+    if head.method != http::Method::GET {
+        return Err(Failure::no_such_method());
+    }
+    Ok(())
+}
+
 /// What is wrong with a name as a segment of a path.
 fn segment_fault(name: &str) -> Option<&'static str> {
     match name {
@@ -152,14 +172,27 @@ async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
     Ok(answer::list(body, form, &head.headers, &handler.pins))
 }
 
-async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
+async fn watch(
+    handler: &Handler,
+    head: &Head,
+    target: &Target,
+    upgrade: OnUpgrade,
+) -> Result<HttpResponse, Failure> {
     let form = negotiate::stream(&head.headers, &head.query, &target.served)?;
     let options = ListOptions::from_query(&head.query)?;
     let shown = shown(form, head)?;
     let body = handler.registry.watch(target, &options, shown, head.info.path_form).await?;
     let events = handler.metrics.watch_events(&target.served);
     let (slot, clock) = (handler.drain.watch(), handler.clock.clone());
-    let stream = WatchStream::new(body, slot, events, shown.encoding, &handler.pins, clock);
+    let upgraded = websocket::is_asked(&head.headers).then(|| websocket::answer(&head.headers));
+    let framing = if upgraded.is_some() { Framing::WebSocket } else { Framing::Http };
+    let stream = WatchStream::new(body, slot, events, shown.encoding, framing, &handler.pins, clock.clone());
+    if let Some(answer) = upgraded {
+        if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+            Line::current().upgrade(Box::pin(websocket::serve(upgrade, stream, clock)));
+        }
+        return Ok(answer);
+    }
     let content = Content::Watch(Box::new(stream));
     let content_type = match shown.encoding {
         Encoding::Json => "application/json",

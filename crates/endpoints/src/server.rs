@@ -285,14 +285,20 @@ impl Connections {
         });
         let io = TokioIo::new(stream);
         let ended = if is_http2 {
-            let connection = self.http2().serve_connection(io, service);
+            let connection = Box::pin(self.http2().serve_connection(io, service));
             self.until_drained(connection, |connection| connection.graceful_shutdown()).await
         } else {
             let line = Line::connection(socket);
             self.silence.listen_to(&line);
-            let connection = http1().serve_connection(io, service);
-            let ended = self.until_drained(connection, |connection| connection.graceful_shutdown());
-            line.carry(ended).await.unwrap_or(Ok(()))
+            let connection = Box::pin(http1().serve_connection(io, service).with_upgrades());
+            let ended = line.carry(async {
+                let ended = self.until_drained(connection, |connection| connection.graceful_shutdown()).await;
+                if let Some(session) = line.session() {
+                    session.await;
+                }
+                ended
+            });
+            ended.await.unwrap_or(Ok(()))
         };
         if let Err(error) = ended {
             tracing::debug!(%error, "connection ended");
@@ -300,13 +306,12 @@ impl Connections {
     }
 
     /// Speaks until the client is done, or the server leaves: then the connection is asked to finish by `finish`, and has
-    /// as long as the server waits.
+    /// as long as the server waits. It is boxed, because it is large and would be moved from one future into the next.
     async fn until_drained<C: Future<Output = hyper::Result<()>>>(
         &self,
-        connection: C,
+        mut connection: Pin<Box<C>>,
         finish: impl FnOnce(Pin<&mut C>),
     ) -> hyper::Result<()> {
-        let mut connection = std::pin::pin!(connection);
         tokio::select! {
             ended = connection.as_mut() => return ended,
             () = self.drain.draining() => finish(connection.as_mut()),

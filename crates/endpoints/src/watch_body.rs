@@ -20,6 +20,7 @@ use crate::pins::{Pins, Stalls};
 use crate::protobuf;
 use crate::shutdown::WatchSlot;
 use crate::status::Failure;
+use crate::websocket;
 use crate::wire::Socket;
 
 /// A watch's bytes.
@@ -32,6 +33,14 @@ pub struct WatchStream {
     // Of the last batch, what was not given yet.
     rest: Bytes,
     ended: bool,
+}
+
+/// What a watch's frames are put into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// A body.
+    Http,
+    WebSocket,
 }
 
 /// What is between batches, and looked at by others only then.
@@ -56,6 +65,7 @@ impl WatchStream {
         slot: WatchSlot,
         events: WatchEvents,
         encoding: Encoding,
+        framing: Framing,
         pins: &Pins,
         clock: Clock,
     ) -> WatchStream {
@@ -63,7 +73,7 @@ impl WatchStream {
         let place = Place { watch: Some(watch), batch: Vec::new(), touched: clock.now() };
         let parked = Arc::new(Parked { line: line.clone(), place: Mutex::new(place) });
         pins.watch_over(&parked);
-        let run = Box::pin(run(parked.clone(), slot, events, encoding));
+        let run = Box::pin(run(parked.clone(), slot, events, encoding, framing));
         WatchStream { run, parked, line, clock, rest: Bytes::new(), ended: false }
     }
 
@@ -81,6 +91,11 @@ impl WatchStream {
         self.parked.place().touched = self.clock.now();
         self.line.gave();
         Poll::Ready(Some(piece))
+    }
+
+    /// Whether what was given last is a part of a batch.
+    pub fn has_more(&self) -> bool {
+        !self.rest.is_empty()
     }
 }
 
@@ -105,7 +120,13 @@ impl Stalls for Parked {
 }
 
 /// Makes a batch and pauses, again and again; a final one is there when it returns.
-async fn run(parked: Arc<Parked>, slot: WatchSlot, mut events: WatchEvents, encoding: Encoding) {
+async fn run(
+    parked: Arc<Parked>,
+    slot: WatchSlot,
+    mut events: WatchEvents,
+    encoding: Encoding,
+    framing: Framing,
+) {
     let turn = slot.turn();
     let mut turn = std::pin::pin!(turn);
     let mut buffer = None;
@@ -135,6 +156,9 @@ async fn run(parked: Arc<Parked>, slot: WatchSlot, mut events: WatchEvents, enco
         match encoding {
             Encoding::Json => events.count_lines(&frames),
             Encoding::Protobuf => events.count_frames(&frames),
+        }
+        if framing == Framing::WebSocket {
+            frames = websocket::messages(encoding, &frames);
         }
         {
             let mut place = parked.place();

@@ -93,6 +93,12 @@ pub fn interest(target: &Target, store: &Store, options: &ListOptions) -> Result
     }
     // A name or a namespace that a selector pins narrows the keys to look at.
     let pinned = |path: &str| options.field_selector.exact(path).map(str::to_string);
+    if let Some(name) = &target.name
+        && !options.field_selector.is_everything()
+        && pinned("metadata.name").as_ref() != Some(name)
+    {
+        return Err(Status::bad_request("fieldSelector metadata.name doesn't match requested name"));
+    }
     let name = target.name.clone().or_else(|| pinned("metadata.name"));
     let namespace = match (&target.namespace, served.namespaced) {
         (Some(namespace), true) => Some(namespace.clone()),
@@ -192,7 +198,8 @@ fn watch_plan(
         (Rv::At(rv), _) => WatchStart::After(rv),
     };
     let timeout = match options.timeout_seconds {
-        Some(seconds) if seconds > 0 => Duration::from_secs(seconds.unsigned_abs()),
+        // Longer than anybody watches; more would be beyond the clock.
+        Some(seconds) if seconds > 0 => Duration::from_secs(seconds.unsigned_abs().min(SECONDS_MAX)),
         // It is over before it begins.
         Some(seconds) if seconds < 0 => Duration::ZERO,
         _ => timeout_min + Duration::from_millis(random(timeout_min.as_millis() as u64)),
@@ -210,6 +217,9 @@ fn watch_plan(
 
 /// Who asks for a watch this long, as informers do for 5 to 10 minutes, means to keep it.
 const LONG_SECONDS_MIN: i64 = 60;
+
+/// 100 years.
+const SECONDS_MAX: u64 = 100 * 365 * 24 * 60 * 60;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verb {

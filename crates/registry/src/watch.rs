@@ -173,7 +173,7 @@ impl WatchBody {
                 && out.len() > from
                 && let Some(revision) = watcher.passed()
             {
-                self.presenter.bookmark(revision, false, out);
+                self.presenter.bookmark(revision, false, timestamp(&self.clock), out);
                 bookmark_due = false;
                 sent_bookmark = true;
             }
@@ -183,7 +183,7 @@ impl WatchBody {
                 }
                 Some(WatchStep::InitialEventsEnd(revision)) => {
                     if self.plan.end_bookmark {
-                        self.presenter.bookmark(revision, true, out);
+                        self.presenter.bookmark(revision, true, now, out);
                     }
                 }
                 Some(WatchStep::Expired { asked, oldest }) => {
@@ -240,7 +240,7 @@ impl WatchBody {
                 // One that begins in the future is silent until then.
                 let is_early = self.plan.start == WatchStart::After(revision) && watcher.is_ahead();
                 if !is_early {
-                    self.presenter.bookmark(revision, false, out);
+                    self.presenter.bookmark(revision, false, timestamp(&self.clock), out);
                 }
                 self.schedule_bookmark();
             }

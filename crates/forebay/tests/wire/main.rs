@@ -3,10 +3,12 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod forms;
 mod leaving;
 mod raw;
 mod shutdown;
 mod slow;
+mod websocket;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

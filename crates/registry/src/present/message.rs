@@ -17,7 +17,7 @@ use forebay_watchcache::EventKind;
 use serde_json::{Value, json};
 
 use super::text::Text;
-use super::{As, ListMeta, Shown, bookmark_metadata};
+use super::{As, ListMeta, Shown, bookmark_metadata, bookmark_object};
 use crate::catalog::Served;
 
 /// Shows the objects of one resource in one way.
@@ -142,7 +142,10 @@ impl Messages {
     }
 
     pub fn bookmark(&self, revision: Revision, initial_end: bool, out: &mut Vec<u8>) {
-        let value = json!({ "metadata": bookmark_metadata(revision, initial_end) });
+        let value = match (self.shown.what, self.served.ty()) {
+            (As::Object, Some(_)) => bookmark_object(&self.served, revision, initial_end),
+            _ => json!({ "metadata": bookmark_metadata(revision, initial_end) }),
+        };
         self.frame("BOOKMARK", &encode(self.ty, &value, "a bookmark"), out);
     }
 

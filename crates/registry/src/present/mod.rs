@@ -180,12 +180,26 @@ impl Presenter {
     }
 
     /// A bookmark, a line or a frame. `initial_end` marks the one that ends the initial state (KEP-3157).
-    pub fn bookmark(&mut self, revision: Revision, initial_end: bool, out: &mut Vec<u8>) {
+    pub fn bookmark(&mut self, revision: Revision, initial_end: bool, now: Timestamp, out: &mut Vec<u8>) {
         match &mut self.writer {
-            Writer::Text(text) => text.bookmark(revision, initial_end, out),
+            Writer::Text(text) => text.bookmark(revision, initial_end, now, out),
             Writer::Messages(messages) => messages.bookmark(revision, initial_end, out),
         }
     }
+}
+
+/// A bookmark's object: of the kind, with nothing but its metadata, and what kube-apiserver's conversion of such an object
+/// leaves in it.
+fn bookmark_object(served: &Served, revision: Revision, initial_end: bool) -> serde_json::Value {
+    let mut value = serde_json::json!({ "metadata": bookmark_metadata(revision, initial_end) });
+    match (served.group(), &*served.gvk.kind) {
+        ("apps", "Deployment" | "ReplicaSet" | "StatefulSet") => value["spec"]["replicas"] = 0.into(),
+        ("apps", "DaemonSet") => {
+            value["metadata"]["annotations"]["deprecated.daemonset.template.generation"] = "0".into();
+        }
+        _ => {}
+    }
+    value
 }
 
 /// The metadata of a bookmark's object.

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use forebay_apimachinery::object::Form;
 use forebay_apimachinery::resource::api_version;
 use forebay_apimachinery::{Object, Revision, Status, json};
+use forebay_schema::builtin::codec;
 use forebay_watchcache::EventKind;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{As, IncludeObject, ListMeta, Shown, bookmark_metadata};
+use super::{As, IncludeObject, ListMeta, Shown, bookmark_object};
 use crate::catalog::{Served, Source};
-use crate::kinds::write_type_head;
 
 /// Shows the objects of one resource in one way.
 #[derive(Clone)]
@@ -52,7 +52,7 @@ impl Text {
                 self.meta_head("Table", out);
                 self.list_meta(meta, out);
                 out.extend_from_slice(b",\"columnDefinitions\":");
-                self.write(&self.columns(), out);
+                self.write_columns(self.columns(), out);
                 out.extend_from_slice(b",\"rows\":[");
             }
             (As::PartialMetadata, _) => {
@@ -149,38 +149,66 @@ impl Text {
     }
 
     /// A bookmark, a line. `initial_end` marks the one that ends the initial state (KEP-3157).
-    pub fn bookmark(&mut self, revision: Revision, initial_end: bool, out: &mut Vec<u8>) {
-        let metadata = bookmark_metadata(revision, initial_end);
+    pub fn bookmark(&mut self, revision: Revision, initial_end: bool, now: Timestamp, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"type\":\"BOOKMARK\",\"object\":");
         match self.shown {
-            As::Object => {
-                write_type_head(&self.served.gvk, out);
-                out.extend_from_slice(b"\"metadata\":");
-                self.write(&metadata, out);
-                out.push(b'}');
-            }
-            As::PartialMetadata => {
-                self.meta_head("PartialObjectMetadata", out);
-                out.extend_from_slice(b",\"metadata\":");
-                self.write(&metadata, out);
-                out.push(b'}');
-            }
-            As::Table(_) => {
-                let mut table = json!({
-                    "kind": "Table", "apiVersion": self.meta_version,
-                    "metadata": { "resourceVersion": revision.to_string() },
-                    "columnDefinitions": null,
-                    "rows": [{ "cells": [], "object": {
-                        "kind": "PartialObjectMetadata", "apiVersion": self.meta_version, "metadata": metadata,
-                    } }],
-                });
-                if !std::mem::replace(&mut self.columns_sent, true) {
-                    table["columnDefinitions"] = self.columns();
+            As::Object => self.bookmark_object(revision, initial_end, out),
+            As::PartialMetadata => self.bookmark_metadata(revision, initial_end, out),
+            As::Table(include) => {
+                let columns = !std::mem::replace(&mut self.columns_sent, true);
+                self.table_head(revision, columns, out);
+                // The cells are those of an object that has nothing.
+                let mut empty = Vec::new();
+                self.bookmark_object(revision, initial_end, &mut empty);
+                let mut nameless: Value = serde_json::from_slice(&empty).unwrap_or(Value::Null);
+                nameless["metadata"]["name"] = "".into();
+                let (cells, _) = self.cells(&nameless, now);
+                out.extend_from_slice(b"{\"cells\":");
+                self.write(&Value::Array(cells), out);
+                out.extend_from_slice(b",\"object\":");
+                match include {
+                    IncludeObject::Object => out.extend_from_slice(&empty),
+                    IncludeObject::None if !initial_end => out.extend_from_slice(b"null"),
+                    // Without its annotation the end could not be told.
+                    IncludeObject::None | IncludeObject::Metadata => {
+                        self.bookmark_metadata(revision, initial_end, out);
+                    }
                 }
-                self.write(&table, out);
+                out.extend_from_slice(b"}]}");
             }
         }
         out.extend_from_slice(b"}\n");
+    }
+
+    /// An object of the kind that has nothing but a bookmark's metadata, and what a Go struct writes all the same.
+    fn bookmark_object(&self, revision: Revision, initial_end: bool, out: &mut Vec<u8>) {
+        let mut value = bookmark_object(&self.served, revision, initial_end);
+        value["kind"] = self.served.gvk.kind.to_string().into();
+        value["apiVersion"] = self.served.gvk.api_version().into();
+        let typed = self.served.ty().is_some_and(|ty| {
+            codec::normalize(ty, &mut value).is_ok() && codec::write_json(ty, &value, out).is_ok()
+        });
+        if !typed {
+            self.write(&value, out);
+        }
+    }
+
+    fn bookmark_metadata(&self, revision: Revision, initial_end: bool, out: &mut Vec<u8>) {
+        self.meta_head("PartialObjectMetadata", out);
+        out.extend_from_slice(format!(",\"metadata\":{{\"resourceVersion\":\"{revision}\"").as_bytes());
+        if initial_end {
+            out.extend_from_slice(b",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}");
+        }
+        out.extend_from_slice(b"}}");
+    }
+
+    /// A Table of one object, up to its row.
+    fn table_head(&self, revision: Revision, columns: bool, out: &mut Vec<u8>) {
+        self.meta_head("Table", out);
+        out.extend_from_slice(format!(",\"metadata\":{{\"resourceVersion\":\"{revision}\"}}").as_bytes());
+        out.extend_from_slice(b",\"columnDefinitions\":");
+        self.write_columns(if columns { self.columns() } else { Value::Null }, out);
+        out.extend_from_slice(b",\"rows\":[");
     }
 
     fn alone(
@@ -195,12 +223,7 @@ impl Text {
             As::Object => self.served.write_object(object, revision, out),
             As::PartialMetadata => self.partial(object, revision, out),
             As::Table(include) => {
-                self.meta_head("Table", out);
-                out.extend_from_slice(b",\"metadata\":{\"resourceVersion\":\"");
-                out.extend_from_slice(revision.unwrap_or(object.revision()).to_string().as_bytes());
-                out.extend_from_slice(b"\"},\"columnDefinitions\":");
-                self.write(&if columns { self.columns() } else { Value::Null }, out);
-                out.extend_from_slice(b",\"rows\":[");
+                self.table_head(revision.unwrap_or(object.revision()), columns, out);
                 self.row(object, revision, include, now, out);
                 out.extend_from_slice(b"]}");
             }
@@ -257,6 +280,28 @@ impl Text {
             }
             Source::Custom(custom) => custom.column_definitions(),
         }
+    }
+
+    /// Column definitions, their members in Go's order.
+    fn write_columns(&self, columns: Value, out: &mut Vec<u8>) {
+        let Value::Array(columns) = columns else { return out.extend_from_slice(b"null") };
+        out.push(b'[');
+        for (place, column) in columns.iter().enumerate() {
+            out.push(if place == 0 { b'{' } else { b',' });
+            if place > 0 {
+                out.push(b'{');
+            }
+            for (place, member) in ["name", "type", "format", "description", "priority"].iter().enumerate() {
+                if place > 0 {
+                    out.push(b',');
+                }
+                json::write_string(member, out);
+                out.push(b':');
+                self.write(&column[member], out);
+            }
+            out.push(b'}');
+        }
+        out.push(b']');
     }
 
     fn list_meta(&self, meta: &ListMeta, out: &mut Vec<u8>) {
