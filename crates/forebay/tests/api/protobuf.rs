@@ -142,7 +142,10 @@ async fn check_kind(client: &Client, resource: &Resource) {
     let selected = format!("{collection}?labelSelector=made%3Dhere");
     let list = client.get(&selected).await.expect(200);
     assert_eq!(names(&list), [name(kind)], "{path}");
-    assert_eq!(protobuf(client, &selected).await, list, "{path}");
+    // Exactly that state: the server may have written something meanwhile.
+    let at = text(&list, "/metadata/resourceVersion");
+    let exactly = format!("{selected}&resourceVersion={at}&resourceVersionMatch=Exact");
+    assert_eq!(protobuf(client, &exactly).await, list, "{path}");
 
     let since = format!("{selected}&watch=true&resourceVersion=0");
     let mut lines = client.watch(&since).await;
