@@ -48,7 +48,7 @@ pub async fn run_store(world: Rc<World>) {
 
 /// A store that takes no more writes is restarted, after a while.
 fn notice_failure(world: &World, life: &Life) {
-    let Some(cause) = life.engine.failure().filter(|_| !life.failed.get()) else { return };
+    let Some(cause) = life.engine().failure().filter(|_| !life.failed.get()) else { return };
     life.failed.set(true);
     world.trace("store", format_args!("read-only: {cause}"));
     let mut seen = world.seen.borrow_mut();
@@ -92,6 +92,11 @@ async fn one_life(world: &World, random: &Random) {
         let wait = world.pause(500 + random.below(20_000));
         if within(&life, wait).await.is_some() {
             choose_trouble(world, &life, random);
+            match random.below(20) {
+                0..4 => world.back_up(&life),
+                4 => world.go_back(&life).await,
+                _ => {}
+            }
         }
     }
     world.crash_at.set(None);

@@ -15,6 +15,8 @@ pub struct Follower {
     pub selection: Selection,
     /// The newest resourceVersion that this client was told; `None` before the first.
     pub revision: Option<u64>,
+    /// Of which past of the store that is.
+    pub epoch: u64,
     // Where in the history of the resource the next event is looked for.
     place: usize,
     // Objects of the initial state that came so far, while it is coming.
@@ -39,7 +41,7 @@ pub enum Said {
 
 impl Follower {
     pub fn new(selection: Selection) -> Follower {
-        Follower { selection, revision: None, place: 0, initial: None, floor: 0 }
+        Follower { selection, revision: None, epoch: 0, place: 0, initial: None, floor: 0 }
     }
 
     /// A watch begins after `revision`.

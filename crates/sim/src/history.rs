@@ -71,6 +71,25 @@ impl History {
         }
     }
 
+    /// The store is as it was at `revision`; what came later never was.
+    pub fn go_back(&mut self, revision: u64) {
+        self.shown.retain(|(shown, _)| *shown <= revision);
+        self.now.clear();
+        for entries in self.entries.values_mut() {
+            entries.retain(|entry| entry.revision <= revision);
+            for Entry { revision, key, current, .. } in &*entries {
+                match current {
+                    Some(value) => {
+                        let version = Version { revision: *revision, value: value.clone() };
+                        self.now.insert(key.clone(), version)
+                    }
+                    None => self.now.remove(key),
+                };
+            }
+        }
+        (self.visible, self.acknowledged) = (revision, self.acknowledged.min(revision));
+    }
+
     pub fn set_visible(&mut self, revision: u64) {
         self.visible = self.visible.max(revision);
     }

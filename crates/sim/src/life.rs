@@ -25,7 +25,6 @@ pub struct Life {
     /// Which one of this run it is.
     pub number: u64,
     pub registry: Registry,
-    pub engine: Arc<Engine>,
     pub store: Arc<FaultyStore>,
     pub network: Network,
     pub ended: Shutdown,
@@ -48,24 +47,7 @@ impl Life {
         history_ms: u64,
         random: &Random,
     ) -> Result<(Life, Vec<Change>, u64), OpenError> {
-        let options = Options {
-            clock: clock.clone(),
-            history_ms,
-            mark_every_ms: history_ms / 30,
-            slack_bytes: 128 << 10,
-            ..Options::default()
-        };
-        let (engine, mut stepper) = Engine::open_stepped(machine.disk(), options)?;
-        stepper.step();
-        let oldest = engine.oldest().await.unwrap_or(Revision::FIRST);
-        let opening = Backend::feed(&*engine, "/", oldest);
-        let step = async {
-            tokio::task::yield_now().await;
-            stepper.step();
-        };
-        let (audit, ()) = tokio::join!(opening, step);
-        let failed = |cause: String| OpenError::Failed { file: "the simulated disk".to_string(), cause };
-        let audit = audit.map_err(|error| failed(error.to_string()))?;
+        let Opened { engine, stepper, audit, oldest } = open(machine, clock, history_ms).await?;
         let tasks = Tasks::new();
         let store = FaultyStore::new(engine.clone(), clock.clone(), Random::seeded(random.next_u64()));
         let store = Arc::new(store);
@@ -84,7 +66,6 @@ impl Life {
             network,
             number,
             registry,
-            engine,
             store,
             ended: Shutdown::default(),
             stepper: RefCell::new(Some(stepper)),
@@ -93,7 +74,25 @@ impl Life {
             failed: Cell::new(false),
         };
         let found = life.shown().map_err(failed)?;
-        Ok((life, found, oldest.get()))
+        Ok((life, found, oldest))
+    }
+
+    /// The store is what is on `machine` from now on, and the server goes on. Returns that store's history.
+    pub async fn go_back(
+        &self,
+        machine: &Machine,
+        clock: &Clock,
+        history_ms: u64,
+    ) -> Result<Vec<Change>, OpenError> {
+        let Opened { engine, stepper, audit, .. } = open(machine, clock, history_ms).await?;
+        self.store.replace(engine);
+        *self.stepper.borrow_mut() = Some(stepper);
+        *self.audit.borrow_mut() = audit;
+        self.shown().map_err(failed)
+    }
+
+    pub fn engine(&self) -> Arc<Engine> {
+        self.store.engine()
     }
 
     /// One batch of the store's writer. Returns what it has shown.
@@ -119,7 +118,7 @@ impl Life {
 
     /// The store's current revision.
     pub async fn visible(&self) -> u64 {
-        self.engine.barrier().await.map_or(0, Revision::get)
+        self.engine().barrier().await.map_or(0, Revision::get)
     }
 
     /// From now on nobody gets an answer.
@@ -128,4 +127,37 @@ impl Life {
         self.cut.borrow_mut().take();
         self.stepper.borrow_mut().take();
     }
+}
+
+/// An engine without a thread, and every change of it.
+struct Opened {
+    engine: Arc<Engine>,
+    stepper: Stepper,
+    audit: Feed,
+    oldest: u64,
+}
+
+async fn open(machine: &Machine, clock: &Clock, history_ms: u64) -> Result<Opened, OpenError> {
+    let options = Options {
+        clock: clock.clone(),
+        history_ms,
+        mark_every_ms: history_ms / 30,
+        slack_bytes: 128 << 10,
+        ..Options::default()
+    };
+    let (engine, mut stepper) = Engine::open_stepped(machine.disk(), options)?;
+    stepper.step();
+    let oldest = engine.oldest().await.unwrap_or(Revision::FIRST);
+    let opening = Backend::feed(&*engine, "/", oldest);
+    let step = async {
+        tokio::task::yield_now().await;
+        stepper.step();
+    };
+    let (audit, ()) = tokio::join!(opening, step);
+    let audit = audit.map_err(|error| failed(error.to_string()))?;
+    Ok(Opened { engine, stepper, audit, oldest: oldest.get() })
+}
+
+fn failed(cause: String) -> OpenError {
+    OpenError::Failed { file: "the simulated disk".to_string(), cause }
 }

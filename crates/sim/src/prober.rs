@@ -41,6 +41,7 @@ fn edge(world: &World, resource: Resource, random: &Random) -> Option<u64> {
 async fn one(world: &World, who: &str, random: &Random, resource: Resource, after: u64) {
     let Some(life) = world.connect().await else { return };
     let selection = Selection::everything(resource);
+    let stamp = world.stamp();
     let query = format!("watch=true&allowWatchBookmarks=true&timeoutSeconds=3&resourceVersion={after}");
     let mut frames = match watch(&life, Way::draw(random), &selection, &query).await {
         None => return,
@@ -53,6 +54,9 @@ async fn one(world: &World, who: &str, random: &Random, resource: Resource, afte
     follower.borrow_mut().begin_after(&world.history.borrow(), after);
     let mut bytes = Vec::new();
     while let Some(more) = within(&life, frames.next(4096, &mut bytes)).await {
+        if !world.holds(stamp) {
+            return;
+        }
         match hear(world, who, &follower, &mut bytes) {
             Ok(Some(reason)) => {
                 if reason == "Expired"

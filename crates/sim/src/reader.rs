@@ -85,6 +85,7 @@ async fn go_on(
             return world.fail(who, format_args!("{remaining} remain after {} of {all}", items.len()));
         }
     }
+    let stamp = world.stamp();
     while !token.is_empty() {
         // Most come for the next page at once; some when the server may have forgotten it.
         let span_ms = if random.below(8) == 0 { random.below(400_000) } else { random.below(500) };
@@ -98,6 +99,9 @@ async fn go_on(
             Some(now) => now,
             None => return,
         };
+        if !world.holds(stamp) {
+            return;
+        }
         // A token outlives the server that made it.
         let Some(answer) = ask(world, &again, who, random, selection, &query).await else { continue };
         match answer {
@@ -148,7 +152,9 @@ pub async fn ask(
         0 => {}
         slow_ms => within_chaos(world, random.below(slow_ms)).await,
     };
-    let Some(answer) = list(life, way, selection, query, pace).await else {
+    let stamp = world.stamp();
+    let answer = list(life, way, selection, query, pace).await.filter(|_| world.holds(stamp));
+    let Some(answer) = answer else {
         world.seen.borrow_mut().cut_lists += 1;
         world.trace(who, format_args!("LIST {way:?} {query}: broke off"));
         return None;
@@ -224,7 +230,9 @@ async fn get(world: &World, life: &Rc<Life>, who: &str, random: &Random) {
         _ => (acknowledged, String::new()),
     };
     let way = Way::draw(random);
-    let Some(answer) = client::get(life, way, resource, (namespace, &name), &version).await else { return };
+    let stamp = world.stamp();
+    let answer = client::get(life, way, resource, (namespace, &name), &version).await;
+    let Some(answer) = answer.filter(|_| world.holds(stamp)) else { return };
     world.seen.borrow_mut().gets += 1;
     let history = world.history.borrow();
     match answer {

@@ -46,6 +46,8 @@ counters! {
     leader_losses,
     lagging_feeds,
     forgetful_feeds,
+    times_gone_back,
+    told_of_going_back,
     failed_calls,
     /// Times that a cache went on from the store's history, and that it was filled anew in one life.
     cache_resumptions,

@@ -41,7 +41,7 @@ const NO_LIMITS: Limits = Limits { items_max: usize::MAX, bytes_max: usize::MAX,
 
 /// See the module's doc.
 pub struct FaultyStore {
-    engine: Arc<Engine>,
+    engine: Mutex<Arc<Engine>>,
     clock: Clock,
     random: Random,
     trouble: Mutex<Trouble>,
@@ -56,7 +56,7 @@ pub struct FaultyStore {
 impl FaultyStore {
     pub fn new(engine: Arc<Engine>, clock: Clock, random: Random) -> FaultyStore {
         FaultyStore {
-            engine,
+            engine: Mutex::new(engine),
             clock,
             random,
             trouble: Mutex::default(),
@@ -69,6 +69,17 @@ impl FaultyStore {
     pub fn set_trouble(&self, trouble: Trouble) {
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
         self.relay();
+    }
+
+    /// From now on `engine` answers: the store has gone back. Every feed ends.
+    pub fn replace(&self, engine: Arc<Engine>) {
+        *self.engine.lock().unwrap_or_else(PoisonError::into_inner) = engine;
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Trouble::default();
+        std::mem::take(&mut *self.relays()).into_values().for_each(|relay| relay.log.lose());
+    }
+
+    pub fn engine(&self) -> Arc<Engine> {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Brings what is new to the caches.
@@ -170,24 +181,24 @@ impl Backend for FaultyStore {
             self.travel().await;
             self.led().map_err(|cause| TxnError::Failed { cause })?;
             self.nudge.notify_one();
-            let outcome = Backend::commit(&*self.engine, txn).await;
+            let outcome = Backend::commit(&*self.engine(), txn).await;
             self.travel().await;
             outcome
         })
     }
 
     fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>> {
-        Box::pin(self.read(self.engine.get(key)))
+        Box::pin(self.read(async move { self.engine().get(key).await }))
     }
 
     fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
-        Box::pin(self.read(Backend::range(&*self.engine, range)))
+        Box::pin(self.read(async move { Backend::range(&*self.engine(), range).await }))
     }
 
     fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
         // What is current is looked up on arrival, not when the answer is back.
         Box::pin(self.read(async {
-            let current = self.engine.barrier().await;
+            let current = self.engine().barrier().await;
             // A feed reaches what is current without being written to.
             self.relay();
             current
@@ -195,7 +206,7 @@ impl Backend for FaultyStore {
     }
 
     fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
-        Box::pin(self.read(async { self.engine.oldest().await }))
+        Box::pin(self.read(async { self.engine().oldest().await }))
     }
 
     fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
@@ -203,7 +214,7 @@ impl Backend for FaultyStore {
             self.travel().await;
             self.led().map_err(|cause| FeedError::Failed { cause })?;
             self.nudge.notify_one();
-            let feed = Backend::feed(&*self.engine, prefix, after).await?;
+            let feed = Backend::feed(&*self.engine(), prefix, after).await?;
             let log = Writer::new(after.get(), NO_LIMITS);
             let relayed = log.log().cursor(after.get());
             if let Some(relay) = (Relay { feed, log }).run(false) {
@@ -216,6 +227,6 @@ impl Backend for FaultyStore {
     }
 
     fn size(&self) -> Size {
-        self.engine.size()
+        self.engine().size()
     }
 }

@@ -12,7 +12,7 @@ use crate::client::{Frames, Refused, Way, watch};
 use crate::follower::{Follower, Said};
 use crate::life::Life;
 use crate::reader;
-use crate::resources::Selection;
+use crate::resources::{Selection, marker};
 use crate::world::World;
 
 /// What an answer may take.
@@ -23,6 +23,10 @@ struct Stream {
     frames: Frames,
     // Bytes of a frame that is not whole yet.
     bytes: Vec<u8>,
+    // Which past of the store it was begun in.
+    epoch: u64,
+    // It asked for what comes after a revision that never was.
+    of_no_past: bool,
 }
 
 /// Why a stream is over.
@@ -69,6 +73,14 @@ async fn open(
         let follower = follower.borrow();
         (follower.selection.clone(), follower.revision)
     };
+    // While the caches may not have noticed that the store went back, nobody can say what they will answer.
+    let epoch = world.stamp()?;
+    let of_no_past = known.is_some() && follower.borrow().epoch != epoch;
+    if of_no_past && (known <= Some(world.history.borrow().visible()) || !world.has_forgotten()) {
+        // The number means something else by now, or the server does not know that it ever meant anything.
+        follower.borrow_mut().revision = None;
+        return None;
+    }
     let timeout = match random.below(3) {
         0 => format!("&timeoutSeconds={}", 1 + random.below(600)),
         _ => String::new(),
@@ -94,7 +106,8 @@ async fn open(
             let mut seen = world.seen.borrow_mut();
             seen.watches += 1;
             seen.http_watches += u64::from(way == Way::Http);
-            Some(Stream { frames, bytes: Vec::new() })
+            follower.borrow_mut().epoch = epoch;
+            Some(Stream { frames, bytes: Vec::new(), epoch, of_no_past })
         }
         Err(why) => {
             refused(world, who, &why);
@@ -168,6 +181,13 @@ async fn read(
             }
             more = next => more,
         };
+        if stream.of_no_past || stream.epoch != world.epoch() {
+            match hear_out(world, &follower.borrow(), &stream) {
+                Ok(false) if more => continue,
+                Ok(_) => return Over::Expired,
+                Err(cause) => return Over::Failed(cause),
+            }
+        }
         match hear(world, who, follower, &mut stream.bytes) {
             Ok(None) if more => {}
             Ok(None) => {
@@ -179,6 +199,28 @@ async fn read(
         }
     }
     Over::Again
+}
+
+/// What still comes of a past that never was. Returns whether the client was told so.
+fn hear_out(world: &World, follower: &Follower, stream: &Stream) -> Result<bool, String> {
+    let Some(back) = world.went_back() else { return Ok(true) };
+    if follower.revision.is_some_and(|revision| revision <= back.passed) && !stream.of_no_past {
+        // It has seen nothing of what never was, or what nobody can tell from it. It begins anew all the same.
+        return Ok(true);
+    }
+    for line in stream.bytes.split(|byte| *byte == b'\n') {
+        let Ok(frame) = serde_json::from_slice::<Value>(line) else { continue };
+        if frame["type"] == "ERROR" {
+            let told = frame["object"]["reason"] == "Expired";
+            world.seen.borrow_mut().told_of_going_back += u64::from(told);
+            return Ok(true);
+        }
+        let is_new = marker(&frame["object"]).is_some_and(|number| number > back.number);
+        if stream.of_no_past || is_new {
+            return Err(format!("the store went back, and the watch goes on with {frame}"));
+        }
+    }
+    Ok(false)
 }
 
 /// A slow client.
@@ -252,7 +294,7 @@ pub fn gone_by_age(world: &World, revision: u64) -> Result<(), String> {
         return Err(format!("what comes after {revision} is gone, and nothing came after it"));
     };
     let age_ms = world.now_ms() - superseded_ms;
-    if age_ms + ANSWER_MS < world.history_ms {
+    if age_ms + ANSWER_MS < world.history_ms && !world.has_forgotten() {
         return Err(format!("what comes after {revision} is gone after {age_ms} ms"));
     }
     Ok(())

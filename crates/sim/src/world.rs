@@ -41,6 +41,23 @@ pub struct Pending {
     pub marker: Option<u64>,
 }
 
+/// That the store went back.
+#[derive(Clone, Copy, Debug)]
+pub struct WentBack {
+    at_ms: u64,
+    life: u64,
+    /// What has a higher one was made later.
+    pub number: u64,
+    /// Where it may have been again before any cache looked: what went back no further than to there, nobody can tell.
+    pub passed: u64,
+}
+
+/// How long caches may take to notice that the store went back. What is asked meanwhile is not judged.
+const NOTICE_MS: u64 = 5_000;
+
+/// Revisions that may come while caches look.
+const PASSING: u64 = 30;
+
 /// See the module's doc.
 pub struct World {
     pub clock: Clock,
@@ -58,6 +75,11 @@ pub struct World {
     pub writing: Cell<u64>,
     /// How long the store keeps history.
     pub history_ms: u64,
+    // What there is of an earlier moment: the machine, and the revision then.
+    backup: RefCell<Option<(Machine, u64)>>,
+    // How often the store went back, when that was last, in which life, and the number then.
+    epoch: Cell<u64>,
+    went_back: Cell<Option<WentBack>>,
     life: RefCell<Option<Rc<Life>>>,
     lives: Cell<u64>,
     // number -> a write without an answer
@@ -84,6 +106,9 @@ impl World {
             polls: Cell::new(0),
             writing: Cell::new(0),
             history_ms,
+            backup: RefCell::new(None),
+            epoch: Cell::new(0),
+            went_back: Cell::new(None),
             life: RefCell::new(None),
             lives: Cell::new(0),
             pending: RefCell::default(),
@@ -219,6 +244,64 @@ impl World {
         }
         let visible = life.visible().await;
         self.history.borrow_mut().set_visible(visible);
+    }
+
+    /// Which past the store has; none while not everybody can know.
+    pub fn stamp(&self) -> Option<u64> {
+        let settled = self.went_back.get().is_none_or(|back| self.now_ms() > back.at_ms + NOTICE_MS);
+        settled.then_some(self.epoch.get())
+    }
+
+    /// Whether what was begun at `stamp` can be judged.
+    pub fn holds(&self, stamp: Option<u64>) -> bool {
+        stamp.is_some() && stamp == self.stamp()
+    }
+
+    pub fn epoch(&self) -> u64 {
+        self.epoch.get()
+    }
+
+    pub fn went_back(&self) -> Option<WentBack> {
+        self.went_back.get()
+    }
+
+    /// Whether the server of now has seen its store go back, and so has forgotten what was before.
+    pub fn has_forgotten(&self) -> bool {
+        let life = self.life().map(|life| life.number);
+        self.went_back.get().is_some_and(|back| Some(back.life) == life)
+    }
+
+    /// Keeps what is on the disk now.
+    pub fn back_up(&self, life: &Life) {
+        if life.engine().failure().is_some() {
+            return;
+        }
+        let machine = self.machine.borrow().crash(Crash::KeepAll);
+        *self.backup.borrow_mut() = Some((machine, self.history.borrow().visible()));
+    }
+
+    /// Puts the store back to the last backup under the server's feet.
+    pub async fn go_back(&self, life: &Life) {
+        let Some((machine, revision)) = self.backup.borrow_mut().take() else { return };
+        if revision >= self.history.borrow().visible() || life.failed.get() {
+            return;
+        }
+        let found = match life.go_back(&machine, &self.clock, self.history_ms).await {
+            Ok(found) => found,
+            Err(error) => return self.fail("chaos", format_args!("the backup cannot be opened: {error}")),
+        };
+        *self.machine.borrow_mut() = machine;
+        self.trace("chaos", format_args!("the store goes back to {revision}"));
+        self.history.borrow_mut().go_back(revision);
+        self.epoch.set(self.epoch.get() + 1);
+        let back =
+            WentBack { at_ms: self.now_ms(), life: life.number, number: self.next.get(), passed: revision };
+        self.seen.borrow_mut().times_gone_back += 1;
+        // What has expired since then does so once more.
+        self.show(found.into_iter().filter(|change| change.revision.get() > revision).collect());
+        let visible = life.visible().await;
+        self.history.borrow_mut().set_visible(visible);
+        self.went_back.set(Some(WentBack { passed: visible + PASSING, ..back }));
     }
 
     /// The server and its machine go down, and the disk is left as `crash` leaves it.

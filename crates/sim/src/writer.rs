@@ -113,13 +113,16 @@ async fn send(world: &World, life: &Life, way: Way, who: &str, write: Write) {
             Resource::Pods | Resource::Events => into_store(life, resource, &key, value, now).await,
         }
     };
+    let stamp = world.stamp();
     let ended = within(life, call).await.unwrap_or(Ended::Unknown("the server is gone".to_string()));
     let mut seen = world.seen.borrow_mut();
     match ended {
         Ended::Committed(revision) => {
             world.trace(who, format_args!("{verb} {key} #{number}: {revision}"));
             seen.writes += 1;
-            acknowledged(world, who, &key, revision);
+            if world.holds(stamp) {
+                acknowledged(world, who, &key, revision);
+            }
             world.resolve(number);
         }
         Ended::Deleted => {
