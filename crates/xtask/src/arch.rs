@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::robustness;
 use crate::run::{self, Done};
 
 /// Longest file that is still one concept.
@@ -124,6 +125,11 @@ pub fn check() -> Done {
     let sources = sources(&run::root().join("crates"))?;
     let mut findings = packages(&metadata);
     findings.extend(sources.iter().flat_map(source));
+    let document = run::root().join("docs/robustness.md");
+    let document =
+        fs::read_to_string(&document).map_err(|e| format!("cannot read {}: {e}", document.display()))?;
+    let texts: Vec<(&str, &str)> = sources.iter().map(|it| (it.path.as_str(), it.text.as_str())).collect();
+    findings.extend(robustness::findings(&document, &texts));
     match findings.is_empty() {
         true => Ok(()),
         false => Err(format!("{} findings\n  {}", findings.len(), findings.join("\n  "))),

@@ -13,6 +13,7 @@ mod generate;
 mod mutants;
 mod peers;
 mod python;
+mod robustness;
 mod run;
 mod sim;
 

@@ -1,11 +1,38 @@
-//! Memory, and watches that end together: 4, 5 and 6.
+//! Memory, and watches that end together: 2, 4, 5 and 6.
 
 use forebay_apimachinery::Reason;
+use serde_json::Value;
 
 use crate::store::Way;
 use crate::world::{CM, MINUTE, SECRETS, World, rv};
 
 const WATCHES: usize = 100;
+
+/// Its reader takes two hours, in which everything it lists is changed and the history of it forgotten.
+#[tokio::test(start_paused = true)]
+async fn failure_02_a_list_larger_than_its_timeout_begins_again_for_ever() {
+    let world = World::new().await;
+    let mut last = 0;
+    for number in 100..220 {
+        last = world.put(CM, &format!("o-{number}"), "").await;
+    }
+    let (names, at) = world.names(CM, "").await;
+    assert_eq!(at, last);
+    let mut list = world.open_list(CM, "").await.expect("lists");
+    let mut body = Vec::new();
+    let mut chunks = 0;
+    while list.next_chunk(64, &mut body) {
+        chunks += 1;
+        world.put(CM, &format!("o-{}", 100 + chunks % 120), "on=no").await;
+        world.pass(MINUTE).await;
+    }
+    assert!(chunks > 100, "{chunks}");
+    let whole: Value = serde_json::from_slice(&body).expect("a whole list");
+    let items = whole["items"].as_array().expect("items");
+    let listed: Vec<&str> = items.iter().filter_map(|item| item["metadata"]["name"].as_str()).collect();
+    assert_eq!((listed.join(" "), rv(&whole)), (names, at), "as of one revision");
+    assert!(items.iter().all(|item| item["metadata"]["labels"].is_null()));
+}
 
 #[tokio::test(start_paused = true)]
 async fn failure_04_a_list_of_any_revision_goes_to_the_store_while_the_cache_fills() {

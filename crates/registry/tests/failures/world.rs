@@ -12,7 +12,7 @@ use forebay_embedded::faults::{Crash, Machine};
 use forebay_embedded::{Engine, Options, Stepper};
 use forebay_registry::request::{Answer, Body, Outcome, Target};
 use forebay_registry::{
-    Admission, As, Config, Flow, Registry, ServiceAccountAdmission, ServicesConfig, WatchBody,
+    Admission, As, Config, Flow, ListBody, Registry, ServiceAccountAdmission, ServicesConfig, WatchBody,
 };
 use forebay_rt::{BlockingAsTasks, Clock, CutOnDrop, Duration, Random, Tasks};
 use serde_json::{Value, json};
@@ -159,9 +159,14 @@ impl World {
         target.served.to_value(&found)
     }
 
-    pub async fn list(&self, path: &str, query: &str) -> Result<Value, Status> {
+    /// A list that is not read yet.
+    pub async fn open_list(&self, path: &str, query: &str) -> Result<ListBody, Status> {
         let options = ListOptions::from_query(&Query::parse(query))?;
-        let mut body = self.registry.list(&self.target(path), &options, As::Object).await?;
+        self.registry.list(&self.target(path), &options, As::Object).await
+    }
+
+    pub async fn list(&self, path: &str, query: &str) -> Result<Value, Status> {
+        let mut body = self.open_list(path, query).await?;
         let mut out = Vec::new();
         while body.next_chunk(64, &mut out) {}
         Ok(serde_json::from_slice(&out).expect("a list is JSON"))
