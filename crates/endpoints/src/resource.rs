@@ -182,7 +182,7 @@ async fn watch(
     let options = ListOptions::from_query(&head.query)?;
     let shown = shown(form, head)?;
     let body = handler.registry.watch(target, &options, shown, head.info.path_form).await?;
-    let events = handler.metrics.watch_events(&target.served);
+    let events = handler.metrics.watch_events(&target.served, &head.info);
     let (slot, clock) = (handler.drain.watch(), handler.clock.clone());
     let upgraded = websocket::is_asked(&head.headers).then(|| websocket::answer(&head.headers));
     let framing = if upgraded.is_some() { Framing::WebSocket } else { Framing::Http };

@@ -112,10 +112,10 @@ impl Stalls for Parked {
         let is_over = place.watch.as_ref().is_some_and(WatchBody::is_not_worth_waiting_for);
         let gone = if is_over && touched <= since { place.watch.take() } else { None };
         drop(place);
-        if gone.is_some() {
-            self.line.cut();
-        }
-        gone.is_some()
+        let Some(watch) = gone else { return false };
+        watch.give_up();
+        self.line.cut();
+        true
     }
 }
 
@@ -130,6 +130,7 @@ async fn run(
     let turn = slot.turn();
     let mut turn = std::pin::pin!(turn);
     let mut buffer = None;
+    let mut is_listing = parked.place().watch.as_ref().is_some_and(WatchBody::is_watch_list);
     loop {
         // Taken away when it stalled.
         let Some(mut watch) = parked.place().watch.take() else { return };
@@ -156,6 +157,10 @@ async fn run(
         match encoding {
             Encoding::Json => events.count_lines(&frames),
             Encoding::Protobuf => events.count_frames(&frames),
+        }
+        if is_listing && !watch.is_initial() {
+            is_listing = false;
+            events.listed();
         }
         if framing == Framing::WebSocket {
             frames = websocket::messages(encoding, &frames);

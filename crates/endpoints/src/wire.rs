@@ -225,3 +225,68 @@ impl AsyncWrite for Wire {
         Poll::Ready(SockRef::from(&self.0.tcp).shutdown(Shutdown::Write))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    async fn pair() -> (Wire, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let client = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("a server");
+        let (served, _) = listener.accept().await.expect("a client");
+        (Wire::new(served, Clock::system()).expect("open"), client)
+    }
+
+    #[tokio::test]
+    #[cfg(target_os = "linux")]
+    async fn a_socket_asks_for_signs_of_life_and_keeps_little() {
+        let (wire, _client) = pair().await;
+        let socket = SockRef::from(&wire.socket().tcp);
+        assert!(socket.keepalive().expect("SO_KEEPALIVE") && socket.tcp_nodelay().expect("TCP_NODELAY"));
+        let (time, interval) = (socket.tcp_keepalive_time(), socket.tcp_keepalive_interval());
+        let asked = time.expect("a time")
+            + interval.expect("an interval") * socket.tcp_keepalive_retries().expect("N");
+        assert!(asked <= Duration::from_secs(45), "{asked:?}");
+        assert_eq!(socket.tcp_notsent_lowat().expect("TCP_NOTSENT_LOWAT"), limits::UNSENT_BYTES);
+        wire.socket().set_send_buffer(limits::WATCH_SEND_BYTES);
+        assert!(socket.send_buffer_size().expect("SO_SNDBUF") <= 32 << 10);
+        // Unless it is known that nothing is acknowledged, the kernel may take its time: it counts parked readers, too.
+        assert_eq!(socket.tcp_user_timeout().expect("TCP_USER_TIMEOUT"), None);
+        wire.socket().set_patience(Some(limits::SILENCE_WAIT));
+        assert_eq!(socket.tcp_user_timeout().expect("TCP_USER_TIMEOUT"), Some(limits::SILENCE_WAIT));
+    }
+
+    #[tokio::test]
+    async fn what_was_given_is_flushed_when_the_kernel_has_it() {
+        let (mut wire, mut client) = pair().await;
+        let socket = wire.socket().clone();
+        let is_flushed = || std::future::poll_fn(|cx| Poll::Ready(socket.poll_flushed(cx).is_ready()));
+        assert!(is_flushed().await && !socket.is_unacknowledged());
+        socket.expect();
+        assert!(!is_flushed().await);
+        wire.write_all(b"event").await.expect("written");
+        assert!(!is_flushed().await && socket.is_unacknowledged());
+        wire.flush().await.expect("flushed");
+        assert!(is_flushed().await);
+        let mut read = [0; 5];
+        client.read_exact(&mut read).await.expect("read");
+        assert_eq!(&read, b"event");
+    }
+
+    #[tokio::test]
+    async fn a_reset_is_not_an_end() {
+        for reset in [false, true] {
+            let (mut wire, mut client) = pair().await;
+            wire.write_all(b"half").await.expect("written");
+            if reset {
+                wire.socket().reset();
+            }
+            drop(wire);
+            let mut read = Vec::new();
+            assert_eq!(client.read_to_end(&mut read).await.is_err(), reset);
+        }
+    }
+}

@@ -155,6 +155,18 @@ impl WatchBody {
         !has_place || !matches!(self.state, State::Open | State::Closing) || self.clock.now() >= self.deadline
     }
 
+    /// Ends one that was not worth waiting for.
+    pub fn give_up(self) {
+        if let Some(watcher) = self.watcher {
+            watcher.give_up();
+        }
+    }
+
+    /// Whether it was asked for the state and for its end.
+    pub fn is_watch_list(&self) -> bool {
+        self.plan.end_bookmark && self.is_initial()
+    }
+
     /// Whether there is initial state to be sent yet.
     pub fn is_initial(&self) -> bool {
         self.watcher.as_ref().is_some_and(Watcher::is_initial)

@@ -97,6 +97,13 @@ impl Watcher {
         self.initial.is_none() && !self.cursor.is_expired()
     }
 
+    /// Ends it, though its client did not: counted if that fell behind.
+    pub fn give_up(self) {
+        if self.cursor.is_expired() {
+            Counters::add(&self.cacher.counters().terminated_watchers, 1);
+        }
+    }
+
     /// Waits until [`Watcher::try_next`] may have something. Cancel-safe.
     pub async fn ready(&mut self) {
         if self.pending.is_empty() && self.initial.is_none() && self.cursor.ready().await {

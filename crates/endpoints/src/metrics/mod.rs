@@ -17,19 +17,21 @@ use forebay_registry::catalog::{Catalog, Served};
 use forebay_rt::Clock;
 
 use crate::inflight::{Inflight, Kind};
+use crate::request_info::RequestInfo;
 use family::{Counter, Family, Histogram};
 use request::RequestSeries;
 pub use request::{Record, RequestLabels};
 pub use text::CONTENT_TYPE;
 use text::Text;
 pub use watch::WatchEvents;
-use watch::{SIZES, WatchLabels};
+use watch::{LIST_SECONDS, SIZES, WatchLabels, WatchListLabels};
 
 /// Everything that the edge counts.
 pub struct Metrics {
     clock: Clock,
     requests: Family<RequestLabels, RequestSeries>,
     watch_events: Family<WatchLabels, Histogram>,
+    watch_lists: Family<WatchListLabels, Histogram>,
     pub handshake_errors: Counter,
     /// Connections that were accepted.
     pub connections: Counter,
@@ -41,6 +43,9 @@ impl Metrics {
         Metrics {
             clock,
             requests: Family::new(RequestLabels::other(), RequestSeries::new),
+            watch_lists: Family::new((other.clone(), other.clone(), "", other.clone()), || {
+                Histogram::new(LIST_SECONDS)
+            }),
             watch_events: Family::new((other.clone(), other.clone(), other), || Histogram::new(SIZES)),
             handshake_errors: Counter::default(),
             connections: Counter::default(),
@@ -48,9 +53,11 @@ impl Metrics {
     }
 
     /// Counts the events of one watch of `served`.
-    pub fn watch_events(&self, served: &Served) -> WatchEvents {
-        let labels = (served.gvr.group.clone(), served.gvr.resource.clone(), served.gvr.version.clone());
-        WatchEvents::new(self.watch_events.of(&labels))
+    pub fn watch_events(&self, served: &Served, info: &RequestInfo) -> WatchEvents {
+        let gvr = &served.gvr;
+        let sizes = (gvr.group.clone(), gvr.resource.clone(), gvr.version.clone());
+        let lists = (gvr.group.clone(), gvr.resource.clone(), request::scope(info), gvr.version.clone());
+        WatchEvents::new(self.watch_events.of(&sizes), self.watch_lists.of(&lists), self.clock.clone())
     }
 
     /// The whole text.
@@ -133,6 +140,15 @@ impl Metrics {
         for (of, sizes) in &series {
             let labels = labels(of);
             text.histogram(name, &labels.each_ref().map(|(name, value)| (*name, &**value)), sizes);
+        }
+        let name = "apiserver_watch_list_duration_seconds";
+        text.family(name, "histogram", "Time until the initial state of a watch-list was sent, in seconds.");
+        for ((group, resource, scope, version), seconds) in &self.watch_lists.read() {
+            if seconds.read().0.last().is_some_and(|count| *count > 0) {
+                let labels =
+                    [("group", &**group), ("resource", resource), ("scope", scope), ("version", version)];
+                text.histogram(name, &labels, seconds);
+            }
         }
     }
 }

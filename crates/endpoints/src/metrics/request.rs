@@ -73,11 +73,7 @@ impl RequestLabels {
             };
         };
         let subresource = served.subresource(&info.subresource).map_or(empty, |known| known.name.clone());
-        let scope = match (info.name.is_empty() && info.verb != "create", info.namespace.is_empty()) {
-            (false, _) => "resource",
-            (true, false) => "namespace",
-            (true, true) => "cluster",
-        };
+        let scope = scope(info);
         RequestLabels {
             component: "apiserver",
             dry_run,
@@ -104,6 +100,15 @@ impl RequestLabels {
             verb: "other",
             version,
         }
+    }
+}
+
+/// Whether a request is about one object, those of a namespace, or all.
+pub fn scope(info: &RequestInfo) -> &'static str {
+    match (info.name.is_empty() && info.verb != "create", info.namespace.is_empty()) {
+        (false, _) => "resource",
+        (true, false) => "namespace",
+        (true, true) => "cluster",
     }
 }
 

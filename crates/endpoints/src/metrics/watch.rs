@@ -2,20 +2,34 @@
 
 use std::sync::Arc;
 
+use forebay_rt::{Clock, Instant};
+
 use super::family::{Bounds, Histogram};
 
 /// Group, resource and version.
 pub type WatchLabels = (Arc<str>, Arc<str>, Arc<str>);
 
+/// Group, resource, scope and version.
+pub type WatchListLabels = (Arc<str>, Arc<str>, &'static str, Arc<str>);
+
 /// Counts one watch's events.
 pub struct WatchEvents {
     // The count of the histogram is the number of events.
     sizes: Arc<Histogram>,
+    list_seconds: Arc<Histogram>,
+    clock: Clock,
+    started: Instant,
 }
 
 impl WatchEvents {
-    pub fn new(sizes: Arc<Histogram>) -> WatchEvents {
-        WatchEvents { sizes }
+    pub fn new(sizes: Arc<Histogram>, list_seconds: Arc<Histogram>, clock: Clock) -> WatchEvents {
+        let started = clock.now();
+        WatchEvents { sizes, list_seconds, clock, started }
+    }
+
+    /// The initial state that a watch-list asked for is sent.
+    pub fn listed(&self) {
+        self.list_seconds.observe(self.clock.now().duration_since(self.started).as_secs_f64());
     }
 
     /// Counts whole lines.
@@ -46,4 +60,24 @@ pub const SIZES: Bounds = &[
     ("32768", 32768.0),
     ("65536", 65536.0),
     ("131072", 131072.0),
+];
+
+pub const LIST_SECONDS: Bounds = &[
+    ("0.05", 0.05),
+    ("0.1", 0.1),
+    ("0.2", 0.2),
+    ("0.4", 0.4),
+    ("0.6", 0.6),
+    ("0.8", 0.8),
+    ("1", 1.0),
+    ("2", 2.0),
+    ("4", 4.0),
+    ("6", 6.0),
+    ("8", 8.0),
+    ("10", 10.0),
+    ("15", 15.0),
+    ("20", 20.0),
+    ("30", 30.0),
+    ("45", 45.0),
+    ("60", 60.0),
 ];

@@ -75,6 +75,8 @@ async fn a_bookmark_of_a_table_is_a_row_of_such_an_object() {
         let path = format!("/api/v1/configmaps?{END}&includeObject={include}");
         assert_eq!(first(&client, &path, TABLE).await, want);
     }
+    let timed = r#"apiserver_watch_list_duration_seconds_count{group="",resource="configmaps",scope="cluster",version="v1"} 4"#;
+    assert!(client.get("/metrics").await.text().contains(timed));
     // Columns go with the first event alone.
     churn(&client, CONFIG_MAPS, "c", 1, 1).await;
     let path =

@@ -4,7 +4,7 @@ use forebay_rt::{Clock, Duration};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::common::{Client, Protocol, Scratch, Server, rv};
-use crate::raw::Raw;
+use crate::raw::{NO_ROOM, Raw};
 use crate::{CONFIG_MAPS, churn, open_watches};
 
 /// Within this everything of a client that left is let go: a second, and as much for a machine that is busy.
@@ -67,6 +67,50 @@ async fn who_leaves_is_let_go_at_once_over_http2() {
         drop((other, watches));
         freed(&admin, &format!("connection from {from}")).await;
     }
+}
+
+/// A connection whose client reads nothing of it, though it let the server send as much as it likes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_leaves_a_full_connection_is_let_go_at_once_over_http2() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let admin = server.admin().await;
+    let start = churn(&admin, CONFIG_MAPS, "busy", 100 << 10, 1).await;
+    churn(&admin, CONFIG_MAPS, "busy", 100 << 10, 50).await;
+    let path = format!("{CONFIG_MAPS}?watch=true&resourceVersion={start}");
+    for leaves in [Leaves::HalfClosed, Leaves::Closed, Leaves::Reset] {
+        let mut stream = admin.raw(NO_ROOM).await;
+        stream.write_all(&http2_watch(&path)).await.expect("sent");
+        while open_watches(&admin).await != 1 {}
+        // Of the 5 MB that wait for it its machine takes some KiB.
+        let tcp = stream.get_mut().0;
+        match leaves {
+            Leaves::HalfClosed => tcp.shutdown().await.expect("a FIN"),
+            Leaves::Closed => {}
+            Leaves::Reset => tcp.set_zero_linger().expect("a reset"),
+        }
+        let kept = matches!(leaves, Leaves::HalfClosed).then_some(stream);
+        freed(&admin, &format!("{leaves:?}")).await;
+        drop(kept);
+    }
+}
+
+/// What an HTTP/2 client says first, with windows as wide as can be, and a GET.
+fn http2_watch(path: &str) -> Vec<u8> {
+    let frame = |kind: u8, flags: u8, stream: u32, payload: &[u8]| {
+        let len = (payload.len() as u32).to_be_bytes();
+        [&len[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+    };
+    let literal = |name: u8, value: &str| [&[name, value.len() as u8], value.as_bytes()].concat();
+    // GET, https, and by their index in HPACK's table the path and the authority.
+    let head = [vec![0x82, 0x87], literal(4, path), literal(1, "localhost")].concat();
+    [
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
+        frame(4, 0, 0, b"\x00\x04\x7f\xff\xff\xff"),
+        frame(8, 0, 0, b"\x7f\x00\x00\x00"),
+        frame(1, 5, 1, &head),
+    ]
+    .concat()
 }
 
 async fn freed(admin: &Client, what: &str) {

@@ -87,6 +87,9 @@ async fn whoever_falls_out_of_the_window_is_told_so_or_reset() {
 
     assert!(reset.is_reset(Duration::from_secs(75)).await, "it is still waited for");
     while open_watches(&admin).await > 1 {}
+    let metrics = admin.get("/metrics").await;
+    let fallen = r#"apiserver_terminated_watchers_total{group="",resource="configmaps"} 3"#;
+    assert!(metrics.text().contains(fallen), "{}", metrics.text());
     let broken = loop {
         match stream.next().await {
             Ok(Some(event)) => assert_ne!(event.kind, "ERROR"),
