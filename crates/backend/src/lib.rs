@@ -123,7 +123,8 @@ pub trait Backend: Send + Sync + 'static {
     /// Reads a page.
     fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>>;
 
-    /// A revision no older than any commit acknowledged before the call. Every feed reaches it without further
+    /// A revision no older than any commit acknowledged before the call, nor than what any feed had told by then: a lower
+    /// one means that the store was put back. Every feed reaches it without further
     /// writes: it announces progress up to it.
     fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>>;
 

@@ -246,6 +246,55 @@ async fn selectors_pick_by_label_and_field() {
 }
 
 #[tokio::test]
+async fn a_watch_of_one_value_reads_a_lane_of_its_own() {
+    let world = World::new().await;
+    let crd = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": "shirts.stable.io" },
+        "spec": {
+            "group": "stable.io", "scope": "Namespaced", "names": { "plural": "shirts", "kind": "Shirt" },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "selectableFields": [{ "jsonPath": ".spec.color" }],
+                "schema": { "openAPIV3Schema": { "type": "object", "properties": { "spec": {
+                    "type": "object", "properties": { "color": { "type": "string" } } } } } },
+            }],
+        },
+    });
+    world.create("apiextensions.k8s.io@v1/customresourcedefinitions", crd).await.expect("valid");
+    let lanes = |path: &str| world.target(path).served.store.as_ref().map(|store| store.cacher.lanes());
+    let mut open = Vec::new();
+    for (path, selector, expected) in [
+        ("@v1/pods", "", 0),
+        ("@v1/pods", "spec.nodeName!=n1", 0),
+        ("@v1/pods", "spec.nodeName=n1", 1),
+        ("@v1/pods", "spec.host=n1,status.phase=Running", 1),
+        ("@v1/pods/default", "spec.nodeName=n1", 1),
+        ("@v1/pods", "spec.nodeName=n2", 2),
+        ("@v1/pods", "metadata.name=x", 3),
+        ("@v1/pods/default", "metadata.name=x", 4),
+        ("@v1/pods/default/x", "", 4),
+        ("@v1/pods/default", "", 5),
+        ("@v1/pods", "metadata.namespace=default", 5),
+        ("@v1/pods", "status.phase=Running", 6),
+        ("stable.io@v1/shirts", "spec.color=blue", 1),
+        ("stable.io@v1/shirts/default", "spec.color=red", 2),
+    ] {
+        let query = format!("watch=1&fieldSelector={}", selector.replace('=', "%3D"));
+        let options = ListOptions::from_query(&Query::parse(&query)).expect("options");
+        let target = world.target(path);
+        open.push(world.registry.watch(&target, &options, As::Object, false).await.expect("starts"));
+        assert_eq!(lanes(path), Some(expected), "{path} {selector}");
+    }
+    for (name, color) in [("a", "blue"), ("b", "red"), ("c", "blue")] {
+        let shirt = json!({ "apiVersion": "stable.io/v1", "kind": "Shirt", "metadata": { "name": name }, "spec": { "color": color } });
+        world.create("stable.io@v1/shirts/default", shirt).await.expect("valid");
+    }
+    let blue = world.list("stable.io@v1/shirts", "fieldSelector=spec.color%3Dblue").await.expect("lists");
+    assert_eq!(names(&blue), ["a", "c"]);
+}
+
+#[tokio::test]
 async fn a_watch_list_ends_its_state_with_a_bookmark_and_goes_on() {
     let world = World::new().await;
     world.create(CM, configmap("b", json!({}))).await.expect("creates");

@@ -48,3 +48,5 @@ mod past_tests;
 mod seal_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod window_tests;

@@ -72,7 +72,7 @@ impl World {
         self.commit(place, Op::Delete).await
     }
 
-    async fn commit(&self, place: &str, op: Op) -> Revision {
+    pub(crate) async fn commit(&self, place: &str, op: Op) -> Revision {
         let key = Key::from(format!("{PREFIX}{place}"));
         let current = self.engine.get(&key).await.expect("reads");
         let expect = current.map_or(Wanted::Absent, |current| Wanted::At(current.revision));
