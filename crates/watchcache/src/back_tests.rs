@@ -6,21 +6,30 @@ use std::sync::{Arc, Mutex};
 use expect_test::expect;
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
-    Backend, BoxFuture, Feed, FeedError, Outcome, Range, RangePage, ReadError as StoreError, Size, Txn,
-    TxnError, Versioned,
+    Backend, Backlog, BoxFuture, Change, Feed, FeedError, Outcome, Range, RangePage, ReadError as StoreError,
+    Size, Txn, TxnError, Versioned,
 };
 use forebay_embedded::Engine;
+use forebay_revlog::{Limits, Writer};
 use forebay_rt::{Clock, Tasks};
 
 use crate::tests::{PREFIX, World, check, everything};
 use crate::{Interest, Reach};
 
 /// A store that can be put back to what another one holds.
-struct Restored(Mutex<Arc<Engine>>);
+struct Restored {
+    engine: Mutex<Arc<Engine>>,
+    // The first feed, if it is not the engine's.
+    first: Mutex<Option<Feed>>,
+}
 
 impl Restored {
+    fn new(engine: &Arc<Engine>, first: Option<Feed>) -> Arc<Restored> {
+        Arc::new(Restored { engine: Mutex::new(engine.clone()), first: Mutex::new(first) })
+    }
+
     fn engine(&self) -> Arc<Engine> {
-        self.0.lock().expect("not poisoned").clone()
+        self.engine.lock().expect("not poisoned").clone()
     }
 }
 
@@ -46,7 +55,13 @@ impl Backend for Restored {
     }
 
     fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
-        Box::pin(async move { Backend::feed(&*self.engine(), prefix, after).await })
+        let first = self.first.lock().expect("not poisoned").take();
+        Box::pin(async move {
+            match first {
+                Some(first) => Ok(first),
+                None => Backend::feed(&*self.engine(), prefix, after).await,
+            }
+        })
     }
 
     fn size(&self) -> Size {
@@ -62,7 +77,7 @@ fn at(revision: u64) -> Revision {
 async fn a_store_that_went_back_is_noticed_and_everybody_lists_again_once() {
     let (clock, _hand) = Clock::manual(1_000_000);
     let (engine, backup, tasks) = (World::engine(&clock), World::engine(&clock), Tasks::new());
-    let store = Arc::new(Restored(Mutex::new(engine.clone())));
+    let store = Restored::new(&engine, None);
     let cacher = World::start(store.clone(), &clock, &tasks);
     cacher.wait_ready().await;
     let world = World { engine, cacher, tasks, clock };
@@ -80,7 +95,7 @@ async fn a_store_that_went_back_is_noticed_and_everybody_lists_again_once() {
     for number in 0..3 {
         restored.put(&format!("a/x{number}"), "k=restored").await;
     }
-    let lost = std::mem::replace(&mut *store.0.lock().expect("not poisoned"), backup);
+    let lost = std::mem::replace(&mut *store.engine.lock().expect("not poisoned"), backup);
     assert!(restored.cacher.fresh(restored.soon()).await.is_err(), "not proved to be current");
     for watcher in &mut watchers {
         watcher.ready().await;
@@ -123,4 +138,40 @@ async fn a_store_that_went_back_is_noticed_and_everybody_lists_again_once() {
     check(expect![""], &world.drain(&mut future).await);
     assert_eq!(world.cacher.counters().went_back.load(Ordering::Relaxed), 1);
     drop(lost);
+}
+
+/// Pages of history, the last one first.
+struct Pages(Vec<Vec<Change>>);
+
+impl Backlog for Pages {
+    fn page(&mut self) -> Result<Vec<Change>, FeedError> {
+        Ok(self.0.pop().unwrap_or_default())
+    }
+}
+
+#[tokio::test]
+async fn a_feed_that_goes_below_what_it_told_is_of_a_store_that_went_back() {
+    let (clock, _hand) = Clock::manual(1_000_000);
+    let (engine, tasks) = (World::engine(&clock), Tasks::new());
+    let live = Writer::new(9, Limits { items_max: 1, bytes_max: 1, age_ms_max: 1 });
+    let told = |revision| {
+        let value =
+            r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"lost","namespace":"a","uid":"u"}}"#;
+        vec![Change {
+            key: format!("{PREFIX}a/lost").into(),
+            revision: at(revision),
+            value: Some(value.into()),
+        }]
+    };
+    let pages = Pages(vec![told(4), told(5)]);
+    let feed = Feed::new(Some(Box::new(pages)), live.log().cursor(9).expect("held"));
+    let store = Restored::new(&engine, Some(feed));
+    let mut world = World { cacher: World::start(engine.clone(), &clock, &tasks), engine, tasks, clock };
+    for number in 0..6 {
+        world.put(&format!("a/x{number}"), "").await;
+    }
+    world.cacher = World::start(store, &world.clock, &world.tasks);
+    world.cacher.wait_ready().await;
+    check(expect!["7: a/x0@2 a/x1@3 a/x2@4 a/x3@5 a/x4@6 a/x5@7"], &world.state(None).await);
+    assert_eq!(world.cacher.counters().went_back.load(Ordering::Relaxed), 1);
 }
