@@ -74,3 +74,18 @@ fn python_discovers_kinds() {
 fn python_creates_from_yaml() {
     run("test_dynamic.Kinds.test_python_creates_from_yaml");
 }
+
+#[test]
+fn python_watches_over_websocket() {
+    run("test_websocket.WebSockets.test_python_watches_over_websocket");
+}
+
+#[test]
+fn python_gets_protobuf_over_websocket() {
+    run("test_websocket.WebSockets.test_python_gets_protobuf_over_websocket");
+}
+
+#[test]
+fn python_is_refused_a_websocket() {
+    run("test_websocket.WebSockets.test_python_is_refused_a_websocket");
+}
