@@ -3,6 +3,8 @@
 //! In: objects and edits of them (`cases/`), both servers. Out: a [`Report`] of the answers that are not equal, held
 //! against the files in `allowed/`, where each difference stands with its reason. Never: a difference that nobody
 //! decided on, or a reason for one that is gone.
+//!
+//! Beside that, [`history`]: what many clients of one server were told, recorded, and judged by what a server promises.
 
 pub mod allowed;
 pub mod cases;
