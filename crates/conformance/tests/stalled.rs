@@ -12,7 +12,7 @@ use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
     Backend, BoxFuture, Feed, FeedError, Outcome, Range, RangePage, ReadError, Size, Txn, TxnError, Versioned,
 };
-use forebay_conformance::contract::history::{KINDS, NAMESPACE_PREFIX, NAMESPACES};
+use forebay_conformance::contract::history::{Kind, NAMESPACE_PREFIX, NAMESPACES};
 use forebay_conformance::contract::local::{Local, Store};
 use forebay_conformance::contract::shape::Answer;
 use forebay_conformance::contract::table::{Place, Verb};
@@ -22,6 +22,9 @@ use serde_json::json;
 
 /// What is said to be current while it stalls: more than anybody writes.
 const FAR: u64 = 1 << 40;
+
+const CONFIG_MAPS: Kind =
+    Kind { group: "", version: "v1", plural: "configmaps", kind: "ConfigMap", namespaced: true, field: "" };
 
 /// A backend whose feeds never reach what its barrier says, and the reads that it gets.
 struct Stalling {
@@ -92,7 +95,7 @@ impl World {
         let namespace = format!("{NAMESPACE_PREFIX}a");
         let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
         local.create(&local.target(&NAMESPACES, None, None).expect("served"), &object).await.expect("made");
-        let target = |name| local.target(&KINDS[0], Some(&namespace), name).expect("served");
+        let target = |name| local.target(&CONFIG_MAPS, Some(&namespace), name).expect("served");
         let (collection, one) = (target(None), target(Some("one")));
         let object = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "one" } });
         let made = local.create(&collection, &object).await.expect("made");
@@ -164,7 +167,7 @@ async fn a_get_reads_its_one_key_from_the_store_while_the_cache_is_behind() {
     let answer = world.get("").await;
     assert_eq!(answer.body["metadata"]["name"], "one", "{}", answer.body);
     assert_eq!(world.reads(), (gets + 1, ranges));
-    let absent = world.local.target(&KINDS[0], Some("contract-a"), Some("absent")).expect("served");
+    let absent = world.local.target(&CONFIG_MAPS, Some("contract-a"), Some("absent")).expect("served");
     let answer = world.local.read(&absent, Verb::Get, "").await.expect("an answer");
     assert_eq!(answer.body["reason"], "NotFound", "{}", answer.body);
     assert_eq!(world.reads(), (gets + 2, ranges));

@@ -22,9 +22,17 @@ pub const GROUP: &str = "contract.forebay.dev";
 /// What namespaces of the tables are called on the server.
 pub const NAMESPACE_PREFIX: &str = "contract-";
 
-/// Two built-in kinds, and a custom resource of either scope.
+/// Two built-in kinds, and a custom resource of either scope. Nobody else may write what the rows list, so none of them is
+/// what a controller puts into each namespace.
 pub const KINDS: [Kind; 4] = [
-    Kind { group: "", version: "v1", plural: "configmaps", kind: "ConfigMap", namespaced: true, field: "" },
+    Kind {
+        group: "",
+        version: "v1",
+        plural: "podtemplates",
+        kind: "PodTemplate",
+        namespaced: true,
+        field: "",
+    },
     Kind { group: "", version: "v1", plural: "pods", kind: "Pod", namespaced: true, field: "spec.nodeName" },
     Kind {
         group: GROUP,
@@ -98,15 +106,16 @@ impl Kind {
         if self.namespaced {
             object["metadata"]["namespace"] = format!("{NAMESPACE_PREFIX}{}", write.namespace).into();
         }
+        let containers = json!([{ "name": "c", "image": "i" }]);
         match self.kind {
             "Pod" => {
-                let containers = json!([{ "name": "c", "image": "i" }]);
-                object["spec"] = json!({ "containers": containers });
+                // No scheduler is to take it.
+                object["spec"] = json!({ "containers": containers, "schedulerName": "nobody" });
                 if !write.on.is_empty() {
                     object["spec"]["nodeName"] = write.on.as_str().into();
                 }
             }
-            "ConfigMap" => object["data"] = json!({ "on": write.on }),
+            "PodTemplate" => object["template"] = json!({ "spec": { "containers": containers } }),
             _ => object["spec"] = json!({ "color": write.on }),
         }
         object

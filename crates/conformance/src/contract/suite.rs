@@ -161,7 +161,7 @@ impl Run<'_> {
         let mut cases = Vec::new();
         for (at, row) in self.rows.iter().enumerate().filter(|(_, row)| chosen(row)) {
             for kind in &row.kinds {
-                if row.query.contains("{o") && !self.has_compacted {
+                if row.is_of_old() && !self.has_compacted {
                     self.left_out += 1;
                     continue;
                 }

@@ -61,6 +61,13 @@ pub struct Row {
     pub ours: Option<(String, String)>,
 }
 
+impl Row {
+    /// Whether it names a revision that is compacted.
+    pub fn is_of_old(&self) -> bool {
+        ["{o", "@o"].iter().any(|mark| self.query.contains(mark))
+    }
+}
+
 /// The tables' files.
 pub const FILES: [(&str, &str, When); 4] = [
     ("options.txt", include_str!("../../contract/options.txt"), When::Before),
@@ -147,10 +154,9 @@ fn row(line: &str, table: String, when: When) -> Option<Row> {
     })
 }
 
-/// Across namespaces a server has ConfigMaps of its own, and cluster-wide kinds have nothing across.
+/// Kinds without namespaces have nothing across them.
 fn default_kinds(place: &Place) -> Vec<Kind> {
-    let all = KINDS.into_iter();
-    all.filter(|kind| place.in_namespace || kind.namespaced && kind.plural != "configmaps").collect()
+    KINDS.into_iter().filter(|kind| place.in_namespace || kind.namespaced).collect()
 }
 
 fn kind(plural: &str) -> Option<Kind> {
@@ -178,4 +184,30 @@ fn place(word: &str) -> Place {
         None => (rest, None),
     };
     Place { watch_path, in_namespace: scope == "ns", name }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_upstream_test_is_answered_where_the_list_says() {
+        let (_, answered) = rows().expect("the tables");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let text = include_str!("../../contract/upstream.txt");
+        let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let listed: Vec<(&str, &str)> = lines.map(|line| line.split_once(' ').expect("a place")).collect();
+        for (test, place) in &listed {
+            let is_there = match place.trim() {
+                "rows" => answered.iter().any(|answered| answered == test),
+                file => root.join(file).is_file(),
+            };
+            assert!(is_there, "{test} is not answered by {}", place.trim());
+        }
+        for test in &answered {
+            assert!(listed.iter().any(|(listed, _)| listed == test), "{test} is not in the list");
+        }
+    }
 }

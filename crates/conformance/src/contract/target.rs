@@ -7,7 +7,7 @@ use std::path::Path;
 use forebay_clients::Server;
 use forebay_clients::server::Kind as ServerKind;
 use forebay_embedded::{Engine, Options};
-use forebay_rt::Clock;
+use forebay_rt::{Clock, Duration};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -17,6 +17,9 @@ use super::http::{self as over_http, Http};
 use super::local::{self, Local, Store};
 use super::shape::Answer;
 use super::table::{Place, Row, Verb};
+
+/// How long a new namespace may be without its service account, or an old one there.
+const ADMITTED_MAX: Duration = Duration::from_secs(30);
 
 /// Whose answers are asserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,11 +129,11 @@ impl Target {
         for name in ["a", "a-b", "b"] {
             let name = format!("{NAMESPACE_PREFIX}{name}");
             let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-            taken(&self.create(&NAMESPACES, None, &object).await?)?;
+            taken(&self.create_admitted(&NAMESPACES, None, &object).await?)?;
         }
         for kind in KINDS {
             if let Some(definition) = kind.definition() {
-                taken(&self.create(&CRDS, None, &definition).await?)?;
+                taken(&self.create_admitted(&CRDS, None, &definition).await?)?;
             }
         }
         Ok(())
@@ -144,7 +147,7 @@ impl Target {
         let namespace = format!("{NAMESPACE_PREFIX}{}", write.namespace);
         let (namespace, name) = (kind.namespaced.then_some(namespace.as_str()), Some(write.name.as_str()));
         let answer = match write.done {
-            Done::Create => self.create(kind, namespace, &kind.object(write)).await?,
+            Done::Create => self.create_admitted(kind, namespace, &kind.object(write)).await?,
             Done::Update => {
                 let patch = json!({ "metadata": { "labels": { "app": write.app } } });
                 match &self.reached {
@@ -168,6 +171,26 @@ impl Target {
         };
         taken(&answer).map_err(|why| format!("{}: {}: {why}", kind.plural, write.label))?;
         Ok(answer.body["metadata"]["resourceVersion"].as_str().and_then(|rv| rv.parse().ok()).unwrap_or(0))
+    }
+
+    /// Creates an object, once the namespace has the service account that a pod may need, and what an earlier run left is
+    /// gone.
+    async fn create_admitted(
+        &self,
+        kind: &Kind,
+        namespace: Option<&str>,
+        object: &Value,
+    ) -> Result<Answer, String> {
+        let clock = Clock::system();
+        let deadline = clock.now() + ADMITTED_MAX;
+        loop {
+            let answer = self.create(kind, namespace, object).await?;
+            let message = answer.body["message"].as_str().unwrap_or_default();
+            let is_soon = ["serviceaccount", "already exists"].iter().any(|why| message.contains(why));
+            if !is_soon || clock.now() > deadline {
+                return Ok(answer);
+            }
+        }
     }
 
     async fn create(&self, kind: &Kind, namespace: Option<&str>, object: &Value) -> Result<Answer, String> {
@@ -240,6 +263,11 @@ impl Target {
                 let crds =
                     crds.map(|kind| path_of(&CRDS, None, Some(&format!("{}.{}", kind.plural, kind.group))));
                 let namespaces = ["a", "a-b", "b"].map(|name| format!("{NAMESPACE_PREFIX}{name}"));
+                // Their nodes, which are not there, would have to end them.
+                let pods = |namespace| format!("/api/v1/namespaces/{namespace}/pods?gracePeriodSeconds=0");
+                for path in namespaces.iter().map(pods) {
+                    taken(&http.send(Method::DELETE, &path, "application/json", None).await?)?;
+                }
                 let namespaces = namespaces.iter().map(|name| path_of(&NAMESPACES, None, Some(name)));
                 for path in crds.chain(namespaces) {
                     taken(&http.send(Method::DELETE, &path, "application/json", None).await?)?;
