@@ -27,8 +27,9 @@ pub const SEAL_BATCH: usize = 512;
 /// Batches looked at in one go for one that is worth it: 8,192 events, less than a millisecond.
 pub const SEAL_LOOKS: usize = 16;
 
-/// What is less in a whole batch stays as it is.
+/// What is less stays as it is: in a whole batch, or in a minute.
 pub const SEAL_BYTES_MIN: usize = 4 << 10;
+pub const SEAL_PATIENCE_MS: u64 = 60_000;
 
 /// Changes taken from the feed, and published as one snapshot, at a time.
 pub const INGEST_BATCH_MAX: usize = 1024;

@@ -84,11 +84,18 @@ impl Sealing {
         for _ in 0..limits::SEAL_LOOKS {
             let settled = window.settled(self.next_seq, until_ms, limits::SEAL_BATCH);
             let Some((last, _)) = settled.last() else { return };
-            self.next_seq = last + 1;
+            let (next_seq, whole) = (last + 1, settled.len() == limits::SEAL_BATCH);
             let replaced = |(seq, event): (u64, Arc<Event>)| Some((seq, event.previous.clone()?));
             let found: Vec<(u64, Arc<Object>)> = settled.into_iter().filter_map(replaced).collect();
             let bytes: usize = found.iter().map(|(_, object)| object.body_len()).sum();
-            if bytes >= limits::SEAL_BYTES_MIN {
+            let worth_it = bytes >= limits::SEAL_BYTES_MIN;
+            let patience_ms = until_ms.saturating_sub(limits::SEAL_PATIENCE_MS);
+            if !worth_it && !whole && window.settled(self.next_seq, patience_ms, 1).is_empty() {
+                // A trickle: more may come to be sealed with it.
+                return;
+            }
+            self.next_seq = next_seq;
+            if worth_it {
                 let recent = self.recent.clone();
                 self.work = Some(forebay_rt::blocking(move || Batch::seal(found, recent)));
                 return;

@@ -79,3 +79,31 @@ async fn what_only_the_window_holds_is_sealed_and_nobody_can_tell() {
     // Its event is older than what follows, and was pulled before.
     assert!(matches!(held.try_next(), Some(WatchStep::Event { object, .. }) if object.name() == "pod-1"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_trickle_is_sealed_once_it_is_worth_it() {
+    let (clock, hand) = forebay_rt::Clock::manual(1_000_000);
+    let (engine, tasks) = (World::engine(&clock), forebay_rt::Tasks::new());
+    let cacher = World::start(engine.clone(), &clock, &tasks);
+    cacher.wait_ready().await;
+    let world = World { engine, cacher, tasks, clock };
+    let (mut each, note) = (0, "x".repeat(200));
+    for round in 0..60 {
+        world.put_on("a/pod", &format!("round={note}{round:02}"), "node").await;
+        world.cacher.fresh(world.soon()).await.expect("fresh");
+        if round == 1 {
+            // The first that was replaced, plain.
+            each = world.cacher.window().bytes;
+        }
+        hand.advance_ms(1_000);
+        world.clock.sleep(SEAL_PERIOD).await;
+    }
+    hand.advance_ms(SEAL_MS);
+    let mut rounds = 0;
+    while world.cacher.window().bytes * 3 > 60 * each * 2 {
+        rounds += 1;
+        assert!(rounds < 1_000, "{:?} {each}", world.cacher.window());
+        world.clock.sleep(SEAL_PERIOD).await;
+    }
+    assert_eq!(told(&world.cacher, 1).await.len(), 60);
+}
