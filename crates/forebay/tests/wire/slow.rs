@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::fs;
 use std::time::Duration;
 
-use crate::common::{Protocol, Scratch, Server};
+use tokio::task::JoinSet;
+
+use crate::common::{Protocol, Scratch, Server, rv};
 use crate::raw::Raw;
 use crate::{CONFIG_MAPS, churn, open_watches};
 
@@ -13,6 +15,8 @@ const PARKED: usize = 150;
 
 /// What a parked watcher may cost more than an idle one: a batch of frames and a TLS record, and what the allocator adds.
 const BYTES_EACH_MAX: usize = 56 << 10;
+/// What a parked stream may cost: 32 KiB to be sent, the piece behind it, and the task with its request.
+const STREAM_BYTES_EACH_MAX: usize = 96 << 10;
 /// What the kernel may keep for it, as it counts payload: a buffer of 32 KiB, and the segment that filled it.
 const KERNEL_BYTES_EACH_MAX: u64 = 64 << 10;
 
@@ -53,9 +57,41 @@ async fn parked_watchers_cost_little_and_miss_nothing() {
     let later = fast.revisions_up_to(newest).await;
     assert_eq!(later.len(), 50);
     let all: Vec<u64> = seen.into_iter().chain(later).collect();
-    for mut one in parked {
+    for mut one in parked.into_iter().step_by(6) {
         assert_eq!(one.revisions_up_to(newest).await, all);
     }
+}
+
+/// Streams of one connection, whose client reads none of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parked_streams_cost_little_and_miss_nothing() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let (admin, reader) = (server.admin().await, server.admin().await);
+    let start = churn(&admin, CONFIG_MAPS, "busy", 16 << 10, 1).await;
+    let before_churn = churn(&admin, CONFIG_MAPS, "busy", 16 << 10, 600).await;
+    let path = |from: u64| format!("{CONFIG_MAPS}?watch=true&resourceVersion={from}");
+    let _warm = reader.watch(&path(start)).await.events(600).await;
+    let before = resident_bytes(&server);
+    let mut parked = Vec::new();
+    for _ in 0..PARKED {
+        parked.push(reader.watch(&path(start)).await);
+    }
+    // The server goes on with others.
+    let mut other = admin.watch(&path(before_churn)).await;
+    let newest = churn(&admin, CONFIG_MAPS, "busy", 16 << 10, 20).await;
+    assert_eq!(other.events(20).await.last().map(|event| rv(&event.object)), Some(newest));
+    let each = resident_bytes(&server).saturating_sub(before) / PARKED;
+    println!("a parked stream: {each} B resident");
+    assert!(each <= STREAM_BYTES_EACH_MAX, "{each} B each");
+    // They share the room of their connection, so they are read together.
+    parked.truncate(5);
+    let reading = parked.into_iter().map(|mut one| async move {
+        one.events(620).await.iter().map(|event| rv(&event.object)).collect::<Vec<u64>>()
+    });
+    let seen = reading.collect::<JoinSet<_>>().join_all().await;
+    assert_eq!(seen[0].last(), Some(&newest));
+    assert!(seen.iter().all(|one| *one == seen[0]));
 }
 
 /// Takes more than a minute: that is how long nobody is given up.
