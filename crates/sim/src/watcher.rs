@@ -76,8 +76,10 @@ async fn open(
     // While the caches may not have noticed that the store went back, nobody can say what they will answer.
     let epoch = world.stamp()?;
     let of_no_past = known.is_some() && follower.borrow().epoch != epoch;
-    if of_no_past && (known <= Some(world.history.borrow().visible()) || !world.has_forgotten()) {
-        // The number means something else by now, or the server does not know that it ever meant anything.
+    // A server that was there when the store was at that revision knows that it never was.
+    let is_known = world.has_forgotten() && follower.borrow().epoch + 1 == epoch;
+    if of_no_past && (known <= Some(world.history.borrow().visible()) || !is_known) {
+        // The number means something else by now, or nothing yet.
         follower.borrow_mut().revision = None;
         return None;
     }
@@ -204,7 +206,7 @@ async fn read(
 /// What still comes of a past that never was. Returns whether the client was told so.
 fn hear_out(world: &World, follower: &Follower, stream: &Stream) -> Result<bool, String> {
     let Some(back) = world.went_back() else { return Ok(true) };
-    if follower.revision.is_some_and(|revision| revision <= back.passed) && !stream.of_no_past {
+    if follower.revision.is_none_or(|revision| revision <= back.passed) && !stream.of_no_past {
         // It has seen nothing of what never was, or what nobody can tell from it. It begins anew all the same.
         return Ok(true);
     }
@@ -290,11 +292,14 @@ fn ended(world: &World, follower: &Follower, reason: &str) -> Over {
 /// # Errors
 /// It is not.
 pub fn gone_by_age(world: &World, revision: u64) -> Result<(), String> {
+    if world.has_forgotten() {
+        return Ok(());
+    }
     let Some(superseded_ms) = world.history.borrow().superseded_ms(revision) else {
         return Err(format!("what comes after {revision} is gone, and nothing came after it"));
     };
     let age_ms = world.now_ms() - superseded_ms;
-    if age_ms + ANSWER_MS < world.history_ms && !world.has_forgotten() {
+    if age_ms + ANSWER_MS < world.history_ms {
         return Err(format!("what comes after {revision} is gone after {age_ms} ms"));
     }
     Ok(())
