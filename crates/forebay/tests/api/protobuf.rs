@@ -142,9 +142,7 @@ async fn check_kind(client: &Client, resource: &Resource) {
     let selected = format!("{collection}?labelSelector=made%3Dhere");
     let list = client.get(&selected).await.expect(200);
     assert_eq!(names(&list), [name(kind)], "{path}");
-    // Exactly that state: the server may have written something meanwhile.
-    let at = text(&list, "/metadata/resourceVersion");
-    let exactly = format!("{selected}&resourceVersion={at}&resourceVersionMatch=Exact");
+    let exactly = format!("{selected}&resourceVersion={}&resourceVersionMatch=Exact", rv(&list));
     assert_eq!(protobuf(client, &exactly).await, list, "{path}");
 
     let since = format!("{selected}&watch=true&resourceVersion=0");
