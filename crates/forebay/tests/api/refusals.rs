@@ -4,6 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::common::{Ask, Protocol, Scratch, Server, said, text};
+use crate::protobuf::PROTOBUF;
 use crate::{CONFIG_MAPS, config_map, create};
 
 const BODY_MAX: usize = 3 << 20;
@@ -134,4 +135,37 @@ async fn what_conflicts_changes_nothing() {
 fn delete(path: &str, preconditions: &Value) -> Ask {
     let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions});
     Ask::delete(path).body("application/json", options.to_string())
+}
+
+#[tokio::test]
+async fn protobuf_that_cannot_be_read_is_refused_in_kube_apiservers_words() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    let scheme = r#"in scheme "pkg/runtime/scheme.go:111""#;
+    for (body, why) in [
+        (
+            &b"k8s\0\x0a\x09\x0a\x02v1\x12\x03Foo"[..],
+            format!(r#"Foo in version "v1" cannot be handled as a ConfigMap: no kind "Foo" is registered for version "v1" {scheme}"#),
+        ),
+        (
+            &b"k8s\0\x0a\x0e\x0a\x07apps/v1\x12\x03Foo"[..],
+            format!(r#"Foo in version "v1" cannot be handled as a ConfigMap: no kind "Foo" is registered for version "apps/v1" {scheme}"#),
+        ),
+        (
+            &b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12\x02\xff\xff"[..],
+            r#"ConfigMap in version "v1" cannot be handled as a ConfigMap: unexpected EOF"#.to_owned(),
+        ),
+        (
+            &b"--"[..],
+            "the object provided is unrecognized (must be of type ConfigMap): provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] (2d2d)".to_owned(),
+        ),
+        (
+            &b""[..],
+            "the object provided is unrecognized (must be of type ConfigMap): empty data (<empty>)".to_owned(),
+        ),
+    ] {
+        let refused = client.ask(Ask::new(Method::POST, CONFIG_MAPS).body(PROTOBUF, body)).await.expect(400);
+        assert_eq!(text(&refused, "/message"), why);
+    }
 }
