@@ -93,8 +93,8 @@ async fn one_life(world: &World, random: &Random) {
         if within(&life, wait).await.is_some() {
             choose_trouble(world, &life, random);
             match random.below(20) {
-                0..4 => world.back_up(&life),
-                4 => world.go_back(&life).await,
+                0..5 => world.back_up(&life),
+                5..9 => world.go_back(&life).await,
                 _ => {}
             }
         }

@@ -77,18 +77,23 @@ impl Life {
         Ok((life, found, oldest))
     }
 
-    /// The store is what is on `machine` from now on, and the server goes on. Returns that store's history.
+    /// The store is what is on `machine` from now on, and the server goes on. False, and nothing is changed, when that
+    /// store would be past `revision` at once: nobody could tell that it went back.
     pub async fn go_back(
         &self,
         machine: &Machine,
         clock: &Clock,
         history_ms: u64,
-    ) -> Result<Vec<Change>, OpenError> {
+        revision: u64,
+    ) -> Result<bool, OpenError> {
         let Opened { engine, stepper, audit, .. } = open(machine, clock, history_ms).await?;
+        if engine.barrier().await.map_or(0, Revision::get) != revision {
+            return Ok(false);
+        }
         self.store.replace(engine);
         *self.stepper.borrow_mut() = Some(stepper);
         *self.audit.borrow_mut() = audit;
-        self.shown().map_err(failed)
+        self.shown().map(|_| true).map_err(failed)
     }
 
     pub fn engine(&self) -> Arc<Engine> {

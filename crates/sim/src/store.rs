@@ -25,6 +25,8 @@ pub struct Trouble {
     pub stalled_until: Option<Instant>,
     /// From then until then there is no leader: every new call fails.
     pub leaderless: Option<(Instant, Instant)>,
+    /// Until then nothing is committed.
+    pub frozen_until: Option<Instant>,
     /// Until then feeds bring nothing.
     pub feeds_lag_until: Option<Instant>,
     /// Of what feeds bring after that, all but the newest is forgotten on the way.
@@ -74,7 +76,10 @@ impl FaultyStore {
     /// From now on `engine` answers: the store has gone back. Every feed ends.
     pub fn replace(&self, engine: Arc<Engine>) {
         *self.engine.lock().unwrap_or_else(PoisonError::into_inner) = engine;
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Trouble::default();
+        // Caches look before it is where it was: afterwards nobody could tell.
+        let frozen_until = Some(self.clock.now() + Duration::from_millis(500));
+        let trouble = Trouble { frozen_until, ..Trouble::default() };
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
         std::mem::take(&mut *self.relays()).into_values().for_each(|relay| relay.log.lose());
     }
 
@@ -104,8 +109,12 @@ impl FaultyStore {
     /// Whether something is wrong now.
     pub fn is_troubled(&self) -> bool {
         let (trouble, now) = (self.trouble(), self.clock.now());
-        let ends =
-            [trouble.stalled_until, trouble.feeds_lag_until, trouble.leaderless.map(|(_, until)| until)];
+        let ends = [
+            trouble.frozen_until,
+            trouble.stalled_until,
+            trouble.feeds_lag_until,
+            trouble.leaderless.map(|(_, until)| until),
+        ];
         ends.into_iter().flatten().any(|until| now < until)
     }
 
@@ -180,6 +189,9 @@ impl Backend for FaultyStore {
         Box::pin(async move {
             self.travel().await;
             self.led().map_err(|cause| TxnError::Failed { cause })?;
+            if self.trouble().frozen_until.is_some_and(|until| self.clock.now() < until) {
+                return Err(TxnError::Failed { cause: "the store takes no writes yet".to_string() });
+            }
             self.nudge.notify_one();
             let outcome = Backend::commit(&*self.engine(), txn).await;
             self.travel().await;

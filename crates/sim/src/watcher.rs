@@ -206,8 +206,8 @@ async fn read(
 /// What still comes of a past that never was. Returns whether the client was told so.
 fn hear_out(world: &World, follower: &Follower, stream: &Stream) -> Result<bool, String> {
     let Some(back) = world.went_back() else { return Ok(true) };
-    if follower.revision.is_none_or(|revision| revision <= back.passed) && !stream.of_no_past {
-        // It has seen nothing of what never was, or what nobody can tell from it. It begins anew all the same.
+    if follower.revision.is_none_or(|revision| revision <= back.revision) && !stream.of_no_past {
+        // It has seen nothing of what never was, nor need the cache have: this may go on. It begins anew all the same.
         return Ok(true);
     }
     for line in stream.bytes.split(|byte| *byte == b'\n') {

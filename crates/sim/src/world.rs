@@ -48,15 +48,12 @@ pub struct WentBack {
     life: u64,
     /// What has a higher one was made later.
     pub number: u64,
-    /// Where it may have been again before any cache looked: what went back no further than to there, nobody can tell.
-    pub passed: u64,
+    /// Where it went back to.
+    pub revision: u64,
 }
 
 /// How long caches may take to notice that the store went back. What is asked meanwhile is not judged.
 const NOTICE_MS: u64 = 5_000;
-
-/// Revisions that may come while caches look.
-const PASSING: u64 = 30;
 
 /// See the module's doc.
 pub struct World {
@@ -286,22 +283,18 @@ impl World {
         if revision >= self.history.borrow().visible() || life.failed.get() {
             return;
         }
-        let found = match life.go_back(&machine, &self.clock, self.history_ms).await {
-            Ok(found) => found,
+        match life.go_back(&machine, &self.clock, self.history_ms, revision).await {
+            Ok(true) => {}
+            Ok(false) => return,
             Err(error) => return self.fail("chaos", format_args!("the backup cannot be opened: {error}")),
-        };
+        }
         *self.machine.borrow_mut() = machine;
         self.trace("chaos", format_args!("the store goes back to {revision}"));
         self.history.borrow_mut().go_back(revision);
         self.epoch.set(self.epoch.get() + 1);
-        let back =
-            WentBack { at_ms: self.now_ms(), life: life.number, number: self.next.get(), passed: revision };
+        let back = WentBack { at_ms: self.now_ms(), life: life.number, number: self.next.get(), revision };
+        self.went_back.set(Some(back));
         self.seen.borrow_mut().times_gone_back += 1;
-        // What has expired since then does so once more.
-        self.show(found.into_iter().filter(|change| change.revision.get() > revision).collect());
-        let visible = life.visible().await;
-        self.history.borrow_mut().set_visible(visible);
-        self.went_back.set(Some(WentBack { passed: visible + PASSING, ..back }));
     }
 
     /// The server and its machine go down, and the disk is left as `crash` leaves it.
