@@ -73,9 +73,7 @@ impl Follower {
             return Ok(Said::Error(object["reason"].as_str().unwrap_or("").to_string()));
         }
         let revision = revision_of(object).ok_or_else(|| format!("no resourceVersion: {frame}"))?;
-        // Who began in the future is told so once more.
-        let began = kind == "BOOKMARK" && self.revision == Some(revision);
-        if revision > history.visible() && !began {
+        if revision > history.visible() {
             return Err(format!("{kind} of {revision}, the store is at {}", history.visible()));
         }
         match (kind, &mut self.initial) {
