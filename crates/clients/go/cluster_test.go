@@ -65,6 +65,17 @@ func (c *clients) nodes(count int) {
 		}
 	})
 	c.kubelet(names)
+	// New nodes keep pods away until a controller has seen that they are ready.
+	c.until("pods may go to each node", func() (bool, string) {
+		for name := range names {
+			node, err := c.typed.CoreV1().Nodes().Get(c.ctx, name, metav1.GetOptions{})
+			must(c.T, err)
+			if len(node.Spec.Taints) > 0 {
+				return false, fmt.Sprintf("%s: %v", name, node.Spec.Taints)
+			}
+		}
+		return true, ""
+	})
 }
 
 // lease renews a node's lease, which says that its kubelet is alive.
