@@ -7,8 +7,8 @@ use forebay_conformance::cases::{self, Kind, NAMESPACE};
 use forebay_embedded::{Engine, Options};
 use forebay_fuzz::{Corpus, gist, run};
 use forebay_registry::request::{Body, PatchKind, Target};
-use forebay_registry::{Admission, Config, Registry, ServiceAccountAdmission, ServicesConfig};
-use forebay_rt::{Clock, Duration, Random, Tasks};
+use forebay_registry::{Config, Registry};
+use forebay_rt::{Clock, Random, Tasks};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -51,16 +51,8 @@ impl World {
             let (clock, _hand) = Clock::manual(1_700_000_000_000);
             let options = Options { clock: clock.clone(), ..Options::default() };
             let engine = Engine::open_in_memory(options).expect("opens");
-            let config = Config {
-                storage_prefix: "/registry".into(),
-                event_ttl: None,
-                min_request_timeout: Duration::from_secs(1800),
-                service_account_admission: ServiceAccountAdmission::Off,
-                services: ServicesConfig::default(),
-                admission: Admission::default(),
-            };
             let tasks = Tasks::new();
-            let registry = Registry::new(config, engine, clock, Random::seeded(7), tasks.clone());
+            let registry = Registry::new(Config::default(), engine, clock, Random::seeded(7), tasks.clone());
             registry.start().await.expect("starts");
             (registry, tasks)
         });

@@ -35,6 +35,20 @@ pub struct Config {
     pub admission: Admission,
 }
 
+/// A lone server's: nothing that a flag of its own would have to ask for, and events are kept.
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            storage_prefix: "/registry".to_string(),
+            event_ttl: None,
+            min_request_timeout: Duration::from_secs(1_800),
+            service_account_admission: ServiceAccountAdmission::Off,
+            services: ServicesConfig::default(),
+            admission: Admission::default(),
+        }
+    }
+}
+
 /// The verbs. Cheap to clone.
 #[derive(Clone)]
 pub struct Registry(Arc<Inner>);

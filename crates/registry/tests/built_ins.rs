@@ -6,7 +6,7 @@ use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, Q
 use forebay_apimachinery::{Reason, Status};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Answer, Body, Caller, Outcome, Target};
-use forebay_registry::{Admission, As, Config, Flow, Registry, ServicesConfig};
+use forebay_registry::{As, Config, Flow, Registry};
 use forebay_rt::{Clock, Duration, Random, Tasks};
 use serde_json::{Value, json};
 
@@ -29,17 +29,10 @@ impl World {
     }
 
     async fn on(engine: Arc<Engine>) -> World {
-        let config = Config {
-            storage_prefix: "/registry".into(),
-            event_ttl: None,
-            min_request_timeout: Duration::from_secs(1800),
-            services: ServicesConfig::default(),
-            admission: Admission::default(),
-            service_account_admission: forebay_registry::ServiceAccountAdmission::Off,
-        };
         let (clock, _hand) = Clock::manual(1_700_000_000_000);
         let tasks = Tasks::new();
-        let registry = Registry::new(config, engine.clone(), clock, Random::seeded(7), tasks.clone());
+        let registry =
+            Registry::new(Config::default(), engine.clone(), clock, Random::seeded(7), tasks.clone());
         registry.start().await.expect("starts");
         World { registry, engine, tasks }
     }

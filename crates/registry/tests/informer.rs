@@ -6,7 +6,7 @@ use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions};
 use forebay_apimachinery::selector::FieldSelector;
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Body, Target};
-use forebay_registry::{Config, Informer, Notice, Registry, ServicesConfig};
+use forebay_registry::{Config, Informer, Notice, Registry};
 use forebay_rt::{Clock, Duration, Random, Tasks};
 use serde_json::{Value, json};
 
@@ -14,15 +14,7 @@ async fn registry() -> Registry {
     let (clock, _hand) = Clock::manual(1_700_000_000_000);
     let engine =
         Engine::open_in_memory(Options { clock: clock.clone(), ..Options::default() }).expect("opens");
-    let config = Config {
-        storage_prefix: "/registry".into(),
-        event_ttl: None,
-        min_request_timeout: Duration::from_secs(1800),
-        service_account_admission: forebay_registry::ServiceAccountAdmission::Off,
-        services: ServicesConfig::default(),
-        admission: forebay_registry::Admission::default(),
-    };
-    let registry = Registry::new(config, engine, clock, Random::seeded(7), Tasks::new());
+    let registry = Registry::new(Config::default(), engine, clock, Random::seeded(7), Tasks::new());
     registry.start().await.expect("starts");
     registry
 }

@@ -4,10 +4,8 @@ use forebay_apimachinery::options::{CreateOptions, DeleteOptions, PatchOptions, 
 use forebay_apimachinery::{Reason, Status};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
-use forebay_registry::{
-    Admission, As, Config, IncludeObject, Registry, ServiceAccountAdmission, ServicesConfig,
-};
-use forebay_rt::{Clock, Duration, Random, Tasks};
+use forebay_registry::{Admission, As, Config, IncludeObject, Registry};
+use forebay_rt::{Clock, Random, Tasks};
 use serde_json::{Value, json};
 
 struct World {
@@ -20,14 +18,7 @@ impl World {
         let (clock, _hand) = Clock::manual(1_700_000_000_000);
         let options = Options { clock: clock.clone(), ..Options::default() };
         let engine = Engine::open_in_memory(options).expect("opens");
-        let config = Config {
-            storage_prefix: "/registry".into(),
-            event_ttl: None,
-            min_request_timeout: Duration::from_secs(1800),
-            service_account_admission: ServiceAccountAdmission::Off,
-            services: ServicesConfig::default(),
-            admission,
-        };
+        let config = Config { admission, ..Config::default() };
         let tasks = Tasks::new();
         let registry = Registry::new(config, engine, clock, Random::seeded(7), tasks.clone());
         registry.start().await.expect("starts");

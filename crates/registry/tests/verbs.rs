@@ -8,7 +8,7 @@ use forebay_apimachinery::options::{
 use forebay_apimachinery::{Reason, Status};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
-use forebay_registry::{Admission, As, Config, Flow, Registry, ServicesConfig};
+use forebay_registry::{As, Config, Flow, Registry};
 use forebay_rt::{Clock, Duration, Random, Tasks};
 use serde_json::{Value, json};
 
@@ -27,14 +27,7 @@ impl World {
     }
 
     async fn on(engine: Arc<Engine>, clock: Clock) -> World {
-        let config = Config {
-            storage_prefix: "/registry".into(),
-            event_ttl: Some(Duration::from_secs(3600)),
-            min_request_timeout: Duration::from_secs(1800),
-            service_account_admission: forebay_registry::ServiceAccountAdmission::Off,
-            services: ServicesConfig::default(),
-            admission: Admission::default(),
-        };
+        let config = Config { event_ttl: Some(Duration::from_secs(3600)), ..Config::default() };
         let tasks = Tasks::new();
         let registry = Registry::new(config, engine.clone(), clock, Random::seeded(7), tasks.clone());
         registry.start().await.expect("starts");

@@ -11,7 +11,7 @@ use forebay_apimachinery::Revision;
 use forebay_backend::{Backend, Change, Feed, FeedStep};
 use forebay_embedded::faults::Machine;
 use forebay_embedded::{Engine, OpenError, Options, Stepper};
-use forebay_registry::{Admission, Config, Registry, ServiceAccountAdmission, ServicesConfig};
+use forebay_registry::{Config, Registry};
 use forebay_rt::{Clock, CutOnDrop, Random, Shutdown, Tasks};
 
 use crate::network::Network;
@@ -51,14 +51,7 @@ impl Life {
         let tasks = Tasks::new();
         let store = FaultyStore::new(engine.clone(), clock.clone(), Random::seeded(random.next_u64()));
         let store = Arc::new(store);
-        let config = Config {
-            storage_prefix: "/registry".into(),
-            event_ttl: Some(EVENT_TTL),
-            min_request_timeout: Duration::from_secs(1800),
-            service_account_admission: ServiceAccountAdmission::Off,
-            services: ServicesConfig::default(),
-            admission: Admission::default(),
-        };
+        let config = Config { event_ttl: Some(EVENT_TTL), ..Config::default() };
         let (fork, random) = (Random::seeded(random.next_u64()), Random::seeded(random.next_u64()));
         let registry = Registry::new(config, store.clone(), clock.clone(), random, tasks.clone());
         let network = Network::new(registry.clone(), tasks.clone(), fork);

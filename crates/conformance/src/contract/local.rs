@@ -13,9 +13,7 @@ use forebay_apimachinery::{Object, Status};
 use forebay_backend::Backend;
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Answer as Written, Body, Outcome, PatchKind, Target};
-use forebay_registry::{
-    Admission, As, Config, Flow, Registry, ServiceAccountAdmission, ServicesConfig, WatchBody,
-};
+use forebay_registry::{As, Config, Flow, Registry, WatchBody};
 use forebay_rt::{Clock, Duration, ManualClock, Random, Tasks};
 use serde_json::{Value, json};
 
@@ -79,17 +77,9 @@ impl Local {
             Store::EmbeddedOnDisk(dir) => Engine::open(dir, options),
         };
         let engine = engine.map_err(|e| e.to_string())?;
-        let config = Config {
-            storage_prefix: "/registry".into(),
-            event_ttl: None,
-            min_request_timeout: Duration::from_secs(1800),
-            service_account_admission: ServiceAccountAdmission::Off,
-            services: ServicesConfig::default(),
-            admission: Admission::default(),
-        };
         let tasks = Tasks::new();
         let backend = behind(engine.clone());
-        let registry = Registry::new(config, backend, clock, Random::seeded(7), tasks.clone());
+        let registry = Registry::new(Config::default(), backend, clock, Random::seeded(7), tasks.clone());
         registry.start().await.map_err(|status| status.message)?;
         Ok(Local { registry, engine, hand, tasks })
     }

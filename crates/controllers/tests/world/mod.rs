@@ -12,7 +12,7 @@ use forebay_apimachinery::{Reason, Status};
 use forebay_controllers::{Config, Selection};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
-use forebay_registry::{Notice, Registry, ServicesConfig};
+use forebay_registry::{Notice, Registry};
 use forebay_rt::{Clock, Duration, ManualClock, Random, Tasks};
 use serde_json::{Value, json};
 
@@ -37,16 +37,14 @@ impl World {
     }
 
     async fn on(engine: Arc<Engine>, clock: Clock, hand: ManualClock, controllers: &str) -> World {
-        let config = forebay_registry::Config {
-            storage_prefix: "/registry".into(),
-            event_ttl: None,
-            min_request_timeout: Duration::from_secs(1800),
-            service_account_admission: forebay_registry::ServiceAccountAdmission::Off,
-            services: ServicesConfig::default(),
-            admission: forebay_registry::Admission::default(),
-        };
         let tasks = Tasks::new();
-        let registry = Registry::new(config, engine.clone(), clock.clone(), Random::system(), tasks.clone());
+        let registry = Registry::new(
+            forebay_registry::Config::default(),
+            engine.clone(),
+            clock.clone(),
+            Random::system(),
+            tasks.clone(),
+        );
         registry.start().await.expect("starts");
         let config = Config {
             selection: Selection::parse(controllers.split(',')).expect("known"),

@@ -11,9 +11,7 @@ use forebay_apimachinery::{Reason, Status};
 use forebay_embedded::faults::{Crash, Machine};
 use forebay_embedded::{Engine, Options, Stepper};
 use forebay_registry::request::{Answer, Body, Outcome, Target};
-use forebay_registry::{
-    Admission, As, Config, Flow, ListBody, Registry, ServiceAccountAdmission, ServicesConfig, WatchBody,
-};
+use forebay_registry::{As, Config, Flow, ListBody, Registry, WatchBody};
 use forebay_rt::{BlockingAsTasks, Clock, CutOnDrop, Duration, Random, Tasks};
 use serde_json::{Value, json};
 
@@ -65,15 +63,8 @@ impl World {
         store.set(change);
         let tasks = Tasks::new();
         tasks.spawn("the store's writer", write(stepper, store.clone(), clock.clone()));
-        let config = Config {
-            storage_prefix: "/registry".into(),
-            event_ttl: None,
-            min_request_timeout: Duration::from_secs(1800),
-            service_account_admission: ServiceAccountAdmission::Off,
-            services: ServicesConfig::default(),
-            admission: Admission::default(),
-        };
-        let registry = Registry::new(config, store.clone(), clock.clone(), Random::seeded(7), tasks.clone());
+        let registry =
+            Registry::new(Config::default(), store.clone(), clock.clone(), Random::seeded(7), tasks.clone());
         World { registry, store, machine, clock, _cut: tasks.cut_on_drop(), _alone: alone }
     }
 

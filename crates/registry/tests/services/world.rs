@@ -87,14 +87,7 @@ impl World {
     }
 
     pub fn beside(engine: Arc<Engine>, backend: Arc<dyn Backend>, services: ServicesConfig) -> World {
-        let config = Config {
-            storage_prefix: "/registry".into(),
-            event_ttl: None,
-            min_request_timeout: Duration::from_secs(1800),
-            admission: forebay_registry::Admission::default(),
-            service_account_admission: forebay_registry::ServiceAccountAdmission::Off,
-            services,
-        };
+        let config = Config { services, ..Config::default() };
         let (tasks, (clock, _hand)) = (Tasks::new(), Clock::manual(1_700_000_000_000));
         let registry = Registry::new(config, backend, clock, Random::seeded(7), tasks.clone());
         World { registry, engine, tasks }
