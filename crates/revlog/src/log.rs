@@ -165,6 +165,11 @@ impl<T: Clone> Writer<T> {
         self.shared.progress.fetch_max(revision, Ordering::AcqRel);
     }
 
+    /// What the log holds now.
+    pub fn usage(&self) -> Usage {
+        self.shared.usage()
+    }
+
     /// The revision last announced.
     pub fn progress(&self) -> u64 {
         self.shared.progress.load(Ordering::Acquire)
@@ -306,15 +311,7 @@ impl<T: Clone> Log<T> {
 
     /// What the log holds now.
     pub fn usage(&self) -> Usage {
-        let state = self.shared.read();
-        Usage {
-            items: state.entries.len(),
-            bytes: state.bytes,
-            capacity: state.entries.capacity(),
-            grown: state.grown,
-            shrunk: state.shrunk,
-            pressed_out: state.pressed_out,
-        }
+        self.shared.usage()
     }
 }
 
@@ -325,6 +322,18 @@ impl<T> Clone for Log<T> {
 }
 
 impl<T> Shared<T> {
+    fn usage(&self) -> Usage {
+        let state = self.read();
+        Usage {
+            items: state.entries.len(),
+            bytes: state.bytes,
+            capacity: state.entries.capacity(),
+            grown: state.grown,
+            shrunk: state.shrunk,
+            pressed_out: state.pressed_out,
+        }
+    }
+
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, State<T>> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }

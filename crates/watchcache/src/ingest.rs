@@ -230,11 +230,11 @@ impl Ingest {
 
     /// Says when the window is shorter than it should be: at most every [`limits::PRESSURE_PERIOD`].
     fn note_pressure(&self, state: &mut State) {
-        let log = state.window.log();
-        let usage = log.usage();
+        let usage = state.window.usage();
         if usage.pressed_out == state.pressed_out || self.clock.now() < state.complain_at {
             return;
         }
+        let log = state.window.log();
         let begins_at_ms = log.begins_at_ms().unwrap_or(0);
         tracing::warn!(
             resource = self.resource.name,
