@@ -4,12 +4,13 @@
 //! Never: a test left out in a CI run; what needs the Go peers gets them built first.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::generate::{self, Mode};
 use crate::run::{self, Done};
-use crate::{arch, mutants, peers};
+use crate::{arch, peers};
 
 /// Runs all steps, also after one has failed; the tests come last, and what they would miss after them.
 pub fn ci(fast: bool) -> Done {
@@ -48,9 +49,11 @@ pub fn ci(fast: bool) -> Done {
     });
     // Some tests start the binaries, and cargo builds those for their own package's tests only.
     step("build", &mut || run::run(&mut run::cargo(&["build", "--workspace", "--all-targets"])));
+    // Tests wait a lot, for other processes and for time to pass; the mutants build and compute meanwhile.
+    let mut mutants = Some(Beside::start("mutants"));
     let mut tally = Tally::default();
     step("tests", &mut || test(&mut tally));
-    step("mutants", &mut mutants::mutants);
+    step("mutants", &mut || mutants.take().map_or(Ok(()), Beside::finish));
     if !failed.is_empty() {
         println!("failed: {}", failed.join(", "));
     }
@@ -87,6 +90,30 @@ fn test(tally: &mut Tally) -> Done {
         (true, 0) => Err("no test ran".into()),
         (true, _) => Ok(()),
         (false, _) => Err(format!("{} failed: {status}", run::shown(&command))),
+    }
+}
+
+/// Another of our own commands, which runs at the same time; what it says is shown when it is waited for.
+struct Beside {
+    name: &'static str,
+    running: JoinHandle<std::io::Result<Output>>,
+}
+
+impl Beside {
+    fn start(name: &'static str) -> Beside {
+        let work = move || Command::new(std::env::current_exe()?).arg(name).output();
+        Beside { name, running: std::thread::spawn(work) }
+    }
+
+    /// Waits for its end.
+    fn finish(self) -> Done {
+        let done = self.running.join().expect("no panic").map_err(|e| format!("{}: {e}", self.name))?;
+        print!("{}", String::from_utf8_lossy(&done.stdout));
+        eprint!("{}", String::from_utf8_lossy(&done.stderr));
+        match done.status.success() {
+            true => Ok(()),
+            false => Err(format!("cargo xtask {} failed: {}", self.name, done.status)),
+        }
     }
 }
 
