@@ -112,6 +112,9 @@ pub struct Size {
     pub keys: u64,
 }
 
+/// Keys read at a time by an engine that has no other way to count them.
+const COUNT_PAGE: usize = 500;
+
 /// A store. Shared by reference; every method may be called from any task.
 pub trait Backend: Send + Sync + 'static {
     /// Commits or refuses `txn`. Not cancel-safe in one sense: a dropped call may still commit.
@@ -122,6 +125,23 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Reads a page.
     fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>>;
+
+    /// How many keys `range` has, whatever its limit. Engines that can count without reading values do.
+    fn count(&self, range: Range) -> BoxFuture<'_, Result<u64, ReadError>> {
+        Box::pin(async move {
+            let mut next = Range { limit: COUNT_PAGE, ..range };
+            let mut count = 0;
+            loop {
+                let page = self.range(next.clone()).await?;
+                count += page.items.len() as u64;
+                if !page.more {
+                    return Ok(count);
+                }
+                next.at = Some(page.revision);
+                next.start_after = page.items.last().map(|(key, _)| key.clone());
+            }
+        })
+    }
 
     /// A revision no older than any commit acknowledged before the call, nor than what any feed had told by then: a lower
     /// one means that the store was put back. Every feed reaches it without further

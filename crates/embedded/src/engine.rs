@@ -169,6 +169,11 @@ impl Engine {
         self.read(move |shared| read_range(shared, &range)).await?
     }
 
+    async fn count(&self, range: Range) -> Result<u64, ReadError> {
+        let Range { prefix, start_after, at, .. } = range;
+        self.read(move |shared| shared.count(prefix.as_str(), start_after, at)).await?
+    }
+
     /// Runs `read` on a thread that may wait for the disk, once there is one for it.
     async fn read<T: Send + 'static>(
         &self,
@@ -274,6 +279,10 @@ impl Backend for Engine {
 
     fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
         Box::pin(self.range(range))
+    }
+
+    fn count(&self, range: Range) -> BoxFuture<'_, Result<u64, ReadError>> {
+        Box::pin(self.count(range))
     }
 
     fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {

@@ -124,6 +124,24 @@ impl Index {
         found
     }
 
+    /// One step of a count below `prefix` as of `revision`: how many of the next `looks` keys after `after` are live, and
+    /// where the next step begins.
+    pub(crate) fn count(
+        &self,
+        prefix: &str,
+        after: Option<&Key>,
+        revision: u64,
+        looks: usize,
+    ) -> (u64, Option<Key>) {
+        let mut keys = self.below(prefix, after);
+        let (mut count, mut last) = (0, None::<&Key>);
+        for (key, history) in keys.by_ref().take(looks) {
+            count += u64::from(history.at(revision).is_some_and(Version::is_put));
+            last = Some(key);
+        }
+        (count, last.filter(|_| keys.next().is_some()).cloned())
+    }
+
     /// One step of a walk below `prefix` for history: adds to `revisions` those in `(from, upto]` that changed one of
     /// the next `looks` keys. Returns where the next step begins.
     pub(crate) fn walk_history(
@@ -199,6 +217,16 @@ mod tests {
                             break;
                         }
                     }
+                    let (mut count, mut place) = (0, None);
+                    loop {
+                        let found;
+                        (found, place) = index.count(prefix, place.as_ref(), number(revision), 1);
+                        count += found;
+                        if place.is_none() {
+                            break;
+                        }
+                    }
+                    assert_eq!(count as usize, items.len());
                     out.push(format!("[{}] live={}", items.join(" "), index.live()));
                 }
                 "history" => {

@@ -171,6 +171,33 @@ impl Shared {
         }
     }
 
+    /// How many keys below `prefix` come after `start_after` as of `at`, or now. O(keys), a piece under each hold of the
+    /// lock, without reading one value.
+    pub(crate) fn count(
+        &self,
+        prefix: &str,
+        start_after: Option<Key>,
+        at: Option<Revision>,
+    ) -> Result<u64, ReadError> {
+        loop {
+            let revision = self.readable(at)?;
+            let (mut count, mut after) = (0, start_after.clone());
+            loop {
+                let view = self.view();
+                let looks = crate::limits::INDEX_KEYS_A_HOLD;
+                let (found, next) = view.index.count(prefix, after.as_ref(), revision, looks);
+                count += found;
+                after = next;
+                if after.is_none() {
+                    break;
+                }
+            }
+            if self.compacted() <= revision {
+                return Ok(count);
+            }
+        }
+    }
+
     /// The revision to read at, if it can be.
     fn readable(&self, at: Option<Revision>) -> Result<u64, ReadError> {
         let current = self.visible();

@@ -84,7 +84,12 @@ async fn a_range_pages_through_a_prefix_now_and_as_of_older_revisions() {
     assert_eq!(list(range("/a/", 1, None)).await.expect("works"), "8 /a/1=y@7 true");
     assert_eq!(list(range("/a/", 10, Some(4))).await.expect("works"), "4 /a/1=x@2 /a/2=x@3 /a/3=x@4 false");
     assert_eq!(list(range("/a/", 10, Some(1))).await.expect("works"), "1  false");
+    for (at, prefix, expected) in [(None, "/a/", 2), (Some(4), "/a/", 3), (Some(1), "/a/", 0), (None, "/", 4)]
+    {
+        assert_eq!(store.count(range(prefix, 1, at)).await.expect("works"), expected, "{prefix} {at:?}");
+    }
     let next = Range { start_after: Some(key("/a/1")), ..range("/a/", 1, Some(4)) };
+    assert_eq!(store.count(next.clone()).await.expect("works"), 2);
     assert_eq!(list(next).await.expect("works"), "4 /a/2=x@3 true");
     assert_eq!(list(range("/c/", 1, None)).await.expect("works"), "8  false");
     let future = list(range("/a/", 1, Some(9))).await.expect_err("not yet");
@@ -203,6 +208,8 @@ async fn history_is_kept_for_its_time_and_then_compacted() {
     hand.advance_ms(1);
     store.settle().await;
     assert_eq!(store.oldest().await.expect("open").get(), 5);
+    let gone = store.count(range("/", 9, Some(4))).await.expect_err("compacted");
+    assert!(matches!(gone, ReadError::Compacted { .. }), "{gone:?}");
     let gone = store.range(range("/", 9, Some(4))).await.expect_err("compacted");
     assert!(matches!(gone, ReadError::Compacted { asked, oldest } if (asked.get(), oldest.get()) == (4, 5)));
     assert!(

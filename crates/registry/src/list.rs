@@ -96,8 +96,9 @@ pub async fn page(
             let read = cacher.exact_page(revision, interest, after.as_ref(), plan.limit, deadline).await;
             return match read {
                 Ok(ExactPage::Whole(state)) => Ok(Page::of(store, state, revision, plan, interest, after)),
-                Ok(ExactPage::Part { snapshot, more }) => {
-                    Ok(Page::part(snapshot, revision, more, interest, after))
+                Ok(ExactPage::Part { snapshot, more, remaining }) => {
+                    let meta = ListMeta { revision: Some(revision), remaining, ..ListMeta::default() };
+                    Ok(Page::part(snapshot, meta, more, interest, after))
                 }
                 Err(ReadError::Expired { .. }) => Err(expired(plan)),
                 Err(error) => Err(errors::cache(&error)),
@@ -135,10 +136,16 @@ impl Page {
         Page { snapshot, after, meta }
     }
 
-    /// The page that is all of `part`. How much there is after it was not counted.
-    fn part(part: Arc<Snapshot>, rv: Revision, more: bool, interest: &Interest, after: Option<Key>) -> Page {
-        let mut meta = ListMeta { revision: Some(rv), ..ListMeta::default() };
+    /// The page that is all of `part`.
+    fn part(
+        part: Arc<Snapshot>,
+        mut meta: ListMeta,
+        more: bool,
+        interest: &Interest,
+        after: Option<Key>,
+    ) -> Page {
         let last = part.range(&interest.reach, after.as_ref()).last().filter(|_| more);
+        let rv = part.revision();
         meta.continue_token = last.map(|last| token(interest, last, rv)).unwrap_or_default();
         Page { snapshot: part, after, meta }
     }

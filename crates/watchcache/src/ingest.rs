@@ -47,6 +47,13 @@ struct Fill {
     lost_upto: u64,
 }
 
+/// When a cache that was lost is filled again.
+enum Again {
+    Now,
+    /// After a pause: a store that drops what it has just given would be read without end.
+    Later,
+}
+
 /// The cache's state while it is being followed.
 struct State {
     snapshot: Snapshot,
@@ -70,9 +77,13 @@ impl Ingest {
         let mut pause = limits::RETRY_PAUSE.0;
         let mut fill = Fill { number: 0, lost_upto: 0 };
         loop {
-            let Err(error) = self.fill_and_follow(fill).await;
+            let mut filled_at = None;
+            let Err(error) = self.fill_and_follow(fill, &mut filled_at).await;
             fill.number += 1;
-            match error {
+            if filled_at.is_some_and(|at| self.clock.now() - at >= limits::RETRY_PAUSE.1) {
+                pause = limits::RETRY_PAUSE.0;
+            }
+            let again = match error {
                 FeedError::WentBack { reached, current } => {
                     tracing::error!(
                         resource = self.resource.name,
@@ -82,24 +93,34 @@ impl Ingest {
                     );
                     Counters::add(&self.counters.went_back, 1);
                     fill.lost_upto = fill.lost_upto.max(reached.get());
+                    Again::Now
                 }
                 FeedError::Closed => break,
-                // Began while history was being dropped: begin again at once, from what there is now.
+                // Began while history was being dropped, or fell behind too far.
                 FeedError::Compacted { oldest } => {
                     tracing::info!(resource = self.resource.name, %oldest, "history was compacted, reading the state again");
+                    Again::Later
                 }
                 FeedError::Failed { cause } => {
                     tracing::error!(resource = self.resource.name, cause, "the watch cache lost its feed");
-                    self.clock.sleep(pause).await;
-                    pause = (pause * 2).min(limits::RETRY_PAUSE.1);
+                    Again::Later
                 }
-            }
+            };
             self.publish.send_replace(Published::Filling { since: self.clock.now() });
+            if let Again::Later = again {
+                self.clock.sleep(pause).await;
+                pause = (pause * 2).min(limits::RETRY_PAUSE.1);
+            }
         }
         self.publish.send_replace(Published::Closed);
     }
 
-    async fn fill_and_follow(&self, fill: Fill) -> Result<std::convert::Infallible, FeedError> {
+    /// - `filled_at`: when it was filled and began to follow, if it came to that.
+    async fn fill_and_follow(
+        &self,
+        fill: Fill,
+        filled_at: &mut Option<Instant>,
+    ) -> Result<std::convert::Infallible, FeedError> {
         let mut start = self.backend.oldest().await?;
         if fill.lost_upto > 0 {
             // Who comes back from before cannot be told from who comes back from what never was.
@@ -120,6 +141,7 @@ impl Ingest {
         };
         self.fill(&mut state, start).await?;
         self.counters.initializations.fetch_add(1, Ordering::Relaxed);
+        *filled_at = Some(self.clock.now());
         loop {
             let Err(lost) = self.follow(&mut source, &mut state).await;
             let gone_on = self.go_on(&mut source, state.snapshot.revision(), lost).await;

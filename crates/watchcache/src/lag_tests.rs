@@ -1,7 +1,7 @@
 //! A cache that falls behind: it goes on from the store's history, reads the state again only when that is gone as well,
 //! and says so when it cannot prove that it is current.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ struct Short {
     first: Mutex<Option<Feed>>,
     // The revisions after which feeds were asked for.
     asked: Mutex<Vec<u64>>,
+    // Whether it has no feed but the first.
+    drops: AtomicBool,
     // Above zero, what is said to be current, whatever is.
     current: AtomicU64,
 }
@@ -37,6 +39,7 @@ impl Short {
             engine,
             first: Mutex::new(Some(first)),
             asked: Mutex::default(),
+            drops: AtomicBool::new(false),
             current: AtomicU64::new(0),
         };
         (Arc::new(short), writer)
@@ -75,6 +78,9 @@ impl Backend for Short {
         self.asked.lock().expect("not poisoned").push(after.get());
         match self.first.lock().expect("not poisoned").take() {
             Some(first) => Box::pin(std::future::ready(Ok(first))),
+            None if self.drops.load(Ordering::Relaxed) => {
+                Box::pin(std::future::ready(Err(FeedError::Compacted { oldest: after.next() })))
+            }
             None => Backend::feed(&*self.engine, prefix, after),
         }
     }
@@ -162,4 +168,30 @@ async fn a_consistent_read_that_cannot_be_proved_is_stale_and_the_next_ones_fail
     short.current.store(0, Ordering::Relaxed);
     clock.sleep(crate::limits::STALE_HOLD).await;
     check(expect!["1, at once"], &fresh().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_drops_what_it_gives_is_read_again_after_a_growing_pause() {
+    let (clock, _hand) = Clock::manual(1_000_000);
+    let (short, mut log) = Short::new(World::engine(&clock));
+    let feed = short.first.lock().expect("not poisoned").take();
+    short.drops.store(true, Ordering::Relaxed);
+    let cacher = World::start(short.clone(), &clock, &Tasks::new());
+    let asked_in = async |seconds: u64| {
+        let before = short.asked().len();
+        clock.sleep(Duration::from_secs(seconds)).await;
+        short.asked().len() - before
+    };
+    // At 0, 0.1, 0.3, 0.7 s, and so on; in the end every 30 s.
+    assert_eq!(asked_in(1).await, 4);
+    assert_eq!(asked_in(59).await, 6);
+    assert_eq!(asked_in(300).await, 10);
+    assert!(cacher.snapshot().is_err(), "it was never filled");
+    // Followed for a while, and lost again.
+    *short.first.lock().expect("not poisoned") = feed;
+    assert_eq!(asked_in(90).await, 1);
+    assert!(cacher.snapshot().is_ok());
+    log.append([2, 3].map(|revision| change("a/lost", Revision::from_log(revision))), 0);
+    assert_eq!(asked_in(1).await, 3, "0.1, 0.3 and 0.7 s after it was lost");
+    assert!(cacher.snapshot().is_err(), "what is shown would be the past");
 }

@@ -87,7 +87,8 @@ pub const WATCH_BATCH_MAX: usize = 16;
 /// Objects of the initial state that a watcher pulls at a time.
 pub const INITIAL_BATCH_MAX: usize = 64;
 
-/// Pause before a cache that could not be filled is filled again: doubled from the first to the second.
+/// Pause before a cache that could not be filled, or lost its history, is filled again: doubled from the first to the
+/// second, and the first again once it was followed for as long as the second.
 pub const RETRY_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
 /// Pause before a feed is opened again that the store could not give: doubled from the first to the second. Short, as

@@ -28,9 +28,9 @@ static PLACES: Semaphore = Semaphore::const_new(limits::PAST_READERS_MAX + limit
 pub enum ExactPage {
     /// The whole state.
     Whole(Arc<Snapshot>),
-    /// What matches after the place that was asked for, as much as the limit allows, and whether there are keys in reach
-    /// after that.
-    Part { snapshot: Arc<Snapshot>, more: bool },
+    /// What matches after the place that was asked for, as much as the limit allows, whether there are keys in reach
+    /// after that, and how many, which is known unless something is filtered.
+    Part { snapshot: Arc<Snapshot>, more: bool, remaining: Option<u64> },
 }
 
 impl ExactPage {
@@ -85,9 +85,25 @@ impl Cacher {
                 page.take(key, &versioned);
             }
             if page.more || !found.more || !may_follow(&interest.reach, start_after.as_ref()) {
-                return Ok(ExactPage::Part { snapshot: Arc::new(page.snapshot), more: page.more });
+                let remaining = self.remaining(&page, revision).await?;
+                let Page { snapshot, more, .. } = page;
+                return Ok(ExactPage::Part { snapshot: Arc::new(snapshot), more, remaining });
             }
         }
+    }
+
+    /// How many keys come after the page, where nothing is filtered.
+    async fn remaining(&self, page: &Page<'_>, revision: Revision) -> Result<Option<u64>, ReadError> {
+        if !page.more || !page.interest.is_unfiltered() {
+            return Ok(None);
+        }
+        let rest = Range {
+            prefix: prefix(&page.interest.reach),
+            start_after: page.last.clone(),
+            limit: 1,
+            at: Some(revision),
+        };
+        self.backend().count(rest).await.map(Some).map_err(from_store)
     }
 
     /// A place among those that read from the store.
@@ -109,6 +125,8 @@ struct Page<'a> {
     limit: usize,
     // Whether a key in reach came after the limit was reached.
     more: bool,
+    // The last key in reach before that.
+    last: Option<Key>,
     current: Arc<Snapshot>,
     interner: Interner,
     snapshot: Snapshot,
@@ -127,6 +145,7 @@ impl<'a> Page<'a> {
             interest,
             limit: limit.unwrap_or(usize::MAX),
             more: false,
+            last: None,
             interner: Interner::default(),
             snapshot: Snapshot::new(revision, u64::MAX, Arc::from([])),
             current,
@@ -141,6 +160,7 @@ impl<'a> Page<'a> {
             self.more = true;
             return;
         }
+        self.last = Some(key.clone());
         let same = self.current.get(&key).filter(|object| object.revision() == found.revision);
         let object = same.cloned().or_else(|| self.decode(key, found));
         if let Some(object) = object.filter(|object| self.interest.selects(object)) {

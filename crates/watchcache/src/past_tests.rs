@@ -94,8 +94,10 @@ impl World {
             |object: &Arc<forebay_apimachinery::Object>| format!("{}@{}", object.name(), object.revision());
         let items: Vec<String> = page.snapshot().candidates(interest, after.as_ref()).map(shown).collect();
         let (whole, more) = match page {
-            ExactPage::Whole(_) => ("whole ", ""),
-            ExactPage::Part { more, .. } => ("", if more { " ..." } else { "" }),
+            ExactPage::Whole(_) => ("whole ", String::new()),
+            ExactPage::Part { more: false, remaining: None, .. } => ("", String::new()),
+            ExactPage::Part { more: true, remaining: None, .. } => ("", " ...".to_string()),
+            ExactPage::Part { remaining: Some(remaining), .. } => ("", format!(" ... {remaining}")),
         };
         format!("{whole}{}: {}{more}", page.snapshot().revision(), items.join(" "))
     }
@@ -111,8 +113,8 @@ async fn a_past_state_that_the_window_does_not_reach_comes_from_the_store() {
         expect!["11: p0@2 p1@3 p2@4 p3@5 p4@6 p5@7 p6@8 p7@9 p8@10 p9@11"],
         &world.page(11, &all, None, None).await,
     );
-    check(expect!["14: p0@12 p1@13 ..."], &world.page(14, &all, None, Some(2)).await);
-    check(expect!["14: p3@5 p4@6 ..."], &world.page(14, &all, Some("a/p2"), Some(2)).await);
+    check(expect!["14: p0@12 p1@13 ... 8"], &world.page(14, &all, None, Some(2)).await);
+    check(expect!["14: p3@5 p4@6 ... 5"], &world.page(14, &all, Some("a/p2"), Some(2)).await);
     check(expect!["14: p9@11"], &world.page(14, &all, Some("a/p8"), Some(2)).await);
     check(expect!["11: p3@5 ..."], &world.page(11, &labelled("app=web"), Some("a/p0"), Some(1)).await);
     check(expect!["11: p9@11"], &world.page(11, &labelled("app=web"), Some("a/p6"), Some(1)).await);
