@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::duration;
 use crate::member::Member;
+use crate::reads::Reads::{self, All, Only};
 use crate::table::{AGE, NAME, Printer, TableRowCondition, cells, string};
 
 pub(crate) static POD: Printer = Printer::new(
@@ -26,7 +27,44 @@ pub(crate) static POD: Printer = Printer::new(
     ],
     pod_cells,
 )
-.with_conditions(completed);
+.with_conditions(completed)
+.reading(READS);
+
+/// Everything that is asked for below.
+const READS: Reads = Only(&[
+    ("metadata", Only(&[("name", All), ("creationTimestamp", All), ("deletionTimestamp", All)])),
+    (
+        "spec",
+        Only(&[
+            ("nodeName", All),
+            ("readinessGates", All),
+            ("containers", Only(&[])),
+            ("initContainers", Only(&[("name", All), ("restartPolicy", All)])),
+        ]),
+    ),
+    (
+        "status",
+        Only(&[
+            ("phase", All),
+            ("reason", All),
+            ("podIP", All),
+            ("podIPs", All),
+            ("nominatedNodeName", All),
+            ("conditions", Only(&[("type", All), ("status", All), ("reason", All)])),
+            ("initContainerStatuses", CONTAINER_STATUS),
+            ("containerStatuses", CONTAINER_STATUS),
+        ]),
+    ),
+]);
+
+const CONTAINER_STATUS: Reads = Only(&[
+    ("name", All),
+    ("state", All),
+    ("lastState", All),
+    ("ready", All),
+    ("started", All),
+    ("restartCount", All),
+]);
 
 static SUCCEEDED: [TableRowCondition; 1] = [TableRowCondition {
     type_: "Completed",

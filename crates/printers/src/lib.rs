@@ -34,6 +34,7 @@ mod member;
 mod networking;
 pub mod quantity;
 mod rbac;
+mod reads;
 mod resource;
 mod scheduling;
 mod storage;

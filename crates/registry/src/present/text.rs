@@ -238,8 +238,7 @@ impl Text {
         now: Timestamp,
         out: &mut Vec<u8>,
     ) {
-        let value = self.served.to_value(object).unwrap_or(Value::Null);
-        let (cells, conditions) = self.cells(&value, now);
+        let (cells, conditions) = self.cells_of(object, now);
         out.extend_from_slice(b"{\"cells\":");
         self.write(&Value::Array(cells), out);
         if !conditions.is_empty() {
@@ -258,6 +257,20 @@ impl Text {
             }
         }
         out.push(b'}');
+    }
+
+    /// A Table's cells for an object of the cache, and the conditions of its row.
+    fn cells_of(&self, object: &Object, now: Timestamp) -> (Vec<Value>, Vec<Value>) {
+        let read = |text: &[u8]| match &self.served.source {
+            // One that is converted may need more than what is shown.
+            Source::BuiltIn { stored_as: None, .. } => {
+                forebay_printers::printer(self.served.group(), &self.served.gvk.kind).read(text)
+            }
+            _ => serde_json::from_slice(text),
+        };
+        let mut text = Vec::with_capacity(object.body_len() + 64);
+        self.served.write_object(object, None, &mut text);
+        self.cells(&read(&text).unwrap_or(Value::Null), now)
     }
 
     /// A Table's cells for an object, and the conditions of its row.
