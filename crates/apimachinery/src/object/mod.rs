@@ -4,12 +4,12 @@
 //! [`Object`], whose bytes serve LIST, WATCH and GET alike, and its messages in protobuf, while somebody asks for them.
 //! Never: a decoded tree.
 
+mod block;
 mod intern;
 mod message;
 mod scan;
-mod sealed;
+mod seal;
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -17,12 +17,13 @@ use bytes::Bytes;
 
 use crate::{Key, Revision};
 
+use block::Part;
+pub use block::{Block, PartRef, RecentBlocks, Scratch, Text};
 pub use intern::Interner;
 use message::Messages;
 pub use message::{Message, MessageBytes};
 pub use scan::ScanError;
-use sealed::Part;
-pub use sealed::{RecentBlocks, Sealer};
+pub use seal::Sealer;
 
 /// How the objects of one resource are kept: made once per resource.
 #[derive(Clone, Debug)]
@@ -78,7 +79,7 @@ pub struct Object {
 #[derive(Debug)]
 enum Body {
     Plain(Bytes),
-    /// What only old events show.
+    /// At rest, with its neighbours'.
     Sealed(Part),
 }
 
@@ -174,10 +175,10 @@ impl Object {
     }
 
     /// The object's bytes: the whole object, or without `{` and type for a built-in kind.
-    pub fn body(&self) -> Cow<'_, [u8]> {
+    pub fn body(&self) -> Text<'_> {
         match &self.body {
-            Body::Plain(bytes) => Cow::Borrowed(bytes),
-            Body::Sealed(part) => Cow::Owned(part.bytes().to_vec()),
+            Body::Plain(bytes) => Text::Held(bytes),
+            Body::Sealed(part) => Text::Inflated(part.bytes()),
         }
     }
 
@@ -190,11 +191,11 @@ impl Object {
     }
 
     /// `metadata` as JSON, braces included.
-    pub fn metadata(&self) -> Cow<'_, [u8]> {
+    pub fn metadata(&self) -> Text<'_> {
         let span = self.metadata.start as usize..self.metadata.end as usize;
         match &self.body {
-            Body::Plain(bytes) => Cow::Borrowed(&bytes[span]),
-            Body::Sealed(part) => Cow::Owned(part.bytes()[span].to_vec()),
+            Body::Plain(bytes) => Text::Held(&bytes[span]),
+            Body::Sealed(part) => Text::Inflated(part.bytes().slice(span)),
         }
     }
 
