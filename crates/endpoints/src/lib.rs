@@ -36,6 +36,8 @@ mod reviews;
 mod server;
 mod shutdown;
 mod silence;
+#[cfg(target_os = "linux")]
+mod sockopt;
 mod source;
 mod status;
 mod tls;

@@ -52,6 +52,11 @@ pub const SILENCE_RETRANSMITS: u32 = 3;
 pub const SILENCE_WAIT: Duration = Duration::from_secs(40);
 pub const SILENCE_PROBES: u32 = 3;
 
+/// Longest pause before the kernel asks a full client again whether it has room, or sends again what was not acknowledged:
+/// one that is gone is found within 3 x 10 + 10 s. Linux before 6.15 lets the pauses grow to two minutes, and finds it
+/// within four.
+pub const ASK_PAUSE_MAX: Duration = Duration::from_secs(10);
+
 /// Requests in flight on one HTTP/2 connection, unless the configuration says otherwise. kube-apiserver has 100, above
 /// which client-go opens another connection for more watches.
 pub const STREAMS_MAX: u32 = 250;
@@ -63,8 +68,8 @@ pub const STREAM_SEND_BYTES: usize = 32 << 10;
 pub const STREAM_WINDOW_BYTES: u32 = 256 << 10;
 pub const CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
 
-/// An HTTP/2 client that says nothing is asked whether it is there, and cut off if it does not answer: found out in 45 s.
-pub const PING_PERIOD: Duration = Duration::from_secs(30);
+/// An HTTP/2 client that says nothing is asked whether it is there, and cut off if it does not answer: found out in 40 s.
+pub const PING_PERIOD: Duration = Duration::from_secs(25);
 pub const PING_WAIT: Duration = Duration::from_secs(15);
 
 /// Bytes of a request body (reference §3.2). More is answered 413.

@@ -19,6 +19,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::limits;
+#[cfg(target_os = "linux")]
+use crate::sockopt;
 
 /// What TLS reads and writes.
 pub struct Wire(Arc<Socket>);
@@ -74,7 +76,10 @@ fn set_options(tcp: &TcpStream) {
         .with_retries(limits::KEEPALIVE_RETRIES);
     note("keepalive", socket.set_tcp_keepalive(&keepalive));
     #[cfg(target_os = "linux")]
-    note("TCP_NOTSENT_LOWAT", socket.set_tcp_notsent_lowat(limits::UNSENT_BYTES));
+    {
+        note("TCP_NOTSENT_LOWAT", socket.set_tcp_notsent_lowat(limits::UNSENT_BYTES));
+        note("TCP_RTO_MAX_MS", sockopt::set_rto_max(tcp, limits::ASK_PAUSE_MAX));
+    }
 }
 
 fn note(option: &str, set: io::Result<()>) {

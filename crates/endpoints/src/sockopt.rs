@@ -1,0 +1,47 @@
+//! The one socket option that Linux has and socket2 does not know.
+//!
+//! In: a socket. Out: the option set, or why not. Never: decides what it is to be.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use nix::sys::socket::SetSockOpt as _;
+use nix::sys::socket::sockopt::SetUsize;
+
+/// `TCP_RTO_MAX_MS`, as the kernel's headers have it.
+const TCP_RTO_MAX_MS: libc::c_int = 44;
+
+#[derive(Clone, Copy)]
+struct RtoMax;
+
+nix::setsockopt_impl!(RtoMax, libc::IPPROTO_TCP, TCP_RTO_MAX_MS, usize, SetUsize);
+
+/// Longest pause before the kernel sends something again, or asks again whether a full client has room.
+///
+/// # Errors
+/// Kernels before 6.15 do not have it, and let the pauses grow to two minutes.
+pub fn set_rto_max(socket: &impl AsFd, longest: Duration) -> io::Result<()> {
+    RtoMax.set(socket, &(longest.as_millis() as usize)).map_err(io::Error::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::socket::GetSockOpt as _;
+    use nix::sys::socket::sockopt::GetUsize;
+
+    use super::*;
+
+    nix::getsockopt_impl!(RtoMax, libc::IPPROTO_TCP, TCP_RTO_MAX_MS, usize, GetUsize);
+
+    #[test]
+    fn the_kernel_keeps_what_it_was_told_or_says_that_it_cannot() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let client =
+            std::net::TcpStream::connect(listener.local_addr().expect("an address")).expect("a server");
+        match set_rto_max(&client, Duration::from_secs(8)) {
+            Ok(()) => assert_eq!(RtoMax.get(&client).expect("the option"), 8_000),
+            Err(error) => assert_eq!(error.raw_os_error(), Some(libc::ENOPROTOOPT)),
+        }
+    }
+}
