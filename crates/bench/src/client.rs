@@ -94,6 +94,11 @@ impl Client {
         self.send(Method::POST, path, "application/json", body).await
     }
 
+    /// PATCHes `path` by the JSON merge patch `body`.
+    pub async fn patch(&mut self, path: &str, body: Bytes) -> Result<Answer, Error> {
+        self.send(Method::PATCH, path, "application/json", body).await
+    }
+
     /// Sends one request and reads the whole answer.
     pub async fn send(
         &mut self,
@@ -116,10 +121,12 @@ impl Client {
         accept: &str,
         body: Bytes,
     ) -> Result<Response<Incoming>, Error> {
+        let content =
+            if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
         let request = Request::builder().method(method).header(header::ACCEPT, accept);
         let request = match body.is_empty() {
             true => request,
-            false => request.header(header::CONTENT_TYPE, "application/json"),
+            false => request.header(header::CONTENT_TYPE, content),
         };
         match &mut self.sender {
             Sender::Http1(sender) => {

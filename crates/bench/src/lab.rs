@@ -21,6 +21,8 @@ pub struct Lab {
     pub listers: usize,
     /// Times that each of them LISTs in each of the two ways.
     pub rounds: usize,
+    /// Watchers at once in the scenarios fanout and idle.
+    pub watchers: usize,
     /// Control planes that run at once in the scenario envtest.
     pub servers: usize,
     /// Runs of each scenario; without it each scenario's own number.
@@ -41,6 +43,11 @@ impl Lab {
     /// The runs to do, where the scenario itself would do `own`.
     pub fn runs(&self, own: usize) -> usize {
         self.runs.unwrap_or(own).max(1)
+    }
+
+    /// The updates to make for watchers, where the scenario itself would make `own`: few for few watchers.
+    pub fn updates(&self, own: usize) -> usize {
+        own.min(self.watchers)
     }
 
     /// Makes an empty directory.

@@ -4,7 +4,8 @@
 //! Never: a figure from memory or from another machine; both running at once; anything left running or on disk.
 //!
 //! Scenarios: `start` to ready; `create` many pods; `restart` with them; `storm`, many clients that LIST them all at once
-//! while memory is read ten times a second, which `--svg` draws; `envtest`, many control planes at once.
+//! while memory is read ten times a second, which `--svg` draws; `envtest`, many control planes at once; `fanout`, an update sent to many watchers; `idle`,
+//! many watchers to whom nothing happens.
 //!
 //! A new scenario is a file in `scenarios` and a line in [`scenarios::Scenario`].
 #![allow(clippy::disallowed_methods, reason = "it measures the real clock and waits for other processes")]
@@ -28,6 +29,7 @@ pub mod sampler;
 pub mod scenarios;
 pub mod series;
 pub mod server;
+pub mod watchers;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

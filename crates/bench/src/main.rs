@@ -22,7 +22,7 @@ use forebay_bench::{Error, machine, picture};
 #[derive(Parser, Debug)]
 #[command(name = "cargo xtask bench")]
 struct Options {
-    /// Scenarios to run, in this order: start, create, restart, storm, envtest [default: all]
+    /// Scenarios to run, in this order: start, create, restart, storm, envtest, fanout, idle [default: all]
     #[arg(value_parser = scenario)]
     scenarios: Vec<Scenario>,
     /// Pods to create
@@ -37,13 +37,16 @@ struct Options {
     /// Times that each of them LISTs, from the cache and then consistent
     #[arg(long, default_value_t = 2, value_parser = at_least_one)]
     rounds: usize,
+    /// Watchers at once in the scenarios fanout and idle
+    #[arg(long, default_value_t = 1_000, value_parser = at_least_one)]
+    watchers: usize,
     /// Control planes at once in the scenario envtest; 20 of kube-apiserver and etcd take 8 GB
     #[arg(long, default_value_t = 20, value_parser = at_least_one)]
     servers: usize,
     /// Draw the scenario storm, memory over time, into this SVG file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Runs of each scenario [default: 5; create, storm and envtest 3]
+    /// Runs of each scenario [default: 5; create, storm, envtest, fanout and idle 3]
     #[arg(long)]
     runs: Option<usize>,
     /// Let the clients speak HTTP/2 instead of HTTP/1.1
@@ -95,6 +98,7 @@ async fn measure(options: &Options) -> Result<Report, Error> {
         clients: options.clients,
         listers: options.listers,
         rounds: options.rounds,
+        watchers: options.watchers,
         servers: options.servers,
         runs: options.runs,
         protocol: if options.http2 { Protocol::Http2 } else { Protocol::Http1 },

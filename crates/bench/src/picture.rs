@@ -85,6 +85,7 @@ mod tests {
             size: 500,
             clients: 4,
             listers: 16,
+            watchers: 2,
             servers: 2,
             rounds: 1,
             runs: None,

@@ -21,6 +21,7 @@ pub struct Metric {
 /// What a figure counts, and so which way is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
+    Microseconds,
     Milliseconds,
     MiB,
     MiBPerSecond,
@@ -109,6 +110,7 @@ pub fn mib(bytes: u64) -> f64 {
 impl Unit {
     fn name(self) -> &'static str {
         match self {
+            Unit::Microseconds => "µs",
             Unit::Milliseconds => "ms",
             Unit::MiB => "MiB",
             Unit::MiBPerSecond => "MiB/s",

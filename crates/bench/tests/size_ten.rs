@@ -25,6 +25,7 @@ fn small(protocol: Protocol) -> Lab {
         clients: 4,
         listers: 4,
         rounds: 1,
+        watchers: 10,
         servers: 2,
         runs: Some(1),
         protocol,
@@ -117,4 +118,15 @@ async fn envtest_at_size_two() {
 #[tokio::test]
 async fn storm_at_size_ten_over_http2() {
     check(Scenario::Storm, Protocol::Http2, &["LIST throughput"]).await;
+}
+
+#[tokio::test]
+async fn fanout_at_ten_watchers() {
+    let names = ["delay p50, own connection", "delay p99, 100 on one"];
+    check(Scenario::Fanout, Protocol::Http1, &names).await;
+}
+
+#[tokio::test]
+async fn idle_at_ten_watchers() {
+    check(Scenario::Idle, Protocol::Http1, &["resident per watcher, own connection"]).await;
 }

@@ -5,6 +5,8 @@
 
 mod create;
 mod envtest;
+mod fanout;
+mod idle;
 mod restart;
 mod start;
 mod storm;
@@ -23,6 +25,8 @@ pub enum Scenario {
     Restart,
     Storm,
     Envtest,
+    Fanout,
+    Idle,
 }
 
 /// What a scenario measured on one contender.
@@ -34,8 +38,15 @@ pub struct Outcome {
 }
 
 impl Scenario {
-    pub const ALL: [Scenario; 5] =
-        [Scenario::Start, Scenario::Create, Scenario::Restart, Scenario::Storm, Scenario::Envtest];
+    pub const ALL: [Scenario; 7] = [
+        Scenario::Start,
+        Scenario::Create,
+        Scenario::Restart,
+        Scenario::Storm,
+        Scenario::Envtest,
+        Scenario::Fanout,
+        Scenario::Idle,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -44,6 +55,8 @@ impl Scenario {
             Scenario::Restart => "restart",
             Scenario::Storm => "storm",
             Scenario::Envtest => "envtest",
+            Scenario::Fanout => "fanout",
+            Scenario::Idle => "idle",
         }
     }
 
@@ -55,6 +68,8 @@ impl Scenario {
             Scenario::Restart => restart::about(lab),
             Scenario::Storm => storm::about(lab),
             Scenario::Envtest => envtest::about(lab),
+            Scenario::Fanout => fanout::about(lab),
+            Scenario::Idle => idle::about(lab),
         }
     }
 
@@ -67,6 +82,8 @@ impl Scenario {
             Scenario::Restart => restart::run(lab, who).await?.into(),
             Scenario::Storm => storm::run(lab, who).await?,
             Scenario::Envtest => envtest::run(lab, who).await?.into(),
+            Scenario::Fanout => fanout::run(lab, who).await?.into(),
+            Scenario::Idle => idle::run(lab, who).await?.into(),
         };
         add(&mut outcome.metrics, "CPU taken by others", Unit::Cores, others.cores()?);
         Ok(outcome)
