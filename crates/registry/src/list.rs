@@ -122,14 +122,20 @@ impl Page {
     ) -> Page {
         let mut meta = ListMeta { revision: Some(rv), ..ListMeta::default() };
         if let Some(limit) = plan.limit {
-            let mut rest = snapshot.candidates(interest, after.as_ref());
-            let last = rest.by_ref().filter(|object| interest.selects(object)).take(limit).last();
-            // What comes next need not match: looking for one that does could take as long as the whole list.
-            if let (Some(last), true) = (last, rest.next().is_some()) {
+            let (last, more) = if interest.is_unfiltered() {
+                // The tree knows where the page ends, and how much comes behind it.
+                let mut rest = snapshot.range(&interest.reach, after.as_ref());
+                let last = limit.checked_sub(1).and_then(|place| rest.nth(place));
+                meta.remaining = Some(rest.len() as u64).filter(|remaining| last.is_some() && *remaining > 0);
+                (last, meta.remaining.is_some())
+            } else {
+                let mut rest = snapshot.candidates(interest, after.as_ref());
+                let last = rest.by_ref().filter(|object| interest.selects(object)).take(limit).last();
+                // What comes next need not match: looking for one that does could take as long as the whole list.
+                (last, rest.next().is_some())
+            };
+            if let (Some(last), true) = (last, more) {
                 meta.continue_token = token(interest, last, rv);
-                if interest.is_unfiltered() {
-                    meta.remaining = Some(1 + rest.count() as u64);
-                }
                 store.cacher.remember(snapshot.clone());
             }
         }
@@ -144,7 +150,7 @@ impl Page {
         interest: &Interest,
         after: Option<Key>,
     ) -> Page {
-        let last = part.range(&interest.reach, after.as_ref()).last().filter(|_| more);
+        let last = part.range(&interest.reach, after.as_ref()).next_back().filter(|_| more);
         let rv = part.revision();
         meta.continue_token = last.map(|last| token(interest, last, rv)).unwrap_or_default();
         Page { snapshot: part, after, meta }

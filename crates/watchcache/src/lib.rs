@@ -23,6 +23,7 @@ mod past;
 mod seal;
 mod snapshot;
 mod source;
+mod tree;
 mod watcher;
 
 pub use cacher::{Cacher, Resource};
@@ -48,5 +49,7 @@ mod past_tests;
 mod seal_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tree_tests;
 #[cfg(test)]
 mod window_tests;

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::Key;
 use forebay_apimachinery::object::MessageBytes;
+use forebay_apimachinery::{Key, Object};
 use forebay_rt::Clock;
 use tokio::sync::watch;
 
@@ -38,7 +38,12 @@ async fn round(snapshot: &Snapshot, all: &Reach) {
     let mut after: Option<Key> = None;
     loop {
         let batch = snapshot.range(all, after.as_ref()).take(limits::LET_GO_BATCH);
-        let Some(last) = batch.inspect(|object| object.let_go_of_messages()).last() else { return };
+        let mut last: Option<&Arc<Object>> = None;
+        batch.for_each(|object| {
+            object.let_go_of_messages();
+            last = Some(object);
+        });
+        let Some(last) = last else { return };
         after = Some(last.key().clone());
         tokio::task::yield_now().await;
     }

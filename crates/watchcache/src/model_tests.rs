@@ -225,6 +225,20 @@ impl Model {
             snapshot.range(&Reach::Below(PREFIX.into()), None).map(|object| object.cost_bytes()).sum();
         assert_eq!((snapshot.len(), snapshot.bytes()), (self.state(at).len(), bytes));
         assert_eq!(snapshot.index_len(), snapshot.len());
+        // Places between keys, too, and of other namespaces.
+        let place = format!("{PREFIX}{}/{}", namespace(&self.random), name(&self.random));
+        let place = [None, Some(Key::from(place.as_str())), Some(Key::from(place + "-"))];
+        let place = &place[self.random.below(3) as usize];
+        let rest: Vec<&Arc<Object>> = snapshot.range(&interest.reach, place.as_ref()).collect();
+        let keys = self.state(at).keys().map(|place| Key::from(format!("{PREFIX}{place}")));
+        let reached = |key: &Key| interest.reach.contains(key) && Some(key) > place.as_ref();
+        assert!(
+            rest.iter().map(|object| object.key().clone()).eq(keys.filter(reached)),
+            "{filter:?} {place:?}"
+        );
+        assert_eq!(snapshot.range(&interest.reach, place.as_ref()).len(), rest.len());
+        let plain: usize = rest.iter().map(|object| object.body_len()).sum();
+        assert_eq!(snapshot.plain_bytes(&interest.reach, place.as_ref()), plain);
     }
 }
 

@@ -1,14 +1,14 @@
 //! The state of one resource at one revision: immutable, ordered by key, cloned in O(1), with the keys of each value of
 //! the indexed fields beside it.
 
-use std::ops::Bound;
+use std::ops::Range;
 use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Object, Revision};
-use imbl::{OrdMap, OrdSet};
 
 use crate::event::Event;
 use crate::interest::{FieldTerm, Interest, Reach};
+use crate::tree::{Entry, Tree};
 
 /// A resource's objects at a revision. Pins its tree until dropped.
 #[derive(Clone, Debug)]
@@ -16,22 +16,43 @@ pub struct Snapshot {
     revision: Revision,
     // Which filling of the cache it comes from.
     fill: u64,
-    // storage key -> object
-    tree: OrdMap<Key, Arc<Object>>,
-    // For each object and each field in `indexed`, its value's key: changes with the tree, so it is always the tree's.
-    index: OrdSet<Indexed>,
+    tree: Tree<Arc<Object>>,
+    // For each field in `indexed`, each object's value and key: changes with the tree, so it is always the tree's.
+    index: Vec<Tree<Indexed>>,
     // Which of the layout's fields.
     indexed: Arc<[usize]>,
     bytes: usize,
 }
 
-/// A field, its value, and a key that has it there. `None` is no value, or an empty one.
+/// A field's value, and a key that has it there. `None` is no value, or an empty one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Indexed(usize, Option<Arc<str>>, Key);
+struct Indexed(Option<Arc<str>>, Key);
+
+/// By storage key; weighs what its bytes are in plain form.
+impl Entry for Arc<Object> {
+    type Key = Key;
+
+    fn key(&self) -> &Key {
+        Object::key(self)
+    }
+
+    fn weight(&self) -> usize {
+        self.body_len()
+    }
+}
+
+impl Entry for Indexed {
+    type Key = Indexed;
+
+    fn key(&self) -> &Indexed {
+        self
+    }
+}
 
 impl Snapshot {
     pub(crate) fn new(revision: Revision, fill: u64, indexed: Arc<[usize]>) -> Snapshot {
-        Snapshot { revision, fill, tree: OrdMap::new(), index: OrdSet::new(), indexed, bytes: 0 }
+        let index = indexed.iter().map(|_| Tree::default()).collect();
+        Snapshot { revision, fill, tree: Tree::default(), index, indexed, bytes: 0 }
     }
 
     /// The revision up to which it holds every change.
@@ -62,23 +83,39 @@ impl Snapshot {
         self.tree.get(key)
     }
 
-    /// The objects in `reach` whose keys come after `after`, in key order. O(log n) to begin, then an iterator.
+    /// The objects in `reach` whose keys come after `after`, in key order, from either end. O(log n) to begin, or to skip;
+    /// how many they are is known.
     pub fn range<'a>(
         &'a self,
-        reach: &'a Reach,
-        after: Option<&'a Key>,
-    ) -> impl Iterator<Item = &'a Arc<Object>> {
-        let (start, one) = match (reach, after) {
-            (Reach::Below(prefix), Some(after)) if after > prefix => (Bound::Excluded(after), false),
-            (Reach::Below(prefix), _) => (Bound::Included(prefix), false),
-            (Reach::One(key), Some(after)) if after >= key => (Bound::Excluded(after), true),
-            (Reach::One(key), _) => (Bound::Included(key), true),
+        reach: &Reach,
+        after: Option<&Key>,
+    ) -> impl DoubleEndedIterator<Item = &'a Arc<Object>> + ExactSizeIterator + Send + use<'a> {
+        self.tree.places(self.places(reach, after))
+    }
+
+    /// How many bytes the objects of [`Snapshot::range`] have in plain form. O(log n).
+    pub fn plain_bytes(&self, reach: &Reach, after: Option<&Key>) -> usize {
+        let Range { start, end } = self.places(reach, after);
+        let upto = |place: usize| match self.tree.places(place..self.len()).next() {
+            Some(first) => self.tree.sum_before(|key| key < first.key()).weight,
+            None => self.tree.sum_before(|_| true).weight,
         };
-        self.tree
-            .range::<_, Key>((start, Bound::Unbounded))
-            .take_while(move |(key, _)| reach.contains(key))
-            .take(if one { 1 } else { usize::MAX })
-            .map(|(_, object)| object)
+        upto(end) - upto(start)
+    }
+
+    /// Where in the tree they are.
+    fn places(&self, reach: &Reach, after: Option<&Key>) -> Range<usize> {
+        let passed = |key: &Key| after.is_some_and(|after| key <= after);
+        let (start, end) = match reach {
+            Reach::Below(prefix) => (
+                self.tree.rank(|key| key < prefix || passed(key)),
+                self.tree.rank(|key| key < prefix || key.as_str().starts_with(prefix.as_str())),
+            ),
+            Reach::One(one) => {
+                (self.tree.rank(|key| key < one || passed(key)), self.tree.rank(|key| key <= one))
+            }
+        };
+        start.min(end)..end
     }
 
     /// The objects in `interest`'s reach whose keys come after `after`, in key order: all that match, and others. Few
@@ -89,34 +126,36 @@ impl Snapshot {
         after: Option<&'a Key>,
     ) -> Box<dyn Iterator<Item = &'a Arc<Object>> + Send + 'a> {
         let mut pinned = interest.fields.iter().filter(|term| term.equal);
-        let indexed = |term: &'a FieldTerm| Some((term.field.index(&self.indexed)?, term.value.as_str()));
+        let indexed = |term: &'a FieldTerm| Some((self.index_of(term)?, term.value.as_str()));
         match (&interest.reach, pinned.find_map(indexed)) {
-            (Reach::Below(prefix), Some((field, value))) => {
-                Box::new(self.with_value(field, value, prefix, after))
+            (Reach::Below(prefix), Some((index, value))) => {
+                Box::new(self.with_value(index, value, prefix, after))
             }
             _ => Box::new(self.range(&interest.reach, after)),
         }
     }
 
+    /// The index of the field that `term` asks for.
+    fn index_of(&self, term: &FieldTerm) -> Option<&Tree<Indexed>> {
+        let field = term.field.index(&self.indexed)?;
+        self.index.get(self.indexed.iter().position(|indexed| *indexed == field)?)
+    }
+
     fn with_value<'a>(
         &'a self,
-        field: usize,
+        index: &'a Tree<Indexed>,
         value: &str,
-        prefix: &'a Key,
+        prefix: &Key,
         after: Option<&Key>,
-    ) -> impl Iterator<Item = &'a Arc<Object>> + Send + 'a {
-        let value = Some(value).filter(|value| !value.is_empty()).map(Arc::from);
-        let from = |key: &Key| Indexed(field, value.clone(), key.clone());
-        let start = match after {
-            Some(after) if after > prefix => Bound::Excluded(from(after)),
-            _ => Bound::Included(from(prefix)),
-        };
-        self.index
-            .range((start, Bound::Unbounded))
-            .take_while(move |Indexed(at, text, key)| {
-                *at == field && *text == value && key.as_str().starts_with(prefix.as_str())
-            })
-            .filter_map(|Indexed(_, _, key)| self.tree.get(key))
+    ) -> impl Iterator<Item = &'a Arc<Object>> + Send + use<'a> {
+        let value: Option<Arc<str>> = Some(value).filter(|value| !value.is_empty()).map(Arc::from);
+        let passed = |key: &Key| after.is_some_and(|after| key <= after);
+        let start =
+            index.rank(|Indexed(text, key)| *text < value || *text == value && (key < prefix || passed(key)));
+        let end = index.rank(|Indexed(text, key)| {
+            *text < value || *text == value && (key < prefix || key.as_str().starts_with(prefix.as_str()))
+        });
+        index.places(start.min(end)..end).filter_map(|Indexed(_, key)| self.tree.get(key))
     }
 
     pub(crate) fn set_revision(&mut self, revision: Revision) {
@@ -126,7 +165,7 @@ impl Snapshot {
 
     pub(crate) fn put(&mut self, object: Arc<Object>) -> Option<Arc<Object>> {
         self.bytes += object.cost_bytes();
-        let previous = self.tree.insert(object.key().clone(), object.clone());
+        let previous = self.tree.insert(object.clone());
         self.bytes -= previous.as_ref().map_or(0, |object| object.cost_bytes());
         self.reindex(previous.as_deref(), Some(&object));
         previous
@@ -142,24 +181,24 @@ impl Snapshot {
     /// Entries of the index: one for each object and indexed field.
     #[cfg(test)]
     pub(crate) fn index_len(&self) -> usize {
-        self.index.len()
+        self.index.iter().map(Tree::len).sum()
     }
 
     fn reindex(&mut self, previous: Option<&Object>, current: Option<&Object>) {
-        for &field in &*self.indexed {
+        for (index, field) in self.index.iter_mut().zip(&*self.indexed) {
             let entry = |object: &Object| {
-                let value = object.field_text(field).filter(|value| !value.is_empty());
-                Indexed(field, value.cloned(), object.key().clone())
+                let value = object.field_text(*field).filter(|value| !value.is_empty());
+                Indexed(value.cloned(), object.key().clone())
             };
             let (old, new) = (previous.map(entry), current.map(entry));
             if old == new {
                 continue;
             }
             if let Some(old) = old {
-                self.index.remove(&old);
+                index.remove(&old);
             }
             if let Some(new) = new {
-                self.index.insert(new);
+                index.insert(new);
             }
         }
     }

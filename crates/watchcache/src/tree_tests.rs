@@ -1,0 +1,142 @@
+//! The tree against std's map, with older states of both kept and compared again in the end.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use forebay_rt::Random;
+
+use crate::tree::{Entry, NODE_MAX, Sum, Tree};
+
+/// A key, and a number that tells versions of it apart and is its weight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Numbered(u64, usize);
+
+impl Entry for Arc<Numbered> {
+    type Key = u64;
+
+    fn key(&self) -> &u64 {
+        &self.0
+    }
+
+    fn weight(&self) -> usize {
+        self.1
+    }
+}
+
+type Numbers = Tree<Arc<Numbered>>;
+type Model = BTreeMap<u64, Arc<Numbered>>;
+
+fn same(tree: &Numbers, model: &Model) {
+    tree.check();
+    assert_eq!(tree.len(), model.len());
+    assert_eq!(tree.is_empty(), model.is_empty());
+    assert!(tree.places(0..tree.len()).eq(model.values()), "not what the model has");
+    assert!(tree.places(0..tree.len()).rev().eq(model.values().rev()), "another backwards");
+}
+
+/// Asks for a few places and parts.
+fn ask(tree: &Numbers, model: &Model, random: &Random, keys: u64) {
+    let (one, other) = (random.below(keys + 2), random.below(keys + 2));
+    let (from, to) = (one.min(other), one.max(other));
+    assert_eq!(tree.get(&from), model.get(&from));
+    let sum = tree.sum_before(|key| *key < from);
+    let before = || model.range(..from).map(|(_, entry)| entry.1);
+    assert_eq!(sum, Sum { len: before().count(), weight: before().sum() });
+    let (low, high) = (tree.rank(|key| *key < from), tree.rank(|key| *key <= to));
+    assert_eq!(low, sum.len);
+    let expected = || model.range((Bound::Included(from), Bound::Included(to))).map(|(_, entry)| entry);
+    assert_eq!(tree.places(low..high).len(), expected().count());
+    assert!(tree.places(low..high).eq(expected()));
+    assert!(tree.places(low..high).rev().eq(expected().rev()));
+    // From both ends until they meet.
+    let (mut ours, mut theirs) = (tree.places(low..high), expected());
+    loop {
+        let skip = random.below(3) as usize;
+        let (next, expected) = match random.below(3) {
+            0 => (ours.next_back(), theirs.next_back()),
+            1 => (ours.nth(skip), theirs.nth(skip)),
+            _ => (ours.next(), theirs.next()),
+        };
+        assert_eq!(next, expected);
+        if next.is_none() {
+            break;
+        }
+    }
+}
+
+/// - `order`: the next key, given the step.
+fn run(
+    seed: u64,
+    steps: u64,
+    keys: u64,
+    removes_of_8: impl Fn(u64) -> u64,
+    order: impl Fn(u64, &Random) -> u64,
+) {
+    let random = Random::seeded(seed);
+    let (mut tree, mut model) = (Numbers::default(), Model::new());
+    let mut kept: Vec<(Numbers, Model)> = Vec::new();
+    for step in 0..steps {
+        let key = order(step, &random);
+        if random.below(8) < removes_of_8(step) {
+            assert_eq!(tree.remove(&key), model.remove(&key), "seed {seed} step {step}");
+        } else {
+            let entry = Arc::new(Numbered(key, step as usize));
+            assert_eq!(tree.insert(entry.clone()), model.insert(key, entry), "seed {seed} step {step}");
+        }
+        ask(&tree, &model, &random, keys);
+        if random.below(64) == 0 {
+            same(&tree, &model);
+            let place = random.below(8) as usize;
+            let now = (tree.clone(), model.clone());
+            match kept.get_mut(place) {
+                Some(old) => *old = now,
+                None => kept.push(now),
+            }
+        }
+    }
+    kept.push((tree, model));
+    kept.iter().for_each(|(tree, model)| same(tree, model));
+}
+
+#[test]
+fn it_holds_what_a_map_holds_and_so_does_each_of_its_past_states() {
+    for seed in 0..4 {
+        run(seed, 3_000, 500, |_| 3, |_, random| random.below(500));
+        // It grows, shrinks to nothing, and grows again.
+        run(seed, 3_000, 300, |step| if step / 750 % 2 == 0 { 1 } else { 7 }, |_, random| random.below(300));
+    }
+}
+
+#[test]
+fn keys_in_order_fill_their_leaves_whichever_way_they_come() {
+    run(1, 2_000, 2_000, |_| 0, |step, _| step);
+    run(2, 2_000, 2_000, |_| 0, |step, _| 2_000 - step);
+    run(3, 2_000, 2_000, |_| 1, |step, _| step / 2);
+    // Many lists, each in order, as namespaces are when they are filled by turns.
+    run(4, 2_000, 20_000, |_| 0, |step, _| step % 20 * 1_000 + step / 20);
+    let mut tree = Numbers::default();
+    (0..1_000).for_each(|key| drop(tree.insert(Arc::new(Numbered(key, 1)))));
+    assert!(tree.leaves() <= 1_000 / NODE_MAX + 1, "{}", tree.leaves());
+}
+
+#[test]
+fn what_nobody_shares_is_changed_in_place_and_what_somebody_does_is_copied() {
+    let mut tree = Numbers::default();
+    (0..100).for_each(|key| drop(tree.insert(Arc::new(Numbered(key * 2, 0)))));
+    let shared = |one: &Numbers, other: &Numbers| {
+        let place = |tree: &Numbers, key| {
+            tree.places(0..tree.len()).find(|entry| entry.0 == key).map(|entry| entry as *const _)
+        };
+        (0..100).filter(|key| place(one, key * 2) == place(other, key * 2)).count()
+    };
+    let before = tree.clone();
+    tree.insert(Arc::new(Numbered(80, 1)));
+    let copied = 100 - shared(&tree, &before);
+    assert!((1..=NODE_MAX).contains(&copied), "{copied} entries were copied");
+    assert_eq!(before.get(&80).map(|entry| entry.1), Some(0));
+    drop(before);
+    let place = tree.places(40..41).next().map(|entry| entry as *const _);
+    tree.insert(Arc::new(Numbered(80, 2)));
+    assert_eq!(tree.places(40..41).next().map(|entry| entry as *const _), place);
+}
