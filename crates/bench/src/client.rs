@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::{http1, http2};
+use hyper::header::HeaderName;
 use hyper::{Method, Request, Response, body::Incoming, header};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::ClientConfig;
@@ -18,6 +19,8 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 
 use crate::Error;
+
+const JSON: (HeaderName, &str) = (header::ACCEPT, "application/json");
 
 /// Where a server listens and how to be let in. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -94,11 +97,6 @@ impl Client {
         self.send(Method::POST, path, "application/json", body).await
     }
 
-    /// PATCHes `path` by the JSON merge patch `body`.
-    pub async fn patch(&mut self, path: &str, body: Bytes) -> Result<Answer, Error> {
-        self.send(Method::PATCH, path, "application/json", body).await
-    }
-
     /// Sends one request and reads the whole answer.
     pub async fn send(
         &mut self,
@@ -113,6 +111,15 @@ impl Client {
         Ok(Answer { status, body })
     }
 
+    /// PATCHes `path` with the JSON merge patch `body`.
+    pub async fn patch(&mut self, path: &str, body: Bytes) -> Result<Answer, Error> {
+        let kind = (header::CONTENT_TYPE, "application/merge-patch+json");
+        let response = self.start_with(Method::PATCH, path, &[JSON, kind], body).await?;
+        let status = response.status().as_u16();
+        let body = response.into_body().collect().await.map_err(lost)?.to_bytes();
+        Ok(Answer { status, body })
+    }
+
     /// Sends one request and returns with the head of the answer; the body is the caller's to read.
     pub async fn start(
         &mut self,
@@ -121,13 +128,22 @@ impl Client {
         accept: &str,
         body: Bytes,
     ) -> Result<Response<Incoming>, Error> {
-        let content =
-            if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
-        let request = Request::builder().method(method).header(header::ACCEPT, accept);
-        let request = match body.is_empty() {
-            true => request,
-            false => request.header(header::CONTENT_TYPE, content),
-        };
+        let kind = (header::CONTENT_TYPE, "application/json");
+        let headers = [(header::ACCEPT, accept), kind];
+        let sent = if body.is_empty() { &headers[..1] } else { &headers[..] };
+        self.start_with(method, path, sent, body).await
+    }
+
+    /// [`Client::start`] with just these headers.
+    pub async fn start_with(
+        &mut self,
+        method: Method,
+        path: &str,
+        headers: &[(HeaderName, &str)],
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Error> {
+        let request = Request::builder().method(method);
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(name, *value));
         match &mut self.sender {
             Sender::Http1(sender) => {
                 let request =

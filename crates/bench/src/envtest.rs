@@ -7,10 +7,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 use std::time::Instant;
 
-use rustls::ClientConfig;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -65,7 +63,7 @@ impl Assets {
         let command = &mut Command::new(&self.apiserver);
         let log = dir.join("kube-apiserver.log");
         let mut apiserver = Process::start("kube-apiserver", command.args(args).current_dir(dir), &log)?;
-        let (target, ready) = apiserver.ready(etcd.started, secure_port, || credentials(dir)).await?;
+        let (target, ready) = apiserver.ready(etcd.started, secure_port, || pki::credentials(dir)).await?;
         Ok(Server { name: "control plane", processes: vec![etcd, apiserver], target, ready })
     }
 }
@@ -123,12 +121,4 @@ async fn health(port: u16) -> std::io::Result<String> {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;
     Ok(answer)
-}
-
-fn credentials(dir: &Path) -> Result<Arc<ClientConfig>, Error> {
-    let read = |name: &str| {
-        let path = dir.join(name);
-        fs::read(&path).map_err(Error::file("cannot read", &path))
-    };
-    pki::client_config(&read("ca.crt")?, &read("client.crt")?, &read("client.key")?)
 }

@@ -7,9 +7,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-
-use rustls::ClientConfig;
 
 use crate::contender::{present, shown};
 use crate::server::{Process, Server, free_ports};
@@ -57,7 +54,7 @@ impl Kubernetes {
         let log = dir.join("kube-apiserver.log");
         let mut apiserver = Process::start("kube-apiserver", command.args(args).current_dir(dir), &log)?;
         let (target, ready) =
-            apiserver.ready(etcd.started, secure_port, || credentials(&certificates)).await?;
+            apiserver.ready(etcd.started, secure_port, || pki::credentials(&certificates)).await?;
         Ok(Server { name: "kube-apiserver + etcd", processes: vec![etcd, apiserver], target, ready })
     }
 
@@ -92,12 +89,4 @@ fn apiserver_args(dir: &str, etcd: &str, secure: &str) -> Vec<String> {
         format!("--service-account-key-file={dir}/pki/sa.pub"),
         format!("--service-account-signing-key-file={dir}/pki/sa.key"),
     ]
-}
-
-fn credentials(certificates: &Path) -> Result<Arc<ClientConfig>, Error> {
-    let read = |name: &str| {
-        let path = certificates.join(name);
-        fs::read(&path).map_err(Error::file("cannot read", &path))
-    };
-    pki::client_config(&read("ca.crt")?, &read("client.crt")?, &read("client.key")?)
 }

@@ -9,12 +9,15 @@ use std::time::Duration;
 
 use crate::Error;
 use crate::client::Protocol;
+use crate::objects::Objects;
+use crate::static_server::StaticServer;
 
 /// How much a scenario does, and where.
 #[derive(Clone, Debug)]
 pub struct Lab {
-    /// Objects.
+    /// How many objects, and which.
     pub size: usize,
+    pub objects: Objects,
     /// Concurrent clients, a connection each.
     pub clients: usize,
     /// Clients that LIST at once, a connection each.
@@ -31,6 +34,8 @@ pub struct Lab {
     pub protocol: Protocol,
     /// Time given to what a server still does once it says that it is ready, before its memory is read.
     pub settle: Duration,
+    /// What LISTs are measured beside; without it they are not.
+    pub static_server: Option<StaticServer>,
     /// Directory that the servers' directories are made in. On the disk that is to be measured.
     pub base: PathBuf,
 }

@@ -3,9 +3,14 @@
 //! In: the programs to run and a size. Out: [`report::Report`]: every figure of both, and their ratio.
 //! Never: a figure from memory or from another machine; both running at once; anything left running or on disk.
 //!
-//! Scenarios: `start` to ready; `create` many pods; `restart` with them; `storm`, many clients that LIST them all at once
-//! while memory is read ten times a second, which `--svg` draws; `envtest`, many control planes at once; `fanout`, an update sent to many watchers; `idle`,
-//! many watchers to whom nothing happens.
+//! Scenarios: `start` to ready; `create` many objects; `restart` with them; `resident`, what they take in memory, loaded,
+//! quiet and after a storm; `list`, what each form of a LIST costs beside a file server; `storm`, many clients that LIST
+//! them all at once while memory is read ten times a second, which `--svg` draws; `envtest`, many control planes at once;
+//! `fanout`, an update sent to many watchers; `idle`, many watchers to whom nothing happens.
+//!
+//! What they write comes from a published seed ([`draw::SEED`]): pods of about 8 KB in four dozen shapes ([`pods`]), or with
+//! `--objects` Leases, ConfigMaps and Secrets ([`objects`]). `forebay-bench resident --ours-only --runs 1` is one run of one
+//! scenario on forebay alone, `--size 2000` a small one; `--forebay FILE` says which binary.
 //!
 //! A new scenario is a file in `scenarios` and a line in [`scenarios::Scenario`].
 #![allow(clippy::disallowed_methods, reason = "it measures the real clock and waits for other processes")]
@@ -13,6 +18,7 @@
 pub mod chart;
 pub mod client;
 pub mod contender;
+pub mod draw;
 pub mod envtest;
 pub mod forebay;
 pub mod kubernetes;
@@ -20,15 +26,20 @@ pub mod lab;
 pub mod lists;
 pub mod load;
 pub mod machine;
+pub mod objects;
 pub mod picture;
 pub mod pki;
 pub mod pods;
 pub mod proc;
+pub mod ratio;
 pub mod report;
 pub mod sampler;
 pub mod scenarios;
 pub mod series;
 pub mod server;
+pub mod static_server;
+pub mod stored;
+pub mod template;
 pub mod watchers;
 
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
-//! The storm: many clients that LIST all pods at once, each on its own connection, and what came back.
+//! The storm: many clients that LIST all objects at once, each on its own connection, and what came back.
 //!
-//! In: a ready server with its pods. Out: [`Storm`]: bytes, time, CPU, and how many lists failed in which way.
+//! In: a ready server with its objects. Out: [`Storm`]: bytes, time, CPU, and how many lists failed in which way.
 //! Bodies are read to their end and dropped as they come: the client keeps no list. No retry.
 //! Never: a list counted as whole that was not.
 
@@ -19,7 +19,7 @@ use crate::server::Server;
 use crate::{Error, proc};
 
 /// From the watch cache, as informers start; and consistent, as `kubectl get` asks.
-const PATHS: [&str; 2] = ["/api/v1/pods?resourceVersion=0", "/api/v1/pods"];
+const QUERIES: [&str; 2] = ["?resourceVersion=0", ""];
 /// Longest wait for a whole list; kube-apiserver itself gives up after 60 s.
 const LIST_MAX: Duration = Duration::from_secs(180);
 
@@ -54,12 +54,12 @@ enum Ended {
 
 /// Times that all clients LIST at once.
 pub fn waves(lab: &Lab) -> usize {
-    lab.rounds * PATHS.len()
+    lab.rounds * QUERIES.len()
 }
 
 /// Lets every client LIST: all at once, and again once all are done; in each round first from the cache, then consistent.
 ///
-/// - `least`: bytes that a list of all pods has at the very least.
+/// - `least`: bytes that a list of all objects has at the very least.
 ///
 /// # Errors
 /// [`Error::Answer`] when a list that ended well had less than `least`, or when none ended well.
@@ -71,9 +71,10 @@ pub async fn storm(lab: &Lab, server: &Server, least: usize) -> Result<Storm, Er
     let (server_before, client_before) = (server.cpus()?, proc::cpu_self()?);
     let mut storm = Storm::default();
     let start = Instant::now();
-    for path in (0..lab.rounds).flat_map(|_| PATHS) {
+    for query in (0..lab.rounds).flat_map(|_| QUERIES) {
         let mut running = JoinSet::new();
         for client in clients.drain(..) {
+            let path = format!("{}{query}", lab.objects.path());
             running.spawn(list_once(client, server.target.clone(), lab.protocol, path));
         }
         while let Some(ended) = running.join_next().await {
@@ -84,9 +85,7 @@ pub async fn storm(lab: &Lab, server: &Server, least: usize) -> Result<Storm, Er
     }
     storm.took = start.elapsed();
     storm.client_cpu = proc::cpu_self()?.saturating_sub(client_before);
-    let server_after = server.cpus()?;
-    storm.server_cpu =
-        server_after.iter().zip(&server_before).map(|(now, then)| now.saturating_sub(*then)).collect();
+    storm.server_cpu = server.cpu_since(&server_before)?;
     storm.latencies.sort_unstable();
     storm.plausible(least)?;
     Ok(storm)
@@ -147,7 +146,7 @@ async fn list_once(
     client: Option<Client>,
     target: Target,
     protocol: Protocol,
-    path: &'static str,
+    path: String,
 ) -> (Option<Client>, Ended) {
     let start = Instant::now();
     let listed = timeout(LIST_MAX, async {
@@ -155,7 +154,7 @@ async fn list_once(
             Some(client) => client,
             None => Client::connect(&target, protocol).await?,
         };
-        let (status, bytes) = read(&mut client, path).await?;
+        let (status, bytes) = read(&mut client, &path).await?;
         Ok((client, status, bytes))
     });
     match listed.await {

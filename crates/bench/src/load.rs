@@ -1,6 +1,6 @@
-//! The load: many clients that create pods, each on its own connection, and what they saw.
+//! The load: many clients that create objects, each on its own connection, and what they saw.
 //!
-//! In: a ready server and a number of pods. Out: [`Load`]: rate, latencies, CPU of servers and of the client.
+//! In: a ready server and a number of objects. Out: [`Load`]: rate, latencies, CPU of servers and of the client.
 //! Never: a failure passed over; a run with one has no figures.
 
 use std::sync::Arc;
@@ -12,17 +12,18 @@ use tokio::task::JoinSet;
 
 use crate::client::{Client, Protocol, Target};
 use crate::lab::Lab;
+use crate::objects::Made;
 use crate::server::Server;
 use crate::{Error, pods, proc};
 
-/// What creating the pods took.
+/// What creating the objects took.
 #[derive(Debug)]
 pub struct Load {
-    pub pods: usize,
+    pub objects: usize,
     pub took: Duration,
     /// Sorted; one a create, from the first byte sent to the last byte of the answer.
     pub latencies: Vec<Duration>,
-    /// Bytes of all bodies sent, and of all pods as they came back.
+    /// Bytes of all bodies sent, and of all objects as they came back last.
     pub sent: usize,
     pub returned: usize,
     /// CPU time of each process, in the order of `Server::processes`.
@@ -68,49 +69,64 @@ pub async fn namespaces(server: &Server) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes the ReplicaSets that own the pods; their uids.
-async fn owners(server: &Server, size: usize) -> Result<Vec<String>, Error> {
-    let mut client = Client::connect(&server.target, Protocol::Http1).await?;
-    let mut uids = Vec::new();
-    for owner in 0..pods::owners(size) {
-        let (namespace, body) = pods::replica_set(owner);
+/// How much of an object is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// What a create takes; the figures of the load are of just that.
+    Created,
+    /// The status too, and what a server adds of managedFields taken away again: what is stored is the same everywhere.
+    Whole,
+}
+
+/// Makes the owners of the objects; their uids, by batch.
+async fn owners(lab: &Lab, server: &Server) -> Result<Vec<String>, Error> {
+    let objects = lab.objects;
+    if objects.owner(0).is_none() {
+        return Ok(vec![String::new(); objects.batches(lab.size)]);
+    }
+    let mut uids = in_turn(lab, server, objects.batches(lab.size), move |mut client, batch| async move {
+        let Some((namespace, body)) = objects.owner(batch) else {
+            return Ok((client, (batch, String::new())));
+        };
         let path = format!("/apis/apps/v1/namespaces/{namespace}/replicasets");
         let made = client.post(&path, body).await?.expect("create replicaset", &[201])?;
         let made: serde_json::Value = serde_json::from_slice(&made.body)
             .map_err(|e| Error::Answer { what: "create replicaset".into(), answer: e.to_string() })?;
-        uids.push(made["metadata"]["uid"].as_str().unwrap_or_default().to_owned());
-    }
-    Ok(uids)
+        Ok((client, (batch, made["metadata"]["uid"].as_str().unwrap_or_default().to_owned())))
+    })
+    .await?;
+    uids.sort_unstable();
+    Ok(uids.into_iter().map(|(_, uid)| uid).collect())
 }
 
-/// Creates the pods; their owners are there and the clients are connected before the clock starts.
-pub async fn create_pods(lab: &Lab, server: &Server) -> Result<Load, Error> {
-    let owners = Arc::new(owners(server, lab.size).await?);
-    let mut clients = Vec::new();
-    for _ in 0..lab.clients {
-        clients.push(Client::connect(&server.target, lab.protocol).await?);
-    }
+/// Creates the objects; their owners are there and the clients are connected before the clock starts.
+pub async fn create(lab: &Lab, server: &Server, depth: Depth) -> Result<Load, Error> {
+    let owners = Arc::new(owners(lab, server).await?);
     let (server_before, client_before) = (server.cpus()?, proc::cpu_self()?);
     let start = Instant::now();
-    let next = Arc::new(AtomicUsize::new(0));
-    let mut running = JoinSet::new();
-    for client in clients {
-        running.spawn(create_some(client, next.clone(), owners.clone(), lab.size));
-    }
+    let (objects, size) = (lab.objects, lab.size);
+    let batches = in_turn(lab, server, owners.len(), move |mut client, batch| {
+        let owners = owners.clone();
+        async move {
+            let mut tally = Tally::default();
+            for made in objects.batch(batch, size, &owners[batch]) {
+                create_one(&mut client, made, depth, &mut tally).await?;
+            }
+            Ok((client, tally))
+        }
+    });
     let mut all = Tally::default();
-    while let Some(ended) = running.join_next().await {
-        let tally = ended.map_err(|e| Error::Connection(e.to_string()))??;
+    for tally in batches.await? {
         all.latencies.extend(tally.latencies);
         all.sent += tally.sent;
         all.returned += tally.returned;
     }
     let took = start.elapsed();
     let client_cpu = proc::cpu_self()?.saturating_sub(client_before);
-    let server_cpu =
-        server.cpus()?.iter().zip(&server_before).map(|(now, then)| now.saturating_sub(*then)).collect();
+    let server_cpu = server.cpu_since(&server_before)?;
     all.latencies.sort_unstable();
     Ok(Load {
-        pods: lab.size,
+        objects: lab.size,
         took,
         latencies: all.latencies,
         sent: all.sent,
@@ -120,20 +136,75 @@ pub async fn create_pods(lab: &Lab, server: &Server) -> Result<Load, Error> {
     })
 }
 
-/// Counts the pods on the server, in pages of their metadata.
-async fn count_pods(target: &Target) -> Result<usize, Error> {
+/// Lets the clients of `lab` do numbered pieces of work, each client one after the other.
+async fn in_turn<T, F, W>(lab: &Lab, server: &Server, pieces: usize, work: F) -> Result<Vec<T>, Error>
+where
+    T: Send + 'static,
+    F: Fn(Client, usize) -> W + Send + Sync + 'static,
+    W: Future<Output = Result<(Client, T), Error>> + Send,
+{
+    let (next, work) = (Arc::new(AtomicUsize::new(0)), Arc::new(work));
+    let mut running = JoinSet::new();
+    for _ in 0..lab.clients.min(pieces) {
+        let mut client = Client::connect(&server.target, lab.protocol).await?;
+        let (next, work) = (next.clone(), work.clone());
+        running.spawn(async move {
+            let mut done = Vec::new();
+            loop {
+                let piece = next.fetch_add(1, Ordering::Relaxed);
+                if piece >= pieces {
+                    return Ok::<_, Error>(done);
+                }
+                let (again, result) = work(client, piece).await?;
+                client = again;
+                done.push(result);
+            }
+        });
+    }
+    let mut all = Vec::new();
+    while let Some(ended) = running.join_next().await {
+        all.extend(ended.map_err(|e| Error::Connection(e.to_string()))??);
+    }
+    Ok(all)
+}
+
+async fn create_one(client: &mut Client, made: Made, depth: Depth, tally: &mut Tally) -> Result<(), Error> {
+    tally.sent += made.body.len();
+    let start = Instant::now();
+    let mut answer = client.post(&made.path, made.body).await?.expect("create", &[201])?;
+    tally.latencies.push(start.elapsed());
+    if depth == Depth::Whole {
+        let path = format!("{}/{}", made.path, made.name);
+        if let Some(status) = made.status {
+            tally.sent += status.len();
+            answer = client.patch(&format!("{path}/status"), status).await?.expect("patch status", &[200])?;
+        }
+        if contains(&answer.body, b"\"managedFields\":[") {
+            let none = Bytes::from_static(br#"{"metadata":{"managedFields":[{}]}}"#);
+            answer = client.patch(&path, none).await?.expect("drop managedFields", &[200])?;
+        }
+    }
+    tally.returned += answer.body.len();
+    Ok(())
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
+/// Counts the objects on the server, in pages of their metadata.
+async fn count(lab: &Lab, target: &Target) -> Result<usize, Error> {
     const ACCEPT: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
     let mut client = Client::connect(target, Protocol::Http1).await?;
     let mut count = 0;
     let mut token = String::new();
     loop {
-        let path = format!("/api/v1/pods?limit=1000&continue={token}");
-        let page = client
-            .send(hyper::Method::GET, &path, ACCEPT, Bytes::new())
-            .await?
-            .expect("list pods", &[200])?;
+        // What servers make by themselves, as the root certificates of namespaces, has no such label.
+        let path = format!("{}?labelSelector=tier&limit=1000&continue={token}", lab.objects.path());
+        let page =
+            client.send(hyper::Method::GET, &path, ACCEPT, Bytes::new()).await?.expect("list", &[200])?;
         let page: serde_json::Value = serde_json::from_slice(&page.body)
-            .map_err(|e| Error::Answer { what: "list pods".into(), answer: e.to_string() })?;
+            .map_err(|e| Error::Answer { what: "list".into(), answer: e.to_string() })?;
         count += page["items"].as_array().map_or(0, Vec::len);
         match page["metadata"]["continue"].as_str() {
             None | Some("") => return Ok(count),
@@ -142,37 +213,14 @@ async fn count_pods(target: &Target) -> Result<usize, Error> {
     }
 }
 
-/// Makes sure that the server has `wanted` pods, no more and no less.
-pub async fn expect_pods(target: &Target, wanted: usize) -> Result<(), Error> {
-    match count_pods(target).await? {
-        found if found == wanted => Ok(()),
+/// Makes sure that the server has the objects of `lab`, no more and no less.
+pub async fn expect_all(lab: &Lab, target: &Target) -> Result<(), Error> {
+    match count(lab, target).await? {
+        found if found == lab.size => Ok(()),
         found => Err(Error::Answer {
-            what: format!("{wanted} pods were acknowledged"),
+            what: format!("{} objects were acknowledged", lab.size),
             answer: format!("{found} are listed"),
         }),
-    }
-}
-
-/// One client: takes the next pod until there is none left.
-async fn create_some(
-    mut client: Client,
-    next: Arc<AtomicUsize>,
-    owners: Arc<Vec<String>>,
-    size: usize,
-) -> Result<Tally, Error> {
-    let mut tally = Tally::default();
-    loop {
-        let index = next.fetch_add(1, Ordering::Relaxed);
-        if index >= size {
-            return Ok(tally);
-        }
-        let pod = pods::pod(index, &owners[pods::owner_of(index)]);
-        let path = format!("/api/v1/namespaces/{}/pods", pod.namespace);
-        tally.sent += pod.body.len();
-        let start = Instant::now();
-        let answer = client.post(&path, pod.body).await?;
-        tally.latencies.push(start.elapsed());
-        tally.returned += answer.expect("create pod", &[201])?.body.len();
     }
 }
 
@@ -184,7 +232,7 @@ mod tests {
     fn a_percentile_is_the_latency_that_so_many_did_not_exceed() {
         let ms = |n| Duration::from_millis(n);
         let load = |n: u64| Load {
-            pods: n as usize,
+            objects: n as usize,
             took: ms(1),
             latencies: (1..=n).map(ms).collect(),
             sent: 0,

@@ -14,24 +14,29 @@ use forebay_bench::contender::Contender;
 use forebay_bench::forebay::Forebay;
 use forebay_bench::kubernetes::Kubernetes;
 use forebay_bench::lab::Lab;
+use forebay_bench::objects::Objects;
 use forebay_bench::report::{Entrant, Measured, Report};
 use forebay_bench::scenarios::Scenario;
+use forebay_bench::static_server::StaticServer;
 use forebay_bench::{Error, machine, picture};
 
 /// Measures forebay beside kube-apiserver on etcd, on this machine.
 #[derive(Parser, Debug)]
 #[command(name = "cargo xtask bench")]
 struct Options {
-    /// Scenarios to run, in this order: start, create, restart, storm, envtest, fanout, idle [default: all]
+    /// Scenarios to run, in this order: start, create, restart, resident, list, storm, envtest, fanout, idle [default: all]
     #[arg(value_parser = scenario)]
     scenarios: Vec<Scenario>,
-    /// Pods to create
+    /// Objects to create
     #[arg(long, default_value_t = 20_000)]
     size: usize,
+    /// Which: pods, leases, configmaps, secrets-100k, secrets-1m, random-secrets
+    #[arg(long, default_value = "pods", value_parser = objects)]
+    objects: Objects,
     /// Clients that create them, a connection each
     #[arg(long, default_value_t = 32)]
     clients: usize,
-    /// Clients that LIST all pods at once in the scenario storm, a connection each
+    /// Clients that LIST all objects at once in the scenario storm, a connection each
     #[arg(long, default_value_t = 16, value_parser = at_least_one)]
     listers: usize,
     /// Times that each of them LISTs, from the cache and then consistent
@@ -46,7 +51,7 @@ struct Options {
     /// Draw the scenario storm, memory over time, into this SVG file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Runs of each scenario [default: 5; create, storm, envtest, fanout and idle 3]
+    /// Runs of each scenario [default: 5]
     #[arg(long)]
     runs: Option<usize>,
     /// Let the clients speak HTTP/2 instead of HTTP/1.1
@@ -67,6 +72,9 @@ struct Options {
     /// The forebay binary
     #[arg(long, value_name = "FILE", default_value = "target/release/forebay")]
     forebay: PathBuf,
+    /// The file server that the scenario list is measured beside, built from crates/bench/static [default: none]
+    #[arg(long, value_name = "FILE")]
+    static_server: Option<PathBuf>,
     /// Directory with etcd and kube-apiserver
     #[arg(long, value_name = "DIR", default_value = ".")]
     peers: PathBuf,
@@ -95,6 +103,7 @@ async fn measure(options: &Options) -> Result<Report, Error> {
     let base = options.dir.clone().unwrap_or_else(std::env::temp_dir);
     let lab = Lab {
         size: options.size,
+        objects: options.objects,
         clients: options.clients,
         listers: options.listers,
         rounds: options.rounds,
@@ -103,6 +112,7 @@ async fn measure(options: &Options) -> Result<Report, Error> {
         runs: options.runs,
         protocol: if options.http2 { Protocol::Http2 } else { Protocol::Http1 },
         settle: Duration::from_secs(2),
+        static_server: options.static_server.as_deref().map(StaticServer::at).transpose()?,
         base,
     };
     let contenders = contenders(options)?;
@@ -179,6 +189,11 @@ fn entrant(who: &Contender) -> Entrant {
 fn scenario(name: &str) -> Result<Scenario, String> {
     let known = Scenario::ALL.iter().find(|scenario| scenario.name() == name);
     known.copied().ok_or_else(|| format!("known: {}", Scenario::ALL.map(Scenario::name).join(", ")))
+}
+
+fn objects(name: &str) -> Result<Objects, String> {
+    let known = Objects::ALL.into_iter().find(|objects| objects.name() == name);
+    known.ok_or_else(|| format!("known: {}", Objects::ALL.map(Objects::name).join(", ")))
 }
 
 /// The error and its causes.

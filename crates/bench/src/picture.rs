@@ -83,6 +83,7 @@ mod tests {
     fn lab() -> Lab {
         Lab {
             size: 500,
+            objects: crate::objects::Objects::Pods,
             clients: 4,
             listers: 16,
             watchers: 2,
@@ -91,6 +92,7 @@ mod tests {
             runs: None,
             protocol: Protocol::Http1,
             settle: Duration::ZERO,
+            static_server: None,
             base: std::env::temp_dir(),
         }
     }

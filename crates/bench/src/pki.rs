@@ -12,11 +12,16 @@ use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, SanType,
 };
+use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, RootCertStore, SupportedCipherSuite};
 
 use crate::Error;
+
+/// The one that clients ask for: every server encrypts alike.
+const CIPHER: SupportedCipherSuite = TLS13_AES_128_GCM_SHA256;
 
 /// Writes `ca.crt`, `server.crt` and `.key` (127.0.0.1), `client.crt` and `.key` (system:masters), `sa.key` and `.pub`.
 pub fn write(dir: &Path) -> Result<(), Error> {
@@ -41,6 +46,15 @@ pub fn write(dir: &Path) -> Result<(), Error> {
     save(dir, "sa.pub", &tokens.public_key_pem())
 }
 
+/// What [`write`] wrote into `dir` for a client.
+pub fn credentials(dir: &Path) -> Result<Arc<ClientConfig>, Error> {
+    let read = |name: &str| {
+        let path = dir.join(name);
+        fs::read(&path).map_err(Error::file("cannot read", &path))
+    };
+    client_config(&read("ca.crt")?, &read("client.crt")?, &read("client.key")?)
+}
+
 /// TLS settings of a client that trusts `ca` and shows `certificate`; all PEM.
 pub fn client_config(ca: &[u8], certificate: &[u8], key: &[u8]) -> Result<Arc<ClientConfig>, Error> {
     let mut roots = RootCertStore::empty();
@@ -48,8 +62,9 @@ pub fn client_config(ca: &[u8], certificate: &[u8], key: &[u8]) -> Result<Arc<Cl
         roots.add(root).map_err(pki)?;
     }
     let key = PrivateKeyDer::from_pem_slice(key).map_err(pki)?;
-    let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
+    let provider = CryptoProvider { cipher_suites: vec![CIPHER], ..ring::default_provider() };
+    let config = ClientConfig::builder_with_provider(Arc::new(provider))
+        .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(pki)?
         .with_root_certificates(roots)
         .with_client_auth_cert(chain(certificate)?, key)

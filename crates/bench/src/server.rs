@@ -50,6 +50,11 @@ impl Server {
         self.processes.iter().map(|process| proc::cpu(process.pid())).collect()
     }
 
+    /// CPU time of each process since [`Server::cpus`] said `before`.
+    pub fn cpu_since(&self, before: &[Duration]) -> Result<Vec<Duration>, Error> {
+        Ok(self.cpus()?.iter().zip(before).map(|(now, then)| now.saturating_sub(*then)).collect())
+    }
+
     /// Ends the processes by SIGTERM, the last one started first, each after the one before is gone.
     pub async fn stop(mut self) -> Result<(), Error> {
         while let Some(mut process) = self.processes.pop() {

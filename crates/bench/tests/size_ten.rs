@@ -9,6 +9,7 @@ use forebay_bench::client::Protocol;
 use forebay_bench::contender::Contender;
 use forebay_bench::forebay::Forebay;
 use forebay_bench::lab::Lab;
+use forebay_bench::objects::Objects;
 use forebay_bench::scenarios::{Outcome, Scenario};
 use forebay_bench::series::Phase;
 
@@ -22,6 +23,7 @@ fn forebay() -> Contender {
 fn small(protocol: Protocol) -> Lab {
     Lab {
         size: 10,
+        objects: Objects::Pods,
         clients: 4,
         listers: 4,
         rounds: 1,
@@ -30,6 +32,7 @@ fn small(protocol: Protocol) -> Lab {
         runs: Some(1),
         protocol,
         settle: Duration::ZERO,
+        static_server: None,
         base: std::env::temp_dir(),
     }
 }
@@ -74,7 +77,7 @@ async fn create_at_size_ten_over_http2() {
 
 #[tokio::test]
 async fn restart_at_size_ten() {
-    let names = ["SIGTERM to gone", "ready", "first pods listed", "resident once settled"];
+    let names = ["SIGTERM to gone", "ready", "first LIST", "resident once settled"];
     check(Scenario::Restart, Protocol::Http1, &names).await;
 }
 
@@ -93,8 +96,8 @@ async fn storm_at_size_ten() {
     let only = |name: &str| outcome.metrics.iter().find(|metric| metric.name == name).unwrap().samples[0];
     // 4 clients, once from the cache and once consistent.
     assert_eq!((only("LISTs whole"), only("LISTs failed")), (8.0, 0.0));
-    // 10 pods of about 4 KB.
-    assert!((0.03..0.1).contains(&only("LIST body")), "{}", only("LIST body"));
+    // 10 pods of about 8 KB.
+    assert!((0.06..0.12).contains(&only("LIST body")), "{}", only("LIST body"));
     let growth = only("resident peak in the storm") - only("resident loaded");
     assert!((only("growth in the storm") - growth).abs() < 0.001, "{outcome:?}");
     assert_eq!(outcome.series.len(), 1);
@@ -129,4 +132,42 @@ async fn fanout_at_ten_watchers() {
 #[tokio::test]
 async fn idle_at_ten_watchers() {
     check(Scenario::Idle, Protocol::Http1, &["resident per watcher, own connection"]).await;
+}
+
+#[tokio::test]
+async fn resident_at_size_ten() {
+    let names = [
+        "resident, empty",
+        "resident loaded",
+        "resident after a quiet minute",
+        "resident a minute after the storm",
+        "JSON",
+        "an object",
+        "block ratio",
+    ];
+    let metrics = check(Scenario::Resident, Protocol::Http1, &names).await.metrics;
+    let only = |name: &str| metrics.iter().find(|metric| metric.name == name).unwrap().samples[0];
+    assert!((6_000.0..12_000.0).contains(&only("an object")), "{metrics:?}");
+    assert!((2.0..20.0).contains(&only("block ratio")), "{metrics:?}");
+}
+
+#[tokio::test]
+async fn list_at_size_ten() {
+    let names = [
+        "identity LIST, Http2: time",
+        "identity LIST, Http2: throughput",
+        "identity LIST, Http1: body",
+        "gzip LIST: body",
+        "gzip LIST, 20 updates a second: time",
+        "LIST as Table: body",
+        "LIST as protobuf: body",
+        "LIST in pages of 500: body",
+        "LIST by node: time",
+    ];
+    let metrics = check(Scenario::List, Protocol::Http2, &names).await.metrics;
+    let body =
+        |name: &str| metrics.iter().find(|metric| metric.name == format!("{name}: body")).unwrap().samples[0];
+    assert!((0.06..0.12).contains(&body("identity LIST, Http1")), "{metrics:?}");
+    assert!(body("LIST as metadata") < body("identity LIST, Http1"), "{metrics:?}");
+    assert!(body("LIST by a label few have") < body("identity LIST, Http1"), "{metrics:?}");
 }

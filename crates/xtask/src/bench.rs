@@ -1,14 +1,15 @@
-//! `cargo xtask bench`: builds forebay and the bench, both optimised, and hands over.
+//! `cargo xtask bench`: builds forebay and the bench, both optimised, and what LISTs are measured beside, and hands over.
 //!
 //! In: the bench's own arguments, passed on as they are. Out: the bench's output.
 //! Never: a measurement.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::peers;
 use crate::run::{self, Done};
 
-/// Runs `forebay-bench` with `args`, the release build of forebay and the peers.
+/// Runs `forebay-bench` with `args`, the release build of forebay, the peers and the static server.
 pub fn bench(args: &[String]) -> Done {
     let asked = |options: &[&str]| args.iter().any(|arg| options.contains(&arg.as_str()));
     let help = asked(&["--help", "-h"]);
@@ -21,12 +22,18 @@ pub fn bench(args: &[String]) -> Done {
     }
     run::run(&mut build)?;
     let release = run::target_dir()?.join("release");
-    run::run(
-        Command::new(release.join("forebay-bench"))
-            .arg("--forebay")
-            .arg(release.join("forebay"))
-            .arg("--peers")
-            .arg(peers::bin_dir()?)
-            .args(args),
-    )
+    let mut bench = Command::new(release.join("forebay-bench"));
+    bench.arg("--forebay").arg(release.join("forebay")).arg("--peers").arg(peers::bin_dir()?);
+    if !help {
+        let server = release.join("forebay-bench-static");
+        static_server(&server)?;
+        bench.arg("--static-server").arg(server);
+    }
+    run::run(bench.args(args))
+}
+
+/// Builds the file server in Go at `program`; it needs nothing but Go's own packages.
+fn static_server(program: &Path) -> Done {
+    let source = run::root().join("crates/bench/static/main.go");
+    run::run(Command::new("go").arg("build").arg("-o").arg(program).arg(source))
 }

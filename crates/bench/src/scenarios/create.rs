@@ -1,24 +1,25 @@
-//! Many clients create pods; every create is durable before it is acknowledged.
+//! Many clients create objects; every create is durable before it is acknowledged.
 //!
 //! In: a contender. Out: rate, latency, CPU of server and client, memory and disk, a sample a run.
-//! Never: a run with a failed create or with another number of pods than acknowledged.
+//! Never: a run with a failed create or with another number of objects than acknowledged.
 
 use std::time::Duration;
 
 use crate::Error;
 use crate::contender::Contender;
 use crate::lab::{FreshDir, Lab};
-use crate::load::{self, Load};
+use crate::load::{self, Depth, Load};
 use crate::report::{Metrics, Unit, add, mib, ms};
 use crate::scenarios::{add_peak, add_resident};
 use crate::server::Server;
 
-const RUNS: usize = 3;
+const RUNS: usize = 5;
 
 pub(super) fn about(lab: &Lab) -> String {
     format!(
-        "{} pods of about 4 KB, {} clients with an {:?} connection each, durable, no failures, {} runs",
+        "{} {}, as creates take them without status, {} clients with an {:?} connection each, durable, no failures, {} runs",
         lab.size,
+        lab.objects.about(),
         lab.clients,
         lab.protocol,
         lab.runs(RUNS)
@@ -31,18 +32,18 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
         let dir = lab.fresh_dir()?;
         let server = who.start(dir.path()).await?;
         load::namespaces(&server).await?;
-        let load = load::create_pods(lab, &server).await?;
+        let load = load::create(lab, &server, Depth::Created).await?;
         add_load(&mut metrics, &server, &load);
         add_memory(&mut metrics, &server, &dir)?;
-        load::expect_pods(&server.target, lab.size).await?;
+        load::expect_all(lab, &server.target).await?;
         server.stop().await?;
     }
     Ok(metrics)
 }
 
 fn add_load(metrics: &mut Metrics, server: &Server, load: &Load) {
-    let each = |time: Duration| ms(time) / load.pods as f64;
-    add(metrics, "creates", Unit::PerSecond, load.pods as f64 / load.took.as_secs_f64());
+    let each = |time: Duration| ms(time) / load.objects as f64;
+    add(metrics, "creates", Unit::PerSecond, load.objects as f64 / load.took.as_secs_f64());
     add(metrics, "latency p50", Unit::Milliseconds, ms(load.latency(0.5)));
     add(metrics, "latency p99", Unit::Milliseconds, ms(load.latency(0.99)));
     add(metrics, "latency max", Unit::Milliseconds, ms(load.latency(1.0)));
@@ -53,8 +54,8 @@ fn add_load(metrics: &mut Metrics, server: &Server, load: &Load) {
         }
     }
     add(metrics, "client CPU per create", Unit::Milliseconds, each(load.client_cpu));
-    add(metrics, "object sent", Unit::Bytes, load.sent as f64 / load.pods as f64);
-    add(metrics, "object returned", Unit::Bytes, load.returned as f64 / load.pods as f64);
+    add(metrics, "object sent", Unit::Bytes, load.sent as f64 / load.objects as f64);
+    add(metrics, "object returned", Unit::Bytes, load.returned as f64 / load.objects as f64);
 }
 
 fn add_memory(metrics: &mut Metrics, server: &Server, dir: &FreshDir) -> Result<(), Error> {

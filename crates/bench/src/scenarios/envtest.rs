@@ -11,7 +11,7 @@ use crate::report::{Metrics, Unit, add, mib, ms};
 use crate::server::Server;
 use crate::{Error, proc};
 
-const RUNS: usize = 3;
+const RUNS: usize = 5;
 
 pub(super) fn about(lab: &Lab) -> String {
     format!(

@@ -16,7 +16,7 @@ use crate::server::Server;
 use crate::watchers::Watchers;
 use crate::{Error, load, pods};
 
-const RUNS: usize = 3;
+const RUNS: usize = 5;
 /// Updates of one run.
 const UPDATES: usize = 50;
 /// From one update to the next, unless the events of the one before take longer.
@@ -71,7 +71,7 @@ async fn add_fanout(
         delays.extend(watchers.events(watchers.count, sent, WAIT).await?);
         tokio::time::sleep(PERIOD.saturating_sub(sent.elapsed())).await;
     }
-    let cpu: Duration = server.cpus()?.iter().zip(&before).map(|(now, then)| now.saturating_sub(*then)).sum();
+    let cpu: Duration = server.cpu_since(&before)?.iter().sum();
     delays.sort_unstable();
     let each = cpu.as_secs_f64() * 1e6 / delays.len() as f64;
     add(metrics, &format!("server CPU per delivered event, {way}"), Unit::Microseconds, each);
@@ -91,13 +91,14 @@ struct Pod {
 impl Pod {
     async fn create(server: &Server) -> Result<Pod, Error> {
         let mut client = Client::connect(&server.target, Protocol::Http1).await?;
-        let pod = pods::pod(0, "11111111-2222-4333-8444-555555555555");
+        let workload = pods::Workload::new(0);
+        let pod = workload.pod(0, "11111111-2222-4333-8444-555555555555");
         let mut body: serde_json::Value = serde_json::from_slice(&pod.body).map_err(not_json)?;
         let padding = "x".repeat(POD_BYTES.saturating_sub(pod.body.len()));
         body["metadata"]["annotations"]["padding"] = padding.into();
         // One whose owner is not there would be collected.
         body["metadata"]["ownerReferences"] = serde_json::Value::Array(Vec::new());
-        let path = format!("/api/v1/namespaces/{}/pods", pod.namespace);
+        let path = format!("/api/v1/namespaces/{}/pods", workload.namespace);
         let made = client.post(&path, body.to_string().into()).await?.expect("create pod", &[201])?;
         let path = format!("{path}/{}", pod.name);
         Ok(Pod { client, path, revision: revision(&made.body)?, serial: 0 })

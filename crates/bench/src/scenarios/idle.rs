@@ -13,7 +13,7 @@ use crate::server::Server;
 use crate::watchers::Watchers;
 use crate::{Error, load, proc};
 
-const RUNS: usize = 3;
+const RUNS: usize = 5;
 /// How long it is quiet before memory is read, in settle times: 10 s of the default 2 s.
 const QUIET: u32 = 5;
 

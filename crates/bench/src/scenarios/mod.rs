@@ -7,12 +7,15 @@ mod create;
 mod envtest;
 mod fanout;
 mod idle;
+mod list;
+mod resident;
 mod restart;
 mod start;
 mod storm;
 
 use crate::contender::Contender;
 use crate::lab::Lab;
+use crate::load::Load;
 use crate::report::{Metrics, Unit, add, mib};
 use crate::series::Series;
 use crate::server::Server;
@@ -23,6 +26,8 @@ pub enum Scenario {
     Start,
     Create,
     Restart,
+    Resident,
+    List,
     Storm,
     Envtest,
     Fanout,
@@ -38,10 +43,12 @@ pub struct Outcome {
 }
 
 impl Scenario {
-    pub const ALL: [Scenario; 7] = [
+    pub const ALL: [Scenario; 9] = [
         Scenario::Start,
         Scenario::Create,
         Scenario::Restart,
+        Scenario::Resident,
+        Scenario::List,
         Scenario::Storm,
         Scenario::Envtest,
         Scenario::Fanout,
@@ -53,6 +60,8 @@ impl Scenario {
             Scenario::Start => "start",
             Scenario::Create => "create",
             Scenario::Restart => "restart",
+            Scenario::Resident => "resident",
+            Scenario::List => "list",
             Scenario::Storm => "storm",
             Scenario::Envtest => "envtest",
             Scenario::Fanout => "fanout",
@@ -66,6 +75,8 @@ impl Scenario {
             Scenario::Start => start::about(lab),
             Scenario::Create => create::about(lab),
             Scenario::Restart => restart::about(lab),
+            Scenario::Resident => resident::about(lab),
+            Scenario::List => list::about(lab),
             Scenario::Storm => storm::about(lab),
             Scenario::Envtest => envtest::about(lab),
             Scenario::Fanout => fanout::about(lab),
@@ -80,6 +91,8 @@ impl Scenario {
             Scenario::Start => start::run(lab, who).await?.into(),
             Scenario::Create => create::run(lab, who).await?.into(),
             Scenario::Restart => restart::run(lab, who).await?.into(),
+            Scenario::Resident => resident::run(lab, who).await?.into(),
+            Scenario::List => list::run(lab, who).await?.into(),
             Scenario::Storm => storm::run(lab, who).await?,
             Scenario::Envtest => envtest::run(lab, who).await?.into(),
             Scenario::Fanout => fanout::run(lab, who).await?.into(),
@@ -94,6 +107,14 @@ impl From<Metrics> for Outcome {
     fn from(metrics: Metrics) -> Outcome {
         Outcome { metrics, series: Vec::new() }
     }
+}
+
+/// At most what `kind`, `apiVersion`, and the braces of a patch take in what is sent.
+const TYPE_BYTES: usize = 100;
+
+/// Bytes that a LIST of all objects has at least: what was sent is stored whole, but for the types that a list says once.
+fn least_list(lab: &Lab, load: &Load) -> usize {
+    load.sent.saturating_sub(lab.size * TYPE_BYTES)
 }
 
 /// Adds what is resident now: in all, and in each process where there are several.

@@ -9,7 +9,7 @@ use crate::Error;
 use crate::client::{Client, Protocol};
 use crate::contender::Contender;
 use crate::lab::Lab;
-use crate::load;
+use crate::load::{self, Depth};
 use crate::report::{Metrics, Unit, add, ms};
 use crate::scenarios::add_resident;
 use crate::server::Server;
@@ -18,8 +18,9 @@ const RUNS: usize = 5;
 
 pub(super) fn about(lab: &Lab) -> String {
     format!(
-        "SIGTERM and start again with {} pods, settled after {:?}, {} runs",
+        "SIGTERM and start again with {} {}, settled after {:?}, {} runs",
         lab.size,
+        lab.objects.about(),
         lab.settle,
         lab.runs(RUNS)
     )
@@ -30,32 +31,30 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
     let dir = lab.fresh_dir()?;
     let mut server = who.start(dir.path()).await?;
     load::namespaces(&server).await?;
-    load::create_pods(lab, &server).await?;
+    load::create(lab, &server, Depth::Whole).await?;
     for _ in 0..lab.runs(RUNS) {
         let asked = Instant::now();
         server.stop().await?;
         add(&mut metrics, "SIGTERM to gone", Unit::Milliseconds, ms(asked.elapsed()));
         server = who.start(dir.path()).await?;
         add(&mut metrics, "ready", Unit::Milliseconds, ms(server.ready));
-        add(
-            &mut metrics,
-            "first pods listed",
-            Unit::Milliseconds,
-            ms(server.ready + list_one(&server).await?),
-        );
+        add(&mut metrics, "first LIST", Unit::Milliseconds, ms(server.ready + list_one(lab, &server).await?));
         tokio::time::sleep(lab.settle).await;
         add_resident(&mut metrics, "resident once settled", &server)?;
     }
-    load::expect_pods(&server.target, lab.size).await?;
+    load::expect_all(lab, &server.target).await?;
     server.stop().await?;
     Ok(metrics)
 }
 
-/// Lists one pod from the cache: a server that is ready but has not loaded its pods shows here.
-async fn list_one(server: &Server) -> Result<Duration, Error> {
+/// Lists one object from the cache: a server that is ready but has not loaded its objects shows here.
+async fn list_one(lab: &Lab, server: &Server) -> Result<Duration, Error> {
     let asked = Instant::now();
     let mut client = Client::connect(&server.target, Protocol::Http1).await?;
-    let path = "/api/v1/namespaces/bench-0/pods?limit=1&resourceVersion=0&fieldSelector=metadata.name%3Dnone";
-    client.get(path).await?.expect("list pods", &[200])?;
+    let path = format!(
+        "{}?limit=1&resourceVersion=0&fieldSelector=metadata.name%3Dnone",
+        lab.objects.path_in("bench-00")
+    );
+    client.get(&path).await?.expect("list", &[200])?;
     Ok(asked.elapsed())
 }

@@ -9,23 +9,24 @@ use crate::Error;
 use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::lists::{self, Storm};
-use crate::load;
+use crate::load::{self, Depth};
 use crate::report::{Metrics, Unit, add, mib, ms};
 use crate::sampler::Sampler;
-use crate::scenarios::Outcome;
+use crate::scenarios::{Outcome, least_list};
 use crate::series::{Phase, Series};
 use crate::server::Server;
 
-const RUNS: usize = 3;
+const RUNS: usize = 5;
 /// How long it is quiet before and after the storm, in settle times: 10 s of the default 2 s.
 const QUIET: u32 = 5;
 
 pub(super) fn about(lab: &Lab) -> String {
     format!(
-        "{} clients with an {:?} connection each LIST all {} pods at once (JSON, no limit), {} times: by turns at resourceVersion=0 and consistent; VmRSS every 100 ms; quiet for {:?} before and after; {} runs",
+        "{} clients with an {:?} connection each LIST all of {} {} at once (JSON, no limit), {} times: by turns at resourceVersion=0 and consistent; VmRSS every 100 ms; quiet for {:?} before and after; {} runs",
         lab.listers,
         lab.protocol,
         lab.size,
+        lab.objects.about(),
         lists::waves(lab),
         quiet(lab),
         lab.runs(RUNS)
@@ -42,7 +43,7 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Outcome, Error> {
         add_memory(&mut outcome.metrics, &series, quiet(lab))?;
         add_storm(&mut outcome.metrics, &server, &storm);
         outcome.series.push(series);
-        load::expect_pods(&server.target, lab.size).await?;
+        load::expect_all(lab, &server.target).await?;
         server.stop().await?;
     }
     Ok(outcome)
@@ -51,12 +52,11 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Outcome, Error> {
 /// All phases of one run.
 async fn weather(lab: &Lab, server: &Server) -> Result<(Storm, Series), Error> {
     let sampler = Sampler::start(server)?;
-    let load = load::create_pods(lab, server).await?;
+    let load = load::create(lab, server, Depth::Whole).await?;
     sampler.enter(Phase::Quiet);
     tokio::time::sleep(quiet(lab)).await;
     sampler.enter(Phase::Storm);
-    // What was sent is stored whole: no list is shorter.
-    let storm = lists::storm(lab, server, load.sent).await?;
+    let storm = lists::storm(lab, server, least_list(lab, &load)).await?;
     sampler.enter(Phase::After);
     tokio::time::sleep(quiet(lab)).await;
     let series = sampler.finish()?;
