@@ -1,86 +1,101 @@
 //! A request's body: read within its limits, and brought into JSON.
 //!
-//! In: what the client sends, of the type it says. Out: JSON text. All bodies together are within a budget, so that many
-//! large ones at once are refused and not kept. Never: knows what a body means.
-
-use std::sync::Arc;
+//! In: what the client sends, of the type it says. Out: JSON text. All bodies together, and what they become, are within
+//! their [`Rooms`], so that many large ones wait and are not kept. Never: knows what a body means.
 
 use bytes::{Bytes, BytesMut};
+use forebay_apimachinery::Status;
 use forebay_apimachinery::accept::{ContentType, unsupported_media_type};
 use forebay_apimachinery::resource::{cannot_be_handled, not_registered, split_api_version};
-use forebay_apimachinery::{Reason, Status};
 use forebay_registry::request::{self, Body};
 use forebay_schema::builtin::{protobuf, table};
 use http::{HeaderMap, header};
 use http_body::Body as HttpBody;
 use http_body_util::BodyExt;
 use serde_json::Value;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::limits::{BODIES_BYTES_MAX, BODY_BYTES_MAX, DRAINED_BYTES_MAX};
+use crate::cost;
+use crate::limits::{BODY_BYTES_MAX, BODY_SMALL_BYTES, BODY_STEP_BYTES, DRAINED_BYTES_MAX};
+use crate::room::Held;
+use crate::rooms::Rooms;
 use crate::status::Failure;
 use crate::yaml;
-
-const KIB: usize = 1 << 10;
-
-/// Room for the bodies of all requests. Cheap to clone.
-#[derive(Clone)]
-pub struct Budget(Arc<Semaphore>);
 
 /// A body that was read; gives its room back when dropped.
 pub struct Received {
     pub bytes: Bytes,
-    _room: OwnedSemaphorePermit,
+    // Bodies are in one of two rooms: see [`Rooms`].
+    held: Held,
+    is_small: bool,
 }
 
-impl Budget {
-    pub fn new() -> Budget {
-        Budget(Arc::new(Semaphore::new(BODIES_BYTES_MAX / KIB)))
+/// Reads a body whole, within `rooms`.
+///
+/// # Errors
+/// 413 when it is too large, 429 when there is no room for it, 400 when it breaks off.
+pub async fn read<B>(rooms: &Rooms, user: &str, headers: &HeaderMap, mut body: B) -> Result<Received, Failure>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+    B::Error: std::fmt::Display,
+{
+    let announced =
+        headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if announced.is_some_and(|len| len > BODY_BYTES_MAX) {
+        drain(body).await;
+        return Err(Failure::entity_too_large(BODY_BYTES_MAX));
     }
-
-    /// Reads a body whole.
-    ///
-    /// # Errors
-    /// 413 when it is too large, 429 when there is no room for it now, 400 when it breaks off.
-    pub async fn read<B>(&self, headers: &HeaderMap, mut body: B) -> Result<Received, Failure>
-    where
-        B: HttpBody<Data = Bytes> + Unpin,
-        B::Error: std::fmt::Display,
-    {
-        let announced =
-            headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-        if announced.is_some_and(|len| len > BODY_BYTES_MAX) {
+    let is_small = announced.is_some_and(|len| len <= BODY_STEP_BYTES);
+    let room = if is_small { &rooms.writes } else { &rooms.bodies };
+    // One that is not there yet holds nothing: who announces much may send little.
+    let mut held = room.charge(0);
+    let mut first: Option<Bytes> = None;
+    let mut all = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| Status::bad_request(format!("the body broke off: {error}")))?;
+        let Ok(data) = frame.into_data() else { continue };
+        let len = first.as_ref().map_or(all.len(), Bytes::len) + data.len();
+        if len > BODY_BYTES_MAX {
+            drop((first.take(), std::mem::take(&mut all), held));
             drain(body).await;
             return Err(Failure::entity_too_large(BODY_BYTES_MAX));
         }
-        let room = announced.unwrap_or(BODY_BYTES_MAX).div_ceil(KIB) as u32;
-        let Ok(room) = self.0.clone().try_acquire_many_owned(room) else {
-            let message = "too many request bodies are being read, please try again later";
-            return Err(Status::new(Reason::TooManyRequests, message).retry_after(1).into());
-        };
-        let mut first: Option<Bytes> = None;
-        let mut all = BytesMut::new();
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| Status::bad_request(format!("the body broke off: {error}")))?;
-            let Ok(data) = frame.into_data() else { continue };
-            let len = first.as_ref().map_or(all.len(), Bytes::len) + data.len();
-            if len > BODY_BYTES_MAX {
-                drop((first.take(), std::mem::take(&mut all)));
-                drain(body).await;
-                return Err(Failure::entity_too_large(BODY_BYTES_MAX));
-            }
-            // Most bodies come in one piece, which is taken as it is.
-            if all.is_empty() && first.is_none() {
-                first = Some(data);
-                continue;
-            }
-            if let Some(first) = first.take() {
-                all.reserve(announced.unwrap_or(2 * len));
-                all.extend_from_slice(&first);
-            }
-            all.extend_from_slice(&data);
+        if len > held.bytes() {
+            let step = len.next_multiple_of(BODY_STEP_BYTES).min(announced.unwrap_or(usize::MAX).max(len));
+            let more = step - held.bytes();
+            room.take_more(user, more, &mut held).await.map_err(|_full| rooms.full())?;
         }
-        Ok(Received { bytes: first.unwrap_or_else(|| all.freeze()), _room: room })
+        // Most bodies come in one piece, which is taken as it is.
+        if all.is_empty() && first.is_none() {
+            first = Some(data);
+            continue;
+        }
+        if let Some(first) = first.take() {
+            all.reserve(2 * len);
+            all.extend_from_slice(&first);
+        }
+        all.extend_from_slice(&data);
+    }
+    Ok(Received { bytes: first.unwrap_or_else(|| all.freeze()), held, is_small })
+}
+
+impl Received {
+    /// Asks for the room that working on it takes.
+    ///
+    /// # Errors
+    /// 429 when there is none.
+    pub async fn weigh(
+        &mut self,
+        rooms: &Rooms,
+        user: &str,
+        content_type: Option<ContentType>,
+    ) -> Result<(), Failure> {
+        let cost = cost::body(&self.bytes, content_type);
+        if self.is_small && cost > BODY_SMALL_BYTES {
+            self.held = rooms.bodies.charge(self.bytes.len());
+            self.is_small = false;
+        }
+        let room = if self.is_small { &rooms.writes } else { &rooms.bodies };
+        room.take_more(user, cost, &mut self.held).await.map_err(|_full| rooms.full())
     }
 }
 
@@ -166,21 +181,28 @@ fn message(bytes: &[u8], wanted: &str) -> Result<Value, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use forebay_apimachinery::Reason;
+    use forebay_rt::Clock;
     use http_body_util::Full;
 
     use super::*;
+    use crate::limits::BODIES_ROOM_BYTES;
 
-    async fn read(budget: &Budget, len: usize, announced: Option<usize>) -> Result<Received, Failure> {
+    fn rooms() -> Rooms {
+        Rooms::new(Clock::system())
+    }
+
+    async fn read_one(rooms: &Rooms, len: usize, announced: Option<usize>) -> Result<Received, Failure> {
         let mut headers = HeaderMap::new();
         if let Some(announced) = announced {
             headers.insert(header::CONTENT_LENGTH, announced.into());
         }
-        budget.read(&headers, Full::new(Bytes::from(vec![b'x'; len]))).await
+        read(rooms, "user", &headers, Full::new(Bytes::from(vec![b'x'; len]))).await
     }
 
     #[tokio::test]
     async fn a_body_is_read_up_to_the_limit() {
-        let budget = Budget::new();
+        let rooms = rooms();
         let max = BODY_BYTES_MAX;
         for (len, announced, want) in [
             (0, None, true),
@@ -189,7 +211,7 @@ mod tests {
             (max + 1, None, false),
             (5, Some(max + 1), false),
         ] {
-            let got = read(&budget, len, announced).await;
+            let got = read_one(&rooms, len, announced).await;
             assert_eq!(
                 got.as_ref().map(|body| body.bytes.len()).ok(),
                 want.then_some(len),
@@ -199,27 +221,55 @@ mod tests {
                 assert_eq!(failure, Failure::entity_too_large(max));
             }
         }
+        assert!(rooms.totals().iter().all(|(_, totals)| totals.held == 0));
     }
 
     #[tokio::test]
     async fn a_body_in_pieces_is_put_together() {
         let mut pieces = ["ab", "", "cd", "e"].map(Bytes::from).into_iter();
         let body = Pieces(std::iter::from_fn(move || pieces.next()));
-        let got = Budget::new().read(&HeaderMap::new(), body).await;
+        let got = read(&rooms(), "user", &HeaderMap::new(), body).await;
         assert_eq!(got.ok().map(|body| body.bytes), Some(Bytes::from("abcde")));
     }
 
-    #[tokio::test]
-    async fn bodies_beyond_the_budget_are_refused_until_there_is_room() {
-        let budget = Budget::new();
+    #[tokio::test(start_paused = true)]
+    async fn bodies_beyond_the_room_wait_and_are_refused_and_small_ones_go_on() {
+        let rooms = rooms();
         let mut kept = Vec::new();
-        for _ in 0..BODIES_BYTES_MAX / BODY_BYTES_MAX {
-            kept.push(read(&budget, 1, None).await.expect("there is room"));
+        for _ in 0..BODIES_ROOM_BYTES / BODY_BYTES_MAX {
+            kept.push(read_one(&rooms, BODY_BYTES_MAX, None).await.expect("there is room"));
         }
-        let refused = read(&budget, 1, None).await.err().expect("no room");
-        assert_eq!((refused.status.reason, refused.status.retry_after_seconds), (Reason::TooManyRequests, 1));
+        let refused = read_one(&rooms, BODY_BYTES_MAX, None).await.err().expect("no room");
+        assert_eq!(refused.status.reason, Reason::TooManyRequests);
+        assert!(refused.status.retry_after_seconds > 0);
+        let mut small = read_one(&rooms, 1000, Some(1000)).await.expect("another room");
+        assert!(small.weigh(&rooms, "user", Some(ContentType::Json)).await.is_ok());
         kept.pop();
-        assert!(read(&budget, 1, None).await.is_ok());
+        assert!(read_one(&rooms, BODY_BYTES_MAX, None).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_body_becomes_takes_room_too() {
+        let rooms = rooms();
+        let text = Bytes::from(format!("[{}0]", "{},".repeat(20_000)));
+        let read_bomb = async || {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_LENGTH, text.len().into());
+            read(&rooms, "user", &headers, Full::new(text.clone())).await.expect("small")
+        };
+        let mut bombs = Vec::new();
+        let refused = loop {
+            let mut bomb = read_bomb().await;
+            match bomb.weigh(&rooms, "user", Some(ContentType::Json)).await {
+                Ok(()) => bombs.push(bomb),
+                Err(refused) => break refused,
+            }
+        };
+        assert_eq!(refused.status.reason, Reason::TooManyRequests);
+        assert!((5..12).contains(&bombs.len()), "{}", bombs.len());
+        assert!(rooms.writes.totals().held < 64 << 10, "they hold no room of the small ones");
+        drop(bombs);
+        assert!(rooms.totals().iter().all(|(_, totals)| totals.held == 0));
     }
 
     struct Pieces<I>(I);

@@ -34,6 +34,29 @@ pub struct Config {
     /// Where clients reach this server, `host:port`, as discovery tells them.
     pub external_address: Option<String>,
     pub version: Version,
+    pub memory: Memory,
+}
+
+/// How much memory the process may use, and how it is told what it does use.
+#[derive(Clone, Copy)]
+pub struct Memory {
+    /// Bytes; `None` is no limit.
+    pub limit: Option<u64>,
+    /// What is used now, in bytes; `None` where that cannot be told.
+    pub read: fn() -> Option<u64>,
+    /// Tells the allocator to give back what is free.
+    pub give_back: fn(),
+}
+
+impl Memory {
+    /// Nobody counts.
+    pub const UNLIMITED: Memory = Memory { limit: None, read: || None, give_back: || () };
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").field("limit", &self.limit).finish_non_exhaustive()
+    }
 }
 
 /// What is shown to clients, and whom they are believed by.

@@ -4,12 +4,15 @@
 //! that each has an Audit-Id, is counted, and has the form that the client takes.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use forebay_apimachinery::options::Query;
+use forebay_apimachinery::accept::{AsKind, Media};
+use forebay_apimachinery::options::{ListOptions, Query};
 use forebay_apimachinery::{Reason, Status};
 use forebay_registry::Registry;
 use forebay_registry::catalog::Served;
+use forebay_registry::request::Target;
 use forebay_rt::{Clock, Random};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
@@ -18,16 +21,22 @@ use hyper::upgrade::OnUpgrade;
 use crate::answer::{self, AUDIT_ID, HttpResponse};
 use crate::authn::{Asker, Authenticator, Peer};
 use crate::authz::{Authorizer, MASTERS};
-use crate::body_in::Budget;
+use crate::cost::{self, ListWork};
 use crate::documents::{self, Documents};
+use crate::gzip;
 use crate::impersonate;
 use crate::inflight::{Inflight, Kind, Privilege, Seat};
+use crate::limits::{ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES, NO_MEMORY_RETRY_SECONDS};
 use crate::line::Line;
+use crate::memory::Memory;
 use crate::metrics::{Metrics, Record, RequestLabels};
+use crate::negotiate::Form;
 use crate::pins::Pins;
 use crate::request_info::{PathError, RequestInfo};
 use crate::resource;
 use crate::response::ResponseBody;
+use crate::room::Held;
+use crate::rooms::Rooms;
 use crate::shutdown::Drain;
 use crate::status::Failure;
 use crate::tokens::ServiceAccountTokens;
@@ -42,7 +51,8 @@ pub struct Handler {
     pub authenticator: Authenticator,
     pub authorizer: Authorizer,
     pub inflight: Inflight,
-    pub bodies: Budget,
+    pub rooms: Rooms,
+    pub memory: Memory,
     pub pins: Pins,
     pub metrics: Arc<Metrics>,
     pub drain: Drain,
@@ -66,6 +76,7 @@ impl Handler {
         let upgrade = hyper::upgrade::on(&mut request);
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query().unwrap_or(""));
+        let head_bytes = cost::head(&parts);
         let is_head = parts.method == Method::HEAD;
         let audit_id = audit_id(&parts.headers, &self.random);
         let (mut response, recorded) = match RequestInfo::parse(&parts.method, parts.uri.path(), &query) {
@@ -89,9 +100,9 @@ impl Handler {
                 let (asker, mut headers) = (Asker::Anonymous, parts.headers);
                 websocket::move_token(&mut headers);
                 let mut head = Head { method: parts.method, headers, query, info, asker };
-                let (answered, seat) = match self.admit(&mut head, peer).await {
+                let (answered, seat) = match self.admit(&mut head, head_bytes, peer).await {
                     Err(failure) => (Err(failure), None),
-                    Ok(seat) => (self.within_time(&head, served, body, upgrade).await, seat),
+                    Ok((seat, _head)) => (self.within_time(&head, served, body, upgrade).await, seat),
                 };
                 let mut response =
                     answered.unwrap_or_else(|failure| answer::failure(&failure, &head.headers, &head.query));
@@ -105,6 +116,7 @@ impl Handler {
         if is_head {
             *response.body_mut() = ResponseBody::whole("");
         }
+        self.hold_whole(response.body_mut());
         let (seat, mut record) = recorded;
         record.answered(response.status().as_u16());
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -115,8 +127,32 @@ impl Handler {
         response
     }
 
-    /// Who asks, whether they may, and a seat for the request.
-    async fn admit(&self, head: &mut Head, peer: &Peer) -> Result<Option<Seat>, Failure> {
+    /// Counts an answer that is there whole, and watches over its reader: it is held until that has it.
+    fn hold_whole(&self, body: &mut ResponseBody) {
+        match body.exact_len() {
+            Some(len) if len > ANSWER_SMALL_BYTES => {
+                body.watch_over(&self.pins, || self.rooms.answers.charge(len))
+            }
+            _ => {}
+        }
+    }
+
+    /// Room for a long head: who sends many of these at once is told so.
+    fn room_for_head(&self, bytes: usize) -> Result<Option<Held>, Failure> {
+        if bytes <= HEAD_SMALL_BYTES {
+            return Ok(None);
+        }
+        self.rooms.answers.try_take(bytes).map(Some).ok_or_else(|| self.rooms.full())
+    }
+
+    /// Who asks, whether they may, a seat for the request, and room for its head of so many bytes.
+    async fn admit(
+        &self,
+        head: &mut Head,
+        bytes: usize,
+        peer: &Peer,
+    ) -> Result<(Option<Seat>, Option<Held>), Failure> {
+        let room = self.room_for_head(bytes)?;
         head.asker = self
             .authenticator
             .authenticate(peer, &head.headers)
@@ -131,12 +167,12 @@ impl Handler {
             return Err(Failure::shutting_down());
         }
         if head.info.is_long_running() {
-            return Ok(None);
+            return Ok((None, room));
         }
         let kind = if head.info.is_read_only() { Kind::ReadOnly } else { Kind::Mutating };
         let privilege = if head.asker.is_in(MASTERS) { Privilege::Exempt } else { Privilege::None };
         let seat = self.inflight.take(kind, privilege);
-        seat.map(Some).ok_or_else(|| {
+        seat.map(|seat| (Some(seat), room)).ok_or_else(|| {
             Status::new(Reason::TooManyRequests, "Too many requests, please try again later.")
                 .retry_after(1)
                 .into()
@@ -181,6 +217,33 @@ impl Handler {
             answered = work => answered,
             () = self.clock.sleep(limit) => Err(Failure::request_timeout()),
         }
+    }
+
+    /// Room for a list, or for the initial state of a watch: at once, or after a wait. One that is cheap takes none.
+    ///
+    /// # Errors
+    /// 429 when there is none.
+    pub async fn room_to_list(
+        &self,
+        head: &Head,
+        target: &Target,
+        options: &ListOptions,
+        form: Form,
+    ) -> Result<Option<Held>, Failure> {
+        let (objects, bytes) = self.registry.weight(target, options);
+        let is_plain = form.media == Media::Json && form.as_kind == AsKind::Object && !form.pretty;
+        let work = ListWork { gzip: gzip::is_taken(&head.headers), form: !is_plain, objects, bytes };
+        let Some(bytes) = cost::list(work) else { return Ok(None) };
+        let held = self.rooms.lists.take(head.asker.name(), bytes).await;
+        held.map(Some).map_err(|_full| self.rooms.full())
+    }
+
+    /// The data itself does not fit any more: only what makes none of it, or less, is done.
+    pub fn no_memory_for_more(&self) -> Failure {
+        self.memory.counts().creates_refused.fetch_add(1, Ordering::Relaxed);
+        let message = "the server has no memory left for more objects, see --memory-limit";
+        let status = Status::new(Reason::TooManyRequests, message);
+        status.retry_after(NO_MEMORY_RETRY_SECONDS).into()
     }
 
     /// The resource that a request is about.

@@ -64,9 +64,11 @@ pub const STREAMS_MAX: u32 = 250;
 /// Bytes of a response that wait in one HTTP/2 stream for a slow reader.
 pub const STREAM_SEND_BYTES: usize = 32 << 10;
 
-/// Bytes of a request body that a client may send ahead on one stream, and on one connection.
-pub const STREAM_WINDOW_BYTES: u32 = 256 << 10;
-pub const CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
+/// Bytes of a request body that a client may send ahead on one stream, and on one connection: what nobody has read yet, so
+/// that it is in no [`crate::rooms::Rooms`]. The least that HTTP/2 knows for a connection. It costs a client one round trip
+/// for each 64 KiB, and that only while it sends a large body.
+pub const STREAM_WINDOW_BYTES: u32 = (64 << 10) - 1;
+pub const CONNECTION_WINDOW_BYTES: u32 = (64 << 10) - 1;
 
 /// An HTTP/2 client that says nothing is asked whether it is there, and cut off if it does not answer: found out in 40 s.
 pub const PING_PERIOD: Duration = Duration::from_secs(25);
@@ -78,8 +80,94 @@ pub const BODY_BYTES_MAX: usize = 3 << 20;
 /// Bytes of a body that is too large that are read and dropped, so that its client gets to read the answer.
 pub const DRAINED_BYTES_MAX: usize = 4 * BODY_BYTES_MAX;
 
-/// Bytes of all request bodies that are being read or worked on. At the limit a request is answered 429.
-pub const BODIES_BYTES_MAX: usize = 128 << 20;
+/// Bytes that requests of one class may hold at once while memory is not short; what comes on top waits, then is answered
+/// 429. Lists: 64 MiB / about 200 KiB = 300 of pods at once, or 20 of Secrets of 1 MiB. Answers that are there whole: 32
+/// MiB. Bodies, the trees that they become and the objects made of them: 128 MiB for large ones, and 32 MiB for those that
+/// take less than [`BODY_SMALL_BYTES`], which wait for no large one. The largest body, in the worst of shapes, becomes 280
+/// MiB: it goes alone. Under a memory limit each class has a share of what is left of it, and what would take more than
+/// that is refused.
+pub const LISTS_ROOM_BYTES: usize = 64 << 20;
+pub const ANSWERS_ROOM_BYTES: usize = 32 << 20;
+pub const BODIES_ROOM_BYTES: usize = 128 << 20;
+pub const WRITES_ROOM_BYTES: usize = 32 << 20;
+
+/// The least that a class has while the process is near its memory limit: small writes go on.
+pub const WRITES_ROOM_BYTES_MIN: usize = 4 << 20;
+
+/// A request that takes no more goes on when nothing else of its class does, however little room there is: near the limit
+/// things go one at a time.
+pub const ROOM_ONE_BYTES: usize = 4 << 20;
+
+/// How long a request waits for room; then it is answered 429. As kube-apiserver's queues: a fraction of its timeout.
+pub const ROOM_WAIT: Duration = Duration::from_secs(30);
+
+/// How long a body that is half read waits for room: others that are half read wait as well.
+pub const BODY_ROOM_WAIT: Duration = Duration::from_secs(5);
+
+/// Requests that wait for room of one class, in all and of one user: about 300 B each. Beyond it they are answered 429.
+pub const ROOM_WAITING_MAX: usize = 4_096;
+pub const ROOM_WAITING_PER_USER_MAX: usize = 2_048;
+
+/// Who is told that there is no room is asked to come again after 1 to so many seconds, in turn.
+pub const ROOM_RETRY_SECONDS_MAX: u32 = 8;
+
+/// A resource whose objects take no more has its lists made without asking for room.
+pub const LIST_CHEAP_BYTES: usize = 128 << 10;
+
+/// What a list holds: what was inflated to read from, a piece, and what its stream has not taken yet.
+pub const LIST_BYTES: usize = (128 << 10) + CHUNK_BYTES + STREAM_SEND_BYTES;
+
+/// What compressing holds: the compressor's window and tables. Measured with zlib-rs at level 1: 300 KiB.
+pub const COMPRESSOR_BYTES: usize = 320 << 10;
+
+/// What making rows, indenting or YAML hold besides: a decoded object and two pieces.
+pub const FORM_BYTES: usize = 128 << 10;
+
+/// What deleting a collection holds: its keys and one object at a time.
+pub const DELETE_COLLECTION_BYTES: usize = 1 << 20;
+
+/// An answer that is there whole and takes no more is not counted: it is within what a connection may take.
+pub const ANSWER_SMALL_BYTES: usize = 4 << 10;
+
+/// A body that takes no more than that, with the tree that it becomes, does not wait for larger ones.
+pub const BODY_SMALL_BYTES: usize = 256 << 10;
+
+/// Room is asked for in steps while a body comes in: who announces much and sends little holds little.
+pub const BODY_STEP_BYTES: usize = 64 << 10;
+
+/// While others wait for room, a reader that has taken nothing for so long loses its answer, the longest first.
+pub const STALL_WAIT_WHEN_FULL: Duration = Duration::from_secs(5);
+
+/// A request's head that takes no more is not counted. A longer one takes room as an answer does, as long as it is answered.
+pub const HEAD_SMALL_BYTES: usize = 4 << 10;
+
+/// How often memory is looked at, and things made to give way while it is short.
+pub const MEMORY_PERIOD: Duration = Duration::from_millis(100);
+pub const MEMORY_RELIEF_PERIOD: Duration = Duration::from_secs(1);
+
+/// Percent of the memory limit at which each level begins, how far below that it ends, and up to where requests may fill
+/// what is left.
+pub const MEMORY_PERCENT: [u64; 3] = [80, 90, 95];
+pub const MEMORY_FALL_PERCENT: u64 = 3;
+pub const MEMORY_ROOM_PERCENT: u64 = 90;
+
+/// Changes of the level that are written to the log: one in so long.
+pub const MEMORY_LOG_PERIOD: Duration = Duration::from_secs(10);
+
+/// All windows of events together may hold this part of the memory limit.
+pub const WINDOWS_SHARE: u64 = 4;
+
+/// While memory is short, readers that began so long ago lose their answers, the oldest first.
+pub const READER_AGE_WHEN_SHORT: Duration = Duration::from_secs(10);
+
+/// Who cannot create for want of memory is asked to come again after so long.
+pub const NO_MEMORY_RETRY_SECONDS: u32 = 10;
+
+/// What a connection may take, on average, and what the rest of the process is left: a memory limit of L bytes allows
+/// (L - the rest) / 32 KiB connections. Those beyond are closed at once.
+pub const CONNECTION_BYTES: u64 = 32 << 10;
+pub const CONNECTIONS_REST_BYTES: u64 = 96 << 20;
+pub const CONNECTIONS_MIN: usize = 256;
 
 /// Nodes that one YAML body may expand to through its aliases, and how deep it may nest. More is answered 400.
 pub const YAML_NODES_MAX: usize = 200_000;
@@ -129,7 +217,9 @@ pub const WATCH_ENDS_PER_SECOND: u64 = 200;
 /// expire.
 pub const CERTIFICATE_VERDICT: Duration = Duration::from_secs(10);
 
-const _: () = assert!(BODIES_BYTES_MAX >= 16 * BODY_BYTES_MAX);
+const _: () = assert!(BODIES_ROOM_BYTES >= 16 * BODY_BYTES_MAX);
+const _: () =
+    assert!(WRITES_ROOM_BYTES_MIN >= 4 * BODY_SMALL_BYTES && ROOM_WAITING_MAX >= ROOM_WAITING_PER_USER_MAX);
 const _: () = assert!(GZIP_BYTES_MIN >= CHUNK_BYTES);
 const _: () = assert!(TLS_BUFFER_BYTES >= CHUNK_BYTES && STREAM_SEND_BYTES <= 32 << 10);
 

@@ -8,7 +8,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use forebay_rt::{Clock, Instant};
+use forebay_rt::{Clock, Duration, Instant};
 
 use crate::limits::{CHUNK_BYTES, STALL_PERIOD, STALL_WAIT};
 use crate::line::Line;
@@ -18,9 +18,12 @@ use crate::source::Source;
 #[derive(Clone)]
 pub struct Pins {
     clock: Clock,
-    // One entry an answer; those of finished ones go when the reaper passes.
-    all: Arc<Mutex<Vec<Weak<dyn Stalls>>>>,
+    // One entry an answer, oldest first; those of finished ones go when the reaper passes.
+    all: Arc<Mutex<Vec<Begun>>>,
 }
+
+/// An answer, and since when it is being read.
+type Begun = (Instant, Weak<dyn Stalls>);
 
 /// An answer that may stall.
 pub trait Stalls: Send + Sync {
@@ -66,7 +69,7 @@ impl Pins {
     /// Watches over `answer` until it is dropped.
     pub fn watch_over<S: Stalls + 'static>(&self, answer: &Arc<S>) {
         let answer: Weak<S> = Arc::downgrade(answer);
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).push((self.clock.now(), answer));
     }
 
     /// Ends what has stalled, for ever.
@@ -77,16 +80,38 @@ impl Pins {
         }
     }
 
-    fn reap_once(&self) {
-        let Some(since) = self.clock.now().checked_sub(STALL_WAIT) else { return };
+    /// Ends answers whose readers have taken nothing for `wait`, at most `max` of them, those that were begun first. How
+    /// many there were.
+    pub fn let_go_of(&self, wait: Duration, max: usize) -> usize {
+        let Some(since) = self.clock.now().checked_sub(wait) else { return 0 };
+        let stalled = |(_, answer): &&(Instant, Arc<dyn Stalls>)| answer.let_go(since);
+        self.open().iter().filter(stalled).take(max).count()
+    }
+
+    /// Ends some of the answers, at least one in eight of those that were begun `age` ago or before, however their readers
+    /// get on: those that were begun first.
+    pub fn let_go_of_oldest(&self, age: Duration) -> usize {
+        let now = self.clock.now();
+        let mut open = self.open();
+        open.retain(|(begun, _)| now.duration_since(*begun) >= age);
+        let some = open.len().div_ceil(8);
+        open.iter().filter(|(_, answer)| answer.let_go(now)).take(some).count()
+    }
+
+    /// The answers that are being read, oldest first.
+    fn open(&self) -> Vec<(Instant, Arc<dyn Stalls>)> {
         let mut open = Vec::new();
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).retain(|entry| {
-            let answer = entry.upgrade();
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).retain(|(begun, answer)| {
+            let answer = answer.upgrade();
             let is_open = answer.is_some();
-            open.extend(answer);
+            open.extend(answer.map(|answer| (*begun, answer)));
             is_open
         });
-        let stalled = open.iter().filter(|answer| answer.let_go(since)).count();
+        open
+    }
+
+    fn reap_once(&self) {
+        let stalled = self.let_go_of(STALL_WAIT, usize::MAX);
         if stalled > 0 {
             tracing::info!(answers = stalled, "let go of answers that nobody reads on");
         }
@@ -128,8 +153,6 @@ impl Pinned {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::source::testing::Pieces;
 
@@ -155,5 +178,29 @@ mod tests {
         drop((slow, fast));
         pins.reap_once();
         assert!(pins.all.lock().expect("not poisoned").is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn when_memory_is_short_the_oldest_readers_go_first_and_the_young_stay() {
+        let clock = Clock::system();
+        clock.sleep(STALL_WAIT).await;
+        let pins = Pins::new(clock.clone());
+        let mut old: Vec<Pinned> = (0..9).map(|_| pins.pin(Box::new(Pieces::of(&[b"a", b"b"])))).collect();
+        clock.sleep(Duration::from_secs(10)).await;
+        let mut young = pins.pin(Box::new(Pieces::of(&[b"a", b"b"])));
+        for reader in old.iter_mut().chain([&mut young]) {
+            assert!(reader.next().is_ok());
+        }
+        let age = Duration::from_secs(10);
+        assert_eq!(pins.let_go_of_oldest(age), 2, "one in eight");
+        assert_eq!(old.iter_mut().map(|reader| reader.next().is_ok()).position(|is_ok| is_ok), Some(2));
+        for _ in 0..9 {
+            pins.let_go_of_oldest(age);
+        }
+        assert!(old.iter_mut().all(|reader| reader.next().is_err()));
+        assert!(young.next().is_ok());
+        assert_eq!(pins.let_go_of(Duration::from_secs(1), usize::MAX), 0);
+        clock.sleep(Duration::from_secs(1)).await;
+        assert_eq!(pins.let_go_of(Duration::from_secs(1), usize::MAX), 1);
     }
 }

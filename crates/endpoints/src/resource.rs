@@ -24,6 +24,7 @@ use crate::answer::{self, HttpResponse};
 use crate::body_in::{self, Forms, Received};
 use crate::component_statuses;
 use crate::handler::{Handler, Head};
+use crate::limits::DELETE_COLLECTION_BYTES;
 use crate::line::Line;
 use crate::negotiate::{self, Answered, Form};
 use crate::response::{Content, ResponseBody};
@@ -160,16 +161,24 @@ async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResp
     }
     let shown = shown(form, head)?;
     let object = handler.registry.get(target, &options.resource_version).await?;
+    let room = handler.rooms.answers.take(head.asker.name(), object.body_len()).await;
+    let held = room.map_err(|_full| handler.rooms.full())?;
     let mut json = Vec::with_capacity(object.body_len() + 128);
     Presenter::new(target.served.clone(), shown).single(&object, handler.registry.timestamp(), &mut json);
-    answer::written(StatusCode::OK, json.into(), form, &head.headers)
+    let mut response = answer::written(StatusCode::OK, json.into(), form, &head.headers)?;
+    response.body_mut().hold_room(Some(held));
+    Ok(response)
 }
 
 async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::List)?;
     let options = ListOptions::from_query(&head.query)?;
-    let body = handler.registry.list(target, &options, shown(form, head)?).await?;
-    Ok(answer::list(body, form, &head.headers, &handler.pins))
+    let shown = shown(form, head)?;
+    let held = handler.room_to_list(head, target, &options, form).await?;
+    let body = handler.registry.list(target, &options, shown).await?;
+    let mut response = answer::list(body, form, &head.headers, &handler.pins);
+    response.body_mut().hold_room(held);
+    Ok(response)
 }
 
 async fn watch(
@@ -182,11 +191,16 @@ async fn watch(
     let options = ListOptions::from_query(&head.query)?;
     let shown = shown(form, head)?;
     let body = handler.registry.watch(target, &options, shown, head.info.path_form).await?;
+    let room = match body.is_initial() {
+        true => handler.room_to_list(head, target, &options, form).await?,
+        false => None,
+    };
     let events = handler.metrics.watch_events(&target.served, &head.info);
     let (slot, clock) = (handler.drain.watch(), handler.clock.clone());
     let upgraded = websocket::is_asked(&head.headers).then(|| websocket::answer(&head.headers));
     let framing = if upgraded.is_some() { Framing::WebSocket } else { Framing::Http };
-    let stream = WatchStream::new(body, slot, events, shown.encoding, framing, &handler.pins, clock.clone());
+    let stream =
+        WatchStream::new(body, (slot, room), events, shown.encoding, framing, &handler.pins, clock.clone());
     if let Some(answer) = upgraded {
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
             Line::current().upgrade(Box::pin(websocket::serve(upgrade, stream, clock)));
@@ -209,8 +223,12 @@ async fn create(
 ) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = CreateOptions::from_query(&head.query)?;
+    let review = reviews::of(target);
+    if review.is_none() && handler.memory.is_exhausted() {
+        return Err(handler.no_memory_for_more());
+    }
     let (received, object) = object_body(handler, head, target, body).await?;
-    let answered = match reviews::of(target) {
+    let answered = match review {
         Some(review) => reviews::answer(handler, head, target, review, &object, &options).await,
         None => handler.registry.create(target, &object, &options).await.map_err(Failure::from),
     };
@@ -262,7 +280,8 @@ async fn patch(
     };
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = PatchOptions::from_query(&head.query, content_type)?;
-    let received = handler.bodies.read(&head.headers, body).await?;
+    let mut received = body_in::read(&handler.rooms, head.asker.name(), &head.headers, body).await?;
+    received.weigh(&handler.rooms, head.asker.name(), Some(content_type)).await?;
     let answered = handler.registry.patch(target, kind, &received.bytes, &options).await;
     drop(received);
     written(handler, head, target, form, answered?)
@@ -292,18 +311,21 @@ async fn delete_collection(
     // it for both.
     let options = delete_options(handler, head, body).await?;
     let selection = handler.registry.selection(target, &selection)?;
+    let room = handler.rooms.lists.take(head.asker.name(), DELETE_COLLECTION_BYTES).await;
+    let _held = room.map_err(|_full| handler.rooms.full())?;
     let answered = handler.registry.delete_collection(target, selection, &options).await?;
     finish(head, form, StatusCode::OK, &answered.warnings, object_of(answered.outcome))
 }
 
 /// The options of a DELETE: its body's, or if there is none the query's.
 async fn delete_options(handler: &Handler, head: &Head, body: Incoming) -> Result<DeleteOptions, Failure> {
-    let received = handler.bodies.read(&head.headers, body).await?;
+    let mut received = body_in::read(&handler.rooms, head.asker.name(), &head.headers, body).await?;
     if received.bytes.is_empty() {
         return Ok(DeleteOptions::from_query(&head.query)?);
     }
     // Options are a kind of their own: they have a protobuf form whatever is deleted.
     let content_type = body_in::object_type(&head.headers, Forms::TextAndProtobuf)?;
+    received.weigh(&handler.rooms, head.asker.name(), Some(content_type)).await?;
     let value = match body_in::object(&received, content_type, "DeleteOptions")? {
         Body::Value(value) => value,
         Body::Json(json) => {
@@ -328,7 +350,8 @@ async fn object_body(
         Source::Custom(_) => Forms::Text,
     };
     let content_type = body_in::object_type(&head.headers, forms)?;
-    let received = handler.bodies.read(&head.headers, body).await?;
+    let mut received = body_in::read(&handler.rooms, head.asker.name(), &head.headers, body).await?;
+    received.weigh(&handler.rooms, head.asker.name(), Some(content_type)).await?;
     let object = body_in::object(&received, content_type, &target.served.gvk.kind)?;
     Ok((received, object))
 }

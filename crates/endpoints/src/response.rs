@@ -10,8 +10,11 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::inflight::Seat;
+use crate::limits::LIST_BYTES;
 use crate::metrics::Record;
-use crate::pins::{Pinned, Stalled};
+use crate::pins::{Pinned, Pins, Stalled};
+use crate::room::Held;
+use crate::source::Rest;
 use crate::watch_body::WatchStream;
 
 /// Why a body broke off. Whatever it is, the stream is reset.
@@ -21,15 +24,26 @@ pub enum BodyError {
     Stalled(#[from] Stalled),
 }
 
+/// A piece of a list that is no longer is within what was asked for.
+const PIECE_EXPECTED_BYTES: usize = LIST_BYTES / 2;
+
 /// An answer's body.
 pub struct ResponseBody {
     content: Content,
     seat: Option<Seat>,
+    room: Option<Held>,
+    // What the room was asked for.
+    room_bytes: usize,
     record: Option<Record>,
 }
 
 pub enum Content {
     Whole(Bytes),
+    /// The rest of one that is there, and how long that is.
+    Long {
+        rest: Pinned,
+        len: usize,
+    },
     List(Pinned),
     Watch(Box<WatchStream>),
     End,
@@ -37,7 +51,7 @@ pub enum Content {
 
 impl ResponseBody {
     pub fn new(content: Content) -> ResponseBody {
-        ResponseBody { content, seat: None, record: None }
+        ResponseBody { content, seat: None, room: None, room_bytes: 0, record: None }
     }
 
     /// Bytes that are there.
@@ -45,16 +59,34 @@ impl ResponseBody {
         ResponseBody::new(Content::Whole(bytes.into()))
     }
 
-    /// Keeps the request's seat until the body is gone.
+    /// Keeps the request's seat until the body is gone. A list that has room needs none: its reader may be slow.
     pub fn hold(&mut self, seat: Option<Seat>, record: Record) {
-        self.seat = seat;
+        let has_room = matches!(self.content, Content::List(_)) && self.room.is_some();
+        self.seat = seat.filter(|_| !has_room);
         self.record = Some(record);
+    }
+
+    /// Keeps room for what it holds until it is gone.
+    pub fn hold_room(&mut self, room: Option<Held>) {
+        self.room_bytes = room.as_ref().map_or(0, Held::bytes);
+        self.room = room;
+    }
+
+    /// Hands a whole body out in pieces, so that it is seen how far its reader is, and lets `pins` take it away.
+    ///
+    /// - `room`: for what it holds, unless it has some already.
+    pub fn watch_over(&mut self, pins: &Pins, room: impl FnOnce() -> Held) {
+        let Content::Whole(bytes) = &mut self.content else { return };
+        let (len, bytes) = (bytes.len(), std::mem::take(bytes));
+        self.content = Content::Long { rest: pins.pin(Box::new(Rest(bytes))), len };
+        self.room.get_or_insert_with(room);
     }
 
     /// How long it is, if that is known.
     pub fn exact_len(&self) -> Option<usize> {
         match &self.content {
             Content::Whole(bytes) => Some(bytes.len()),
+            Content::Long { len, .. } => Some(*len),
             Content::End => Some(0),
             Content::List(_) | Content::Watch(_) => None,
         }
@@ -66,12 +98,21 @@ impl ResponseBody {
         }
     }
 
+    /// Where a piece is longer than was foreseen, it counts as it is for as long as it is the last.
+    fn weigh(&mut self, piece: usize) {
+        if let (Content::List(_), Some(room)) = (&self.content, &mut self.room) {
+            let longer = if piece > PIECE_EXPECTED_BYTES { 2 * piece } else { 0 };
+            room.set(self.room_bytes.max(longer));
+        }
+    }
+
     fn end(&mut self) {
         self.content = Content::End;
         if let Some(record) = &mut self.record {
             record.complete();
         }
         self.seat = None;
+        self.room = None;
     }
 }
 
@@ -90,6 +131,10 @@ impl Body for ResponseBody {
                 self.end();
                 return Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))));
             }
+            Content::Long { rest, len } => rest.next().map_err(BodyError::from).map(|piece| {
+                *len -= piece.as_ref().map_or(0, |piece| piece.len());
+                piece.map(Bytes::from)
+            }),
             Content::List(list) => list.next().map(|piece| piece.map(Bytes::from)).map_err(BodyError::from),
             Content::Watch(watch) => match watch.poll_next(cx) {
                 Poll::Ready(frames) => Ok(frames),
@@ -100,6 +145,7 @@ impl Body for ResponseBody {
         match next {
             Ok(Some(bytes)) => {
                 self.sent(bytes.len());
+                self.weigh(bytes.len());
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
             Ok(None) => {
@@ -119,6 +165,7 @@ impl Body for ResponseBody {
     fn is_end_stream(&self) -> bool {
         match &self.content {
             Content::Whole(bytes) => bytes.is_empty(),
+            Content::Long { len, .. } => *len == 0,
             Content::End => true,
             Content::List(_) | Content::Watch(_) => false,
         }

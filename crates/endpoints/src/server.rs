@@ -22,16 +22,17 @@ use tokio_rustls::server::TlsStream;
 
 use crate::authn::{Authenticator, Peer};
 use crate::authz::Authorizer;
-use crate::body_in::Budget;
 use crate::config::Config;
 use crate::documents::Documents;
 use crate::handler::Handler;
 use crate::health::{Check, Checks, Endpoints};
 use crate::inflight::Inflight;
 use crate::line::Line;
+use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::openapi::OpenApi;
 use crate::pins::Pins;
+use crate::rooms::Rooms;
 use crate::shutdown::Drain;
 use crate::silence::Silence;
 use crate::tls::{self, ClientAuthority, TlsError};
@@ -107,8 +108,11 @@ impl Bound {
         let delay = self.config.shutdown_delay;
         let Bound { listener, address, acceptor, authority, config } = self;
         let checks = all_checks(checks, &registry, &drain);
-        let parts = (checks, random, drain.clone(), pins, metrics.clone());
-        let handler = Arc::new(handler(&config, address, authority, registry, parts));
+        let parts = (checks, random, drain.clone(), pins.clone(), metrics.clone());
+        let handler = Arc::new(handler(&config, address, authority, registry.clone(), parts));
+        let (memory, rooms) = (handler.memory.clone(), handler.rooms.clone());
+        let connections_max = memory.connections_max();
+        tasks.spawn("memory", memory.watch(clock.clone(), registry, rooms, pins));
         let connections = Tasks::new();
         // Whoever drops this future cuts every connection.
         let _held = connections.cut_on_drop();
@@ -120,6 +124,7 @@ impl Bound {
             silence,
             clock: clock.clone(),
             tasks: connections.clone(),
+            connections_max,
             streams_max: config.http2_max_streams.unwrap_or(limits::STREAMS_MAX),
         };
         let leave = async {
@@ -160,6 +165,7 @@ pub(crate) fn handler(
         &config.service_accounts.keys.verifying,
     );
     let tokens = &config.tokens;
+    let (rooms, memory) = (Rooms::new(clock.clone()), Memory::new(config.memory));
     Handler {
         authenticator: Authenticator::new(
             clock.clone(),
@@ -171,7 +177,8 @@ pub(crate) fn handler(
         accounts,
         authorizer: Authorizer { mode: config.authorization, anonymous: config.anonymous },
         inflight: Inflight::new(config.max_requests_inflight, config.max_mutating_requests_inflight),
-        bodies: Budget::new(),
+        rooms,
+        memory,
         documents: Documents {
             openapi: OpenApi::default(),
             checks: Checks::new(checks),
@@ -217,22 +224,26 @@ struct Connections {
     silence: Silence,
     clock: Clock,
     tasks: Tasks,
+    connections_max: usize,
     streams_max: u32,
 }
 
 impl Connections {
-    /// Accepts for ever. At the limit of connections it waits until one is gone.
+    /// Accepts for ever. At the limit of connections new ones are closed at once: who waits in a backlog does not know it.
     async fn accept_all(self, listener: TcpListener) {
         let connections = Arc::new(self);
-        let seats = Arc::new(Semaphore::new(limits::CONNECTIONS_MAX));
+        let seats = Arc::new(Semaphore::new(connections.connections_max));
         let (first, last) = limits::ACCEPT_PAUSE;
         let mut pause = first;
         loop {
-            let Ok(seat) = seats.clone().acquire_owned().await else { return };
             match listener.accept().await {
                 Ok((stream, _)) => {
                     pause = first;
                     connections.metrics.connections.add(1);
+                    let Ok(seat) = seats.clone().try_acquire_owned() else {
+                        connections.metrics.connections_refused.add(1);
+                        continue;
+                    };
                     let one = connections.clone();
                     connections
                         .tasks

@@ -3,6 +3,7 @@
 //! In: a list's JSON or protobuf in pieces. Out: the same, indented or compressed, in pieces. Each stage holds at most about one
 //! piece. Never: waits.
 
+use bytes::Bytes;
 use forebay_registry::ListBody;
 
 use crate::limits::CHUNK_BYTES;
@@ -42,6 +43,17 @@ impl<S: Source> Source for Pretty<S> {
         let more = self.inner.fill(&mut self.piece);
         self.indenter.push(&self.piece, out);
         more
+    }
+}
+
+/// What is left of bytes that are there.
+pub struct Rest(pub Bytes);
+
+impl Source for Rest {
+    fn fill(&mut self, out: &mut Vec<u8>) -> bool {
+        let piece = self.0.split_to(self.0.len().min(CHUNK_BYTES));
+        out.extend_from_slice(&piece);
+        !piece.is_empty()
     }
 }
 

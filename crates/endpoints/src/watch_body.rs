@@ -18,6 +18,7 @@ use crate::line::Line;
 use crate::metrics::WatchEvents;
 use crate::pins::{Pins, Stalls};
 use crate::protobuf;
+use crate::room::Held;
 use crate::shutdown::WatchSlot;
 use crate::status::Failure;
 use crate::websocket;
@@ -59,10 +60,10 @@ struct Place {
 }
 
 impl WatchStream {
-    /// - `slot`: counts it and says when the server's leaving ends it.
+    /// - `slot`: counts it and says when the server's leaving ends it; `room` is what its initial state takes.
     pub fn new(
         watch: WatchBody,
-        slot: WatchSlot,
+        (slot, room): (WatchSlot, Option<Held>),
         events: WatchEvents,
         encoding: Encoding,
         framing: Framing,
@@ -73,7 +74,7 @@ impl WatchStream {
         let place = Place { watch: Some(watch), batch: Vec::new(), touched: clock.now() };
         let parked = Arc::new(Parked { line: line.clone(), place: Mutex::new(place) });
         pins.watch_over(&parked);
-        let run = Box::pin(run(parked.clone(), slot, events, encoding, framing));
+        let run = Box::pin(run(parked.clone(), room, slot, events, encoding, framing));
         WatchStream { run, parked, line, clock, rest: Bytes::new(), ended: false }
     }
 
@@ -122,6 +123,7 @@ impl Stalls for Parked {
 /// Makes a batch and pauses, again and again; a final one is there when it returns.
 async fn run(
     parked: Arc<Parked>,
+    mut room: Option<Held>,
     slot: WatchSlot,
     mut events: WatchEvents,
     encoding: Encoding,
@@ -157,6 +159,10 @@ async fn run(
         match encoding {
             Encoding::Json => events.count_lines(&frames),
             Encoding::Protobuf => events.count_frames(&frames),
+        }
+        if !watch.is_initial() {
+            // From here on it takes what a connection may take.
+            drop(room.take());
         }
         if is_listing && !watch.is_initial() {
             is_listing = false;

@@ -142,6 +142,16 @@ pub struct Limits {
     pub max_requests_inflight: Option<u32>,
     /// `None`: no limit.
     pub max_mutating_requests_inflight: Option<u32>,
+    pub memory: MemoryLimit,
+}
+
+/// How much memory the process may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryLimit {
+    /// What the system lets it use, if that is limited.
+    Systems,
+    None,
+    Bytes(u64),
 }
 
 impl ServeConfig {

@@ -2,11 +2,27 @@
 //!
 //! [`Prepared`] in, the edge's own configuration out. Never: decides anything.
 
-use forebay_endpoints::config::{Anonymous, Authorization, Config, Http2, ServiceAccounts, Tls, Version};
+use forebay_endpoints::config::{
+    Anonymous, Authorization, Config, Http2, Memory, ServiceAccounts, Tls, Version,
+};
 
-use crate::config;
+use crate::config::{self, MemoryLimit};
+use crate::memory::{self, Limit};
 use crate::prepare::Prepared;
 use crate::version::{self, KUBERNETES_VERSION, VERSION};
+
+/// The limit that holds, said in the log.
+fn memory(limit: MemoryLimit) -> Memory {
+    let found = match limit {
+        MemoryLimit::None => None,
+        MemoryLimit::Bytes(bytes) => Some(Limit { bytes, source: "--memory-limit" }),
+        MemoryLimit::Systems => memory::detect(),
+    };
+    if let Some(Limit { bytes, source }) = &found {
+        tracing::info!(mebibytes = bytes >> 20, source, "memory is limited");
+    }
+    Memory { limit: found.map(|limit| limit.bytes), read: memory::used, give_back: memory::give_back }
+}
 
 /// See the module's doc.
 pub(crate) fn config(prepared: &Prepared) -> Config {
@@ -51,6 +67,7 @@ pub(crate) fn config(prepared: &Prepared) -> Config {
         http2_max_streams: serving.http2_max_streams_per_connection,
         shutdown_delay: serving.shutdown_delay,
         watch_termination_grace: serving.watch_termination_grace,
+        memory: memory(limits.memory),
         external_address: serving.external_hostname.clone(),
         version: Version {
             kubernetes: KUBERNETES_VERSION.to_string(),

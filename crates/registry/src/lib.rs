@@ -43,3 +43,5 @@ pub use present::{As, Encoding, IncludeObject, Presenter, Shown};
 pub use registry::{Config, Registry};
 pub use services::{AddressRange, PortRange, ServicesConfig};
 pub use watch::{Flow, WatchBody};
+
+pub use forebay_watchcache::Relief;

@@ -24,6 +24,10 @@ use crate::update::{Unconditional, not_found};
 /// Operations of one JSON patch (`maxJSONPatchOperations`).
 const OPERATIONS_MAX: usize = 10_000;
 
+/// Bytes that the copies of one JSON patch may come to, as in kube-apiserver: one that copies an object into itself doubles
+/// it. More is refused.
+const COPIED_BYTES_MAX: usize = 3 << 20;
+
 /// A patch, parsed once and applied as often as it takes.
 pub(crate) struct Patch {
     change: Change,
@@ -199,7 +203,9 @@ impl Patch {
     fn apply(&self, ty: Option<TypeId>, mut document: Value) -> Result<Value, Status> {
         match &self.change {
             Change::Json(patch) => {
+                let mut copied = 0;
                 for operation in &patch.0 {
+                    bound(&document, operation, &mut copied).ok_or_else(rejected)?;
                     operate(&mut document, operation).map_err(|_| rejected())?;
                 }
                 Ok(document)
@@ -261,6 +267,42 @@ fn operations(value: Value) -> Result<Change, Malformed> {
         }
     }
     serde_json::from_value(Value::Array(operations)).map(Change::Json).map_err(|_| Malformed::Operation)
+}
+
+/// Whether an operation makes the document neither too large nor too deep: a copy into itself doubles it.
+///
+/// - `copied`: bytes that were copied so far.
+fn bound(document: &Value, operation: &PatchOperation, copied: &mut usize) -> Option<()> {
+    let (path, value) = match operation {
+        PatchOperation::Add(add) => (&add.path, &add.value),
+        PatchOperation::Replace(replace) => (&replace.path, &replace.value),
+        PatchOperation::Copy(json_patch::CopyOperation { from, path })
+        | PatchOperation::Move(json_patch::MoveOperation { from, path }) => {
+            // One that is not there is told by whoever applies it.
+            let Some(value) = document.pointer(from.as_str()) else { return Some(()) };
+            // A move makes nothing larger, and only one that goes down makes it deeper.
+            let is_move = matches!(operation, PatchOperation::Move(_));
+            if is_move && path.tokens().count() <= from.tokens().count() {
+                return Some(());
+            }
+            *copied += serde_json::to_vec(value).map_or(0, |json| json.len());
+            (path, value)
+        }
+        PatchOperation::Remove(_) | PatchOperation::Test(_) => return Some(()),
+    };
+    if *copied > COPIED_BYTES_MAX {
+        return None;
+    }
+    (path.tokens().count() + depth(value) <= json::DEPTH_MAX).then_some(())
+}
+
+/// Objects and arrays inside each other.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
 }
 
 /// Applies one operation as upstream's library does: more leniently than RFC 6902 where an object lacks the member.

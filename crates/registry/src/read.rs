@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forebay_apimachinery::options::ListOptions;
 use forebay_apimachinery::{Key, Object, Status};
-use forebay_watchcache::ReadError;
+use forebay_watchcache::{Reach, ReadError};
 
 use crate::delete::Selection;
 use crate::errors;
@@ -73,6 +73,22 @@ impl Registry {
         let store = self.store_of(&target.served)?;
         let (plan, interest) = plan::list(target, &store, options)?;
         list::list(&target.served, &store, plan, interest, shown.into(), &self.clock).await
+    }
+
+    /// What a list or an initial state may come to: objects and their bytes, from above. Nothing while the state is being
+    /// read, or of options that will be refused.
+    pub fn weight(&self, target: &Target, options: &ListOptions) -> (usize, usize) {
+        let Ok(store) = self.store_of(&target.served) else { return (0, 0) };
+        let Ok(state) = store.cacher.snapshot() else { return (0, 0) };
+        let Ok(interest) = plan::interest(target, &store, options) else { return (0, 0) };
+        if let Reach::One(key) = &interest.reach {
+            return (1, state.get(key).map_or(0, |object| object.body_len()));
+        }
+        let page = usize::try_from(options.limit).unwrap_or(0);
+        match (state.len(), state.bytes()) {
+            (objects, bytes) if page > 0 && page < objects => (page, bytes / objects * page),
+            all => all,
+        }
     }
 
     /// A watch, whose body is made as it is read.

@@ -11,6 +11,7 @@ use arc_swap::ArcSwap;
 use forebay_apimachinery::{Object, Revision, Status};
 use forebay_backend::Backend;
 use forebay_rt::{Clock, Random, Tasks};
+use forebay_watchcache::{Relief, window_cap};
 use tokio::sync::watch;
 
 use crate::admission::{Admission, ServiceAccountAdmission};
@@ -104,6 +105,17 @@ impl Registry {
     /// Resources that cannot be read yet.
     pub fn unready(&self) -> usize {
         self.catalog().stores().iter().filter(|store| store.cacher.snapshot().is_err()).count()
+    }
+
+    /// Lets every cache let go of what `relief` says. How many windows of events were made to forget something.
+    pub fn relieve(&self, relief: Relief) -> usize {
+        let stores = self.catalog().stores();
+        let cap = window_cap(stores.iter().map(|store| store.cacher.window()), relief);
+        let shrunk = stores.iter().filter(|store| {
+            store.cacher.relieve(relief);
+            store.cacher.cap_window(cap)
+        });
+        shrunk.count()
     }
 
     /// Wall time as Tables show ages at.

@@ -46,12 +46,13 @@ impl World {
         self.registry.update(&self.target(path), &body, &UpdateOptions::default()).await.map(object)
     }
 
+    async fn patch(&self, path: &str, kind: PatchKind, patch: Value) -> Result<Value, Status> {
+        let body = serde_json::to_vec(&patch).expect("serializes");
+        self.registry.patch(&self.target(path), kind, &body, &PatchOptions::default()).await.map(object)
+    }
+
     async fn merge(&self, path: &str, patch: Value) -> Result<Value, Status> {
-        let (patch, options) = (patch.to_string(), PatchOptions::default());
-        self.registry
-            .patch(&self.target(path), PatchKind::Merge, patch.as_bytes(), &options)
-            .await
-            .map(object)
+        self.patch(path, PatchKind::Merge, patch).await
     }
 
     async fn get(&self, path: &str) -> Result<Value, Status> {
@@ -393,4 +394,34 @@ async fn an_autoscaler_is_one_object_in_both_versions() {
         world.get(&format!("{v2}/h")).await.expect("on its way out")["spec"]["metrics"],
         json!([memory])
     );
+}
+
+#[tokio::test]
+async fn a_patch_that_makes_an_object_too_large_or_too_deep_is_refused() {
+    let world = World::new(Admission::default()).await;
+    let map =
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "a": "1" } });
+    let made = world.create("@v1/configmaps/default", map).await.expect("creates");
+    let deeper = |count: usize| "/data".repeat(count);
+    let doubling = |n: usize| json!({ "op": "copy", "from": "/data", "path": format!("/data/x{n}") });
+    let last = json!({ "op": "remove", "path": "/data" });
+    let copies: Vec<_> = (0..40).map(doubling).chain([last]).collect();
+    let nested = (0..10).map(|n| json!({ "op": "copy", "from": "/data", "path": deeper((1 << n) + 1) }));
+    let moved = (0..600).flat_map(|_| {
+        let wrap = json!({ "op": "add", "path": "/y", "value": {} });
+        [
+            wrap,
+            json!({ "op": "move", "from": "/data", "path": "/y/x" }),
+            json!({ "op": "move", "from": "/y", "path": "/data" }),
+        ]
+    });
+    for patch in [copies, nested.collect(), moved.collect()] {
+        let status =
+            world.patch("@v1/configmaps/default/a", PatchKind::Json, json!(patch)).await.unwrap_err();
+        let message = "the server rejected our request due to an error in our request";
+        assert_eq!((status.reason, &*status.message), (Reason::Invalid, message));
+    }
+    let twice = json!([doubling(1), { "op": "remove", "path": "/data/x1" }]);
+    let taken = world.patch("@v1/configmaps/default/a", PatchKind::Json, twice).await.expect("small");
+    assert_eq!(taken, made);
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_endpoints::InProcess;
 use forebay_endpoints::config::{
-    Anonymous, Authorization, Config, Http2, PodTokens, SecretTokens, ServiceAccounts, Tls, TokenKeys,
-    TokenUser, Version,
+    Anonymous, Authorization, Config, Http2, Memory, PodTokens, SecretTokens, ServiceAccounts, Tls,
+    TokenKeys, TokenUser, Version,
 };
 use forebay_registry::Registry;
 use forebay_rt::{Random, Tasks};
@@ -94,6 +94,7 @@ fn config() -> Config {
         http2_max_streams: None,
         shutdown_delay: Duration::ZERO,
         watch_termination_grace: Duration::ZERO,
+        memory: Memory::UNLIMITED,
         external_address: None,
         version: Version {
             kubernetes: "v1.36.3".into(),

@@ -1,7 +1,7 @@
 //! The handle to one resource's watch cache: reads, waits for freshness, starts watchers.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_apimachinery::object::{Layout, MessageBytes};
@@ -20,6 +20,7 @@ use crate::interest::{Interest, Reach};
 use crate::lanes::Lanes;
 use crate::limits;
 use crate::messages;
+use crate::relief::{self, Relief};
 use crate::snapshot::Snapshot;
 use crate::watcher::Watcher;
 
@@ -49,6 +50,10 @@ struct Inner {
     suspect: Arc<Notify>,
     counters: Arc<Counters>,
     message_bytes: Arc<MessageBytes>,
+    // Lets go of all messages.
+    messages_pressed: Arc<Notify>,
+    // Bytes that the window may hold; what the ingest task was told last.
+    window_cap: Arc<AtomicUsize>,
     stop: CancellationToken,
     // Past states kept for the next pages of paged LISTs, oldest first, at most RECENT_MAX.
     recent: Mutex<VecDeque<Arc<Snapshot>>>,
@@ -93,6 +98,8 @@ impl Cacher {
         let (publish, published) = watch::channel(Published::Filling { since: clock.now() });
         let (kick, suspect) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let counters = Arc::new(Counters::default());
+        let window_cap = Arc::new(AtomicUsize::new(usize::MAX));
+        let messages_pressed = Arc::new(Notify::new());
         let stop = CancellationToken::new();
         let ingest = ingest::Ingest {
             resource: resource.clone(),
@@ -101,11 +108,13 @@ impl Cacher {
             publish,
             kick: kick.clone(),
             suspect: suspect.clone(),
+            window_cap: window_cap.clone(),
             counters: counters.clone(),
         };
         let message_bytes = Arc::<MessageBytes>::default();
         let all = Reach::Below(resource.prefix.clone());
-        let let_go = messages::let_go(published.clone(), all, message_bytes.clone(), clock.clone());
+        let (counted, pressed) = (message_bytes.clone(), messages_pressed.clone());
+        let let_go = messages::let_go(published.clone(), all, counted, pressed, clock.clone());
         let stopped = stop.clone();
         tasks.spawn("watchcache ingest", async move {
             tokio::select! { biased; () = stopped.cancelled() => {}, () = ingest.run() => {}, () = let_go => {} }
@@ -120,6 +129,8 @@ impl Cacher {
             suspect,
             counters,
             message_bytes,
+            messages_pressed,
+            window_cap,
             stop,
             recent,
             stale_until: Mutex::default(),
@@ -156,6 +167,25 @@ impl Cacher {
     /// Where the protobuf messages of its objects are counted.
     pub fn message_bytes(&self) -> &Arc<MessageBytes> {
         &self.0.message_bytes
+    }
+
+    /// Lets go of what is kept only to be quicker.
+    pub fn relieve(&self, relief: Relief) {
+        if relief.messages && self.0.message_bytes.get() > 0 {
+            self.0.messages_pressed.notify_one();
+        }
+        if relief.snapshots {
+            self.0.recent.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+    }
+
+    /// From now on the window may hold so many bytes; `None` is as many as it may hold at most. Whether it holds more now.
+    pub fn cap_window(&self, cap: Option<usize>) -> bool {
+        let cap = cap.unwrap_or(usize::MAX);
+        if self.0.window_cap.swap(cap, Ordering::Relaxed) != cap {
+            self.0.kick.notify_one();
+        }
+        relief::held_bytes(self.window()) > cap
     }
 
     /// What the window holds now.

@@ -4,7 +4,7 @@
 //! it is published, and progress is announced with the snapshot.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use forebay_apimachinery::object::Interner;
 use forebay_apimachinery::{Key, Object, Revision};
@@ -18,6 +18,7 @@ use crate::counters::Counters;
 use crate::event::Event;
 use crate::lanes::Router;
 use crate::limits;
+use crate::relief;
 use crate::seal::Sealing;
 use crate::snapshot::Snapshot;
 use crate::source::Source;
@@ -36,6 +37,8 @@ pub(crate) struct Ingest {
     pub(crate) kick: Arc<Notify>,
     // Somebody has seen the store at an older revision than the cache.
     pub(crate) suspect: Arc<Notify>,
+    // Bytes that the window may hold at present, as long as memory is short.
+    pub(crate) window_cap: Arc<AtomicUsize>,
     pub(crate) counters: Arc<Counters>,
 }
 
@@ -60,6 +63,7 @@ struct State {
     lost_upto: u64,
     // Closed before its lanes: who is woken then sees the end.
     window: Writer<Arc<Event>>,
+    window_cap: usize,
     lanes: Router,
     interner: Interner,
     sealing: Sealing,
@@ -131,6 +135,7 @@ impl Ingest {
             snapshot: Snapshot::new(start, fill.number, self.resource.indexed.clone().into()),
             lost_upto: fill.lost_upto,
             window: Writer::new(start.get(), LIMITS),
+            window_cap: usize::MAX,
             lanes: Router::new(start),
             interner: Interner::default(),
             sealing: Sealing::new(),
@@ -233,6 +238,11 @@ impl Ingest {
     /// Does what is due besides the feed.
     async fn tidy(&self, state: &mut State) {
         let now = self.clock.now();
+        let cap = self.window_cap.load(Ordering::Relaxed);
+        if cap != state.window_cap {
+            state.window_cap = cap;
+            state.window.set_limits(relief::capped(LIMITS, cap), self.clock.unix_ms());
+        }
         if now >= state.sweep_at {
             self.sweep(state);
         }

@@ -20,6 +20,7 @@ mod lanes;
 pub mod limits;
 mod messages;
 mod past;
+mod relief;
 mod seal;
 mod snapshot;
 mod source;
@@ -32,6 +33,7 @@ pub use error::ReadError;
 pub use event::{Event, EventKind};
 pub use interest::{FieldSource, FieldTerm, Interest, Reach};
 pub use past::ExactPage;
+pub use relief::{Relief, window_cap};
 pub use snapshot::Snapshot;
 pub use watcher::{WatchStep, Watcher};
 

@@ -9,6 +9,12 @@ pub const EVENTS_MAX: usize = 1 << 17;
 /// Bytes of replaced objects that only the window still holds, per resource. At the limit as for [`EVENTS_MAX`].
 pub const WINDOW_BYTES_MAX: usize = 64 << 20;
 
+/// What a window that has to give way keeps, however short memory is.
+pub const WINDOW_BYTES_MIN: usize = 256 << 10;
+
+/// An event's own memory, besides the objects that only it holds.
+pub const EVENT_BYTES: usize = 200;
+
 /// How far back the window reaches while the other limits allow: as the store's own history does.
 pub const WINDOW_MS: u64 = 5 * 60 * 1000;
 

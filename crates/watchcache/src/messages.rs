@@ -9,7 +9,7 @@ use std::sync::Arc;
 use forebay_apimachinery::object::MessageBytes;
 use forebay_apimachinery::{Key, Object};
 use forebay_rt::Clock;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::cacher::{Published, Window};
 use crate::interest::Reach;
@@ -17,20 +17,29 @@ use crate::limits;
 use crate::snapshot::Snapshot;
 
 /// Goes round for ever, every [`limits::MESSAGE_PERIOD`]. Costs nothing while there are no messages.
+///
+/// - `pressed`: memory is short, so all of them go.
 pub(crate) async fn let_go(
     published: watch::Receiver<Published>,
     all: Reach,
     counted: Arc<MessageBytes>,
+    pressed: Arc<Notify>,
     clock: Clock,
 ) {
     loop {
-        clock.sleep(limits::MESSAGE_PERIOD).await;
+        let is_pressed = tokio::select! {
+            () = clock.sleep(limits::MESSAGE_PERIOD) => false,
+            () = pressed.notified() => true,
+        };
         let (snapshot, window) = match &*published.borrow() {
             Published::Ready { snapshot, window } if counted.get() > 0 => (snapshot.clone(), window.clone()),
             _ => continue,
         };
-        round(&snapshot, &all).await;
-        past(&window).await;
+        // What was asked for since the last round goes in the second.
+        for _ in 0..1 + usize::from(is_pressed) {
+            round(&snapshot, &all).await;
+            past(&window).await;
+        }
     }
 }
 

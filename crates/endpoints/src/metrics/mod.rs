@@ -5,6 +5,7 @@
 
 mod caches;
 mod family;
+mod memory;
 mod process;
 mod request;
 mod text;
@@ -17,7 +18,9 @@ use forebay_registry::catalog::{Catalog, Served};
 use forebay_rt::Clock;
 
 use crate::inflight::{Inflight, Kind};
+use crate::memory::Memory;
 use crate::request_info::RequestInfo;
+use crate::rooms::Rooms;
 use family::{Counter, Family, Histogram};
 use request::RequestSeries;
 pub use request::{Record, RequestLabels};
@@ -33,8 +36,9 @@ pub struct Metrics {
     watch_events: Family<WatchLabels, Histogram>,
     watch_lists: Family<WatchListLabels, Histogram>,
     pub handshake_errors: Counter,
-    /// Connections that were accepted.
+    /// Connections that were accepted, and those of them that were closed at once, as there were too many.
     pub connections: Counter,
+    pub connections_refused: Counter,
 }
 
 impl Metrics {
@@ -49,6 +53,7 @@ impl Metrics {
             watch_events: Family::new((other.clone(), other.clone(), other), || Histogram::new(SIZES)),
             handshake_errors: Counter::default(),
             connections: Counter::default(),
+            connections_refused: Counter::default(),
         }
     }
 
@@ -61,7 +66,7 @@ impl Metrics {
     }
 
     /// The whole text.
-    pub fn render(&self, catalog: &Catalog, inflight: &Inflight) -> String {
+    pub fn render(&self, catalog: &Catalog, inflight: &Inflight, memory: &Memory, rooms: &Rooms) -> String {
         let mut text = Text::default();
         self.requests(&mut text);
         self.watches(&mut text);
@@ -74,6 +79,9 @@ impl Metrics {
         text.single("apiserver_tls_handshake_errors_total", "counter", help, self.handshake_errors.get());
         let help = "Connections that were accepted.";
         text.single("forebay_connections_accepted_total", "counter", help, self.connections.get());
+        let help = "Connections that were closed at once, as there were too many.";
+        text.single("forebay_connections_refused_total", "counter", help, self.connections_refused.get());
+        memory::write(&mut text, memory, rooms);
         caches::write(&mut text, catalog);
         process::write(&mut text);
         text.finish()

@@ -9,8 +9,8 @@ use forebay_endpoints::config::{PodTokens, SecretTokens};
 
 use super::reader::Reader;
 use super::{
-    Anonymous, Authentication, AuthorizationMode, CertificateFiles, Cidr, Host, Http2, Limits, ServeConfig,
-    ServiceAccounts, Serving, ServingNames, Tls, TlsPolicy, admission, authorization,
+    Anonymous, Authentication, AuthorizationMode, CertificateFiles, Cidr, Host, Http2, Limits, MemoryLimit,
+    ServeConfig, ServiceAccounts, Serving, ServingNames, Tls, TlsPolicy, admission, authorization,
 };
 use crate::error::Error;
 use crate::flags::layers::Raw;
@@ -206,7 +206,19 @@ fn limits(read: &Reader) -> Result<Limits, Error> {
         min_request_timeout: Duration::from_secs(u64::from(seconds)),
         max_requests_inflight: read.parsed("max-requests-inflight", count_unless_zero)?,
         max_mutating_requests_inflight: read.parsed("max-mutating-requests-inflight", count_unless_zero)?,
+        memory: read.optional("memory-limit", memory_limit)?.unwrap_or(MemoryLimit::Systems),
     })
+}
+
+/// With less than that the server would refuse most of what it is asked for.
+const MEMORY_MIN: u64 = 64 << 20;
+
+fn memory_limit(text: &str) -> Result<MemoryLimit, String> {
+    match values::bytes(text)? {
+        0 => Ok(MemoryLimit::None),
+        bytes if bytes < MEMORY_MIN => Err("less than 64Mi".to_owned()),
+        bytes => Ok(MemoryLimit::Bytes(bytes)),
+    }
 }
 
 /// A Service range holds at least 8 addresses, as in kube-apiserver.

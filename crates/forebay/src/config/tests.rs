@@ -38,6 +38,7 @@ fn no_flags_serve_on_loopback_and_keep_everything_below_the_data_directory() {
             min_request_timeout: Duration::from_secs(1800),
             max_requests_inflight: Some(400),
             max_mutating_requests_inflight: Some(200),
+            memory: MemoryLimit::Systems,
         }
     );
     assert_eq!(
@@ -82,6 +83,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("min-request-timeout", "60"),
     ("max-requests-inflight", "0"),
     ("max-mutating-requests-inflight", "1"),
+    ("memory-limit", "512Mi"),
     ("service-cluster-ip-range", "10.96.0.0/16,fd00::/108"),
     ("controllers", "namespace-controller"),
     ("service-node-port-range", "20000+100"),

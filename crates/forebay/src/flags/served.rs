@@ -222,6 +222,14 @@ pub(super) const SERVED: &[Flag] = &[
         "Writes in flight before 429; 0 is no limit.",
     ),
     served(
+        Limits,
+        "memory-limit",
+        One,
+        "BYTES",
+        "",
+        "Memory to stay within, such as 512Mi; 0 is no limit [that of the control group].",
+    ),
+    served(
         Api,
         "service-cluster-ip-range",
         One,

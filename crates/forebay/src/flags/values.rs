@@ -32,6 +32,52 @@ pub fn number(text: &str, max: u32) -> Result<u32, String> {
     }
 }
 
+/// Suffixes of Kubernetes' quantities that make whole bytes.
+const SUFFIXES: [(&str, u64); 12] = [
+    ("Ki", 1 << 10),
+    ("Mi", 1 << 20),
+    ("Gi", 1 << 30),
+    ("Ti", 1 << 40),
+    ("Pi", 1 << 50),
+    ("Ei", 1 << 60),
+    ("k", 1_000),
+    ("M", 1_000_000),
+    ("G", 1_000_000_000),
+    ("T", 1_000_000_000_000),
+    ("P", 1_000_000_000_000_000),
+    ("E", 1_000_000_000_000_000_000),
+];
+
+/// Reads bytes as Kubernetes' quantities have them: "512Mi", "1.5G", "1073741824". Fractions of a byte are left off.
+///
+/// # Errors
+/// The reason.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let wrong = || "not a number of bytes such as 512Mi".to_owned();
+    let found = SUFFIXES.iter().find_map(|(suffix, unit)| Some((text.strip_suffix(suffix)?, *unit)));
+    let (number, unit) = found.unwrap_or((text, 1));
+    let number = number.strip_prefix('+').unwrap_or(number);
+    if number.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+        return Err("can not be negative value".to_owned());
+    }
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.len() + fraction.len() == 0 || !is_number(whole) || !is_number(fraction) {
+        return Err(wrong());
+    }
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| too_many_bytes())? };
+    // Beyond nine digits a fraction no longer counts.
+    let digits = &fraction[..fraction.len().min(9)];
+    let part =
+        u128::from(digits.parse::<u64>().unwrap_or(0)) * u128::from(unit) / 10u128.pow(digits.len() as u32);
+    let total = u128::from(whole) * u128::from(unit) + part;
+    u64::try_from(total).ok().filter(|total| *total <= i64::MAX as u64).ok_or_else(too_many_bytes)
+}
+
+fn too_many_bytes() -> String {
+    "more than 8Ei".to_owned()
+}
+
 /// Reads a duration that is not negative, with the grammar of Go's `time.ParseDuration`: "1m0s", "1.5h", "0".
 ///
 /// # Errors
@@ -159,6 +205,31 @@ mod tests {
         ];
         for (text, want) in rows {
             assert_eq!(number(text, 65535), want.map_err(str::to_owned), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_quantities() {
+        let rows: &[(&str, Result<u64, &str>)] = &[
+            ("0", Ok(0)),
+            ("1073741824", Ok(1 << 30)),
+            ("512Mi", Ok(512 << 20)),
+            ("1.5Gi", Ok(3 << 29)),
+            (".5k", Ok(500)),
+            ("2.", Ok(2)),
+            ("+1G", Ok(1_000_000_000)),
+            ("7Ei", Ok(7 << 60)),
+            ("8Ei", Err("more than 8Ei")),
+            ("99999999999999999999", Err("more than 8Ei")),
+            ("-1Gi", Err("can not be negative value")),
+            ("", Err("not a number of bytes such as 512Mi")),
+            (".", Err("not a number of bytes such as 512Mi")),
+            ("1mi", Err("not a number of bytes such as 512Mi")),
+            ("1 Gi", Err("not a number of bytes such as 512Mi")),
+            ("1GiB", Err("not a number of bytes such as 512Mi")),
+        ];
+        for (text, want) in rows {
+            assert_eq!(bytes(text), want.map_err(str::to_owned), "{text:?}");
         }
     }
 

@@ -1,0 +1,148 @@
+//! What requests take while they are answered, in bytes: estimates from above, made before anything is.
+//!
+//! In: a request's shape, or a body. Out: bytes to ask a [`crate::room::Room`] for. Never: exact.
+
+use forebay_apimachinery::accept::ContentType;
+use http::request::Parts;
+
+use crate::limits::{COMPRESSOR_BYTES, FORM_BYTES, LIST_BYTES, LIST_CHEAP_BYTES};
+
+/// What a request's head takes as long as it is answered: its options are taken apart, and may be many.
+pub fn head(parts: &Parts) -> usize {
+    const OPTION_BYTES: usize = 80;
+    let headers: usize = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    let query = parts.uri.query().unwrap_or_default();
+    let options = query.bytes().filter(|byte| *byte == b'&').count();
+    headers + query.len() + OPTION_BYTES * options
+}
+
+/// What a list has to do besides walking its snapshot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ListWork {
+    /// It is asked for compressed.
+    pub gzip: bool,
+    /// Its items are made: Table, metadata alone, YAML, indented, protobuf.
+    pub form: bool,
+    /// Objects of the resource, in whichever namespace, and their bytes.
+    pub objects: usize,
+    pub bytes: usize,
+}
+
+/// What a list holds while it is sent; `None` for one that is as cheap as a GET.
+///
+/// A piece ends behind an object: where objects are large it is about as long as the longest of them, of which only the
+/// average is known.
+pub fn list(work: ListWork) -> Option<usize> {
+    if work.bytes <= LIST_CHEAP_BYTES {
+        return None;
+    }
+    let average = work.bytes / work.objects.max(1);
+    let piece = 2 * average.min(work.bytes);
+    let compressor = if work.gzip { COMPRESSOR_BYTES } else { 0 };
+    let form = if work.form { FORM_BYTES + 2 * piece } else { 0 };
+    Some(LIST_BYTES + piece + compressor + form)
+}
+
+/// What an object of JSON takes once it is read: its map's first node, which has room for 11 members.
+const OBJECT_BYTES: usize = 704;
+/// A member or an item, with a short string of its own.
+const VALUE_BYTES: usize = 56;
+/// A protobuf message of so many bytes may hold another object; see `forebay_schema::builtin::protobuf`.
+const MESSAGE_BYTES_AN_OBJECT: usize = 16;
+
+/// Copies of the object while it is written: normalized, encoded, in the store's queue, in the answer.
+const COPIES: usize = 4;
+
+/// What it takes to work on a body: the tree that it is read into, and the forms of the object that it becomes.
+pub fn body(bytes: &[u8], content_type: Option<ContentType>) -> usize {
+    let tree = match content_type {
+        Some(ContentType::Protobuf) => bytes.len() / MESSAGE_BYTES_AN_OBJECT * OBJECT_BYTES,
+        Some(ContentType::Yaml) => lines(bytes) * (OBJECT_BYTES / 2 + VALUE_BYTES),
+        _ => tree(bytes),
+    };
+    tree + COPIES * bytes.len()
+}
+
+/// A body whose tree may take more is looked at more closely, as much of it may be inside strings.
+const CLOSER_BYTES: usize = 1 << 20;
+
+/// What the tree of a JSON text takes.
+fn tree(json: &[u8]) -> usize {
+    let weigh = |objects: usize, values: usize| objects * OBJECT_BYTES + values * VALUE_BYTES;
+    let count = |wanted: u8| json.iter().filter(|byte| **byte == wanted).count();
+    // Text outside of quotes has a value for each comma, and one for each bracket that is not empty.
+    let quick = weigh(count(b'{'), count(b',') + count(b'['));
+    if quick < CLOSER_BYTES {
+        return quick;
+    }
+    let (mut objects, mut values, mut at) = (0, 0, 0);
+    while let Some(&byte) = json.get(at) {
+        match byte {
+            b'{' => objects += 1,
+            b',' | b'[' => values += 1,
+            b'"' => at += string_len(&json[at + 1..]),
+            _ => {}
+        }
+        at += 1;
+    }
+    weigh(objects, values)
+}
+
+/// Bytes of a string behind its opening quote, the closing one among them.
+fn string_len(text: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if text[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    text.len()
+}
+
+/// YAML's nodes: most stand on a line of their own, others behind commas and brackets.
+fn lines(yaml: &[u8]) -> usize {
+    1 + yaml.iter().filter(|byte| matches!(byte, b'\n' | b',' | b'{' | b'[')).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_little_is_cheap_and_more_work_costs_more() {
+        let work = |objects, bytes, gzip, form| ListWork { gzip, form, objects, bytes };
+        assert_eq!(list(work(0, 0, true, true)), None);
+        assert_eq!(list(work(10, LIST_CHEAP_BYTES, false, false)), None);
+        let pods = |gzip, form| list(work(20_000, 160 << 20, gzip, form)).expect("not cheap");
+        assert!(pods(false, false) < 2 * LIST_BYTES);
+        assert!(pods(true, false) > pods(false, false) && pods(true, true) > pods(true, false));
+        let secrets = list(work(400, 400 << 20, false, false)).expect("not cheap");
+        assert!(secrets > 2 << 20, "pieces are as long as objects: {secrets}");
+    }
+
+    #[test]
+    fn a_body_costs_what_its_tree_takes() {
+        let json = Some(ContentType::Json);
+        let pod = br#"{"kind":"Pod","metadata":{"name":"a","labels":{"a":"b"}},"spec":{"containers":[{"name":"a"}]}}"#;
+        let cost = body(pod, json);
+        assert!((5 * OBJECT_BYTES..8 * OBJECT_BYTES).contains(&cost), "{cost}");
+        // 3 MiB of the smallest objects there are become some 250 MB.
+        let bomb = [b"[".as_slice(), &br#"{"a":0},"#.repeat(390_000), b"0]"].concat();
+        assert!(body(&bomb, json) > 250 << 20);
+        // The same inside a string is one value.
+        let text = serde_json::to_vec(&String::from_utf8(bomb).expect("ASCII")).expect("a string");
+        assert!(body(&text, json) < 5 * text.len());
+        let cut = &text[..text.len() - 1];
+        assert!(body(cut, json) < 5 * text.len(), "an open string ends with the body");
+    }
+
+    #[test]
+    fn other_types_are_weighed_by_what_they_may_become() {
+        let message = vec![0; 3 << 20];
+        assert!(body(&message, Some(ContentType::Protobuf)) > 130 << 20);
+        let yaml = b"a: 1\nb: [1, 2]\n".repeat(100);
+        assert!(body(&yaml, Some(ContentType::Yaml)) > 400 * VALUE_BYTES);
+    }
+}

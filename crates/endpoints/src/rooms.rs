@@ -1,0 +1,110 @@
+//! Who waits for whom: a [`Room`] for each class of requests.
+//!
+//! In: what a request costs ([`crate::cost`]), and how much memory is left ([`crate::memory`]). Out: room, or 429. Lists
+//! never wait for bodies, nor small writes for large ones, and GETs only for other answers that nobody reads. Watches that
+//! have their state, and what is small, ask for nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use forebay_apimachinery::{Reason, Status};
+use forebay_rt::Clock;
+
+use crate::limits::{
+    ANSWERS_ROOM_BYTES, BODIES_ROOM_BYTES, LISTS_ROOM_BYTES, ROOM_RETRY_SECONDS_MAX, WRITES_ROOM_BYTES,
+    WRITES_ROOM_BYTES_MIN,
+};
+use crate::room::{Limit, Room, Totals};
+use crate::status::Failure;
+
+/// Every class of requests. Cheap to clone.
+#[derive(Clone)]
+pub struct Rooms {
+    /// Lists, and watches in their initial state.
+    pub lists: Room,
+    /// Answers that are there whole.
+    pub answers: Room,
+    /// Large bodies, the trees they become, and the objects made of them.
+    pub bodies: Room,
+    /// The same of small ones.
+    pub writes: Room,
+    refused: Arc<AtomicU32>,
+}
+
+impl Rooms {
+    pub fn new(clock: Clock) -> Rooms {
+        let room = |bytes| Room::new(clock.clone(), Limit::Loose(bytes));
+        Rooms {
+            lists: room(LISTS_ROOM_BYTES),
+            answers: room(ANSWERS_ROOM_BYTES),
+            bodies: room(BODIES_ROOM_BYTES),
+            writes: room(WRITES_ROOM_BYTES),
+            refused: Arc::default(),
+        }
+    }
+
+    /// Shares out what memory is left under a limit; `None` when what is expensive is to be refused.
+    pub fn set(&self, left: Option<usize>) {
+        let share = |eighths: usize, max: usize| (left.unwrap_or(0) / 8 * eighths).min(max);
+        let expensive = |bytes: usize| if left.is_some() { Limit::Strict(bytes) } else { Limit::Closed };
+        self.lists.set_limit(expensive(share(3, LISTS_ROOM_BYTES)));
+        self.bodies.set_limit(expensive(share(3, BODIES_ROOM_BYTES)));
+        self.answers.set_limit(Limit::Strict(share(1, ANSWERS_ROOM_BYTES)));
+        self.writes.set_limit(Limit::Strict(share(1, WRITES_ROOM_BYTES).max(WRITES_ROOM_BYTES_MIN)));
+    }
+
+    /// Whether somebody waits for what readers hold.
+    pub fn is_waited_for(&self) -> bool {
+        [&self.lists, &self.answers].iter().any(|room| room.totals().waiting > 0)
+    }
+
+    /// What is answered when there is no room. When to come back is told in turn, so that those who were refused together
+    /// do not come back together.
+    pub fn full(&self) -> Failure {
+        let turn = self.refused.fetch_add(1, Ordering::Relaxed);
+        let status = Status::new(Reason::TooManyRequests, "Too many requests, please try again later.");
+        status.retry_after(1 + turn % ROOM_RETRY_SECONDS_MAX).into()
+    }
+
+    /// Each class by its name in the metrics.
+    pub fn totals(&self) -> [(&'static str, Totals); 4] {
+        [
+            ("answers", self.answers.totals()),
+            ("bodies", self.bodies.totals()),
+            ("lists", self.lists.totals()),
+            ("writes", self.writes.totals()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::ROOM_ONE_BYTES;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_share_of_what_is_left_goes_to_each_and_small_writes_keep_some() {
+        let rooms = Rooms::new(Clock::system());
+        let limits = |rooms: &Rooms| rooms.totals().map(|(_, totals)| totals.limit >> 20);
+        assert_eq!(limits(&rooms), [32, 128, 64, 32]);
+        rooms.set(Some(1 << 40));
+        assert_eq!(limits(&rooms), [32, 128, 64, 32]);
+        rooms.set(Some(80 << 20));
+        assert_eq!(limits(&rooms), [10, 30, 30, 10]);
+        rooms.set(Some(0));
+        assert_eq!(limits(&rooms), [0, 0, 0, 4]);
+        assert!(rooms.lists.take("a", ROOM_ONE_BYTES).await.is_ok(), "one at a time");
+        rooms.set(None);
+        assert!(rooms.lists.take("a", 1).await.is_err() && rooms.bodies.take("a", 1).await.is_err());
+        assert!(rooms.answers.take("a", 1).await.is_ok() && rooms.writes.take("a", 1 << 20).await.is_ok());
+    }
+
+    #[test]
+    fn who_is_refused_is_told_when_to_come_back_in_turn() {
+        let rooms = Rooms::new(Clock::system());
+        let seconds: Vec<u32> =
+            (0..ROOM_RETRY_SECONDS_MAX + 1).map(|_| rooms.full().status.retry_after_seconds).collect();
+        assert_eq!((seconds[0], seconds[1], seconds.last()), (1, 2, Some(&1)));
+        assert_eq!(rooms.full().status.reason, Reason::TooManyRequests);
+    }
+}
