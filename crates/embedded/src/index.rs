@@ -30,13 +30,17 @@ impl Version {
 #[derive(Debug)]
 struct History {
     newest: Version,
-    // What `newest` replaced and compaction has not dropped, oldest first.
-    older: Vec<Version>,
+    // What `newest` replaced and compaction has not dropped; most keys have none of that.
+    older: Option<Box<Older>>,
 }
+
+/// Oldest first, at least one.
+#[derive(Debug)]
+struct Older(Vec<Version>);
 
 impl History {
     fn versions(&self) -> impl DoubleEndedIterator<Item = Version> {
-        self.older.iter().copied().chain([self.newest])
+        self.older.iter().flat_map(|older| &older.0).copied().chain([self.newest])
     }
 
     fn at(&self, revision: u64) -> Option<Version> {
@@ -67,12 +71,17 @@ impl Index {
     pub(crate) fn learn(&mut self, key: Key, version: Version) {
         self.live += u64::from(version.is_put());
         let Some(history) = self.keys.get_mut(&key) else {
-            self.keys.insert(key, History { newest: version, older: Vec::new() });
+            self.keys.insert(key, History { newest: version, older: None });
             return;
         };
         assert!(version > history.newest, "{version:?} of {key} after {:?}", history.newest);
         self.live -= u64::from(history.newest.is_put());
-        history.older.push(history.newest);
+        let Older(older) = &mut **history.older.get_or_insert_with(|| Box::new(Older(Vec::new())));
+        // Most that have some have one.
+        if older.is_empty() {
+            older.reserve_exact(1);
+        }
+        older.push(history.newest);
         history.newest = version;
     }
 
@@ -80,13 +89,14 @@ impl Index {
     pub(crate) fn forget(&mut self, key: &str, revision: u64) {
         let Some(history) = self.keys.get_mut(key) else { return };
         if history.newest.revision() == revision {
-            assert!(!history.newest.is_put() && history.older.is_empty(), "{key} at {revision} is live");
+            assert!(!history.newest.is_put() && history.older.is_none(), "{key} at {revision} is live");
             self.keys.remove(key);
             return;
         }
-        history.older.retain(|version| version.revision() != revision);
-        if history.older.is_empty() {
-            history.older = Vec::new();
+        let Some(older) = &mut history.older else { return };
+        older.0.retain(|version| version.revision() != revision);
+        if older.0.is_empty() {
+            history.older = None;
         }
     }
 

@@ -6,6 +6,7 @@
 #[path = "../src/tree/mod.rs"]
 mod tree;
 
+use std::cmp::Ordering;
 use std::hint::black_box;
 use std::process::Command;
 use std::sync::Arc;
@@ -25,8 +26,16 @@ struct Object {
 impl Entry for Arc<Object> {
     type Key = Key;
 
-    fn key(&self) -> &Key {
-        &self.key
+    fn to_key(&self) -> Key {
+        self.key.clone()
+    }
+
+    fn cmp_key(&self, key: &Key) -> Ordering {
+        self.key.cmp(key)
+    }
+
+    fn cmp_entry(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key)
     }
 
     fn weight(&self) -> usize {

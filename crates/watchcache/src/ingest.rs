@@ -257,6 +257,7 @@ impl Ingest {
         state.window.evict(self.clock.unix_ms());
         state.lanes.sweep(|lane| state.window.trim(lane));
         state.sealing.let_go();
+        state.interner.sweep();
         state.sweep_at = self.clock.now() + limits::EVICT_PERIOD;
     }
 

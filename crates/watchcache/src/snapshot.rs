@@ -1,6 +1,7 @@
 //! The state of one resource at one revision: immutable, ordered by key, cloned in O(1), with the keys of each value of
 //! the indexed fields beside it.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use forebay_apimachinery::{Key, Object, Revision};
 
 use crate::event::Event;
 use crate::interest::{FieldTerm, Interest, Reach};
-use crate::tree::{Entry, Tree};
+use crate::tree::{Entry, Side, Tree};
 
 /// A resource's objects at a revision. Pins its tree until dropped.
 #[derive(Clone, Debug)]
@@ -17,23 +18,40 @@ pub struct Snapshot {
     // Which filling of the cache it comes from.
     fill: u64,
     tree: Tree<Arc<Object>>,
-    // For each field in `indexed`, each object's value and key: changes with the tree, so it is always the tree's.
-    index: Vec<Tree<Indexed>>,
+    // For each field in `indexed`, the tree's objects by its value: changes with the tree.
+    index: Vec<Tree<ByField>>,
     // Which of the layout's fields.
     indexed: Arc<[usize]>,
     bytes: usize,
 }
 
-/// A field's value, and a key that has it there. `None` is no value, or an empty one.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Indexed(Option<Arc<str>>, Key);
+/// An object, in the order of its value of a field of the layout, then of its key. No value is as an empty one.
+#[derive(Clone, Debug)]
+struct ByField {
+    object: Arc<Object>,
+    field: usize,
+}
+
+impl ByField {
+    fn place(&self) -> (&str, &Key) {
+        (self.object.field(self.field).unwrap_or(""), self.object.key())
+    }
+}
 
 /// By storage key; weighs what its bytes are in plain form.
 impl Entry for Arc<Object> {
     type Key = Key;
 
-    fn key(&self) -> &Key {
-        Object::key(self)
+    fn to_key(&self) -> Key {
+        self.key().clone()
+    }
+
+    fn cmp_key(&self, key: &Key) -> Ordering {
+        self.key().cmp(key)
+    }
+
+    fn cmp_entry(&self, other: &Arc<Object>) -> Ordering {
+        self.key().cmp(other.key())
     }
 
     fn weight(&self) -> usize {
@@ -41,11 +59,20 @@ impl Entry for Arc<Object> {
     }
 }
 
-impl Entry for Indexed {
-    type Key = Indexed;
+impl Entry for ByField {
+    type Key = (Box<str>, Key);
 
-    fn key(&self) -> &Indexed {
-        self
+    fn to_key(&self) -> (Box<str>, Key) {
+        let (value, key) = self.place();
+        (value.into(), key.clone())
+    }
+
+    fn cmp_key(&self, (value, key): &(Box<str>, Key)) -> Ordering {
+        self.place().cmp(&(value, key))
+    }
+
+    fn cmp_entry(&self, other: &ByField) -> Ordering {
+        self.place().cmp(&other.place())
     }
 }
 
@@ -95,27 +122,16 @@ impl Snapshot {
 
     /// How many bytes the objects of [`Snapshot::range`] have in plain form. O(log n).
     pub fn plain_bytes(&self, reach: &Reach, after: Option<&Key>) -> usize {
-        let Range { start, end } = self.places(reach, after);
-        let upto = |place: usize| match self.tree.places(place..self.len()).next() {
-            Some(first) => self.tree.sum_before(|key| key < first.key()).weight,
-            None => self.tree.sum_before(|_| true).weight,
-        };
-        upto(end) - upto(start)
+        let ((start, side), (end, end_side)) = ends(reach, after);
+        let upto = self.tree.weight_before(&end, end_side);
+        upto.saturating_sub(self.tree.weight_before(&start, side))
     }
 
     /// Where in the tree they are.
     fn places(&self, reach: &Reach, after: Option<&Key>) -> Range<usize> {
-        let passed = |key: &Key| after.is_some_and(|after| key <= after);
-        let (start, end) = match reach {
-            Reach::Below(prefix) => (
-                self.tree.rank(|key| key < prefix || passed(key)),
-                self.tree.rank(|key| key < prefix || key.as_str().starts_with(prefix.as_str())),
-            ),
-            Reach::One(one) => {
-                (self.tree.rank(|key| key < one || passed(key)), self.tree.rank(|key| key <= one))
-            }
-        };
-        start.min(end)..end
+        let ((start, side), (end, end_side)) = ends(reach, after);
+        let end = self.tree.rank(&end, end_side);
+        self.tree.rank(&start, side).min(end)..end
     }
 
     /// The objects in `interest`'s reach whose keys come after `after`, in key order: all that match, and others. Few
@@ -128,34 +144,30 @@ impl Snapshot {
         let mut pinned = interest.fields.iter().filter(|term| term.equal);
         let indexed = |term: &'a FieldTerm| Some((self.index_of(term)?, term.value.as_str()));
         match (&interest.reach, pinned.find_map(indexed)) {
-            (Reach::Below(prefix), Some((index, value))) => {
-                Box::new(self.with_value(index, value, prefix, after))
+            (reach @ Reach::Below(_), Some((index, value))) => {
+                Box::new(self.with_value(index, value, reach, after))
             }
             _ => Box::new(self.range(&interest.reach, after)),
         }
     }
 
     /// The index of the field that `term` asks for.
-    fn index_of(&self, term: &FieldTerm) -> Option<&Tree<Indexed>> {
+    fn index_of(&self, term: &FieldTerm) -> Option<&Tree<ByField>> {
         let field = term.field.index(&self.indexed)?;
         self.index.get(self.indexed.iter().position(|indexed| *indexed == field)?)
     }
 
     fn with_value<'a>(
         &'a self,
-        index: &'a Tree<Indexed>,
+        index: &'a Tree<ByField>,
         value: &str,
-        prefix: &Key,
+        reach: &Reach,
         after: Option<&Key>,
     ) -> impl Iterator<Item = &'a Arc<Object>> + Send + use<'a> {
-        let value: Option<Arc<str>> = Some(value).filter(|value| !value.is_empty()).map(Arc::from);
-        let passed = |key: &Key| after.is_some_and(|after| key <= after);
-        let start =
-            index.rank(|Indexed(text, key)| *text < value || *text == value && (key < prefix || passed(key)));
-        let end = index.rank(|Indexed(text, key)| {
-            *text < value || *text == value && (key < prefix || key.as_str().starts_with(prefix.as_str()))
-        });
-        index.places(start.min(end)..end).filter_map(|Indexed(_, key)| self.tree.get(key))
+        let ((start, side), (end, end_side)) = ends(reach, after);
+        let end = index.rank(&(value.into(), end), end_side);
+        let start = index.rank(&(value.into(), start), side);
+        index.places(start.min(end)..end).map(|entry| &entry.object)
     }
 
     pub(crate) fn set_revision(&mut self, revision: Revision) {
@@ -167,14 +179,14 @@ impl Snapshot {
         self.bytes += object.cost_bytes();
         let previous = self.tree.insert(object.clone());
         self.bytes -= previous.as_ref().map_or(0, |object| object.cost_bytes());
-        self.reindex(previous.as_deref(), Some(&object));
+        self.reindex(previous.as_ref(), Some(&object));
         previous
     }
 
     pub(crate) fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {
         let previous = self.tree.remove(key);
         self.bytes -= previous.as_ref().map_or(0, |object| object.cost_bytes());
-        self.reindex(previous.as_deref(), None);
+        self.reindex(previous.as_ref(), None);
         previous
     }
 
@@ -184,18 +196,14 @@ impl Snapshot {
         self.index.iter().map(Tree::len).sum()
     }
 
-    fn reindex(&mut self, previous: Option<&Object>, current: Option<&Object>) {
-        for (index, field) in self.index.iter_mut().zip(&*self.indexed) {
-            let entry = |object: &Object| {
-                let value = object.field_text(*field).filter(|value| !value.is_empty());
-                Indexed(value.cloned(), object.key().clone())
-            };
+    fn reindex(&mut self, previous: Option<&Arc<Object>>, current: Option<&Arc<Object>>) {
+        for (index, &field) in self.index.iter_mut().zip(&*self.indexed) {
+            let entry = |object: &Arc<Object>| ByField { object: object.clone(), field };
             let (old, new) = (previous.map(entry), current.map(entry));
-            if old == new {
-                continue;
-            }
-            if let Some(old) = old {
-                index.remove(&old);
+            if let Some(old) = &old
+                && new.as_ref().is_none_or(|new| old.cmp_entry(new).is_ne())
+            {
+                index.remove(&old.to_key());
             }
             if let Some(new) = new {
                 index.insert(new);
@@ -216,4 +224,25 @@ impl Snapshot {
         past.revision = revision;
         past
     }
+}
+
+/// Where the keys of `reach` that come after `after` begin and end.
+fn ends(reach: &Reach, after: Option<&Key>) -> ((Key, Side), (Key, Side)) {
+    let (first, end) = match reach {
+        Reach::Below(prefix) => (prefix, (behind(prefix), Side::Before)),
+        Reach::One(one) => (one, (one.clone(), Side::After)),
+    };
+    match after {
+        Some(after) if after >= first => ((after.clone(), Side::After), end),
+        _ => ((first.clone(), Side::Before), end),
+    }
+}
+
+/// The least key that comes after all that begin with `prefix`.
+fn behind(prefix: &Key) -> Key {
+    let mut text = prefix.as_str().to_string();
+    // A prefix ends with a slash.
+    let last = text.pop().map_or('\0', |last| char::from_u32(u32::from(last) + 1).unwrap_or(char::MAX));
+    text.push(last);
+    Key::from(text)
 }

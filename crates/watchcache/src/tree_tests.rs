@@ -1,12 +1,13 @@
 //! The tree against std's map, with older states of both kept and compared again in the end.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use forebay_rt::Random;
 
-use crate::tree::{Entry, NODE_MAX, Sum, Tree};
+use crate::tree::{Entry, NODE_MAX, Side, Tree};
 
 /// A key, and a number that tells versions of it apart and is its weight.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +16,16 @@ struct Numbered(u64, usize);
 impl Entry for Arc<Numbered> {
     type Key = u64;
 
-    fn key(&self) -> &u64 {
-        &self.0
+    fn to_key(&self) -> u64 {
+        self.0
+    }
+
+    fn cmp_key(&self, key: &u64) -> Ordering {
+        self.0.cmp(key)
+    }
+
+    fn cmp_entry(&self, other: &Self) -> Ordering {
+        self.0.cmp(&other.0)
     }
 
     fn weight(&self) -> usize {
@@ -40,11 +49,14 @@ fn ask(tree: &Numbers, model: &Model, random: &Random, keys: u64) {
     let (one, other) = (random.below(keys + 2), random.below(keys + 2));
     let (from, to) = (one.min(other), one.max(other));
     assert_eq!(tree.get(&from), model.get(&from));
-    let sum = tree.sum_before(|key| *key < from);
     let before = || model.range(..from).map(|(_, entry)| entry.1);
-    assert_eq!(sum, Sum { len: before().count(), weight: before().sum() });
-    let (low, high) = (tree.rank(|key| *key < from), tree.rank(|key| *key <= to));
-    assert_eq!(low, sum.len);
+    assert_eq!(tree.weight_before(&from, Side::Before), before().sum::<usize>());
+    assert_eq!(
+        tree.weight_before(&to, Side::After),
+        model.range(..=to).map(|(_, entry)| entry.1).sum::<usize>()
+    );
+    let (low, high) = (tree.rank(&from, Side::Before), tree.rank(&to, Side::After));
+    assert_eq!(low, before().count());
     let expected = || model.range((Bound::Included(from), Bound::Included(to))).map(|(_, entry)| entry);
     assert_eq!(tree.places(low..high).len(), expected().count());
     assert!(tree.places(low..high).eq(expected()));

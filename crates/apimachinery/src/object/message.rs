@@ -53,7 +53,11 @@ impl Drop for Made {
 
 /// An object's messages: of the type that it is stored as, of others that it is served as, of its metadata alone.
 #[derive(Debug, Default)]
-pub(super) struct Messages(Mutex<Vec<Message>>);
+pub(super) struct Messages(Mutex<Option<Box<Held>>>);
+
+/// Behind a pointer: most objects have none.
+#[derive(Debug, Default)]
+struct Held(Vec<Message>);
 
 impl Messages {
     /// The message of type `ty`, which `make` makes unless it is there.
@@ -73,7 +77,8 @@ impl Messages {
     }
 
     fn place(&self, ty: u16, counted: &Arc<MessageBytes>) -> Message {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Held(all) = &mut **held.get_or_insert_default();
         if let Some(known) = all.iter().find(|message| message.0.ty == ty) {
             known.0.used.store(true, Ordering::Relaxed);
             return known.clone();
@@ -88,25 +93,27 @@ impl Messages {
 
     /// The message of type `ty`, if it is there.
     pub(super) fn get(&self, ty: u16) -> Option<Message> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = all.iter().find(|message| message.0.ty == ty && message.0.bytes.get().is_some())?;
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known =
+            held.as_ref()?.0.iter().find(|message| message.0.ty == ty && message.0.bytes.get().is_some())?;
         known.0.used.store(true, Ordering::Relaxed);
         Some(known.clone())
     }
 
     /// Lets go of those that nobody asked for since the last call.
     pub(super) fn let_go(&self) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|message| message.0.used.swap(false, Ordering::Relaxed));
-        if all.is_empty() {
-            *all = Vec::new();
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(all) = held.as_mut() else { return };
+        all.0.retain(|message| message.0.used.swap(false, Ordering::Relaxed));
+        if all.0.is_empty() {
+            *held = None;
         }
     }
 
     /// What they take now.
     pub(super) fn cost_bytes(&self) -> usize {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().map(|message| message.len() + OVERHEAD_BYTES).sum()
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.iter().flat_map(|held| &held.0).map(|message| message.len() + OVERHEAD_BYTES).sum()
     }
 }
 

@@ -9,6 +9,7 @@ mod intern;
 mod message;
 mod scan;
 mod seal;
+mod texts;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use message::Messages;
 pub use message::{Message, MessageBytes};
 pub use scan::ScanError;
 pub use seal::Sealer;
+use texts::Texts;
 
 /// How the objects of one resource are kept: made once per resource.
 #[derive(Clone, Debug)]
@@ -59,20 +61,23 @@ pub struct Object {
     revision: Revision,
     // Form::Typed: from the first member after the type to the closing brace. Form::Whole: the whole object.
     body: Body,
-    // The digits of metadata.resourceVersion in `body`.
-    rv: Range<u32>,
+    // Texts: each label and its value, as they stand in the object. Shared with objects that have the same.
+    labels: Option<Arc<[u8]>>,
+    // Texts: by index of Layout::fields; behind them, for Form::Whole, the version that `apiVersion` names.
+    fields: Box<[u8]>,
+    messages: Messages,
+    // Where the digits of metadata.resourceVersion begin in `body`, and how many they are.
+    rv_at: u32,
+    rv_len: u8,
+    // Whether the labels are counted here.
+    labels_counted: bool,
     // The metadata object in `body`, braces included.
     metadata: Range<u32>,
-    // The version's text in `apiVersion`, after the group, and where it stands in `body`; none for Form::Typed.
-    version: Option<Box<(u32, Arc<str>)>>,
+    // Where the version stands in `body`; 0 when there is none.
+    version_at: u32,
     // Where the namespace begins in `key`; equal to `name_at` when there is none.
     namespace_at: u32,
     name_at: u32,
-    // Sorted as they stand in the object.
-    labels: Box<[(Arc<str>, Arc<str>)]>,
-    // By index of Layout::fields.
-    fields: Box<[Option<Arc<str>>]>,
-    messages: Messages,
 }
 
 /// Where an object's bytes are.
@@ -95,25 +100,30 @@ impl Object {
         value: &[u8],
         interner: &mut Interner,
     ) -> Result<Object, ScanError> {
-        let scanned = scan::scan(value, layout, interner)?;
+        let scanned = scan::scan(value, layout)?;
         let rv = revision.to_string();
         let cut = if layout.form == Form::Typed { scanned.type_end } else { 0 };
         let mut body = Vec::with_capacity(value.len() + scan::RV_HEAD.len() + rv.len() + 1 - cut);
         body.extend_from_slice(&value[cut..scanned.rv_at]);
         body.extend_from_slice(scan::RV_HEAD);
-        let rv_from = body.len() as u32;
+        let rv_at = body.len() as u32;
         body.extend_from_slice(rv.as_bytes());
-        let rv_to = body.len() as u32;
         body.push(b'"');
         body.extend_from_slice(&value[scanned.rv_at..]);
         let shift = scanned.version.start > scanned.rv_at;
         let moved = if shift { body.len() - (value.len() - cut) } else { 0 };
-        let at = |offset: usize| (offset + moved) as u32;
-        let version = match layout.form {
-            Form::Typed => None,
-            Form::Whole => {
-                let text = std::str::from_utf8(&value[scanned.version.clone()]).unwrap_or("");
-                (!text.is_empty()).then(|| Box::new((at(scanned.version.start), interner.intern(text))))
+        let mut fields = Vec::new();
+        scanned.fields.iter().for_each(|field| texts::push(&mut fields, field.as_deref()));
+        let mut version_at = 0;
+        if layout.form == Form::Whole && !scanned.version.is_empty() {
+            texts::push(&mut fields, Some(texts::as_str(&value[scanned.version.clone()])));
+            version_at = (scanned.version.start + moved) as u32;
+        }
+        let (labels, labels_counted) = match &scanned.labels[..] {
+            [] => (None, false),
+            labels => {
+                let (labels, made) = interner.share(labels);
+                (Some(labels), made)
             }
         };
         let grown = body.len() + cut - value.len();
@@ -123,14 +133,17 @@ impl Object {
             key,
             revision,
             body: Body::Plain(Bytes::from(body)),
-            rv: rv_from..rv_to,
+            labels,
+            // Copied: a vector that is cut to its length keeps what it had.
+            fields: Box::from(&fields[..]),
+            messages: Messages::default(),
+            rv_at,
+            rv_len: rv.len() as u8,
+            labels_counted,
             metadata,
-            version,
+            version_at,
             namespace_at,
             name_at,
-            labels: scanned.labels.into_boxed_slice(),
-            fields: scanned.fields.into_boxed_slice(),
-            messages: Messages::default(),
         })
     }
 
@@ -161,17 +174,18 @@ impl Object {
 
     /// The value of a label.
     pub fn label(&self, name: &str) -> Option<&str> {
-        self.labels.iter().find(|(label, _)| &**label == name).map(|(_, value)| &**value)
+        let mut labels = Texts(self.labels.as_deref()?).flatten();
+        while let (Some(label), Some(value)) = (labels.next(), labels.next()) {
+            if label == name.as_bytes() {
+                return Some(texts::as_str(value));
+            }
+        }
+        None
     }
 
     /// The value at the `index`th path of [`Layout::fields`], as text; `None` when it is absent.
     pub fn field(&self, index: usize) -> Option<&str> {
-        self.fields.get(index).and_then(Option::as_deref)
-    }
-
-    /// The same, as the text that objects share.
-    pub fn field_text(&self, index: usize) -> Option<&Arc<str>> {
-        self.fields.get(index)?.as_ref()
+        Texts(&self.fields).nth(index)?.map(texts::as_str)
     }
 
     /// The object's bytes: the whole object, or without `{` and type for a built-in kind.
@@ -201,25 +215,26 @@ impl Object {
 
     /// The version that `apiVersion` names; empty for a built-in kind.
     pub fn stored_version(&self) -> &str {
-        self.version.as_deref().map_or("", |(_, version)| version)
+        let last = if self.version_at > 0 { Texts(&self.fields).last().flatten() } else { None };
+        last.map_or("", texts::as_str)
     }
 
     /// Appends the bytes with another `resourceVersion` (a DELETED event's) or another version in `apiVersion`.
     /// `None` keeps what is there.
     pub fn write_body(&self, revision: Option<Revision>, version: Option<&str>, out: &mut Vec<u8>) {
-        let revision =
-            revision.filter(|new| *new != self.revision).map(|new| (self.rv.clone(), new.to_string()));
-        let version = version
-            .zip(self.version.as_deref())
-            .map(|(new, (from, old))| (*from..from + old.len() as u32, new.to_string()));
+        let revision = revision.filter(|new| *new != self.revision).map(|new| (self.rv(), new.to_string()));
+        let version = version.filter(|_| self.version_at > 0).map(|new| {
+            let from = self.version_at as usize;
+            (from..from + self.stored_version().len(), new.to_string())
+        });
         let mut splices = [revision, version];
         splices.sort_by_key(|splice| splice.as_ref().map(|(span, _)| span.start));
         self.read(|body| {
             let mut from = 0;
             for (span, text) in splices.into_iter().flatten() {
-                out.extend_from_slice(&body[from..span.start as usize]);
+                out.extend_from_slice(&body[from..span.start]);
                 out.extend_from_slice(text.as_bytes());
-                from = span.end as usize;
+                from = span.end;
             }
             out.extend_from_slice(&body[from..]);
         });
@@ -230,12 +245,18 @@ impl Object {
         let (from, to) = (self.metadata.start as usize, self.metadata.end as usize);
         self.read(|body| match revision.filter(|new| *new != self.revision) {
             Some(new) => {
-                out.extend_from_slice(&body[from..self.rv.start as usize]);
+                out.extend_from_slice(&body[from..self.rv().start]);
                 out.extend_from_slice(new.to_string().as_bytes());
-                out.extend_from_slice(&body[self.rv.end as usize..to]);
+                out.extend_from_slice(&body[self.rv().end..to]);
             }
             None => out.extend_from_slice(&body[from..to]),
         });
+    }
+
+    /// The digits of metadata.resourceVersion in the body.
+    fn rv(&self) -> Range<usize> {
+        let from = self.rv_at as usize;
+        from..from + usize::from(self.rv_len)
     }
 
     /// Calls `read` with the bytes, which are inflated for that if need be.
@@ -274,9 +295,19 @@ impl Object {
             Body::Plain(bytes) => bytes.len(),
             Body::Sealed(part) => part.cost_bytes(),
         };
-        body + self.key.as_str().len() + size_of::<Object>() + self.labels.len() * 32 + self.fields.len() * 16
+        body + self.header_bytes()
+    }
+
+    /// Bytes that it holds besides its body. Labels that it shares are counted where they were first.
+    pub fn header_bytes(&self) -> usize {
+        let labels = self.labels.as_deref().filter(|_| self.labels_counted);
+        let labels = labels.map_or(0, |labels| COUNTS + labels.len());
+        COUNTS + size_of::<Object>() + COUNTS + self.key.as_str().len() + self.fields.len() + labels
     }
 }
+
+/// What counts the owners of something shared.
+const COUNTS: usize = 2 * size_of::<usize>();
 
 fn split_key(layout: &Layout, key: &Key) -> (u32, u32) {
     let rest = key.as_str().get(layout.prefix_len..).unwrap_or("");
@@ -345,6 +376,25 @@ mod tests {
                 .expect("text")
                 .ends_with(r#""metadata":{"name":"web","resourceVersion":"42","uid":"u"}}"#)
         );
+    }
+
+    #[test]
+    fn a_header_is_small() {
+        // With its counts 160 bytes, a size that allocators have.
+        assert!(size_of::<Object>() <= 144, "{}", size_of::<Object>());
+        let mut interner = Interner::default();
+        let layout = layout(Form::Typed, &["spec.nodeName", "spec.hostNetwork"]);
+        let mut decode = |name: &str| {
+            let key = Key::from(format!("/registry/pods/default/{name}"));
+            Object::decode(&layout, key, Revision::from_log(42), POD.as_bytes(), &mut interner).expect("valid")
+        };
+        let (first, next) = (decode("web-1"), decode("web-2"));
+        let labels = first.labels.as_ref().zip(next.labels.as_ref());
+        assert!(labels.is_some_and(|(one, other)| Arc::ptr_eq(one, other)), "they have the same");
+        let labels = first.labels.as_ref().map_or(0, |labels| labels.len() + COUNTS);
+        assert_eq!(first.header_bytes(), next.header_bytes() + labels, "counted once");
+        assert!(next.header_bytes() < 220, "{}", next.header_bytes());
+        assert_eq!(next.cost_bytes(), next.header_bytes() + next.body_len());
     }
 
     #[test]

@@ -4,11 +4,10 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
 
 use memchr::memchr2;
 
-use super::{Form, Interner, Layout};
+use super::{Form, Layout, texts};
 
 pub(super) const RV_HEAD: &[u8] = br#","resourceVersion":""#;
 
@@ -21,7 +20,7 @@ pub struct ScanError {
 }
 
 #[derive(Default)]
-pub(super) struct Scanned {
+pub(super) struct Scanned<'a> {
     // Behind `"apiVersion":"v1",` of a typed object: where its first other member begins.
     pub(super) type_end: usize,
     // Behind the member of metadata that `resourceVersion` follows.
@@ -30,12 +29,13 @@ pub(super) struct Scanned {
     pub(super) metadata: Range<usize>,
     // The version's text in apiVersion.
     pub(super) version: Range<usize>,
-    pub(super) labels: Vec<(Arc<str>, Arc<str>)>,
-    pub(super) fields: Vec<Option<Arc<str>>>,
+    // Texts: a label, its value, and so on, as they stand in the object.
+    pub(super) labels: Vec<u8>,
+    pub(super) fields: Vec<Option<Cow<'a, str>>>,
 }
 
-pub(super) fn scan(value: &[u8], layout: &Layout, interner: &mut Interner) -> Result<Scanned, ScanError> {
-    let mut scan = Scan { text: Text { bytes: value, at: 0 }, layout, interner, out: Scanned::default() };
+pub(super) fn scan<'a>(value: &'a [u8], layout: &Layout) -> Result<Scanned<'a>, ScanError> {
+    let mut scan = Scan { text: Text { bytes: value, at: 0 }, layout, out: Scanned::default() };
     scan.out.fields = vec![None; layout.fields.len()];
     let wanted: Vec<usize> = (0..layout.fields.len()).collect();
     scan.root(&wanted)?;
@@ -48,14 +48,13 @@ pub(super) fn scan(value: &[u8], layout: &Layout, interner: &mut Interner) -> Re
     Ok(scan.out)
 }
 
-struct Scan<'a> {
+struct Scan<'a, 'l> {
     text: Text<'a>,
-    layout: &'a Layout,
-    interner: &'a mut Interner,
-    out: Scanned,
+    layout: &'l Layout,
+    out: Scanned<'a>,
 }
 
-impl Scan<'_> {
+impl Scan<'_, '_> {
     fn root(&mut self, wanted: &[usize]) -> Result<(), ScanError> {
         let mut types_seen = 0;
         self.text.begin(b'{')?;
@@ -119,10 +118,12 @@ impl Scan<'_> {
             return self.text.skip();
         }
         self.text.begin(b'{')?;
-        while let Some(name) = self.text.member(self.out.labels.len())? {
+        let mut member = 0;
+        while let Some(name) = self.text.member(member)? {
+            member += 1;
             let value = self.text.string()?;
-            let pair = (self.interner.intern(&name), self.interner.intern(&value));
-            self.out.labels.push(pair);
+            texts::push(&mut self.out.labels, Some(&name));
+            texts::push(&mut self.out.labels, Some(&value));
         }
         Ok(())
     }
@@ -136,9 +137,7 @@ impl Scan<'_> {
         for &field in &below {
             if self.layout.fields[field].len() == depth + 1 {
                 let from = self.text.at;
-                let value = self.text.scalar()?;
-                let value = value.map(|text| self.interner.intern(&text));
-                self.out.fields[field] = value;
+                self.out.fields[field] = self.text.scalar()?;
                 self.text.at = from;
             }
         }

@@ -120,14 +120,16 @@ impl Object {
             key: self.key.clone(),
             revision: self.revision,
             body,
-            rv: self.rv.clone(),
-            metadata: self.metadata.clone(),
-            version: self.version.clone(),
-            namespace_at: self.namespace_at,
-            name_at: self.name_at,
             labels: self.labels.clone(),
             fields: self.fields.clone(),
             messages: Messages::default(),
+            rv_at: self.rv_at,
+            rv_len: self.rv_len,
+            labels_counted: self.labels_counted,
+            metadata: self.metadata.clone(),
+            version_at: self.version_at,
+            namespace_at: self.namespace_at,
+            name_at: self.name_at,
         }
     }
 }

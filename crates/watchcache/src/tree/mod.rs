@@ -8,6 +8,7 @@
 
 mod places;
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,8 +17,12 @@ pub(crate) use places::Places;
 
 /// What a [`Tree`] holds: found by its key, cheap to clone.
 pub(crate) trait Entry: Clone {
-    type Key: Ord + Clone;
-    fn key(&self) -> &Self::Key;
+    /// What it is found by; inner nodes keep some.
+    type Key: Clone + Ord;
+    fn to_key(&self) -> Self::Key;
+    fn cmp_key(&self, key: &Self::Key) -> Ordering;
+    /// As their keys compare.
+    fn cmp_entry(&self, other: &Self) -> Ordering;
     /// What it counts for in [`Sum::weight`]; never changes.
     fn weight(&self) -> usize {
         0
@@ -29,6 +34,13 @@ pub(crate) trait Entry: Clone {
 pub(crate) struct Sum {
     pub(crate) len: usize,
     pub(crate) weight: usize,
+}
+
+/// On which side of a key: of an entry that has it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Before,
+    After,
 }
 
 /// Entries of a leaf, children of an inner node. See ADR-0026 for the sizes that were tried.
@@ -126,7 +138,7 @@ impl<E: Entry> Tree<E> {
         }
         self.sum.len += 1;
         if let Put::Split { right, .. } = put {
-            let left = Child { from: root.first_key().clone(), sum: root.sum(), node: root.clone() };
+            let left = Child { from: root.first_key(), sum: root.sum(), node: root.clone() };
             self.root = Some(Child::inner(vec![left, right]).node);
         }
         None
@@ -149,40 +161,36 @@ impl<E: Entry> Tree<E> {
         Some(old)
     }
 
-    /// How many entries there are for whose keys `before` holds. It holds for all keys up to some place, and for none
-    /// after it. O(log n).
-    pub(crate) fn rank(&self, before: impl Fn(&E::Key) -> bool) -> usize {
+    /// How many entries come before this side of `key`, which need not be there. O(log n).
+    pub(crate) fn rank(&self, key: &E::Key, side: Side) -> usize {
         let mut len = 0;
         let rest =
-            self.descend(before, |passed| len += passed.iter().map(|child| child.sum.len).sum::<usize>());
+            self.descend(key, side, |passed| len += passed.iter().map(|child| child.sum.len).sum::<usize>());
         len + rest.len()
     }
 
-    /// The same, with what they weigh.
-    pub(crate) fn sum_before(&self, before: impl Fn(&E::Key) -> bool) -> Sum {
-        let mut sum = Sum::default();
-        let rest = self.descend(before, |passed| passed.iter().for_each(|child| sum.add(child.sum)));
-        rest.iter().for_each(|entry| sum.add(Sum::one(entry)));
-        sum
+    /// What these entries weigh.
+    pub(crate) fn weight_before(&self, key: &E::Key, side: Side) -> usize {
+        let mut weight = 0;
+        let rest = self.descend(key, side, |passed| {
+            weight += passed.iter().map(|child| child.sum.weight).sum::<usize>();
+        });
+        weight + rest.iter().map(Entry::weight).sum::<usize>()
     }
 
-    /// Goes down to the place up to which `before` holds. Calls `pass` with the children that lie before it, and returns
-    /// those of its leaf that do.
-    fn descend<'a>(
-        &'a self,
-        before: impl Fn(&E::Key) -> bool,
-        mut pass: impl FnMut(&'a [Child<E>]),
-    ) -> &'a [E] {
+    /// Goes down to this side of `key`. Calls `pass` with the children that lie before it, and returns those entries of its
+    /// leaf that do.
+    fn descend<'a>(&'a self, key: &E::Key, side: Side, mut pass: impl FnMut(&'a [Child<E>])) -> &'a [E] {
         let Some(mut node) = self.root.as_deref() else { return &[] };
         loop {
             match node {
                 Node::Inner(children) => {
-                    let at = child_of(children, &before);
+                    let at = child_of(children, |from| side.is_after(from.cmp(key)));
                     pass(&children[..at]);
                     node = &children[at].node;
                 }
                 Node::Leaf(entries) => {
-                    return &entries[..entries.partition_point(|entry| before(entry.key()))];
+                    return &entries[..entries.partition_point(|entry| side.is_after(entry.cmp_key(key)))];
                 }
             }
         }
@@ -202,6 +210,16 @@ impl<E: Entry> Tree<E> {
             assert!(!matches!(&**root, Node::Inner(children) if children.len() == 1), "a root of one child");
         } else {
             assert_eq!(self.sum, Sum::default());
+        }
+    }
+}
+
+impl Side {
+    /// Whether this side of a key comes after what compares so with it.
+    fn is_after(self, ordering: Ordering) -> bool {
+        match self {
+            Side::Before => ordering.is_lt(),
+            Side::After => ordering.is_le(),
         }
     }
 }
@@ -227,7 +245,7 @@ impl<E: Entry> Child<E> {
     }
 
     fn new(node: Node<E>) -> Child<E> {
-        Child { from: node.first_key().clone(), sum: node.sum(), node: Arc::new(node) }
+        Child { from: node.first_key(), sum: node.sum(), node: Arc::new(node) }
     }
 }
 
@@ -258,10 +276,10 @@ impl<E: Entry> Node<E> {
         sum
     }
 
-    fn first_key(&self) -> &E::Key {
+    fn first_key(&self) -> E::Key {
         match self {
-            Node::Leaf(entries) => entries[0].key(),
-            Node::Inner(children) => &children[0].from,
+            Node::Leaf(entries) => entries[0].to_key(),
+            Node::Inner(children) => children[0].from.clone(),
         }
     }
 }
@@ -275,7 +293,7 @@ trait Change<E: Entry> {
 impl<E: Entry> Change<E> for Arc<Node<E>> {
     fn insert(&mut self, entry: E) -> Put<E> {
         match Arc::make_mut(self) {
-            Node::Leaf(entries) => match find(entries, entry.key()) {
+            Node::Leaf(entries) => match entries.binary_search_by(|other| other.cmp_entry(&entry)) {
                 Ok(at) => Put::Replaced(std::mem::replace(&mut entries[at], entry)),
                 Err(at) => match add(entries, at, entry, at == entries.len()) {
                     Some((right, appended)) => Put::Split { right: Child::leaf(right), appended },
@@ -312,16 +330,16 @@ impl<E: Entry> Change<E> for Arc<Node<E>> {
 }
 
 fn insert_below<E: Entry>(children: &mut Vec<Child<E>>, entry: E) -> Put<E> {
-    let mut at = child_of(children, |from| from <= entry.key());
+    let mut at = child_of(children, |from| entry.cmp_key(from).is_ge());
     // What would be appended to a full leaf goes to the front of the next, if that has room: else entries that come in
     // descending order right behind a full leaf would each get a leaf of its own.
     if let [this, next, ..] = &mut children[at..]
         && let (Node::Leaf(entries), Node::Leaf(after)) = (&*this.node, &*next.node)
         && entries.len() == NODE_MAX
         && after.len() < NODE_MAX
-        && entries.last().is_some_and(|last| last.key() < entry.key())
+        && entries.last().is_some_and(|last| last.cmp_entry(&entry).is_lt())
     {
-        next.from = entry.key().clone();
+        next.from = entry.to_key();
         at += 1;
     }
     let child = &mut children[at];
@@ -396,7 +414,7 @@ fn child_of<E: Entry>(children: &[Child<E>], before: impl Fn(&E::Key) -> bool) -
 }
 
 fn find<E: Entry>(entries: &[E], key: &E::Key) -> Result<usize, usize> {
-    entries.binary_search_by(|entry| entry.key().cmp(key))
+    entries.binary_search_by(|entry| entry.cmp_key(key))
 }
 
 fn with_room<T: Clone>(items: &[T]) -> Vec<T> {
@@ -425,8 +443,8 @@ impl<E: Entry> Node<E> {
         let within = |key: &E::Key| from.is_none_or(|from| from <= key) && to.is_none_or(|to| key < to);
         match self {
             Node::Leaf(entries) => {
-                assert!(entries.is_sorted_by(|one, next| one.key() < next.key()), "out of order");
-                assert!(entries.iter().all(|entry| within(entry.key())), "where it would not be found");
+                assert!(entries.is_sorted_by(|one, next| one.cmp_entry(next).is_lt()), "out of order");
+                assert!(entries.iter().all(|entry| within(&entry.to_key())), "where it would not be found");
                 (1, self.sum())
             }
             Node::Inner(children) => {
