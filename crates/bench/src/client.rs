@@ -14,7 +14,7 @@ use hyper::{Method, Request, Response, body::Incoming, header};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 
@@ -67,16 +67,35 @@ impl Target {
 impl Client {
     /// Connects and finishes the handshakes.
     pub async fn connect(target: &Target, protocol: Protocol) -> Result<Client, Error> {
+        let tcp = TcpStream::connect(target.address).await.map_err(lost)?;
+        Client::over(tcp, target, protocol, http1::Builder::new()).await
+    }
+
+    /// Connects over HTTP/1.1 in a way that nobody, the kernel included, reads much more than `bytes` ahead of the caller.
+    pub async fn connect_narrow(target: &Target, bytes: usize) -> Result<Client, Error> {
+        let socket = TcpSocket::new_v4().map_err(lost)?;
+        socket.set_recv_buffer_size(bytes as u32).map_err(lost)?;
+        let tcp = socket.connect(target.address).await.map_err(lost)?;
+        let mut builder = http1::Builder::new();
+        builder.max_buf_size(bytes.max(8_192));
+        Client::over(tcp, target, Protocol::Http1, builder).await
+    }
+
+    async fn over(
+        tcp: TcpStream,
+        target: &Target,
+        protocol: Protocol,
+        http1: http1::Builder,
+    ) -> Result<Client, Error> {
         let mut tls = ClientConfig::clone(&target.tls);
         tls.alpn_protocols = vec![protocol.alpn().to_vec()];
-        let tcp = TcpStream::connect(target.address).await.map_err(lost)?;
         tcp.set_nodelay(true).map_err(lost)?;
         let name = ServerName::IpAddress(target.address.ip().into());
         let stream = TlsConnector::from(Arc::new(tls)).connect(name, tcp).await.map_err(lost)?;
         let io = TokioIo::new(stream);
         let (sender, driver) = match protocol {
             Protocol::Http1 => {
-                let (sender, connection) = http1::handshake(io).await.map_err(lost)?;
+                let (sender, connection) = http1.handshake(io).await.map_err(lost)?;
                 (Sender::Http1(sender), drive(connection))
             }
             Protocol::Http2 => {

@@ -5,7 +5,8 @@
 //!
 //! Scenarios: `start` to ready; `create` many objects; `restart` with them; `resident`, what they take in memory, loaded,
 //! quiet and after a storm; `list`, what each form of a LIST costs beside a file server; `storm`, many clients that LIST
-//! them all at once while memory is read ten times a second, which `--svg` draws; `envtest`, many control planes at once;
+//! them all at once while memory is read ten times a second, which `--svg` draws; `readers`, a hundred of
+//! them of which twenty are slow; `watchlist`, informers that start at once; `envtest`, many control planes at once;
 //! `fanout`, an update sent to many watchers; `idle`, many watchers to whom nothing happens.
 //!
 //! What they write comes from a published seed ([`draw::SEED`]): pods of about 8 KB in four dozen shapes ([`pods`]), or with
@@ -21,6 +22,7 @@ pub mod contender;
 pub mod draw;
 pub mod envtest;
 pub mod forebay;
+pub mod initial;
 pub mod kubernetes;
 pub mod lab;
 pub mod lists;

@@ -64,6 +64,16 @@ pub fn waves(lab: &Lab) -> usize {
 /// # Errors
 /// [`Error::Answer`] when a list that ended well had less than `least`, or when none ended well.
 pub async fn storm(lab: &Lab, server: &Server, least: usize) -> Result<Storm, Error> {
+    let queries: Vec<&str> = (0..lab.rounds).flat_map(|_| QUERIES).collect();
+    lists(lab, server, least, &queries).await
+}
+
+/// [`storm`], once, from the cache.
+pub async fn wave(lab: &Lab, server: &Server, least: usize) -> Result<Storm, Error> {
+    lists(lab, server, least, &QUERIES[..1]).await
+}
+
+async fn lists(lab: &Lab, server: &Server, least: usize, queries: &[&str]) -> Result<Storm, Error> {
     let mut clients = Vec::new();
     for _ in 0..lab.listers {
         clients.push(Some(Client::connect(&server.target, lab.protocol).await?));
@@ -71,7 +81,7 @@ pub async fn storm(lab: &Lab, server: &Server, least: usize) -> Result<Storm, Er
     let (server_before, client_before) = (server.cpus()?, proc::cpu_self()?);
     let mut storm = Storm::default();
     let start = Instant::now();
-    for query in (0..lab.rounds).flat_map(|_| QUERIES) {
+    for query in queries {
         let mut running = JoinSet::new();
         for client in clients.drain(..) {
             let path = format!("{}{query}", lab.objects.path());

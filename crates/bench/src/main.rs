@@ -24,7 +24,7 @@ use forebay_bench::{Error, machine, picture};
 #[derive(Parser, Debug)]
 #[command(name = "cargo xtask bench")]
 struct Options {
-    /// Scenarios to run, in this order: start, create, restart, resident, list, storm, envtest, fanout, idle [default: all]
+    /// Scenarios to run, in this order: start, create, restart, resident, list, storm, readers, watchlist, envtest, fanout, idle [default: all]
     #[arg(value_parser = scenario)]
     scenarios: Vec<Scenario>,
     /// Objects to create

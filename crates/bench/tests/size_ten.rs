@@ -171,3 +171,24 @@ async fn list_at_size_ten() {
     assert!(body("LIST as metadata") < body("identity LIST, Http1"), "{metrics:?}");
     assert!(body("LIST by a label few have") < body("identity LIST, Http1"), "{metrics:?}");
 }
+
+#[tokio::test]
+async fn readers_at_size_ten() {
+    let names = ["fast readers: throughput", "fast readers: latency max"];
+    let metrics = check(Scenario::Readers, Protocol::Http2, &names).await.metrics;
+    let only = |name: &str| metrics.iter().find(|metric| metric.name == name).unwrap().samples[0];
+    let counted = ["fast readers: LISTs whole", "fast readers: LISTs failed", "slow readers: still reading"];
+    assert_eq!(counted.map(only), [80.0, 0.0, 20.0]);
+}
+
+#[tokio::test]
+async fn watchlist_at_size_ten() {
+    let names = ["LIST: throughput", "watch list: throughput", "gzip watch list: throughput"];
+    let metrics = check(Scenario::Watchlist, Protocol::Http2, &names).await.metrics;
+    let sent = |way: &str| {
+        let name = format!("{way}: sent to each");
+        metrics.iter().find(|metric| metric.name == name).unwrap().samples[0]
+    };
+    assert!(sent("watch list") > sent("LIST"), "{metrics:?}");
+    assert!(sent("gzip watch list") <= sent("watch list"), "{metrics:?}");
+}

@@ -3,7 +3,7 @@
 //! In: a contender. Out: server CPU and time a LIST, and throughput, of each form, a sample a run.
 //! Never: a LIST that was refused or cut counted; two forms at once.
 
-mod forms;
+pub(super) mod forms;
 mod writer;
 
 use std::time::{Duration, Instant};

@@ -8,10 +8,12 @@ mod envtest;
 mod fanout;
 mod idle;
 mod list;
+mod readers;
 mod resident;
 mod restart;
 mod start;
 mod storm;
+mod watchlist;
 
 use crate::contender::Contender;
 use crate::lab::Lab;
@@ -29,6 +31,8 @@ pub enum Scenario {
     Resident,
     List,
     Storm,
+    Readers,
+    Watchlist,
     Envtest,
     Fanout,
     Idle,
@@ -43,13 +47,15 @@ pub struct Outcome {
 }
 
 impl Scenario {
-    pub const ALL: [Scenario; 9] = [
+    pub const ALL: [Scenario; 11] = [
         Scenario::Start,
         Scenario::Create,
         Scenario::Restart,
         Scenario::Resident,
         Scenario::List,
         Scenario::Storm,
+        Scenario::Readers,
+        Scenario::Watchlist,
         Scenario::Envtest,
         Scenario::Fanout,
         Scenario::Idle,
@@ -63,6 +69,8 @@ impl Scenario {
             Scenario::Resident => "resident",
             Scenario::List => "list",
             Scenario::Storm => "storm",
+            Scenario::Readers => "readers",
+            Scenario::Watchlist => "watchlist",
             Scenario::Envtest => "envtest",
             Scenario::Fanout => "fanout",
             Scenario::Idle => "idle",
@@ -78,6 +86,8 @@ impl Scenario {
             Scenario::Resident => resident::about(lab),
             Scenario::List => list::about(lab),
             Scenario::Storm => storm::about(lab),
+            Scenario::Readers => readers::about(lab),
+            Scenario::Watchlist => watchlist::about(lab),
             Scenario::Envtest => envtest::about(lab),
             Scenario::Fanout => fanout::about(lab),
             Scenario::Idle => idle::about(lab),
@@ -94,6 +104,8 @@ impl Scenario {
             Scenario::Resident => resident::run(lab, who).await?.into(),
             Scenario::List => list::run(lab, who).await?.into(),
             Scenario::Storm => storm::run(lab, who).await?,
+            Scenario::Readers => readers::run(lab, who).await?.into(),
+            Scenario::Watchlist => watchlist::run(lab, who).await?.into(),
             Scenario::Envtest => envtest::run(lab, who).await?.into(),
             Scenario::Fanout => fanout::run(lab, who).await?.into(),
             Scenario::Idle => idle::run(lab, who).await?.into(),
