@@ -45,7 +45,7 @@ const CHAR: f64 = 7.2;
 /// Pixels between two labels of curves, at least.
 const LABEL_STEP: f64 = 38.0;
 
-const STYLE: &str = "\
+pub(crate) const STYLE: &str = "\
 text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;font-size:13px;fill:#24292f}\
 .title{font-size:17px;font-weight:600}.small{font-size:11px;fill:#57606a}.name{font-weight:600}\
 .back{fill:#ffffff;stroke:#d0d7de}.even{fill:#f3f5f7}.odd{fill:#e4e9ee}.grid{stroke:#d0d7de}.axis{stroke:#57606a}\
@@ -243,7 +243,7 @@ fn draw_curve(svg: &mut String, scale: &Scale, curve: &Curve, colour: usize) {
     }
 }
 
-fn text(svg: &mut String, (x, y): (f64, f64), class: &str, anchor: &str, text: &str) {
+pub(crate) fn text(svg: &mut String, (x, y): (f64, f64), class: &str, anchor: &str, text: &str) {
     let text = escape(text);
     let _ =
         writeln!(svg, r#"<text class="{class}" x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{text}</text>"#);
@@ -291,7 +291,7 @@ pub fn grouped(value: f64) -> String {
 }
 
 /// Lines of at most `chars`, broken at spaces; a longer word stays whole.
-fn wrap(line: &str, chars: usize) -> Vec<String> {
+pub(crate) fn wrap(line: &str, chars: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in line.split(' ') {
         let last = lines.last_mut().expect("begun with one");
@@ -308,7 +308,7 @@ fn wrap(line: &str, chars: usize) -> Vec<String> {
 }
 
 /// XML text: markup escaped, and control characters, which XML has no way to say, left out.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars().filter(|c| !c.is_control()) {
         match c {

@@ -26,6 +26,13 @@ pub struct Lab {
     pub rounds: usize,
     /// Watchers at once in the scenarios fanout and idle.
     pub watchers: usize,
+    /// Numbers of objects, and of watchers, that the scenario curve measures.
+    pub sizes: Vec<usize>,
+    pub crowds: Vec<usize>,
+    /// Objects that the rival is given at most there.
+    pub rival_max: usize,
+    /// Objects of the scenario million.
+    pub million: usize,
     /// Control planes that run at once in the scenario envtest.
     pub servers: usize,
     /// Runs of each scenario; without it each scenario's own number.

@@ -7,7 +7,8 @@
 //! quiet and after a storm; `list`, what each form of a LIST costs beside a file server; `storm`, many clients that LIST
 //! them all at once while memory is read ten times a second, which `--svg` draws; `readers`, a hundred of
 //! them of which twenty are slow; `watchlist`, informers that start at once; `envtest`, many control planes at once;
-//! `fanout`, an update sent to many watchers; `idle`, many watchers to whom nothing happens.
+//! `fanout`, an update sent to many watchers; `idle`, many watchers to whom nothing happens; `curve`, LISTs and updates
+//! as objects and watchers grow, which `--curves` draws; `million`, a million objects in one process.
 //!
 //! What they write comes from a published seed ([`draw::SEED`]): pods of about 8 KB in four dozen shapes ([`pods`]), or with
 //! `--objects` Leases, ConfigMaps and Secrets ([`objects`]). `forebay-bench resident --ours-only --runs 1` is one run of one
@@ -19,6 +20,7 @@
 pub mod chart;
 pub mod client;
 pub mod contender;
+pub mod curves;
 pub mod draw;
 pub mod envtest;
 pub mod forebay;
@@ -31,6 +33,7 @@ pub mod machine;
 pub mod objects;
 pub mod picture;
 pub mod pki;
+pub mod plot;
 pub mod pods;
 pub mod proc;
 pub mod ratio;
@@ -75,7 +78,7 @@ pub enum Error {
         #[source]
         cause: std::io::Error,
     },
-    #[error("there is nothing to draw: --svg is for the scenario storm")]
+    #[error("there is nothing to draw: --svg is for the scenario storm, --curves for curve")]
     NothingToDraw,
     #[error("certificates: {0}")]
     Pki(String),

@@ -18,13 +18,14 @@ use forebay_bench::objects::Objects;
 use forebay_bench::report::{Entrant, Measured, Report};
 use forebay_bench::scenarios::Scenario;
 use forebay_bench::static_server::StaticServer;
-use forebay_bench::{Error, machine, picture};
+use forebay_bench::{Error, curves, machine, picture};
 
 /// Measures forebay beside kube-apiserver on etcd, on this machine.
 #[derive(Parser, Debug)]
 #[command(name = "cargo xtask bench")]
 struct Options {
-    /// Scenarios to run, in this order: start, create, restart, resident, list, storm, readers, watchlist, envtest, fanout, idle [default: all]
+    /// Scenarios to run, in this order: start, create, restart, resident, list, storm, readers, watchlist, envtest, fanout, idle, curve,
+    /// million [default: all]
     #[arg(value_parser = scenario)]
     scenarios: Vec<Scenario>,
     /// Objects to create
@@ -51,7 +52,22 @@ struct Options {
     /// Draw the scenario storm, memory over time, into this SVG file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Runs of each scenario [default: 5]
+    /// Objects in the scenario curve, one after the other
+    #[arg(long, value_delimiter = ',', default_value = "1000,10000,100000")]
+    sizes: Vec<usize>,
+    /// Watchers in the scenario curve, one after the other
+    #[arg(long, value_delimiter = ',', default_value = "10,100,1000,10000")]
+    crowds: Vec<usize>,
+    /// Objects that kube-apiserver and etcd are given at most in the scenario curve; 100,000 take 8 GB
+    #[arg(long, default_value_t = 100_000)]
+    rival_max: usize,
+    /// Objects in the scenario million
+    #[arg(long, value_name = "OBJECTS", default_value_t = 1_000_000, value_parser = at_least_one)]
+    million: usize,
+    /// Draw the scenario curve into this SVG file
+    #[arg(long, value_name = "FILE")]
+    curves: Option<PathBuf>,
+    /// Runs of each scenario [default: 5; million 1]
     #[arg(long)]
     runs: Option<usize>,
     /// Let the clients speak HTTP/2 instead of HTTP/1.1
@@ -112,14 +128,20 @@ async fn measure(options: &Options) -> Result<Report, Error> {
         runs: options.runs,
         protocol: if options.http2 { Protocol::Http2 } else { Protocol::Http1 },
         settle: Duration::from_secs(2),
+        sizes: options.sizes.clone(),
+        crowds: options.crowds.clone(),
+        rival_max: options.rival_max,
+        million: options.million,
         static_server: options.static_server.as_deref().map(StaticServer::at).transpose()?,
         base,
     };
     let contenders = contenders(options)?;
     let chosen =
         if options.scenarios.is_empty() { Scenario::ALL.to_vec() } else { options.scenarios.clone() };
-    if let Some(file) = &options.svg {
-        drawable(file, &chosen)?;
+    for (file, scenario) in [(&options.svg, Scenario::Storm), (&options.curves, Scenario::Curve)] {
+        if let Some(file) = file {
+            drawable(file, scenario, &chosen)?;
+        }
     }
     let mut report = Report {
         date: machine::today(),
@@ -141,12 +163,15 @@ async fn measure(options: &Options) -> Result<Report, Error> {
     if let (Some(file), Some(chart)) = (&options.svg, picture::of_storm(&report, &lab)) {
         std::fs::write(file, chart.svg()).map_err(unwritable(file))?;
     }
+    if let (Some(file), Some(plot)) = (&options.curves, curves::of_curve(&report)) {
+        std::fs::write(file, plot.svg()).map_err(unwritable(file))?;
+    }
     Ok(report)
 }
 
 /// Finds out before the scenarios run, which takes minutes, that there will be nothing to draw, or nowhere to.
-fn drawable(file: &Path, chosen: &[Scenario]) -> Result<(), Error> {
-    if !chosen.contains(&Scenario::Storm) {
+fn drawable(file: &Path, scenario: Scenario, chosen: &[Scenario]) -> Result<(), Error> {
+    if !chosen.contains(&scenario) {
         return Err(Error::NothingToDraw);
     }
     // What is there stays as it is until there is something better, and nothing is not made an empty file.

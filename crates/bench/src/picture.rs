@@ -93,6 +93,10 @@ mod tests {
             protocol: Protocol::Http1,
             settle: Duration::ZERO,
             static_server: None,
+            sizes: vec![10],
+            crowds: vec![2],
+            rival_max: 10,
+            million: 10,
             base: std::env::temp_dir(),
         }
     }

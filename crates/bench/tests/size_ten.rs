@@ -33,6 +33,10 @@ fn small(protocol: Protocol) -> Lab {
         protocol,
         settle: Duration::ZERO,
         static_server: None,
+        sizes: vec![10],
+        crowds: vec![2],
+        rival_max: 10,
+        million: 10,
         base: std::env::temp_dir(),
     }
 }
@@ -191,4 +195,30 @@ async fn watchlist_at_size_ten() {
     };
     assert!(sent("watch list") > sent("LIST"), "{metrics:?}");
     assert!(sent("gzip watch list") <= sent("watch list"), "{metrics:?}");
+}
+
+#[tokio::test]
+async fn curve_at_size_ten() {
+    let names = [
+        "LIST: time, 10 objects",
+        "gzip LIST: time, 10 objects",
+        "resident, 10 objects",
+        "delay p99, 2 watchers",
+    ];
+    check(Scenario::Curve, Protocol::Http1, &names).await;
+}
+
+#[tokio::test]
+async fn million_at_size_ten() {
+    let names = [
+        "loaded: objects",
+        "resident, loaded",
+        "JSON",
+        "identity LIST, Http2: body",
+        "watched: an update's delay",
+        "restarted: ready",
+        "restarted: first LIST",
+        "resident, restarted and quiet",
+    ];
+    check(Scenario::Million, Protocol::Http2, &names).await;
 }

@@ -52,7 +52,7 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
     Ok(metrics)
 }
 
-async fn add_fanout(
+pub(super) async fn add_fanout(
     metrics: &mut Metrics,
     lab: &Lab,
     server: &Server,
@@ -81,7 +81,7 @@ async fn add_fanout(
 }
 
 /// A pod that is updated again and again.
-struct Pod {
+pub(super) struct Pod {
     client: Client,
     path: String,
     revision: String,
@@ -89,7 +89,7 @@ struct Pod {
 }
 
 impl Pod {
-    async fn create(server: &Server) -> Result<Pod, Error> {
+    pub(super) async fn create(server: &Server) -> Result<Pod, Error> {
         let mut client = Client::connect(&server.target, Protocol::Http1).await?;
         let workload = pods::Workload::new(0);
         let pod = workload.pod(0, "11111111-2222-4333-8444-555555555555");

@@ -9,9 +9,9 @@ use crate::client::Protocol;
 use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::report::{Metrics, Unit, add};
-use crate::server::Server;
+use crate::scenarios::resident;
 use crate::watchers::Watchers;
-use crate::{Error, load, proc};
+use crate::{Error, load};
 
 const RUNS: usize = 5;
 /// How long it is quiet before memory is read, in settle times: 10 s of the default 2 s.
@@ -57,8 +57,4 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
 
 fn quiet(lab: &Lab) -> Duration {
     lab.settle * QUIET
-}
-
-fn resident(server: &Server) -> Result<u64, Error> {
-    server.processes.iter().map(|process| proc::resident(process.pid())).sum()
 }

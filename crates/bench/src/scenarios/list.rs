@@ -4,7 +4,7 @@
 //! Never: a LIST that was refused or cut counted; two forms at once.
 
 pub(super) mod forms;
-mod writer;
+pub(super) mod writer;
 
 use std::time::{Duration, Instant};
 
@@ -115,10 +115,10 @@ async fn written(lab: &Lab, metrics: &mut Metrics, server: &Server) -> Result<()
 
 /// What one LIST took, of several in a row.
 #[derive(Debug)]
-struct Took {
-    bytes: u64,
-    time: Duration,
-    cpu: Duration,
+pub(super) struct Took {
+    pub bytes: u64,
+    pub time: Duration,
+    pub cpu: Duration,
 }
 
 impl Took {
@@ -135,7 +135,7 @@ impl Took {
 }
 
 /// LISTs in `form`, often enough for a figure; each has `least` bytes or more.
-async fn listed(lab: &Lab, server: &Server, form: &Form, least: u64) -> Result<Took, Error> {
+pub(super) async fn listed(lab: &Lab, server: &Server, form: &Form, least: u64) -> Result<Took, Error> {
     let mut client = form.connect(&server.target).await?;
     let before = server.cpus()?;
     let (start, mut lists, mut bytes) = (Instant::now(), 0, 0);

@@ -4,10 +4,12 @@
 //! Never: what one contender gets and the other does not.
 
 mod create;
+mod curve;
 mod envtest;
 mod fanout;
 mod idle;
 mod list;
+mod million;
 mod readers;
 mod resident;
 mod restart;
@@ -21,7 +23,8 @@ use crate::load::Load;
 use crate::report::{Metrics, Unit, add, mib};
 use crate::series::Series;
 use crate::server::Server;
-use crate::{Error, proc};
+use crate::{Error, lists, proc};
+pub use curve::{objects_name, watchers_name};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scenario {
@@ -36,6 +39,8 @@ pub enum Scenario {
     Envtest,
     Fanout,
     Idle,
+    Curve,
+    Million,
 }
 
 /// What a scenario measured on one contender.
@@ -47,7 +52,7 @@ pub struct Outcome {
 }
 
 impl Scenario {
-    pub const ALL: [Scenario; 11] = [
+    pub const ALL: [Scenario; 13] = [
         Scenario::Start,
         Scenario::Create,
         Scenario::Restart,
@@ -59,6 +64,8 @@ impl Scenario {
         Scenario::Envtest,
         Scenario::Fanout,
         Scenario::Idle,
+        Scenario::Curve,
+        Scenario::Million,
     ];
 
     pub fn name(self) -> &'static str {
@@ -74,6 +81,8 @@ impl Scenario {
             Scenario::Envtest => "envtest",
             Scenario::Fanout => "fanout",
             Scenario::Idle => "idle",
+            Scenario::Curve => "curve",
+            Scenario::Million => "million",
         }
     }
 
@@ -91,6 +100,8 @@ impl Scenario {
             Scenario::Envtest => envtest::about(lab),
             Scenario::Fanout => fanout::about(lab),
             Scenario::Idle => idle::about(lab),
+            Scenario::Curve => curve::about(lab),
+            Scenario::Million => million::about(lab),
         }
     }
 
@@ -109,6 +120,8 @@ impl Scenario {
             Scenario::Envtest => envtest::run(lab, who).await?.into(),
             Scenario::Fanout => fanout::run(lab, who).await?.into(),
             Scenario::Idle => idle::run(lab, who).await?.into(),
+            Scenario::Curve => curve::run(lab, who).await?.into(),
+            Scenario::Million => million::run(lab, who).await?.into(),
         };
         add(&mut outcome.metrics, "CPU taken by others", Unit::Cores, others.cores()?);
         Ok(outcome)
@@ -127,6 +140,21 @@ const TYPE_BYTES: usize = 100;
 /// Bytes that a LIST of all objects has at least: what was sent is stored whole, but for the types that a list says once.
 fn least_list(lab: &Lab, load: &Load) -> usize {
     load.sent.saturating_sub(lab.size * TYPE_BYTES)
+}
+
+/// Lets `count` clients LIST at once.
+async fn lists_at_once(
+    lab: &Lab,
+    server: &Server,
+    count: usize,
+    least: usize,
+) -> Result<lists::Storm, Error> {
+    lists::wave(&Lab { listers: count, ..lab.clone() }, server, least).await
+}
+
+/// Bytes that are resident now, in all processes together.
+fn resident(server: &Server) -> Result<u64, Error> {
+    server.processes.iter().map(|process| proc::resident(process.pid())).sum()
 }
 
 /// Adds what is resident now: in all, and in each process where there are several.

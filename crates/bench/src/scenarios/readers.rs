@@ -14,11 +14,10 @@ use crate::Error;
 use crate::client::{Client, Target};
 use crate::contender::Contender;
 use crate::lab::Lab;
-use crate::lists;
 use crate::load::{self, Depth};
 use crate::report::{Metrics, Unit, add, mib, ms};
 use crate::sampler::Sampler;
-use crate::scenarios::least_list;
+use crate::scenarios::{least_list, lists_at_once};
 use crate::series::Phase;
 use crate::server::Server;
 
@@ -64,16 +63,18 @@ async fn storm(metrics: &mut Metrics, lab: &Lab, server: &Server, least: usize) 
     for _ in 0..SLOW {
         slow.spawn(read_slowly(server.target.clone(), lab.objects.path()));
     }
-    let fast = Lab { listers: READERS - SLOW, rounds: 1, ..lab.clone() };
-    let begun = Instant::now();
-    let storm = lists::wave(&fast, server, least).await?;
-    let took = begun.elapsed();
+    let storm = lists_at_once(lab, server, READERS - SLOW, least).await?;
     tokio::time::sleep(lab.settle * QUIET).await;
     let held = slow.len() - std::iter::from_fn(|| slow.try_join_next()).count();
     slow.abort_all();
     let series = sampler.finish()?;
     add(metrics, "growth", Unit::MiB, mib(series.growth(Phase::Load).unwrap_or(0)));
-    add(metrics, "fast readers: throughput", Unit::MiBPerSecond, mib(storm.returned) / took.as_secs_f64());
+    add(
+        metrics,
+        "fast readers: throughput",
+        Unit::MiBPerSecond,
+        mib(storm.returned) / storm.took.as_secs_f64(),
+    );
     add(metrics, "fast readers: latency max", Unit::Milliseconds, ms(storm.latency(1.0)));
     add(metrics, "fast readers: LISTs whole", Unit::Count, storm.whole() as f64);
     add(metrics, "fast readers: LISTs failed", Unit::Count, storm.failed() as f64);

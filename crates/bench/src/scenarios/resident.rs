@@ -9,10 +9,10 @@ use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::load::{self, Depth};
 use crate::report::{Metrics, Unit, add, mib};
-use crate::scenarios::{add_resident, least_list};
+use crate::scenarios::{add_resident, least_list, resident};
 use crate::server::Server;
 use crate::stored::stored;
-use crate::{Error, lists, proc};
+use crate::{Error, lists};
 
 const RUNS: usize = 5;
 /// In settle times, of 2 s by default: 4 s until it counts as loaded, a minute until it counts as quiet.
@@ -70,6 +70,5 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
 async fn rest(metrics: &mut Metrics, server: &Server, name: &str, time: Duration) -> Result<f64, Error> {
     tokio::time::sleep(time).await;
     add_resident(metrics, name, server)?;
-    let all = server.processes.iter().map(|process| proc::resident(process.pid()).map(mib));
-    all.sum()
+    resident(server).map(mib)
 }

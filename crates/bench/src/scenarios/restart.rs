@@ -48,7 +48,7 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
 }
 
 /// Lists one object from the cache: a server that is ready but has not loaded its objects shows here.
-async fn list_one(lab: &Lab, server: &Server) -> Result<Duration, Error> {
+pub(super) async fn list_one(lab: &Lab, server: &Server) -> Result<Duration, Error> {
     let asked = Instant::now();
     let mut client = Client::connect(&server.target, Protocol::Http1).await?;
     let path = format!(
