@@ -13,6 +13,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::gzip::{self, Gzip};
 use crate::limits::{CHUNK_BYTES, GZIP_BYTES_MIN};
+use crate::line::Line;
 use crate::negotiate::{self, Form};
 use crate::pins::Pins;
 use crate::pretty;
@@ -112,7 +113,10 @@ pub fn list(list: ListBody, form: Form, headers: &HeaderMap, pins: &Pins) -> Htt
     match read_ahead(source, ahead) {
         Ok(all) => sized(StatusCode::OK, content_type, all.into(), headers),
         Err(rest) if takes_gzip => zipped(streamed(content_type, Box::new(Gzip::new(rest)), pins)),
-        Err(rest) => streamed(content_type, boxed(rest), pins),
+        Err(rest) => {
+            Line::current().send_only();
+            streamed(content_type, boxed(rest), pins)
+        }
     }
 }
 

@@ -25,8 +25,15 @@ pub const HEAD_BYTES_MAX: usize = 64 << 10;
 /// Bytes that an HTTP/1.1 connection buffers towards a slow reader before its body is no longer asked for more.
 pub const WRITE_BUFFER_BYTES: usize = 64 << 10;
 
-/// Bytes that TLS keeps for a connection whose socket is full: one record. What comes after that stays where it is.
-pub const TLS_BUFFER_BYTES: usize = 16 << 10;
+/// Bytes that TLS keeps for a connection whose socket is full. What comes after that stays where it is.
+pub const TLS_BUFFER_BYTES: usize = 96 << 10;
+
+/// Bytes whose records go to the kernel in one call, where there are so many: a record is 16 KiB.
+pub const TLS_GATHER_BYTES: usize = 80 << 10;
+
+/// Times that the task of an HTTP/2 connection begins anew before others get their turn: each makes at most a piece of
+/// a body for each stream that it carries.
+pub const CONNECTION_TURNS: usize = 16;
 
 /// Bytes that the kernel takes for a client before the client's machine has room for them. Above it a socket counts as
 /// full, however much is on its way already, so that a fast network is not held up by a slow one's limit.
@@ -173,8 +180,9 @@ pub const CONNECTIONS_MIN: usize = 256;
 pub const YAML_NODES_MAX: usize = 200_000;
 pub const YAML_DEPTH_MAX: usize = 128;
 
-/// A LIST is sent in pieces of this size: enough that TLS records and HTTP/2 frames are full.
-pub const CHUNK_BYTES: usize = 16 << 10;
+/// A LIST is sent in pieces of this size: enough that TLS records and HTTP/2 frames are full, and that what a piece costs
+/// apart from its bytes does not count.
+pub const CHUNK_BYTES: usize = 64 << 10;
 
 /// A long event is handed on in pieces of this size, so that it shows how far its reader is.
 pub const PIECE_BYTES: usize = 16 << 10;
@@ -221,7 +229,8 @@ const _: () = assert!(BODIES_ROOM_BYTES >= 16 * BODY_BYTES_MAX);
 const _: () =
     assert!(WRITES_ROOM_BYTES_MIN >= 4 * BODY_SMALL_BYTES && ROOM_WAITING_MAX >= ROOM_WAITING_PER_USER_MAX);
 const _: () = assert!(GZIP_BYTES_MIN >= CHUNK_BYTES);
-const _: () = assert!(TLS_BUFFER_BYTES >= CHUNK_BYTES && STREAM_SEND_BYTES <= 32 << 10);
+const _: () = assert!(TLS_BUFFER_BYTES >= TLS_GATHER_BYTES && TLS_GATHER_BYTES > CHUNK_BYTES);
+const _: () = assert!(STREAM_SEND_BYTES <= 32 << 10 && PIECE_BYTES <= CHUNK_BYTES);
 
 /// Longest token of a service account that is looked into: an RSA signature takes 342 B, the claims some hundred; a longer
 /// one counts as unknown.

@@ -5,6 +5,7 @@
 //! reads cannot end itself.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 
@@ -30,6 +31,7 @@ struct Inner {
     socket: Option<Arc<Socket>>,
     // What goes on once HTTP is over.
     session: Mutex<Option<Session>>,
+    only_sends: AtomicBool,
 }
 
 /// What a connection is used for once it was upgraded.
@@ -67,6 +69,16 @@ impl Line {
             socket.reset();
         }
         self.0.cut.raise();
+    }
+
+    /// From now on all there is to do is to make pieces of a body, at little cost, as they are sent.
+    pub fn send_only(&self) {
+        self.0.only_sends.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether that is all.
+    pub fn only_sends(&self) -> bool {
+        self.0.only_sends.load(Ordering::Relaxed)
     }
 
     /// A piece of an answer was handed on.

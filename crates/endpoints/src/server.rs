@@ -3,6 +3,7 @@
 //! In: a listening socket. Out: requests for the [`Handler`]. Every buffer and wait of a connection has a limit from
 //! [`limits`]. On shutdown connections are asked to finish, and cut when their time is over.
 
+use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,13 +12,14 @@ use forebay_registry::Registry;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use http::Request;
 use hyper::body::Incoming;
-use hyper::rt::Executor;
-use hyper::server::conn::{http1, http2};
+use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::ServerConfig;
+use rustls::server::Acceptor;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::authn::{Authenticator, Peer};
@@ -26,6 +28,7 @@ use crate::config::Config;
 use crate::documents::Documents;
 use crate::handler::Handler;
 use crate::health::{Check, Checks, Endpoints};
+use crate::http2::{self, Streams};
 use crate::inflight::Inflight;
 use crate::line::Line;
 use crate::memory::Memory;
@@ -33,6 +36,7 @@ use crate::metrics::Metrics;
 use crate::openapi::OpenApi;
 use crate::pins::Pins;
 use crate::rooms::Rooms;
+use crate::secure::Secure;
 use crate::shutdown::Drain;
 use crate::silence::Silence;
 use crate::tls::{self, ClientAuthority, TlsError};
@@ -58,7 +62,7 @@ pub enum ServeError {
 pub struct Bound {
     listener: TcpListener,
     address: SocketAddr,
-    acceptor: TlsAcceptor,
+    tls: Arc<ServerConfig>,
     authority: Option<ClientAuthority>,
     config: Config,
 }
@@ -71,14 +75,14 @@ impl Bound {
     pub fn listen(config: Config) -> Result<Bound, ServeError> {
         let address = config.listen;
         let cause = |cause| ServeError::Listen { address, cause };
-        let (server_config, authority) = tls::server_config(&config.tls)?;
+        let (tls, authority) = tls::server_config(&config.tls)?;
         let socket =
             if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.map_err(cause)?;
         socket.set_reuseaddr(true).map_err(cause)?;
         socket.bind(address).map_err(cause)?;
         let listener = socket.listen(limits::BACKLOG).map_err(cause)?;
         let address = listener.local_addr().map_err(cause)?;
-        Ok(Bound { listener, address, acceptor: TlsAcceptor::from(server_config), authority, config })
+        Ok(Bound { listener, address, tls, authority, config })
     }
 
     /// Where clients connect.
@@ -106,7 +110,7 @@ impl Bound {
         tasks.spawn("silent clients", silence.clone().look());
         let metrics = Arc::new(Metrics::new(clock.clone()));
         let delay = self.config.shutdown_delay;
-        let Bound { listener, address, acceptor, authority, config } = self;
+        let Bound { listener, address, tls, authority, config } = self;
         let checks = all_checks(checks, &registry, &drain);
         let parts = (checks, random, drain.clone(), pins.clone(), metrics.clone());
         let handler = Arc::new(handler(&config, address, authority, registry.clone(), parts));
@@ -117,7 +121,7 @@ impl Bound {
         // Whoever drops this future cuts every connection.
         let _held = connections.cut_on_drop();
         let server = Connections {
-            acceptor,
+            tls,
             handler,
             metrics,
             drain: drain.clone(),
@@ -217,7 +221,7 @@ fn all_checks(given: Vec<Check>, registry: &Registry, drain: &Drain) -> Vec<Chec
 }
 
 struct Connections {
-    acceptor: TlsAcceptor,
+    tls: Arc<ServerConfig>,
     handler: Arc<Handler>,
     metrics: Arc<Metrics>,
     drain: Drain,
@@ -267,7 +271,7 @@ impl Connections {
             }
         };
         let secured = tokio::select! {
-            secured = self.acceptor.accept_with(wire, |session| session.set_buffer_limit(Some(limits::TLS_BUFFER_BYTES))) => secured,
+            secured = self.secure(wire) => secured,
             () = self.clock.sleep(limits::HANDSHAKE_WAIT) => {
                 self.metrics.handshake_errors.add(1);
                 return;
@@ -283,6 +287,14 @@ impl Connections {
         }
     }
 
+    async fn secure(&self, wire: Wire) -> io::Result<TlsStream<Wire>> {
+        let hello = LazyConfigAcceptor::new(Acceptor::default(), wire).await?;
+        let config = tls::for_client(&self.tls, hello.client_hello().cipher_suites());
+        hello
+            .into_stream_with(config, |session| session.set_buffer_limit(Some(limits::TLS_BUFFER_BYTES)))
+            .await
+    }
+
     async fn speak(&self, stream: TlsStream<Wire>) {
         let (wire, session) = stream.get_ref();
         let socket = wire.socket().clone();
@@ -294,11 +306,15 @@ impl Connections {
             let (handler, peer) = (handler.clone(), peer.clone());
             async move { Ok::<_, std::convert::Infallible>(handler.answer(request, &peer).await) }
         });
-        let io = TokioIo::new(stream);
         let ended = if is_http2 {
-            let connection = Box::pin(self.http2().serve_connection(io, service));
-            self.until_drained(connection, |connection| connection.graceful_shutdown()).await
+            let streams = Streams::new(self.tasks.clone());
+            let (stream, outlet) = Secure::gathering(stream);
+            let builder = http2::builder(streams.clone(), self.streams_max);
+            let connection = builder.serve_connection(TokioIo::new(stream), service);
+            let connection = Box::pin(streams.carried_by(connection, outlet));
+            self.until_drained(connection, |mut connection| connection.hyper().graceful_shutdown()).await
         } else {
+            let io = TokioIo::new(Secure::new(stream));
             let line = Line::connection(socket);
             self.silence.listen_to(&line);
             let connection = Box::pin(http1().serve_connection(io, service).with_upgrades());
@@ -332,20 +348,6 @@ impl Connections {
             () = self.clock.sleep(self.drain.wait()) => Ok(()),
         }
     }
-
-    fn http2(&self) -> http2::Builder<Spawner> {
-        let mut builder = http2::Builder::new(Spawner(self.tasks.clone()));
-        builder
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(self.streams_max)
-            .max_header_list_size(limits::HEAD_BYTES_MAX as u32)
-            .initial_stream_window_size(limits::STREAM_WINDOW_BYTES)
-            .initial_connection_window_size(limits::CONNECTION_WINDOW_BYTES)
-            .max_send_buf_size(limits::STREAM_SEND_BYTES)
-            .keep_alive_interval(limits::PING_PERIOD)
-            .keep_alive_timeout(limits::PING_WAIT);
-        builder
-    }
 }
 
 pub(crate) fn http1() -> http1::Builder {
@@ -355,18 +357,4 @@ pub(crate) fn http1() -> http1::Builder {
         .header_read_timeout(limits::HEADER_WAIT)
         .max_buf_size(limits::HEAD_BYTES_MAX.max(limits::WRITE_BUFFER_BYTES));
     builder
-}
-
-/// Runs the streams of an HTTP/2 connection as tasks of the server.
-#[derive(Clone)]
-struct Spawner(Tasks);
-
-impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Spawner {
-    fn execute(&self, stream: F) {
-        let line = Line::stream();
-        // Cut, it is dropped, and the client gets a RST_STREAM.
-        self.0.spawn_graceful("stream", async move {
-            line.carry(stream).await;
-        });
-    }
 }

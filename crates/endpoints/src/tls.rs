@@ -14,7 +14,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::{DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme};
+use rustls::{
+    CipherSuite, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme,
+};
 
 use crate::config::{Http2, Tls};
 use crate::old_certificate;
@@ -63,7 +65,9 @@ impl ClientAuthority {
 /// # Errors
 /// [`TlsError`].
 pub fn server_config(tls: &Tls) -> Result<(Arc<ServerConfig>, Option<ClientAuthority>), TlsError> {
-    let provider = Arc::new(tls.provider.clone());
+    let mut provider = tls.provider.clone();
+    provider.cipher_suites.sort_by_key(|suite| cost(suite.suite()));
+    let provider = Arc::new(provider);
     let chain = certificates("serving certificate", &tls.cert_chain)?;
     let key = PrivateKeyDer::from_pem_slice(tls.key.as_bytes())
         .map_err(|cause| TlsError::Pem { what: "serving key", cause })?;
@@ -79,11 +83,39 @@ pub fn server_config(tls: &Tls) -> Result<(Arc<ServerConfig>, Option<ClientAutho
         None => builder.with_no_client_auth(),
     };
     let mut config = builder.with_single_cert(chain, key).map_err(TlsError::Serving)?;
+    config.ignore_client_order = true;
     config.alpn_protocols = match tls.http2 {
         Http2::Enabled => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
         Http2::Disabled => vec![b"http/1.1".to_vec()],
     };
     Ok((Arc::new(config), authority))
+}
+
+/// What a server that sends much wants first: AES has its own instructions on both sides, and fewer rounds with the short
+/// key. Go's servers choose likewise.
+fn cost(suite: CipherSuite) -> u8 {
+    match suite.as_str() {
+        Some(name) if name.contains("AES_128_GCM") => 0,
+        Some(name) if name.contains("AES_256_GCM") => 1,
+        _ => 2,
+    }
+}
+
+/// The configuration for a client that said hello with `suites`, best first: as `ours` has it, who chooses by itself, or
+/// as the client does, if what it wants most is ChaCha20. It has no instructions for AES then.
+pub fn for_client(ours: &Arc<ServerConfig>, suites: &[CipherSuite]) -> Arc<ServerConfig> {
+    let known = |suite: &&CipherSuite| {
+        let provided = &ours.crypto_provider().cipher_suites;
+        provided.iter().any(|known| known.suite() == **suite)
+    };
+    match suites.iter().find(known) {
+        Some(first) if cost(*first) > 1 => {
+            let mut theirs = ServerConfig::clone(ours);
+            theirs.ignore_client_order = false;
+            Arc::new(theirs)
+        }
+        _ => ours.clone(),
+    }
 }
 
 fn authority(pem: &str, provider: &Arc<CryptoProvider>) -> Result<ClientAuthority, TlsError> {

@@ -1,0 +1,319 @@
+//! An HTTP/2 connection as one task: its frames, and the streams that do nothing but send.
+//!
+//! In: hyper's connection, and the streams that it begins. Out: the connection's end. A request is worked on by a task of
+//! its own, as others on the connection are not to wait for it. Once its answer is a long body that costs little to make,
+//! that stream moves into the connection's task: between two tasks every piece of the body would be two switches, of
+//! threads as often as not, which cost more than the piece. Never: knows what a body is.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+use forebay_rt::Tasks;
+use hyper::rt::Executor;
+use hyper::server::conn::http2;
+use hyper_util::rt::TokioTimer;
+
+use crate::limits;
+use crate::line::Line;
+use crate::secure::Outlet;
+
+type Stream = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What starts the streams of one connection. Cheap to clone.
+#[derive(Clone)]
+pub struct Streams {
+    tasks: Tasks,
+    bell: Arc<Bell>,
+}
+
+/// The connection's task, and the streams that it takes over.
+pub struct Connection<C> {
+    hyper: Pin<Box<C>>,
+    outlet: Outlet,
+    aboard: Vec<Stream>,
+    bell: Arc<Bell>,
+}
+
+/// Says that a connection's task has something to do. Rung while that works, it goes on instead of being woken.
+#[derive(Default)]
+struct Bell {
+    rung: AtomicBool,
+    inbox: Mutex<Inbox>,
+}
+
+#[derive(Default)]
+struct Inbox {
+    // Streams on their way from their own tasks.
+    moving: Vec<Stream>,
+    // `None` while the task is at work.
+    sleeper: Option<Waker>,
+    is_gone: bool,
+}
+
+/// What a connection may cost and how long it may be silent.
+pub fn builder(streams: Streams, streams_max: u32) -> http2::Builder<Streams> {
+    let mut builder = http2::Builder::new(streams);
+    builder
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(streams_max)
+        .max_header_list_size(limits::HEAD_BYTES_MAX as u32)
+        .initial_stream_window_size(limits::STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(limits::CONNECTION_WINDOW_BYTES)
+        .max_send_buf_size(limits::STREAM_SEND_BYTES)
+        .keep_alive_interval(limits::PING_PERIOD)
+        .keep_alive_timeout(limits::PING_WAIT);
+    builder
+}
+
+impl Streams {
+    pub fn new(tasks: Tasks) -> Streams {
+        Streams { tasks, bell: Arc::default() }
+    }
+
+    /// The future of `connection`, which is written to what `outlet` flushes.
+    pub fn carried_by<C>(&self, connection: C, outlet: Outlet) -> Connection<C> {
+        Connection { hyper: Box::pin(connection), outlet, aboard: Vec::new(), bell: self.bell.clone() }
+    }
+}
+
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
+    fn execute(&self, stream: F) {
+        let line = Line::stream();
+        let bell = self.bell.clone();
+        self.tasks.spawn_graceful("stream", async move {
+            let sends = line.clone();
+            // Cut, it is dropped, and the client gets a RST_STREAM.
+            let mut stream: Stream = Box::pin(async move {
+                line.carry(stream).await;
+            });
+            let ended = std::future::poll_fn(|cx| match stream.as_mut().poll(cx) {
+                Poll::Ready(()) => Poll::Ready(true),
+                Poll::Pending if sends.only_sends() => Poll::Ready(false),
+                Poll::Pending => Poll::Pending,
+            });
+            if !ended.await {
+                bell.take_over(stream);
+            }
+        });
+    }
+}
+
+impl<C: Future<Output = hyper::Result<()>>> Connection<C> {
+    /// hyper's own part of it.
+    pub fn hyper(&mut self) -> Pin<&mut C> {
+        self.hyper.as_mut()
+    }
+}
+
+impl<C: Future<Output = hyper::Result<()>>> Future for Connection<C> {
+    type Output = hyper::Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<hyper::Result<()>> {
+        let this = &mut *self;
+        let waker = Waker::from(this.bell.clone());
+        let mut inner = Context::from_waker(&waker);
+        this.bell.awake();
+        for _ in 0..limits::CONNECTION_TURNS {
+            this.bell.rung.swap(false, Ordering::AcqRel);
+            this.aboard.append(&mut this.bell.inbox().moving);
+            this.aboard.retain_mut(|stream| stream.as_mut().poll(&mut inner).is_pending());
+            let ended = this.hyper.as_mut().poll(&mut inner);
+            // What it had to say last is sent as far as that is possible now. An error shows itself at the next write.
+            let _flushed = this.outlet.poll_flush(&mut inner);
+            if ended.is_ready() {
+                return ended;
+            }
+            if this.bell.sleep(cx.waker()) {
+                return Poll::Pending;
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl<C> Drop for Connection<C> {
+    fn drop(&mut self) {
+        let mut inbox = self.bell.inbox();
+        inbox.is_gone = true;
+        let moving = std::mem::take(&mut inbox.moving);
+        drop(inbox);
+        drop(moving);
+    }
+}
+
+impl Bell {
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a stream to the connection; where that is gone, the stream goes, too.
+    fn take_over(&self, stream: Stream) {
+        let mut inbox = self.inbox();
+        if !inbox.is_gone {
+            inbox.moving.push(stream);
+        }
+        drop(inbox);
+        self.ring();
+    }
+
+    fn awake(&self) {
+        self.inbox().sleeper = None;
+    }
+
+    /// Whether there is nothing to do; then `waker` is woken when there is.
+    fn sleep(&self, waker: &Waker) -> bool {
+        let mut inbox = self.inbox();
+        if self.rung.load(Ordering::Acquire) {
+            return false;
+        }
+        inbox.sleeper = Some(waker.clone());
+        true
+    }
+
+    fn ring(&self) {
+        if self.rung.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let sleeper = self.inbox().sleeper.take();
+        sleeper.inspect(Waker::wake_by_ref);
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.ring();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.ring();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::atomic::AtomicUsize;
+
+    use bytes::Bytes;
+    use forebay_rt::Clock;
+    use http::{Request, Response};
+    use http_body_util::{BodyExt as _, Empty};
+    use hyper::body::Incoming;
+    use hyper::service::service_fn;
+    use hyper_util::rt::{TokioExecutor, TokioIo};
+    use tokio::task;
+
+    use super::*;
+    use crate::pins::Pins;
+    use crate::response::{Content, ResponseBody};
+    use crate::secure::{Secure, testing};
+    use crate::source::Source;
+
+    /// So many pieces, and by which task each was asked for; it is told when it is dropped.
+    struct Counted {
+        pieces: usize,
+        tasks: Arc<Mutex<Vec<task::Id>>>,
+        dropped: Arc<AtomicUsize>,
+    }
+
+    impl Source for Counted {
+        fn fill(&mut self, out: &mut Vec<u8>) -> bool {
+            if self.pieces == 0 {
+                return false;
+            }
+            self.tasks.lock().expect("not poisoned").extend(task::try_id());
+            self.pieces -= 1;
+            out.resize(out.len() + limits::CHUNK_BYTES, b'x');
+            true
+        }
+    }
+
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    struct Served {
+        tasks: Arc<Mutex<Vec<task::Id>>>,
+        dropped: Arc<AtomicUsize>,
+        line: Arc<Mutex<Option<Line>>>,
+        connection: task::JoinHandle<hyper::Result<()>>,
+        answer: Response<Incoming>,
+        _client: hyper::client::conn::http2::SendRequest<Empty<Bytes>>,
+    }
+
+    /// An answer of `pieces` on its way over a connection that carries such streams itself.
+    async fn serve(pieces: usize) -> Served {
+        let (tls, client) = testing::pair(&[]).await;
+        let (asked, dropped) = (Arc::<Mutex<Vec<task::Id>>>::default(), Arc::<AtomicUsize>::default());
+        let line = Arc::<Mutex<Option<Line>>>::default();
+        let (tasks, drops, found) = (asked.clone(), dropped.clone(), line.clone());
+        let service = service_fn(move |_: Request<Incoming>| {
+            let source = Counted { pieces, tasks: tasks.clone(), dropped: drops.clone() };
+            let found = found.clone();
+            async move {
+                let body = Content::List(Pins::new(Clock::system()).pin(Box::new(source)));
+                Line::current().send_only();
+                *found.lock().expect("not poisoned") = Some(Line::current());
+                Ok::<_, Infallible>(Response::new(ResponseBody::new(body)))
+            }
+        });
+        let streams = Streams::new(Tasks::new());
+        let (secure, outlet) = Secure::gathering(tls);
+        let served = builder(streams.clone(), 10).serve_connection(TokioIo::new(secure), service);
+        let connection = tokio::spawn(streams.carried_by(served, outlet));
+        let handshake =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(client)).await;
+        let (mut client, driver) = handshake.expect("HTTP/2");
+        tokio::spawn(driver);
+        let request = Request::get("https://127.0.0.1/").body(Empty::<Bytes>::new()).expect("a request");
+        let answer = client.send_request(request).await.expect("an answer");
+        Served { tasks: asked, dropped, line, connection, answer, _client: client }
+    }
+
+    #[tokio::test]
+    async fn a_long_body_is_sent_by_the_connections_task() {
+        let served = serve(64).await;
+        let whole = served.answer.into_body().collect().await.expect("whole").to_bytes();
+        assert!(whole.len() == 64 * limits::CHUNK_BYTES && whole.iter().all(|byte| *byte == b'x'));
+        let asked = served.tasks.lock().expect("not poisoned").clone();
+        assert_eq!(asked.last(), Some(&served.connection.id()));
+        assert_ne!(asked.first(), Some(&served.connection.id()), "it begins as a task of its own");
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_is_cut_is_reset_and_one_whose_connection_goes_is_dropped() {
+        for cut in [true, false] {
+            let served = serve(usize::MAX).await;
+            let mut body = served.answer.into_body();
+            let moved = served.connection.id();
+            // It has moved once the connection's task has asked for a piece.
+            while served.tasks.lock().expect("not poisoned").last() != Some(&moved) {
+                body.frame().await.expect("more").expect("data");
+            }
+            if cut {
+                served.line.lock().expect("not poisoned").as_ref().expect("a line").cut();
+            } else {
+                served.connection.abort();
+            }
+            let end = loop {
+                match body.frame().await {
+                    Some(Ok(_)) => {}
+                    end => break end,
+                }
+            };
+            assert!(end.is_some_and(|end| end.is_err()), "it does not look whole");
+            if !cut {
+                assert!(served.connection.await.is_err_and(|why| why.is_cancelled()));
+            }
+            while served.dropped.load(Ordering::Relaxed) == 0 {
+                task::yield_now().await;
+            }
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! A connection once its TLS handshake is over: what is written is sealed at once, and goes to the socket many records at
+//! a time.
+//!
+//! In: plain bytes, from HTTP. Out: records. HTTP/2 flushes behind every frame of 16 KiB, and each flush would be a
+//! system call of its own: so its flushes are left to [`Outlet`], which the connection's task asks when it has nothing
+//! more to write. Never: keeps more than [`TLS_BUFFER_BYTES`] of records; a writer that is faster waits.
+//!
+//! Owner: the connection's task has both halves. The lock is for the compiler, and never waited for.
+
+use std::io::{self, IoSlice, Write};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use rustls::ServerConnection;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_rustls::server::TlsStream;
+
+use crate::limits::TLS_GATHER_BYTES;
+use crate::wire::Wire;
+
+/// What HTTP reads and writes.
+pub struct Secure {
+    session: Arc<Mutex<Session>>,
+    flushes: Flushes,
+}
+
+/// What flushes a [`Secure`] that does not do so itself.
+pub struct Outlet(Arc<Mutex<Session>>);
+
+/// Who sees to it that what was written is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flushes {
+    Writer,
+    Outlet,
+}
+
+struct Session {
+    tls: TlsStream<Wire>,
+    // Plain bytes that were sealed since the socket had everything.
+    gathered: usize,
+}
+
+impl Secure {
+    /// A stream that is flushed by who writes to it.
+    pub fn new(tls: TlsStream<Wire>) -> Secure {
+        Secure { session: Arc::new(Mutex::new(Session { tls, gathered: 0 })), flushes: Flushes::Writer }
+    }
+
+    /// A stream whose flushes do nothing, and what flushes it.
+    pub fn gathering(tls: TlsStream<Wire>) -> (Secure, Outlet) {
+        let session = Arc::new(Mutex::new(Session { tls, gathered: 0 }));
+        (Secure { session: session.clone(), flushes: Flushes::Outlet }, Outlet(session))
+    }
+
+    fn session(&self) -> MutexGuard<'_, Session> {
+        lock(&self.session)
+    }
+}
+
+impl Outlet {
+    /// Ready when the kernel has everything, or never will.
+    pub fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        lock(&self.0).poll_flush(cx)
+    }
+}
+
+fn lock(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
+    session.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Session {
+    /// Seals `bufs`, as much of them as there is room for, and writes once enough has come together.
+    fn poll_write(&mut self, cx: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        if bufs.iter().all(|buf| buf.is_empty()) {
+            return Poll::Ready(Ok(0));
+        }
+        loop {
+            let sealed = self.tls.get_mut().1.writer().write_vectored(bufs)?;
+            self.gathered += sealed;
+            if sealed > 0 && self.gathered < TLS_GATHER_BYTES {
+                return Poll::Ready(Ok(sealed));
+            }
+            let sent = self.send(cx)?;
+            if sealed > 0 {
+                return Poll::Ready(Ok(sealed));
+            }
+            ready!(sent);
+        }
+    }
+
+    /// Writes one batch of records; ready when that was possible.
+    fn send(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
+        let (wire, session) = self.tls.get_mut();
+        let sent = send(wire, session, cx)?;
+        if !session.wants_write() {
+            self.gathered = 0;
+        }
+        Ok(sent)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.tls.get_ref().1.wants_write() {
+            ready!(self.send(cx)?);
+        }
+        Pin::new(self.tls.get_mut().0).poll_flush(cx)
+    }
+}
+
+fn send(wire: &mut Wire, session: &mut ServerConnection, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
+    match session.write_tls(&mut Sync { wire, cx }) {
+        Ok(0) => Err(io::ErrorKind::WriteZero.into()),
+        Ok(_) => Ok(Poll::Ready(())),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Poll::Pending),
+        Err(error) => Err(error),
+    }
+}
+
+/// A wire as rustls takes it.
+struct Sync<'a, 'b> {
+    wire: &'a mut Wire,
+    cx: &'a mut Context<'b>,
+}
+
+impl Write for Sync<'_, '_> {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.write_vectored(&[IoSlice::new(buf)])
+    }
+
+    fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        match Pin::new(&mut *self.wire).poll_write_vectored(self.cx, bufs) {
+            Poll::Ready(written) => written,
+            Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AsyncRead for Secure {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.session().tls).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Secure {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.session().poll_write(cx, &[IoSlice::new(buf)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.session().poll_write(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.flushes {
+            Flushes::Writer => self.session().poll_flush(cx),
+            Flushes::Outlet => Poll::Ready(Ok(())),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.session().tls).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use forebay_rt::Clock;
+    use rustls::crypto::ring;
+    use rustls::version::TLS13;
+    use rustls::{ClientConfig, RootCertStore};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio_rustls::{TlsAcceptor, TlsConnector, client};
+
+    use super::*;
+    use crate::config::{Http2, Tls};
+    use crate::limits::TLS_BUFFER_BYTES;
+    use crate::tls;
+
+    /// A handshake that is over: the server's end, and a client's that would like `suites` best first.
+    pub async fn pair(suites: &[rustls::CipherSuite]) -> (TlsStream<Wire>, client::TlsStream<TcpStream>) {
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let own = rcgen::CertificateParams::new(vec!["127.0.0.1".into()]).expect("parameters");
+        let own = own.self_signed(&key).expect("a certificate");
+        let (server, _) = tls::server_config(&Tls {
+            cert_chain: own.pem(),
+            key: key.serialize_pem(),
+            client_ca: None,
+            provider: ring::default_provider(),
+            versions: rustls::ALL_VERSIONS,
+            http2: Http2::Enabled,
+        })
+        .expect("valid");
+        let mut roots = RootCertStore::empty();
+        roots.add(own.der().clone()).expect("a root");
+        let mut provider = ring::default_provider();
+        if !suites.is_empty() {
+            provider.cipher_suites.retain(|suite| suites.contains(&suite.suite()));
+            provider
+                .cipher_suites
+                .sort_by_key(|suite| suites.iter().position(|known| *known == suite.suite()));
+        }
+        let client = ClientConfig::builder_with_provider(Arc::new(provider))
+            .with_protocol_versions(&[&TLS13])
+            .expect("spoken")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let connect = async {
+            let tcp = TcpStream::connect(address).await.expect("a server");
+            let name = address.ip().into();
+            TlsConnector::from(Arc::new(client)).connect(name, tcp).await.expect("a handshake")
+        };
+        let accept = async {
+            let (tcp, _) = listener.accept().await.expect("a client");
+            let wire = Wire::new(tcp, Clock::system()).expect("open");
+            let known: Vec<_> = if suites.is_empty() { Vec::new() } else { suites.to_vec() };
+            let acceptor = TlsAcceptor::from(tls::for_client(&server, &known));
+            let limit = |session: &mut ServerConnection| session.set_buffer_limit(Some(TLS_BUFFER_BYTES));
+            acceptor.accept_with(wire, limit).await.expect("a handshake")
+        };
+        tokio::join!(accept, connect)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::CipherSuite::{
+        TLS13_AES_128_GCM_SHA256 as SHORT, TLS13_AES_256_GCM_SHA384 as LONG,
+        TLS13_CHACHA20_POLY1305_SHA256 as CHACHA,
+    };
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_gathered_goes_when_the_outlet_is_asked() {
+        let (served, mut client) = testing::pair(&[]).await;
+        let (mut secure, outlet) = Secure::gathering(served);
+        for frame in [b"one ", b"two ", b"six "] {
+            secure.write_all(frame).await.expect("room");
+            secure.flush().await.expect("nothing is done");
+        }
+        assert!(lock(&outlet.0).tls.get_ref().1.wants_write(), "it is kept");
+        std::future::poll_fn(|cx| outlet.poll_flush(cx)).await.expect("flushed");
+        let mut read = [0; 12];
+        client.read_exact(&mut read).await.expect("read");
+        assert_eq!(&read, b"one two six ");
+    }
+
+    #[tokio::test]
+    async fn a_writer_that_is_not_read_waits_and_loses_nothing() {
+        let (served, mut client) = testing::pair(&[]).await;
+        let (mut secure, _outlet) = Secure::gathering(served);
+        let text: Vec<u8> = (0..8u32 << 20).map(|n| (n / 7) as u8).collect();
+        let mut written = 0;
+        // Until nothing fits any more.
+        while let Some(more) = std::future::poll_fn(|cx| {
+            let room = Pin::new(&mut secure).poll_write(cx, &text[written..]);
+            Poll::Ready(match room {
+                Poll::Ready(taken) => Some(taken.expect("open")),
+                Poll::Pending => None,
+            })
+        })
+        .await
+        {
+            written += more;
+            assert!(written < text.len(), "it would take anything");
+        }
+        let write = async {
+            secure.write_all(&text[written..]).await.expect("open");
+            secure.shutdown().await.expect("an end");
+        };
+        let mut read = Vec::new();
+        let (_, all) = tokio::join!(write, client.read_to_end(&mut read));
+        all.expect("a clean end");
+        assert!(read == text);
+    }
+
+    #[tokio::test]
+    async fn aes_with_the_short_key_is_spoken_unless_the_client_has_no_aes() {
+        for (suites, want) in [
+            (&[LONG, SHORT, CHACHA][..], SHORT),
+            (&[SHORT, CHACHA], SHORT),
+            (&[LONG, CHACHA], LONG),
+            (&[CHACHA, SHORT, LONG], CHACHA),
+        ] {
+            let (served, _client) = testing::pair(suites).await;
+            let spoken = served.get_ref().1.negotiated_cipher_suite().map(|suite| suite.suite());
+            assert_eq!(spoken, Some(want), "{suites:?}");
+        }
+    }
+}
