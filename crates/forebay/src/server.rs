@@ -66,6 +66,7 @@ impl Server {
             service_account_admission: config.service_account_admission,
             services: services(config, bound.address().port()),
             admission: config.admission.clone(),
+            ..Default::default()
         };
         let registry = Registry::new(registry_config, engine.clone(), clock, Random::system(), tasks.clone());
         let controllers = forebay_controllers::Config {

@@ -527,7 +527,8 @@ fn open_store(registry: &Registry, value: &Value, key: &LayoutKey) -> Store {
     let layout = Layout { prefix_len: prefix.len(), scope, form: Form::Whole, fields };
     // What a definition lets clients select by, they will.
     let indexed = (0..layout.fields.len()).collect();
-    let resource = Resource { name: format!("{plural}.{group}"), prefix: Key::from(prefix), layout, indexed };
+    let (name, pace) = (format!("{plural}.{group}"), registry.config.pace);
+    let resource = Resource { name, prefix: Key::from(prefix), layout, indexed, pace };
     Store {
         group: group.into(),
         resource: plural.into(),

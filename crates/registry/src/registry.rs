@@ -11,6 +11,7 @@ use arc_swap::ArcSwap;
 use forebay_apimachinery::{Object, Revision, Status};
 use forebay_backend::Backend;
 use forebay_rt::{Clock, Random, Tasks};
+use forebay_watchcache::limits::{self, Pace};
 use forebay_watchcache::{Relief, window_cap};
 use tokio::sync::watch;
 
@@ -34,6 +35,8 @@ pub struct Config {
     pub services: ServicesConfig,
     /// Which admission plugins are on (`--disable-admission-plugins`).
     pub admission: Admission,
+    /// How soon the caches seal what is quiet.
+    pub pace: Pace,
 }
 
 /// A lone server's: nothing that a flag of its own would have to ask for, and events are kept.
@@ -46,6 +49,7 @@ impl Default for Config {
             service_account_admission: ServiceAccountAdmission::Off,
             services: ServicesConfig::default(),
             admission: Admission::default(),
+            pace: limits::PACE,
         }
     }
 }

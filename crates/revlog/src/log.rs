@@ -216,6 +216,14 @@ impl<T: Clone> Writer<T> {
         }
     }
 
+    /// The highest revision that was appended at `ms` or before, as far as is known: what is no longer held is taken to be
+    /// that old.
+    pub fn reached_at(&self, ms: u64) -> u64 {
+        let state = self.shared.read();
+        let so_old = state.entries.partition_point(|entry| entry.at_ms <= ms);
+        so_old.checked_sub(1).map_or(state.floor, |last| state.entries[last].revision)
+    }
+
     /// The numbers of the items at `revision`.
     pub fn seqs_at(&self, revision: u64) -> std::ops::Range<u64> {
         let state = self.shared.read();

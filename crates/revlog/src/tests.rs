@@ -304,3 +304,15 @@ async fn a_lane_wakes_nobody_for_what_is_not_in_it() {
     assert!(lane.is_read());
     drop(waiting);
 }
+
+#[test]
+fn what_was_reached_when_is_known_for_what_is_held() {
+    let mut writer = Writer::new(3, Limits { items_max: 4, bytes_max: 100, age_ms_max: 1_000 });
+    let reached = |writer: &Writer<&str>| [0, 10, 15, 20, 99].map(|ms| writer.reached_at(ms));
+    assert_eq!(reached(&writer), [3; 5]);
+    writer.append([(4, "a", 1), (5, "b", 1)], 10);
+    writer.append([(9, "c", 1)], 20);
+    assert_eq!(reached(&writer), [3, 5, 5, 9, 9]);
+    writer.append([(10, "d", 1), (11, "e", 1), (12, "f", 1)], 30);
+    assert_eq!(reached(&writer), [5, 5, 5, 9, 12], "what is forgotten is old");
+}

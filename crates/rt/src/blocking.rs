@@ -13,10 +13,15 @@ thread_local! {
 
 /// Runs `work` where it holds up no task.
 pub fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-    match AS_TASKS.get() {
+    match as_tasks() {
         true => tokio::task::spawn(async move { work() }),
         false => tokio::task::spawn_blocking(work),
     }
+}
+
+/// Whether work runs as tasks here.
+pub(crate) fn as_tasks() -> bool {
+    AS_TASKS.get()
 }
 
 /// While it lives, what this thread asks [`blocking`] for runs as tasks. For simulations on a runtime of one thread.

@@ -9,6 +9,7 @@ use forebay_apimachinery::{Key, Object, Revision};
 use forebay_backend::{Backend, Expect, Op, Txn};
 use forebay_embedded::{Engine, Options};
 use forebay_rt::{Clock, Duration, Random, Tasks};
+use forebay_watchcache::limits::PACE;
 use forebay_watchcache::{Cacher, Interest, Reach, Resource, WatchStep};
 
 const PREFIX: &str = "/registry/pods/";
@@ -25,7 +26,7 @@ async fn main() {
         form: Form::Typed,
         fields: vec![vec!["spec".into(), "nodeName".into()]],
     };
-    let resource = Resource { name: "pods".into(), prefix: PREFIX.into(), layout, indexed: vec![0] };
+    let resource = Resource { name: "pods".into(), prefix: PREFIX.into(), layout, indexed: vec![0], pace: PACE };
     let cacher = Cacher::start(resource, engine.clone(), clock.clone(), &Tasks::new());
     cacher.wait_ready().await;
     let random = Random::seeded(1);

@@ -1,6 +1,5 @@
 //! The handle to one resource's watch cache: reads, waits for freshness, starts watchers.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,6 +19,7 @@ use crate::interest::{Interest, Reach};
 use crate::lanes::Lanes;
 use crate::limits;
 use crate::messages;
+use crate::recent::Recent;
 use crate::relief::{self, Relief};
 use crate::snapshot::Snapshot;
 use crate::watcher::Watcher;
@@ -34,6 +34,8 @@ pub struct Resource {
     pub layout: Layout,
     /// Those of the layout's fields whose values LISTs look up: an entry for each object and field.
     pub indexed: Vec<usize>,
+    /// [`limits::PACE`], but in tests.
+    pub pace: limits::Pace,
 }
 
 /// One resource's watch cache as its readers see it. Cheap to clone. The ingest task owns everything that changes.
@@ -55,8 +57,7 @@ struct Inner {
     // Bytes that the window may hold; what the ingest task was told last.
     window_cap: Arc<AtomicUsize>,
     stop: CancellationToken,
-    // Past states kept for the next pages of paged LISTs, oldest first, at most RECENT_MAX.
-    recent: Mutex<VecDeque<Arc<Snapshot>>>,
+    recent: Arc<Recent>,
     // Until when consistent reads fail at once.
     stale_until: Mutex<Option<Instant>>,
     // Consistent reads that failed.
@@ -98,6 +99,7 @@ impl Cacher {
         let (publish, published) = watch::channel(Published::Filling { since: clock.now() });
         let (kick, suspect) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let counters = Arc::new(Counters::default());
+        let recent = Arc::<Recent>::default();
         let window_cap = Arc::new(AtomicUsize::new(usize::MAX));
         let messages_pressed = Arc::new(Notify::new());
         let stop = CancellationToken::new();
@@ -110,6 +112,7 @@ impl Cacher {
             suspect: suspect.clone(),
             window_cap: window_cap.clone(),
             counters: counters.clone(),
+            recent: recent.clone(),
         };
         let message_bytes = Arc::<MessageBytes>::default();
         let all = Reach::Below(resource.prefix.clone());
@@ -119,7 +122,6 @@ impl Cacher {
         tasks.spawn("watchcache ingest", async move {
             tokio::select! { biased; () = stopped.cancelled() => {}, () = ingest.run() => {}, () = let_go => {} }
         });
-        let recent = Mutex::new(VecDeque::new());
         Cacher(Arc::new(Inner {
             backend,
             clock,
@@ -175,7 +177,7 @@ impl Cacher {
             self.0.messages_pressed.notify_one();
         }
         if relief.snapshots {
-            self.0.recent.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            self.0.recent.forget_from(Revision::FIRST);
         }
     }
 
@@ -304,7 +306,7 @@ impl Cacher {
     pub async fn exact(&self, revision: Revision, deadline: Instant) -> Result<Arc<Snapshot>, ReadError> {
         self.at_least(revision, deadline).await?;
         let (snapshot, window) = self.ready()?;
-        if let Some(known) = self.recent(revision, &snapshot) {
+        if let Some(known) = self.0.recent.find(revision, &snapshot, self.0.clock.now()) {
             return Ok(known);
         }
         let events = window.log.undo(revision.get(), snapshot.revision().get());
@@ -316,17 +318,7 @@ impl Cacher {
 
     /// Keeps `snapshot` for the next pages of the LIST that began with it.
     pub fn remember(&self, snapshot: Arc<Snapshot>) {
-        let mut recent = self.0.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |known: &Arc<Snapshot>| {
-            known.revision() == snapshot.revision() && known.shares_history(&snapshot)
-        };
-        if recent.iter().any(same) {
-            return;
-        }
-        if recent.len() == limits::RECENT_MAX {
-            recent.pop_front();
-        }
-        recent.push_back(snapshot);
+        self.0.recent.remember(snapshot, self.0.clock.now());
     }
 
     /// A watcher of every event in `interest` after `after`, without an initial state.
@@ -385,11 +377,6 @@ impl Cacher {
             }
             Published::Closed => Err(ReadError::Closed),
         }
-    }
-
-    fn recent(&self, revision: Revision, current: &Snapshot) -> Option<Arc<Snapshot>> {
-        let recent = self.0.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        recent.iter().find(|known| known.revision() == revision && known.shares_history(current)).cloned()
     }
 }
 

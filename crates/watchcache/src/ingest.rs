@@ -18,6 +18,7 @@ use crate::counters::Counters;
 use crate::event::Event;
 use crate::lanes::Router;
 use crate::limits;
+use crate::recent::Recent;
 use crate::relief;
 use crate::seal::Sealing;
 use crate::snapshot::Snapshot;
@@ -40,6 +41,7 @@ pub(crate) struct Ingest {
     // Bytes that the window may hold at present, as long as memory is short.
     pub(crate) window_cap: Arc<AtomicUsize>,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) recent: Arc<Recent>,
 }
 
 /// One filling of the cache.
@@ -67,6 +69,8 @@ struct State {
     lanes: Router,
     interner: Interner,
     sealing: Sealing,
+    // The state's bytes are elsewhere than in what is published.
+    renewed: bool,
     // When to look next for what has grown too old, and for what is to be sealed.
     sweep_at: Instant,
     seal_at: Instant,
@@ -138,9 +142,10 @@ impl Ingest {
             window_cap: usize::MAX,
             lanes: Router::new(start),
             interner: Interner::default(),
-            sealing: Sealing::new(),
+            sealing: Sealing::new(self.resource.pace),
+            renewed: false,
             sweep_at: self.clock.now() + limits::EVICT_PERIOD,
-            seal_at: self.clock.now() + limits::SEAL_PERIOD,
+            seal_at: self.clock.now() + self.resource.pace.period,
             pressed_out: 0,
             complain_at: self.clock.now(),
         };
@@ -204,10 +209,10 @@ impl Ingest {
             let step = source.take(&mut changes).await?;
             check_order(state.snapshot.revision(), &step, &changes)?;
             self.drain(&step, state, &mut changes);
+            self.tidy(state);
             if state.snapshot.revision() >= source.current() {
                 self.publish(state);
             }
-            self.tidy(state).await;
             if !matches!(step, FeedStep::Idle) {
                 continue;
             }
@@ -236,7 +241,7 @@ impl Ingest {
     }
 
     /// Does what is due besides the feed.
-    async fn tidy(&self, state: &mut State) {
+    fn tidy(&self, state: &mut State) {
         let now = self.clock.now();
         let cap = self.window_cap.load(Ordering::Relaxed);
         if cap != state.window_cap {
@@ -247,8 +252,9 @@ impl Ingest {
             self.sweep(state);
         }
         if now >= state.seal_at || state.sealing.is_finished() {
-            state.sealing.go_on(&mut state.window, self.clock.unix_ms()).await;
-            state.seal_at = now + limits::SEAL_PERIOD;
+            let now_ms = self.clock.unix_ms();
+            state.renewed |= state.sealing.go_on(&mut state.window, &mut state.snapshot, now_ms);
+            state.seal_at = now + self.resource.pace.period;
         }
     }
 
@@ -257,6 +263,9 @@ impl Ingest {
         state.window.evict(self.clock.unix_ms());
         state.lanes.sweep(|lane| state.window.trim(lane));
         state.sealing.let_go();
+        if let Some(used) = self.clock.now().checked_sub(limits::RECENT_UNUSED) {
+            self.recent.forget_unused(used);
+        }
         state.interner.sweep();
         state.sweep_at = self.clock.now() + limits::EVICT_PERIOD;
     }
@@ -365,12 +374,15 @@ impl Ingest {
         }
     }
 
-    fn publish(&self, state: &State) {
+    fn publish(&self, state: &mut State) {
         let shown = match &*self.publish.borrow() {
             Published::Ready { snapshot, .. } => Some(snapshot.revision()),
             _ => None,
         };
-        if shown != Some(state.snapshot.revision()) {
+        if shown != Some(state.snapshot.revision()) || state.renewed {
+            if std::mem::take(&mut state.renewed) {
+                self.recent.forget_from(Revision::from_log(state.window.log().oldest()));
+            }
             let snapshot = Arc::new(state.snapshot.clone());
             let (log, lanes) = (state.window.log(), state.lanes.lanes());
             let window = Window { log, lanes, lost_upto: state.lost_upto };

@@ -20,6 +20,7 @@ mod lanes;
 pub mod limits;
 mod messages;
 mod past;
+mod recent;
 mod relief;
 mod seal;
 mod snapshot;
@@ -47,8 +48,6 @@ mod lane_tests;
 mod model_tests;
 #[cfg(test)]
 mod past_tests;
-#[cfg(test)]
-mod seal_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

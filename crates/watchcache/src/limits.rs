@@ -24,9 +24,6 @@ pub const PRESSURE_PERIOD: Duration = Duration::from_secs(60);
 /// An object that was replaced or deleted so long ago is sealed: most watchers have had its event by then.
 pub const SEAL_MS: u64 = 5_000;
 
-/// How often a cache looks for those.
-pub const SEAL_PERIOD: Duration = Duration::from_secs(2);
-
 /// Events looked at for one batch: at 3 KB an object, 8 ms of a thread's time.
 pub const SEAL_BATCH: usize = 512;
 
@@ -36,6 +33,44 @@ pub const SEAL_LOOKS: usize = 16;
 /// What is less stays as it is: in a whole batch, or in a minute.
 pub const SEAL_BYTES_MIN: usize = 4 << 10;
 pub const SEAL_PATIENCE_MS: u64 = 60_000;
+
+/// How soon what is quiet is sealed. A field of the caches' so that tests need not wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// An object that did not change for so long is, with its neighbours, unless one of them did.
+    pub cool_ms: u64,
+    /// One that changes all the time, or has a neighbour that does, is after so long. After a quiet minute everything is.
+    pub late_ms: u64,
+    /// How often a cache looks for what is to be sealed, while there may be something.
+    pub period: Duration,
+}
+
+pub const PACE: Pace = Pace { cool_ms: 4_000, late_ms: 45_000, period: Duration::from_secs(1) };
+
+/// A third change within this time before is one of many: leases, and the status of nodes.
+pub const OFTEN_MS: u64 = 60_000;
+
+/// Events looked at in one go, less than a millisecond; and triggers that are kept for the next job before new ones are
+/// looked for.
+pub const SETTLED_MAX: usize = 2048;
+pub const LEFT_MAX: usize = 2048;
+
+/// What a run is cut at, on either side of its trigger.
+pub const RUN_BYTES_MAX: usize = 1 << 20;
+pub const RUN_OBJECTS_MAX: usize = 2048;
+
+/// What a job begins no further run after: 4 MB are 12 to 80 ms of the background's time, and so many objects are put in place
+/// in 2 ms.
+pub const JOB_BYTES: usize = 4 << 20;
+pub const JOB_OBJECTS: usize = 2048;
+
+/// Objects that a scan looks at in one go.
+pub const SCAN_OBJECTS: usize = 16 << 10;
+
+/// Bytes of blocks that are sealed anew because of single changes: 16 MB/s, a twentieth of a core, and what may be saved
+/// up of that. Where it is not enough, changed objects get small blocks of their own, until there is time.
+pub const RESEAL_BYTES_PER_MS: u64 = 16_000;
+pub const RESEAL_BYTES_MAX: usize = 32 << 20;
 
 /// Changes taken from the feed, and published as one snapshot, at a time.
 pub const INGEST_BATCH_MAX: usize = 1024;
@@ -71,6 +106,9 @@ pub const EVICT_PERIOD: Duration = Duration::from_secs(15);
 /// Past snapshots that were rebuilt or handed out as the first page of a paged LIST and are kept for its next pages.
 /// Each shares its tree with the current one; beyond this the oldest is forgotten and rebuilt when asked for.
 pub const RECENT_MAX: usize = 16;
+
+/// One that nobody asked for in so long is forgotten: it pins what has been sealed or replaced since.
+pub const RECENT_UNUSED: Duration = Duration::from_secs(60);
 
 /// Lanes of one resource: 2^16 x about 700 B = 45 MB when that many values are watched. Beyond it a watcher reads the
 /// whole log, which costs it time and nobody else anything.

@@ -170,6 +170,24 @@ impl Snapshot {
         index.places(start.min(end)..end).map(|entry| &entry.object)
     }
 
+    /// The objects from `key` on, and the ones before it, backwards.
+    pub(crate) fn around(
+        &self,
+        key: &Key,
+    ) -> (impl Iterator<Item = &Arc<Object>>, impl Iterator<Item = &Arc<Object>>) {
+        let place = self.tree.rank(key, Side::Before);
+        (self.tree.places(place..self.len()), self.tree.places(0..place).rev())
+    }
+
+    /// Puts another form of an object in its place, if it is still there.
+    pub(crate) fn replace(&mut self, old: &Arc<Object>, new: Arc<Object>) -> bool {
+        let is_there = self.tree.get(old.key()).is_some_and(|there| Arc::ptr_eq(there, old));
+        if is_there {
+            self.put(new);
+        }
+        is_there
+    }
+
     pub(crate) fn set_revision(&mut self, revision: Revision) {
         debug_assert!(revision >= self.revision);
         self.revision = revision;

@@ -10,6 +10,7 @@ use forebay_backend::{Backend, Expect as Wanted, Op, Outcome, Txn};
 use forebay_embedded::{Engine, Options};
 use forebay_rt::{Clock, Duration, Tasks};
 
+use crate::limits::{PACE, Pace};
 use crate::{Cacher, EventKind, Interest, Reach, ReadError, Resource, WatchStep, Watcher};
 
 pub(crate) const PREFIX: &str = "/registry/pods/";
@@ -23,10 +24,15 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn new() -> World {
+        World::paced(PACE).await
+    }
+
+    pub(crate) async fn paced(pace: Pace) -> World {
         let (clock, _hand) = Clock::manual(1_000_000);
         let engine = World::engine(&clock);
         let tasks = Tasks::new();
-        let cacher = World::cacher(&engine, &clock, &tasks).await;
+        let cacher = World::start_paced(engine.clone(), &clock, &tasks, pace);
+        cacher.wait_ready().await;
         World { engine, cacher, tasks, clock }
     }
 
@@ -41,13 +47,18 @@ impl World {
     }
 
     pub(crate) fn start(backend: Arc<dyn Backend>, clock: &Clock, tasks: &Tasks) -> Cacher {
+        World::start_paced(backend, clock, tasks, PACE)
+    }
+
+    pub(crate) fn start_paced(backend: Arc<dyn Backend>, clock: &Clock, tasks: &Tasks, pace: Pace) -> Cacher {
         let layout = Layout {
             prefix_len: PREFIX.len(),
             scope: Scope::Namespaced,
             form: Form::Typed,
             fields: vec![vec!["spec".into(), "nodeName".into()]],
         };
-        let resource = Resource { name: "pods".into(), prefix: PREFIX.into(), layout, indexed: vec![0] };
+        let resource =
+            Resource { name: "pods".into(), prefix: PREFIX.into(), layout, indexed: vec![0], pace };
         Cacher::start(resource, backend, clock.clone(), tasks)
     }
 

@@ -90,12 +90,7 @@ thread_local! {
 
 impl Block {
     /// - `deflated`: raw, not final, to a byte boundary.
-    pub(super) fn new(
-        plain: &[u8],
-        objects: usize,
-        deflated: &[u8],
-        recent: Arc<RecentBlocks>,
-    ) -> Block {
+    pub(super) fn new(plain: &[u8], objects: usize, deflated: &[u8], recent: Arc<RecentBlocks>) -> Block {
         let mut crc = libdeflater::Crc::new();
         crc.update(plain);
         Block {
@@ -183,6 +178,11 @@ impl Object {
         let span = start - usize::from(part.head)..end;
         Some(PartRef { block: &part.block, index: usize::from(part.index), span })
     }
+
+    /// Whether it was tried, and its bytes are better left plain.
+    pub fn is_dense(&self) -> bool {
+        matches!(self.body, Body::Dense(_))
+    }
 }
 
 impl RecentBlocks {
@@ -225,6 +225,14 @@ impl Scratch {
         let Body::Sealed(part) = &object.body else { return object.clone() };
         let body = self.text(&part.block).slice(part.body());
         Arc::new(object.with_body(Body::Plain(body)))
+    }
+
+    /// The object's bytes.
+    pub(super) fn bytes<'a>(&mut self, object: &'a Object) -> Text<'a> {
+        match &object.body {
+            Body::Plain(bytes) | Body::Dense(bytes) => Text::Held(bytes),
+            Body::Sealed(part) => Text::Inflated(self.text(&part.block).slice(part.body())),
+        }
     }
 
     /// Lets go of the block.

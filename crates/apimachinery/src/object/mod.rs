@@ -24,7 +24,7 @@ pub use intern::Interner;
 use message::Messages;
 pub use message::{Message, MessageBytes};
 pub use scan::ScanError;
-pub use seal::Sealer;
+pub use seal::{BLOCK_BYTES, BLOCK_OBJECTS, Sealer};
 use texts::Texts;
 
 /// How the objects of one resource are kept: made once per resource.
@@ -84,6 +84,8 @@ pub struct Object {
 #[derive(Debug)]
 enum Body {
     Plain(Bytes),
+    /// Plain for good: deflated it would be little smaller.
+    Dense(Bytes),
     /// At rest, with its neighbours'.
     Sealed(Part),
 }
@@ -191,7 +193,7 @@ impl Object {
     /// The object's bytes: the whole object, or without `{` and type for a built-in kind.
     pub fn body(&self) -> Text<'_> {
         match &self.body {
-            Body::Plain(bytes) => Text::Held(bytes),
+            Body::Plain(bytes) | Body::Dense(bytes) => Text::Held(bytes),
             Body::Sealed(part) => Text::Inflated(part.bytes()),
         }
     }
@@ -199,7 +201,7 @@ impl Object {
     /// How many they are.
     pub fn body_len(&self) -> usize {
         match &self.body {
-            Body::Plain(bytes) => bytes.len(),
+            Body::Plain(bytes) | Body::Dense(bytes) => bytes.len(),
             Body::Sealed(part) => part.len(),
         }
     }
@@ -208,7 +210,7 @@ impl Object {
     pub fn metadata(&self) -> Text<'_> {
         let span = self.metadata.start as usize..self.metadata.end as usize;
         match &self.body {
-            Body::Plain(bytes) => Text::Held(&bytes[span]),
+            Body::Plain(bytes) | Body::Dense(bytes) => Text::Held(&bytes[span]),
             Body::Sealed(part) => Text::Inflated(part.bytes().slice(span)),
         }
     }
@@ -262,7 +264,7 @@ impl Object {
     /// Calls `read` with the bytes, which are inflated for that if need be.
     fn read<T>(&self, read: impl FnOnce(&[u8]) -> T) -> T {
         match &self.body {
-            Body::Plain(bytes) => read(bytes),
+            Body::Plain(bytes) | Body::Dense(bytes) => read(bytes),
             Body::Sealed(part) => read(&part.bytes()),
         }
     }
@@ -292,7 +294,7 @@ impl Object {
     /// Bytes that the object holds, its header counted in.
     pub fn cost_bytes(&self) -> usize {
         let body = match &self.body {
-            Body::Plain(bytes) => bytes.len(),
+            Body::Plain(bytes) | Body::Dense(bytes) => bytes.len(),
             Body::Sealed(part) => part.cost_bytes(),
         };
         body + self.header_bytes()

@@ -1,19 +1,21 @@
 //! Makes blocks of objects.
 //!
-//! In: plain objects. Out: the same objects, which share a block between them. Never: changes an object.
+//! In: neighbours in key order, plain or in blocks. Out: the same objects, in new blocks of about the same size. Never: changes
+//! an object.
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress, Status};
 
-use super::block::{Block, Part, RecentBlocks};
+use super::block::{Block, Part, RecentBlocks, Scratch};
 use super::{Body, Messages, Object};
 
-/// Objects in a block, and plain bytes after which a block takes no further one: ADR 25 has the table. Whoever reads one
-/// object inflates all of its block.
-const OBJECTS_MAX: usize = 64;
-const PLAIN_BYTES_MAX: usize = 64 << 10;
+/// What makes a block, whichever comes first: ADR 25 has the table. A run of neighbours becomes blocks of two thirds to one
+/// and a half of that, so that one whose objects grew or shrank a little is one again.
+pub const BLOCK_BYTES: usize = 64 << 10;
+pub const BLOCK_OBJECTS: usize = 64;
 
 /// A block that is not smaller than this part of the plain bytes is not worth its inflation: 2/3.
 const WORTH: (usize, usize) = (2, 3);
@@ -21,10 +23,14 @@ const WORTH: (usize, usize) = (2, 3);
 /// On what objects of one kind look like: as fast as level 1 and a half smaller, a twentieth bigger than level 6.
 const LEVEL: u32 = 4;
 
+/// A text of more than four times that is judged by so much from its middle first: what is random takes 20 ms a MB.
+const PROBE_BYTES: usize = 32 << 10;
+
 /// Makes blocks. Keeps the compressor's memory between them.
 pub struct Sealer {
     compress: Compress,
     recent: Arc<RecentBlocks>,
+    scratch: Scratch,
     plain: Vec<u8>,
     deflated: Vec<u8>,
 }
@@ -32,67 +38,79 @@ pub struct Sealer {
 impl Sealer {
     pub fn new(recent: Arc<RecentBlocks>) -> Sealer {
         let compress = Compress::new(Compression::new(LEVEL), false);
-        Sealer { compress, recent, plain: Vec::new(), deflated: Vec::new() }
+        Sealer { compress, recent, scratch: Scratch::default(), plain: Vec::new(), deflated: Vec::new() }
     }
 
-    /// `objects` with their bytes in blocks and without their messages, in order; `None` for each that is better left
-    /// as it is.
-    pub fn seal(&mut self, objects: &[Arc<Object>]) -> Vec<Option<Arc<Object>>> {
-        let mut sealed = Vec::with_capacity(objects.len());
-        let mut rest = objects;
-        while !rest.is_empty() {
-            let (group, after) = rest.split_at(group_len(rest));
-            rest = after;
-            sealed.extend(self.seal_group(group));
+    /// The objects of `run` with their bytes in blocks of even size and without their messages, in order. Those of a block
+    /// that would not be worth it are plain for good; those that are that already, or make a block already, are the same.
+    pub fn seal(&mut self, run: &[Arc<Object>]) -> Vec<Arc<Object>> {
+        let mut sealed = Vec::with_capacity(run.len());
+        for group in groups(run) {
+            match is_block(&run[group.clone()]) {
+                true => sealed.extend(run[group].iter().cloned()),
+                false => self.seal_group(&run[group], &mut sealed),
+            }
         }
+        self.scratch.clear();
         sealed
     }
 
-    fn seal_group(&mut self, group: &[Arc<Object>]) -> Vec<Option<Arc<Object>>> {
+    fn seal_group(&mut self, group: &[Arc<Object>], sealed: &mut Vec<Arc<Object>>) {
         self.plain.clear();
-        let places: Vec<Option<Place>> = group.iter().map(|object| self.add(object)).collect();
-        let objects = places.iter().flatten().count();
-        let block = self.block(objects).map(Arc::new);
-        let mut index = 0;
-        let mut part = |place: Option<Place>| {
-            let Place { body, head } = place?;
-            index += 1;
-            let (from, len) = (body.start as u32, body.len() as u32);
-            Some(Part { block: block.clone()?, from, len, index: index - 1, head })
-        };
-        let parts: Vec<Option<Part>> = places.into_iter().map(&mut part).collect();
-        let sealed = |(part, object): (Option<Part>, &Arc<Object>)| {
-            Some(Arc::new(object.with_body(Body::Sealed(part?))))
-        };
-        parts.into_iter().zip(group).map(sealed).collect()
+        let places: Vec<Place> = group.iter().map(|object| self.add(object)).collect();
+        let block = self.block(group.len()).map(Arc::new);
+        for (index, (object, Place { body, head })) in group.iter().zip(places).enumerate() {
+            let body = match &block {
+                Some(block) => {
+                    let (from, len) = (body.start as u32, body.len() as u32);
+                    Body::Sealed(Part { block: block.clone(), from, len, index: index as u16, head })
+                }
+                None => match &object.body {
+                    Body::Plain(bytes) => Body::Dense(bytes.clone()),
+                    Body::Sealed(_) => Body::Dense(Bytes::copy_from_slice(&self.plain[body])),
+                    Body::Dense(_) => {
+                        sealed.push(object.clone());
+                        continue;
+                    }
+                },
+            };
+            sealed.push(Arc::new(object.with_body(body)));
+        }
     }
 
-    /// Appends a plain object's item to the text.
-    fn add(&mut self, object: &Object) -> Option<Place> {
-        let Body::Plain(bytes) = &object.body else { return None };
+    /// Appends an object's item to the text.
+    fn add(&mut self, object: &Object) -> Place {
         if !self.plain.is_empty() {
             self.plain.push(b',');
         }
+        let bytes = self.scratch.bytes(object);
         let head = u16::from(!bytes.starts_with(b"{"));
         if head > 0 {
             self.plain.push(b'{');
         }
         let from = self.plain.len();
-        self.plain.extend_from_slice(bytes);
-        Some(Place { body: from..self.plain.len(), head })
+        self.plain.extend_from_slice(&bytes);
+        Place { body: from..self.plain.len(), head }
     }
 
     /// A block of what is in `plain`, if it is worth it.
     fn block(&mut self, objects: usize) -> Option<Block> {
-        // What does not fit into that room is not worth it.
-        let room = self.plain.len() * WORTH.0 / WORTH.1;
+        let (whole, middle) = (self.plain.len(), self.plain.len() / 2);
+        let worth_it = whole <= 4 * PROBE_BYTES || self.deflate(middle..middle + PROBE_BYTES);
+        let worth_it = worth_it && self.deflate(0..whole);
+        worth_it.then(|| Block::new(&self.plain, objects, &self.deflated, self.recent.clone()))
+    }
+
+    /// Deflates a part of the text. Whether that was worth it.
+    fn deflate(&mut self, text: Range<usize>) -> bool {
+        // What does not fit into that room is not.
+        let room = text.len() * WORTH.0 / WORTH.1;
         self.deflated.clear();
         self.deflated.reserve_exact(room);
         let room = self.deflated.capacity().min(room);
         self.compress.reset();
-        let done = self.compress.compress_vec(&self.plain, &mut self.deflated, FlushCompress::Sync);
-        let whole = matches!(done, Ok(Status::Ok)) && self.deflated.len() < room;
-        whole.then(|| Block::new(&self.plain, objects, &self.deflated, self.recent.clone()))
+        let done = self.compress.compress_vec(&self.plain[text], &mut self.deflated, FlushCompress::Sync);
+        matches!(done, Ok(Status::Ok)) && self.deflated.len() < room
     }
 }
 
@@ -102,15 +120,44 @@ struct Place {
     head: u16,
 }
 
-/// How many of `objects`, at least one, make the next block.
-fn group_len(objects: &[Arc<Object>]) -> usize {
-    let mut bytes = 0;
-    let fits = |object: &&Arc<Object>| {
-        let first = bytes == 0;
-        bytes += object.body_len();
-        first || bytes <= PLAIN_BYTES_MAX
+/// Cuts a run where that makes blocks of the most even size.
+fn groups(run: &[Arc<Object>]) -> Vec<Range<usize>> {
+    let total: usize = run.iter().map(|object| object.body_len()).sum();
+    let blocks = rounded(total, BLOCK_BYTES).max(rounded(run.len(), BLOCK_OBJECTS)).max(1);
+    let share = total.div_ceil(blocks).max(1);
+    let (mut groups, mut start, mut sum, mut goal) = (Vec::with_capacity(blocks), 0, 0, share);
+    for (at, object) in run.iter().enumerate() {
+        let with = sum + object.body_len();
+        // Before this one, if that is nearer to the goal than behind it.
+        if at > start && with > goal && with - goal > goal - sum {
+            groups.push(start..at);
+            start = at;
+            goal = (rounded(sum, share) + 1) * share;
+        }
+        sum = with;
+        if sum >= goal {
+            groups.push(start..at + 1);
+            start = at + 1;
+            goal = (rounded(sum, share) + 1) * share;
+        }
+    }
+    if start < run.len() {
+        groups.push(start..run.len());
+    }
+    groups
+}
+
+fn rounded(amount: usize, unit: usize) -> usize {
+    (amount + unit / 2) / unit
+}
+
+/// Whether these are all the objects of one block, in order.
+fn is_block(group: &[Arc<Object>]) -> bool {
+    let Some(first) = group[0].part() else { return false };
+    let follows = |(index, object): (usize, &Arc<Object>)| {
+        object.part().is_some_and(|part| part.index == index && Arc::ptr_eq(part.block, first.block))
     };
-    objects.iter().take(OBJECTS_MAX).take_while(fits).count()
+    first.block.objects() == group.len() && group.iter().enumerate().all(follows)
 }
 
 impl Object {
@@ -196,16 +243,16 @@ mod tests {
             let sealed = Sealer::new(Arc::default()).seal(&plain);
             // Backwards and forwards: more blocks than are kept inflated.
             for at in (0..100).rev().chain(0..100) {
-                same(&plain[at], sealed[at].as_ref().expect("worth it"));
+                same(&plain[at], &sealed[at]);
             }
             let cost = |objects: &mut dyn Iterator<Item = &Arc<Object>>| {
                 objects.map(|object| object.cost_bytes()).sum::<usize>()
             };
-            let (before, after) = (cost(&mut plain.iter()), cost(&mut sealed.iter().flatten()));
+            let (before, after) = (cost(&mut plain.iter()), cost(&mut sealed.iter()));
             assert!(after * 2 < before, "{before} {after}");
-            assert!(sealed[0].as_ref().is_some_and(|object| object.message_made(1).is_none()));
-            let again = Sealer::new(Arc::default()).seal(&sealed.into_iter().flatten().collect::<Vec<_>>());
-            assert!(again.iter().all(Option::is_none), "they are sealed already");
+            assert!(sealed[0].message_made(1).is_none());
+            let again = Sealer::new(Arc::default()).seal(&sealed);
+            assert!(again.iter().zip(&sealed).all(|(one, other)| Arc::ptr_eq(one, other)), "they are blocks");
         }
     }
 
@@ -221,7 +268,7 @@ mod tests {
     fn blocks_are_put_together_to_a_list() {
         for form in [Form::Typed, Form::Whole] {
             let plain: Vec<_> = (0..150).map(|number| object(form, number, "note")).collect();
-            let sealed: Vec<_> = Sealer::new(Arc::default()).seal(&plain).into_iter().flatten().collect();
+            let sealed = Sealer::new(Arc::default()).seal(&plain);
             let (mut stream, mut crc, mut total) = (vec![0, 1, 0, !1, !0, b'['], Crc::new(), 0);
             crc.update(b"[");
             let (mut at, mut inflated) = (0, Vec::new());
@@ -269,7 +316,7 @@ mod tests {
     fn who_walks_inflates_each_block_once_and_touches_nobody_elses() {
         let recent = Arc::<RecentBlocks>::default();
         let plain: Vec<_> = (0..150).map(|number| object(Form::Typed, number, "")).collect();
-        let sealed: Vec<_> = Sealer::new(recent.clone()).seal(&plain).into_iter().flatten().collect();
+        let sealed = Sealer::new(recent.clone()).seal(&plain);
         let mut scratch = Scratch::default();
         let mut texts = std::collections::BTreeSet::new();
         for (plain, sealed) in plain.iter().zip(&sealed) {
@@ -294,17 +341,82 @@ mod tests {
             char::from(33 + (state >> 58) as u8 % 58)
         };
         let text: String = (0..20_000).map(|_| noise()).filter(|c| !matches!(c, '"' | '\\')).collect();
-        let sealed = Sealer::new(Arc::default()).seal(&[object(Form::Typed, 1, &text)]);
-        assert!(sealed[0].is_none());
+        let whole = [object(Form::Typed, 1, &text[..12_000]), object(Form::Typed, 2, &text[12_000..])];
+        let dense = Sealer::new(Arc::default()).seal(&whole);
+        for (plain, dense) in whole.iter().zip(&dense) {
+            assert!(dense.is_dense() && dense.part().is_none() && !plain.is_dense());
+            assert_eq!(&*plain.body(), &*dense.body());
+        }
+        let again = Sealer::new(Arc::default()).seal(&dense);
+        assert!(Arc::ptr_eq(&again[0], &dense[0]), "it is not copied each time");
+        // Judged by its middle.
+        let long: String = (0..300_000).map(|_| noise()).filter(|c| !matches!(c, '"' | '\\')).collect();
+        assert!(Sealer::new(Arc::default()).seal(&[object(Form::Typed, 1, &long)])[0].is_dense());
+        // One that was in a block with others and is left without them.
+        let mixed = [object(Form::Typed, 1, &text), object(Form::Typed, 2, &"x".repeat(40_000))];
+        let sealed = Sealer::new(Arc::default()).seal(&mixed);
+        assert!(sealed[0].part().is_some());
+        let alone = Sealer::new(Arc::default()).seal(&sealed[..1]);
+        assert!(alone[0].is_dense());
+        assert_eq!(&*alone[0].body(), &*mixed[0].body());
+    }
+
+    #[test]
+    fn a_run_is_cut_into_blocks_of_even_size() {
+        let cut = |sizes: &[usize]| {
+            let note = |&size: &usize| "x".repeat(size);
+            let run: Vec<_> = sizes.iter().map(|size| object(Form::Typed, 1, &note(size))).collect();
+            groups(&run).into_iter().map(|group| group.len()).collect::<Vec<_>>()
+        };
+        let kb = 1 << 10;
+        for (sizes, expected) in [
+            (vec![8 * kb; 3], vec![3]),
+            (vec![8 * kb; 8], vec![8]),
+            (vec![8 * kb; 11], vec![11]),
+            (vec![8 * kb; 12], vec![6, 6]),
+            (vec![8 * kb; 100], vec![8, 7, 8, 8, 7, 8, 8, 8, 7, 8, 8, 7, 8]),
+            (vec![0; 95], vec![95]),
+            (vec![0; 96], vec![48, 48]),
+            ([vec![kb; 50], vec![1024 * kb], vec![kb; 50]].concat(), vec![50, 1, 50]),
+            (vec![1024 * kb; 3], vec![1, 1, 1]),
+            (vec![1024 * kb], vec![1]),
+        ] {
+            let found = cut(&sizes);
+            assert_eq!(found.iter().sum::<usize>(), sizes.len());
+            assert_eq!(found, expected, "{sizes:?}");
+        }
+        assert!(groups(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_block_that_lost_a_member_gets_its_old_group_back() {
+        let plain: Vec<_> = (0..40).map(|number| object(Form::Typed, number, &"y".repeat(7_000))).collect();
+        let mut run = Sealer::new(Arc::default()).seal(&plain);
+        let first = run[13].part().expect("sealed");
+        let (from, len) = (13 - first.index, first.block.objects());
+        assert!(len > 5);
+        // One grew, one was deleted.
+        run[13] = object(Form::Typed, 13, &"z".repeat(7_500));
+        run.remove(from);
+        let again = Sealer::new(Arc::default()).seal(&run[from..from + len - 1]);
+        let part = again[0].part().expect("sealed");
+        assert_eq!((part.index, part.block.objects()), (0, len - 1));
+        for (old, new) in run[from..].iter().zip(&again) {
+            assert_eq!((&*old.body(), old.revision()), (&*new.body(), new.revision()));
+        }
+        // Together with those beside it, which are left as they are.
+        run.splice(from..from + len - 1, again);
+        let all = Sealer::new(Arc::default()).seal(&run[from..from + len - 1]);
+        assert!(all.iter().zip(&run[from..]).all(|(one, other)| Arc::ptr_eq(one, other)));
     }
 
     #[test]
     fn so_many_inflated_blocks_are_kept() {
         let recent = Arc::<RecentBlocks>::default();
         let plain: Vec<_> =
-            (0..10 * OBJECTS_MAX as u64).map(|number| object(Form::Typed, number, "")).collect();
+            (0..10 * BLOCK_OBJECTS as u64).map(|number| object(Form::Typed, number, "")).collect();
         let sealed = Sealer::new(recent.clone()).seal(&plain);
-        sealed.iter().flatten().for_each(|object| assert!(!object.body().is_empty()));
+        sealed.iter().for_each(|object| assert!(!object.body().is_empty()));
         assert_eq!(recent.len(), RECENT_MAX);
         recent.clear();
         assert_eq!(recent.len(), 0);

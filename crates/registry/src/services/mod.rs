@@ -90,6 +90,7 @@ impl Services {
             prefix: Key::from(prefix),
             layout,
             indexed: Vec::new(),
+            pace: config.pace,
         };
         let ports = Store {
             group: "".into(),

@@ -1,0 +1,247 @@
+//! Which neighbours are sealed together: a run is a stretch of the tree without a whole block in it.
+//!
+//! In: a state, a key whose object has come to rest or is gone, and since when the others have to be quiet. Out: the run
+//! around it, or nothing while it is to be expected that it changes. Never: deflates, changes anything.
+
+use std::iter::Peekable;
+use std::sync::Arc;
+
+use forebay_apimachinery::object::{BLOCK_BYTES, BLOCK_OBJECTS};
+use forebay_apimachinery::{Key, Object, Revision};
+
+use crate::limits;
+use crate::snapshot::Snapshot;
+
+/// What calls for sealing.
+#[derive(Clone, Debug)]
+pub(super) struct Trigger {
+    pub(super) key: Key,
+    /// Objects that were put later are young.
+    pub(super) quiet: Revision,
+    pub(super) patience: Patience,
+}
+
+/// What a young object nearby means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// That this is too early: there is a trigger when it has come to rest.
+    Wait,
+    /// Nothing: it may never rest. What is around it is sealed.
+    GoOn,
+}
+
+/// Neighbours in key order, for new blocks.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) objects: Vec<Arc<Object>>,
+    /// Plain bytes of those that are in a block already.
+    pub(super) resealed: usize,
+    /// Where it goes on, when it was cut.
+    pub(super) more: Vec<Key>,
+}
+
+/// What a walk in one direction found, nearest first, and what ended it.
+struct Side {
+    objects: Vec<Arc<Object>>,
+    bytes: usize,
+    end: End,
+}
+
+enum End {
+    /// The tree's, or an object that stays plain.
+    Wall,
+    Young,
+    /// A block that is well as it is; nearest first.
+    Block(Vec<Arc<Object>>),
+    /// It is long enough, and goes on there.
+    Cut(Key),
+}
+
+/// The runs at a trigger's place, in order: two where a young object stands between them.
+///
+/// - `after`: keys up to this one are dealt with.
+pub(super) fn runs_at(snapshot: &Snapshot, trigger: &Trigger, after: Option<&Key>) -> Vec<Run> {
+    let here = snapshot.get(&trigger.key);
+    if here.is_some_and(|here| here.part().is_some() || here.is_dense()) {
+        return Vec::new();
+    }
+    let young = here.is_some_and(|here| here.revision() > trigger.quiet);
+    if young && trigger.patience == Patience::Wait {
+        return Vec::new();
+    }
+    let (on, before) = snapshot.around(&trigger.key);
+    let before = before.take_while(|object| after.is_none_or(|after| object.key() > after));
+    let left = walk(pieces(before, Step::Back), trigger.quiet);
+    let right = walk(pieces(on.skip(usize::from(young)), Step::On), trigger.quiet);
+    let pairs = match young {
+        true => vec![(left, Side::none()), (Side::none(), right)],
+        false => vec![(left, right)],
+    };
+    pairs.into_iter().filter_map(|(left, right)| join(left, right, trigger.patience)).collect()
+}
+
+/// The runs from `from` on, and where to go on when the tree does.
+pub(super) fn scan(snapshot: &Snapshot, from: &Key, quiet: Revision) -> (Vec<Run>, Option<Key>) {
+    let (on, _) = snapshot.around(from);
+    let (mut runs, mut side, mut looked, mut bytes) = (Vec::new(), Side::none(), 0, 0);
+    for piece in pieces(on, Step::On) {
+        if looked >= limits::SCAN_OBJECTS || bytes >= limits::RUN_BYTES_MAX {
+            runs.extend(join(Side::none(), side, Patience::GoOn));
+            return (runs, piece.objects.first().map(|object| object.key().clone()));
+        }
+        looked += piece.objects.len();
+        match piece.kind(quiet) {
+            Kind::Loose => {
+                let before = side.bytes;
+                side.add(piece);
+                bytes += side.bytes - before;
+            }
+            _ => runs.extend(join(Side::none(), std::mem::replace(&mut side, Side::none()), Patience::GoOn)),
+        }
+    }
+    runs.extend(join(Side::none(), side, Patience::GoOn));
+    (runs, None)
+}
+
+/// One run of both sides.
+fn join(left: Side, right: Side, patience: Patience) -> Option<Run> {
+    let too_early = |side: &Side| matches!(side.end, End::Young) && !side.is_a_block();
+    if patience == Patience::Wait && (too_early(&left) || too_early(&right)) {
+        return None;
+    }
+    let (len, bytes) = (left.objects.len() + right.objects.len(), left.bytes + right.bytes);
+    if len == 0 {
+        return None;
+    }
+    let mut more = Vec::new();
+    let mut beside = |end: End| match end {
+        End::Block(objects) => Some(objects),
+        End::Cut(key) => {
+            more.push(key);
+            None
+        }
+        End::Wall | End::Young => None,
+    };
+    let (mut before, mut after) = (beside(left.end), beside(right.end));
+    match (&before, &after) {
+        // Too little for a block of its own: one of those beside it takes it in.
+        _ if !is_small(bytes, len) => (before, after) = (None, None),
+        (Some(one), Some(other)) if one.len() <= other.len() => after = None,
+        (Some(_), Some(_)) => before = None,
+        _ => {}
+    }
+    let before = before.into_iter().flatten().collect::<Vec<_>>().into_iter().rev();
+    let objects: Vec<Arc<Object>> = before
+        .chain(left.objects.into_iter().rev())
+        .chain(right.objects)
+        .chain(after.into_iter().flatten())
+        .collect();
+    let in_blocks = objects.iter().filter(|object| object.part().is_some());
+    let resealed = in_blocks.map(|object| object.body_len()).sum();
+    Some(Run { objects, resealed, more })
+}
+
+/// Goes on until something is in the way.
+fn walk<'a>(pieces: impl Iterator<Item = Piece<'a>>, quiet: Revision) -> Side {
+    let mut side = Side::none();
+    for piece in pieces {
+        if side.bytes >= limits::RUN_BYTES_MAX || side.objects.len() >= limits::RUN_OBJECTS_MAX {
+            side.end = End::Cut(piece.objects[0].key().clone());
+            break;
+        }
+        match piece.kind(quiet) {
+            Kind::Loose => side.add(piece),
+            Kind::Young => {
+                side.end = End::Young;
+                break;
+            }
+            Kind::Block => {
+                side.end = End::Block(piece.objects.into_iter().cloned().collect());
+                break;
+            }
+            Kind::Dense => break,
+        }
+    }
+    side
+}
+
+impl Side {
+    fn none() -> Side {
+        Side { objects: Vec::new(), bytes: 0, end: End::Wall }
+    }
+
+    fn add(&mut self, piece: Piece<'_>) {
+        self.bytes += piece.objects.iter().map(|object| object.body_len()).sum::<usize>();
+        self.objects.extend(piece.objects.into_iter().cloned());
+    }
+
+    fn is_a_block(&self) -> bool {
+        self.bytes >= BLOCK_BYTES || self.objects.len() >= BLOCK_OBJECTS
+    }
+}
+
+/// Less than half of what makes a block.
+fn is_small(bytes: usize, objects: usize) -> bool {
+    bytes < BLOCK_BYTES / 2 && objects < BLOCK_OBJECTS / 2
+}
+
+/// An object outside of blocks, or neighbours that are neighbours in their block, too.
+struct Piece<'a> {
+    objects: Vec<&'a Arc<Object>>,
+}
+
+enum Kind {
+    /// To be sealed: quiet and plain, of a block that is no longer whole, or a block that is small.
+    Loose,
+    Young,
+    Block,
+    Dense,
+}
+
+impl Piece<'_> {
+    fn kind(&self, quiet: Revision) -> Kind {
+        let first = self.objects[0];
+        match first.part() {
+            Some(part) => {
+                let whole = self.objects.len() == part.block.objects();
+                let small = is_small(part.block.plain_len(), part.block.objects());
+                if whole && !small { Kind::Block } else { Kind::Loose }
+            }
+            None if first.is_dense() => Kind::Dense,
+            None if first.revision() > quiet => Kind::Young,
+            None => Kind::Loose,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    On,
+    Back,
+}
+
+fn pieces<'a>(objects: impl Iterator<Item = &'a Arc<Object>>, step: Step) -> impl Iterator<Item = Piece<'a>> {
+    let mut objects = objects.peekable();
+    std::iter::from_fn(move || next_piece(&mut objects, step))
+}
+
+fn next_piece<'a>(
+    objects: &mut Peekable<impl Iterator<Item = &'a Arc<Object>>>,
+    step: Step,
+) -> Option<Piece<'a>> {
+    let mut piece = vec![objects.next()?];
+    let mut at = piece[0].part();
+    while let Some(here) = &at {
+        let follows = |next: &&'a Arc<Object>| {
+            next.part().is_some_and(|next| {
+                let (low, high) =
+                    if step == Step::On { (here.index, next.index) } else { (next.index, here.index) };
+                Arc::ptr_eq(next.block, here.block) && low + 1 == high
+            })
+        };
+        let Some(next) = objects.next_if(follows) else { break };
+        at = next.part();
+        piece.push(next);
+    }
+    Some(Piece { objects: piece })
+}

@@ -1,0 +1,279 @@
+//! Seals the objects of the state: what has been quiet is put into blocks with its neighbours.
+//!
+//! The window's events say which keys changed; each is looked at when its object has been quiet for
+//! [`Pace::cool_ms`], and those that change all the time again after [`Pace::late_ms`]. Where events were forgotten before
+//! they were looked at, or more was to be sealed anew than there was time for, the whole state is scanned afterwards.
+//!
+//! In: the window, the state. Out: jobs, each a few milliseconds of the background's time, and what they put in the place of
+//! what. Never: seals an object that changed within the last seconds, or the same bytes again and again.
+
+use std::sync::Arc;
+
+use forebay_apimachinery::object::{RecentBlocks, Sealer};
+use forebay_apimachinery::{Key, Object, Revision};
+use forebay_revlog::Writer;
+
+use super::run::{self, Patience, Run, Trigger};
+use crate::event::Event;
+use crate::limits;
+use crate::snapshot::Snapshot;
+
+/// Owned by the ingest task.
+pub(super) struct Tree {
+    pace: limits::Pace,
+    cool: Pass,
+    late: Pass,
+    // What was cut off for the next job, at most LEFT_MAX and what one job adds.
+    left: Vec<Trigger>,
+    scan: Scan,
+    // Bytes of blocks that may be sealed anew now, and when that was counted.
+    allowance: usize,
+    counted_ms: u64,
+}
+
+/// Looks at each event once, when it is so old.
+struct Pass {
+    age_ms: u64,
+    next_seq: u64,
+}
+
+enum Scan {
+    Done,
+    /// From there on.
+    At(Key),
+    /// From there on, and once more from the beginning.
+    Again(Key),
+}
+
+/// Work for the background.
+pub(super) struct Job {
+    snapshot: Snapshot,
+    triggers: Vec<Trigger>,
+    scan: Option<(Key, Revision)>,
+    allowance: usize,
+    recent: Arc<RecentBlocks>,
+}
+
+/// What it made.
+pub(super) struct Done {
+    /// What is to be put in whose place.
+    pub(super) renewed: Vec<(Arc<Object>, Arc<Object>)>,
+    left: Vec<Trigger>,
+    // Where a scan goes on; none when there was none, or it is through.
+    scan: Option<Key>,
+    resealed: usize,
+    // Blocks were left broken for want of allowance.
+    poor: bool,
+}
+
+impl Tree {
+    pub(super) fn new(pace: limits::Pace) -> Tree {
+        let pass = |age_ms| Pass { age_ms, next_seq: 0 };
+        Tree {
+            pace,
+            cool: pass(pace.cool_ms),
+            late: pass(pace.late_ms),
+            left: Vec::new(),
+            scan: Scan::Done,
+            allowance: limits::RESEAL_BYTES_MAX,
+            counted_ms: 0,
+        }
+    }
+
+    /// Whether there is, or will be, something to look at.
+    pub(super) fn is_behind(&self, window: &Writer<Arc<Event>>) -> bool {
+        let looked = self.cool.next_seq.min(self.late.next_seq);
+        looked < window.next_seq() || !self.left.is_empty() || !matches!(self.scan, Scan::Done)
+    }
+
+    /// The next job, if there is one now.
+    pub(super) fn next_job(
+        &mut self,
+        window: &Writer<Arc<Event>>,
+        snapshot: &Snapshot,
+        recent: &Arc<RecentBlocks>,
+        now_ms: u64,
+    ) -> Option<Job> {
+        let earned = now_ms.saturating_sub(self.counted_ms).saturating_mul(limits::RESEAL_BYTES_PER_MS);
+        self.allowance = limits::RESEAL_BYTES_MAX.min(self.allowance.saturating_add(earned as usize));
+        self.counted_ms = now_ms;
+        let mut triggers = std::mem::take(&mut self.left);
+        if triggers.len() < limits::LEFT_MAX {
+            triggers.extend(self.cool(window, snapshot, now_ms));
+            triggers.extend(self.late(window, snapshot, now_ms));
+        }
+        let quiet = reached_at(window, now_ms.saturating_sub(self.pace.cool_ms));
+        let scan = match &self.scan {
+            Scan::At(key) | Scan::Again(key) if triggers.is_empty() && self.has_time() => {
+                Some((key.clone(), quiet))
+            }
+            _ => None,
+        };
+        let job = Job {
+            snapshot: snapshot.clone(),
+            triggers,
+            scan,
+            allowance: self.allowance,
+            recent: recent.clone(),
+        };
+        (!job.triggers.is_empty() || job.scan.is_some()).then_some(job)
+    }
+
+    fn has_time(&self) -> bool {
+        self.allowance >= limits::RESEAL_BYTES_MAX / 2
+    }
+
+    /// Takes note of what a job has left.
+    pub(super) fn take(&mut self, done: &mut Done, scanned: bool) {
+        self.allowance = self.allowance.saturating_sub(done.resealed);
+        self.left.append(&mut done.left);
+        if scanned {
+            self.scan = match (std::mem::replace(&mut self.scan, Scan::Done), done.scan.take()) {
+                (Scan::Again(_), Some(key)) => Scan::Again(key),
+                (_, Some(key)) => Scan::At(key),
+                (Scan::Again(_), None) => Scan::At(Key::from("")),
+                (_, None) => Scan::Done,
+            };
+        }
+        if done.poor {
+            self.scan_again();
+        }
+    }
+
+    /// Scans the state from its beginning, when the scan that is under way is through.
+    pub(super) fn scan_again(&mut self) {
+        self.scan = match std::mem::replace(&mut self.scan, Scan::Done) {
+            Scan::Done => Scan::At(Key::from("")),
+            Scan::At(key) | Scan::Again(key) => Scan::Again(key),
+        };
+    }
+
+    fn cool(&mut self, window: &Writer<Arc<Event>>, snapshot: &Snapshot, now_ms: u64) -> Vec<Trigger> {
+        let settled = self.settled(window, now_ms, |tree| &mut tree.cool);
+        let quiet = reached_at(window, now_ms.saturating_sub(self.pace.cool_ms));
+        let often = reached_at(window, now_ms.saturating_sub(self.pace.cool_ms + limits::OFTEN_MS));
+        let is_due = |event: &Arc<Event>| is_last(event, snapshot) && !is_hot(event, window, often);
+        let due = settled.iter().filter(|event| is_due(event));
+        due.filter_map(|event| trigger(event, quiet, Patience::Wait)).collect()
+    }
+
+    fn late(&mut self, window: &Writer<Arc<Event>>, snapshot: &Snapshot, now_ms: u64) -> Vec<Trigger> {
+        let settled = self.settled(window, now_ms, |tree| &mut tree.late);
+        let quiet = reached_at(window, now_ms.saturating_sub(self.pace.late_ms));
+        // Also what changed since: what is around it is to be sealed without it.
+        let in_place = |key: &Key| snapshot.get(key).is_some_and(|now| now.part().is_some());
+        let due = settled.iter().filter_map(|event| trigger(event, quiet, Patience::GoOn));
+        due.filter(|trigger| !in_place(&trigger.key)).collect()
+    }
+
+    fn settled(
+        &mut self,
+        window: &Writer<Arc<Event>>,
+        now_ms: u64,
+        pass: impl Fn(&mut Tree) -> &mut Pass,
+    ) -> Vec<Arc<Event>> {
+        let Pass { age_ms, next_seq } = *pass(self);
+        let settled = window.settled(next_seq, now_ms.saturating_sub(age_ms), limits::SETTLED_MAX);
+        if settled.first().is_some_and(|(seq, _)| *seq > next_seq) {
+            self.scan_again();
+        }
+        if let Some((seq, _)) = settled.last() {
+            pass(self).next_seq = seq + 1;
+        }
+        settled.into_iter().map(|(_, event)| event).collect()
+    }
+}
+
+fn reached_at(window: &Writer<Arc<Event>>, ms: u64) -> Revision {
+    Revision::from_log(window.reached_at(ms))
+}
+
+fn trigger(event: &Event, quiet: Revision, patience: Patience) -> Option<Trigger> {
+    let object = event.current.as_ref().or(event.previous.as_ref())?;
+    Some(Trigger { key: object.key().clone(), quiet, patience })
+}
+
+/// Whether the event's key is as the event left it.
+fn is_last(event: &Event, snapshot: &Snapshot) -> bool {
+    let object = event.current.as_ref().or(event.previous.as_ref());
+    let now = object.and_then(|object| snapshot.get(object.key()));
+    match (&event.current, now) {
+        (Some(current), Some(now)) => Arc::ptr_eq(current, now),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+/// Whether its key changed two times before within [`limits::OFTEN_MS`]: it will again, soon.
+fn is_hot(event: &Event, window: &Writer<Arc<Event>>, often: Revision) -> bool {
+    let Some(previous) = &event.previous else { return false };
+    if previous.revision() <= often {
+        return false;
+    }
+    let seqs = window.seqs_at(previous.revision().get());
+    let (events, _) = window.log().page(seqs.start, (seqs.end - seqs.start) as usize);
+    let own = |event: &&Arc<Event>| event.current.as_ref().is_some_and(|it| it.key() == previous.key());
+    let before = events.iter().find(own).and_then(|event| event.previous.as_ref());
+    before.is_some_and(|before| before.revision() > often)
+}
+
+impl Job {
+    pub(super) fn is_scan(&self) -> bool {
+        self.scan.is_some()
+    }
+
+    /// Seals a bounded part of what it was given.
+    pub(super) fn run(mut self) -> Done {
+        let mut done = Done { renewed: Vec::new(), left: Vec::new(), scan: None, resealed: 0, poor: false };
+        let mut sealer = Sealer::new(self.recent.clone());
+        let (mut after, mut bytes): (Option<Key>, usize) = (None, 0);
+        self.triggers.sort_by(|one, other| one.key.cmp(&other.key));
+        for trigger in std::mem::take(&mut self.triggers) {
+            if after.as_ref().is_some_and(|after| trigger.key <= *after) {
+                continue;
+            }
+            if bytes >= limits::JOB_BYTES || done.renewed.len() >= limits::JOB_OBJECTS {
+                done.left.push(trigger);
+                continue;
+            }
+            for run in run::runs_at(&self.snapshot, &trigger, after.as_ref()) {
+                let again = |key: &Key| Trigger { key: key.clone(), ..trigger.clone() };
+                done.left.extend(run.more.iter().map(again));
+                after = run.objects.last().map(|last| last.key().clone()).or(after);
+                bytes += self.seal(run, &mut sealer, &mut done);
+            }
+        }
+        if let Some((from, quiet)) = &self.scan {
+            let (runs, next) = run::scan(&self.snapshot, from, *quiet);
+            done.scan = next;
+            for run in runs {
+                self.seal(run, &mut sealer, &mut done);
+            }
+        }
+        done
+    }
+
+    /// Seals a run; only what is plain of it where it costs too much to seal the rest anew. Bytes that it took in.
+    fn seal(&self, run: Run, sealer: &mut Sealer, done: &mut Done) -> usize {
+        let objects = run.objects;
+        let rich = run.resealed == 0 || done.resealed + run.resealed <= self.allowance;
+        let parts: Vec<&[Arc<Object>]> = match rich {
+            true => vec![&objects],
+            false => {
+                let plain = |object: &Arc<Object>| object.part().is_none();
+                let stretches = objects.chunk_by(|one, next| plain(one) == plain(next));
+                stretches.filter(|stretch| plain(&stretch[0])).collect()
+            }
+        };
+        done.resealed += if rich { run.resealed } else { 0 };
+        done.poor |= !rich;
+        let mut bytes = 0;
+        for part in parts {
+            let sealed = sealer.seal(part);
+            bytes += part.iter().map(|object| object.body_len()).sum::<usize>();
+            let renewed = part.iter().cloned().zip(sealed).filter(|(old, new)| !Arc::ptr_eq(old, new));
+            done.renewed.extend(renewed);
+        }
+        bytes
+    }
+}
