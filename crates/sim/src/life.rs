@@ -13,12 +13,16 @@ use forebay_embedded::faults::Machine;
 use forebay_embedded::{Engine, OpenError, Options, Stepper};
 use forebay_registry::{Config, Registry};
 use forebay_rt::{Clock, CutOnDrop, Random, Shutdown, Tasks};
+use forebay_watchcache::limits::Pace;
 
 use crate::network::Network;
 use crate::store::FaultyStore;
 
 /// How long objects that expire are kept.
 pub const EVENT_TTL: Duration = Duration::from_secs(40);
+
+/// Objects are put at rest as soon as nobody has touched them for a moment.
+const PACE: Pace = Pace { cool_ms: 300, late_ms: 2_000, period: Duration::from_millis(100) };
 
 /// See the module's doc.
 pub struct Life {
@@ -51,7 +55,7 @@ impl Life {
         let tasks = Tasks::new();
         let store = FaultyStore::new(engine.clone(), clock.clone(), Random::seeded(random.next_u64()));
         let store = Arc::new(store);
-        let config = Config { event_ttl: Some(EVENT_TTL), ..Config::default() };
+        let config = Config { event_ttl: Some(EVENT_TTL), pace: PACE, ..Config::default() };
         let (fork, random) = (Random::seeded(random.next_u64()), Random::seeded(random.next_u64()));
         let registry = Registry::new(config, store.clone(), clock.clone(), random, tasks.clone());
         let network = Network::new(registry.clone(), tasks.clone(), fork);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use forebay_apimachinery::object::Interner;
 use forebay_apimachinery::{Key, Object, Revision};
-use forebay_backend::{Backend, Change, FeedError, FeedStep, Range};
+use forebay_backend::{Backend, Change, FeedError, FeedStep, Range, RangePage};
 use forebay_revlog::{Limits, Writer};
 use forebay_rt::{Clock, Instant};
 use tokio::sync::{Notify, watch};
@@ -20,7 +20,8 @@ use crate::lanes::Router;
 use crate::limits;
 use crate::recent::Recent;
 use crate::relief;
-use crate::seal::Sealing;
+
+use crate::seal::{Resting, Sealing};
 use crate::snapshot::Snapshot;
 use crate::source::Source;
 
@@ -291,30 +292,40 @@ impl Ingest {
         state.complain_at = self.clock.now() + limits::PRESSURE_PERIOD;
     }
 
-    /// Reads the state at `start`, page by page.
+    /// Reads the state at `start`, page by page, and puts it at rest as it comes.
     async fn fill(&self, state: &mut State, start: Revision) -> Result<(), FeedError> {
-        let page_after = |start_after: Option<Key>| {
+        let page_after = |start_after: Option<Key>, limit: usize| {
             let prefix = self.resource.prefix.clone();
-            self.backend.range(Range { prefix, start_after, limit: limits::FILL_PAGE, at: Some(start) })
+            self.backend.range(Range { prefix, start_after, limit, at: Some(start) })
         };
-        let mut page = page_after(None).await?;
+        let mut resting = Resting::new(state.sealing.recent().clone());
+        let mut page = page_after(None, limits::FILL_FIRST).await?;
         loop {
             let last = page.items.last().map(|(key, _)| key.clone());
+            let (more, limit) = (page.more, page_limit(&page));
             let decode = async {
-                for (key, versioned) in page.items {
-                    if let Some(object) = self.decode(state, key, versioned.revision, &versioned.value) {
-                        state.snapshot.put(object);
-                    }
+                let decoded = page.items.into_iter().filter_map(|(key, versioned)| {
+                    self.decode(state, key, versioned.revision, &versioned.value)
+                });
+                let decoded = decoded.collect();
+                for object in resting.put(decoded).await {
+                    state.snapshot.put(object);
                 }
             };
-            if !page.more {
+            if !more {
                 decode.await;
-                return Ok(());
+                break;
             }
             // The next page is asked for first, so that it is read while this one is decoded.
-            let (next, ()) = tokio::join!(page_after(last), decode);
+            let (next, ()) = tokio::join!(page_after(last, limit), decode);
             page = next?;
         }
+        while let Some(page) = resting.next().await {
+            for object in page {
+                state.snapshot.put(object);
+            }
+        }
+        Ok(())
     }
 
     /// Takes one step of the feed into the state.
@@ -400,6 +411,13 @@ impl Ingest {
             }
         }
     }
+}
+
+/// How many objects make the next page, by the size of those in this one.
+fn page_limit(page: &RangePage) -> usize {
+    let bytes: usize = page.items.iter().map(|(_, versioned)| versioned.value.len()).sum();
+    let each = bytes / page.items.len().max(1);
+    (limits::FILL_BYTES / each.max(1)).clamp(limits::FILL_FIRST, limits::FILL_PAGE)
 }
 
 fn event(

@@ -75,8 +75,16 @@ pub const RESEAL_BYTES_MAX: usize = 32 << 20;
 /// Changes taken from the feed, and published as one snapshot, at a time.
 pub const INGEST_BATCH_MAX: usize = 1024;
 
-/// Objects read in one page while a cache is filled.
-pub const FILL_PAGE: usize = 2_000;
+/// Objects read in one page while a cache is filled: at first, and when they are so small that [`FILL_BYTES`] would be more.
+pub const FILL_FIRST: usize = 16;
+pub const FILL_PAGE: usize = 4_096;
+
+/// Bytes of such a page, by the objects of the one before. With the page that is read meanwhile and those that are being
+/// sealed, a cache holds six times that in plain form while it is filled.
+pub const FILL_BYTES: usize = 4 << 20;
+
+/// Pages that are being sealed at once, each on a thread that blocks.
+pub const FILL_SEALING_MAX: usize = 3;
 
 /// Caches of one process that read history from disk at once, each on a thread that blocks; the others wait. Twice what
 /// two cores can use: some of it is waiting for the disk.

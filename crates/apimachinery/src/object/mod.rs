@@ -388,7 +388,8 @@ mod tests {
         let layout = layout(Form::Typed, &["spec.nodeName", "spec.hostNetwork"]);
         let mut decode = |name: &str| {
             let key = Key::from(format!("/registry/pods/default/{name}"));
-            Object::decode(&layout, key, Revision::from_log(42), POD.as_bytes(), &mut interner).expect("valid")
+            Object::decode(&layout, key, Revision::from_log(42), POD.as_bytes(), &mut interner)
+                .expect("valid")
         };
         let (first, next) = (decode("web-1"), decode("web-2"));
         let labels = first.labels.as_ref().zip(next.labels.as_ref());

@@ -17,8 +17,9 @@ use super::{Body, Messages, Object};
 pub const BLOCK_BYTES: usize = 64 << 10;
 pub const BLOCK_OBJECTS: usize = 64;
 
-/// A block that is not smaller than this part of the plain bytes is not worth its inflation: 2/3.
+/// A block that is not smaller than this part of the plain bytes, and what itself takes, is not worth its inflation: 2/3.
 const WORTH: (usize, usize) = (2, 3);
+const BLOCK_OVERHEAD: usize = 96;
 
 /// On what objects of one kind look like: as fast as level 1 and a half smaller, a twentieth bigger than level 6.
 const LEVEL: u32 = 4;
@@ -104,7 +105,7 @@ impl Sealer {
     /// Deflates a part of the text. Whether that was worth it.
     fn deflate(&mut self, text: Range<usize>) -> bool {
         // What does not fit into that room is not.
-        let room = text.len() * WORTH.0 / WORTH.1;
+        let room = (text.len() * WORTH.0 / WORTH.1).saturating_sub(BLOCK_OVERHEAD);
         self.deflated.clear();
         self.deflated.reserve_exact(room);
         let room = self.deflated.capacity().min(room);

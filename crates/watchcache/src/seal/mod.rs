@@ -6,6 +6,7 @@
 //!
 //! In: the state and the window. Out: the same with less behind them. Never: makes an event or a revision.
 
+mod fill;
 mod run;
 mod tree;
 mod window;
@@ -23,6 +24,7 @@ use forebay_rt::Background;
 use crate::event::Event;
 use crate::limits;
 use crate::snapshot::Snapshot;
+pub(crate) use fill::Resting;
 use tree::Tree;
 use window::Replaced;
 
@@ -60,6 +62,11 @@ impl Sealing {
             done: None,
             turn: Turn::Window,
         }
+    }
+
+    /// The blocks of this resource that were inflated last.
+    pub(crate) fn recent(&self) -> &Arc<RecentBlocks> {
+        &self.recent
     }
 
     /// Waits until there is something for [`Sealing::go_on`] to put in place; for ever when nothing is being sealed.

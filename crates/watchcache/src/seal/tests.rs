@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use forebay_apimachinery::object::PartRef;
 use forebay_apimachinery::{Object, Revision};
+use forebay_embedded::limits::{HISTORY_MS, MARK_EVERY_MS};
 use forebay_rt::{Clock, Duration, ManualClock, Tasks};
 
 use crate::limits::{PACE, SEAL_MS};
@@ -188,7 +189,8 @@ async fn quiet_neighbours_are_put_in_blocks_of_even_size() {
     // A cache that is filled now says the same.
     let again = World::start(timed.world.engine.clone(), &timed.world.clock, &timed.world.tasks);
     again.wait_ready().await;
-    assert_eq!(bodies(&timed.now()), bodies(&again.snapshot().expect("ready")));
+    let filled = again.snapshot().expect("ready");
+    assert_eq!(bodies(&timed.now()), bodies(&filled));
 }
 
 #[tokio::test(start_paused = true)]
@@ -197,13 +199,35 @@ async fn what_changes_all_the_time_stays_plain_between_whole_blocks() {
     for number in 0..100 {
         timed.put(number, 0).await;
     }
+    timed.world.cacher.fresh(timed.world.soon()).await.expect("fresh");
+    timed.pass(10).await;
+    assert_eq!(blocks(&timed.now()), "33 34 33");
     for round in 0..12 {
         timed.put(50, round).await;
         timed.pass(10).await;
     }
-    assert_eq!(blocks(&timed.now()), "50 0 49");
+    assert_eq!(blocks(&timed.now()), "33 17 0 49");
     timed.pass(60).await;
-    assert_eq!(blocks(&timed.now()), "50 50", "it rests now");
+    assert_eq!(blocks(&timed.now()), "33 18 49", "it rests now");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_is_at_rest_when_it_is_filled() {
+    let timed = Timed::new().await;
+    for number in 0..60 {
+        timed.put(number, 0).await;
+    }
+    let plain = timed.world.cacher.fresh(timed.world.soon()).await.expect("fresh");
+    // The store's history is over, so that everything comes with the filling.
+    timed.hand.advance_ms(MARK_EVERY_MS);
+    timed.world.engine.settle().await;
+    timed.hand.advance_ms(HISTORY_MS);
+    timed.world.engine.settle().await;
+    let again = World::start(timed.world.engine.clone(), &timed.world.clock, &timed.world.tasks);
+    again.wait_ready().await;
+    let filled = again.snapshot().expect("ready");
+    assert_eq!((again.window().items, bodies(&filled)), (0, bodies(&plain)));
+    assert!(parts(&filled).iter().all(Option::is_some), "{}", blocks(&filled));
 }
 
 #[tokio::test(start_paused = true)]
