@@ -12,10 +12,12 @@ use tokio::task::JoinHandle;
 
 use crate::limits;
 
+type Page = Vec<Arc<Object>>;
+
 pub(crate) struct Resting {
     recent: Arc<RecentBlocks>,
     // Oldest first, at most FILL_SEALING_MAX: a page as it was, and as it is going to be.
-    pages: VecDeque<(Vec<Arc<Object>>, JoinHandle<Vec<Arc<Object>>>)>,
+    pages: VecDeque<(Page, JoinHandle<Page>)>,
 }
 
 impl Resting {
@@ -24,7 +26,7 @@ impl Resting {
     }
 
     /// Takes a page, and returns an earlier one if it has enough of them.
-    pub(crate) async fn put(&mut self, page: Vec<Arc<Object>>) -> Vec<Arc<Object>> {
+    pub(crate) async fn put(&mut self, page: Page) -> Page {
         let ready = match self.pages.len() < limits::FILL_SEALING_MAX {
             true => Vec::new(),
             false => self.next().await.unwrap_or_default(),
@@ -36,7 +38,7 @@ impl Resting {
     }
 
     /// The oldest page, when it is sealed; as it was when that failed.
-    pub(crate) async fn next(&mut self) -> Option<Vec<Arc<Object>>> {
+    pub(crate) async fn next(&mut self) -> Option<Page> {
         let (plain, sealing) = self.pages.front_mut()?;
         let page = match sealing.await {
             Ok(sealed) => sealed,
