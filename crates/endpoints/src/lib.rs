@@ -24,6 +24,7 @@ mod inflight;
 pub mod limits;
 mod line;
 mod memory;
+mod member;
 mod metrics;
 mod negotiate;
 mod old_certificate;

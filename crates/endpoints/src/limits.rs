@@ -193,6 +193,9 @@ pub const WEBSOCKET_CONTROL_BYTES_MAX: usize = 125;
 /// How long a WebSocket's goodbye may take.
 pub const WEBSOCKET_CLOSE_WAIT: Duration = Duration::from_secs(1);
 
+/// Plain bytes between two deflated blocks that are stored as they are: commas. More are compressed.
+pub const STORED_BYTES_MAX: usize = 64;
+
 /// Answers below this are not worth compressing (KEP-2338).
 pub const GZIP_BYTES_MIN: usize = 128 << 10;
 

@@ -148,6 +148,16 @@ impl Served {
         }
     }
 
+    /// Whether the items of a LIST are the bytes of its objects, so long as [`Served::is_as_stored`] says so of each.
+    pub fn has_items_as_stored(&self) -> bool {
+        !self.is_converted()
+    }
+
+    /// Whether [`Served::write_item`] writes the object's bytes as they are, after a built-in kind's brace.
+    pub fn is_as_stored(&self, object: &Object) -> bool {
+        !self.is_converted() && !self.needs_renewal(object)
+    }
+
     /// The object as a tree, for the few who need one: writes, Tables, YAML.
     pub fn to_value(&self, object: &Object) -> Result<Value, Status> {
         let mut bytes = Vec::with_capacity(object.body_len() + 64);

@@ -38,7 +38,7 @@ pub use admission::{Admission, ServiceAccountAdmission};
 pub use delete::Selection;
 pub use incoming::Incoming;
 pub use informer::{CatalogChanges, Informer, Notice, Objects};
-pub use list::ListBody;
+pub use list::{ListBody, Sink};
 pub use present::{As, Encoding, IncludeObject, Presenter, Shown};
 pub use registry::{Config, Registry};
 pub use services::{AddressRange, PortRange, ServicesConfig};

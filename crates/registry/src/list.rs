@@ -1,8 +1,10 @@
 //! LIST: a pinned snapshot, walked at the client's speed.
 
+use std::iter::Peekable;
 use std::sync::Arc;
 
 use forebay_apimachinery::continue_token::{ContinueAt, ContinueToken};
+use forebay_apimachinery::object::{Block, Scratch};
 use forebay_apimachinery::{Key, Object, Revision, Status};
 use forebay_watchcache::{ExactPage, Interest, ReadError, Snapshot};
 use jiff::Timestamp;
@@ -27,6 +29,8 @@ pub struct ListBody {
     after: Option<Key>,
     // Objects still to be sent; `None` is all.
     left: Option<usize>,
+    // The block that the last object came from.
+    scratch: Scratch,
     state: State,
 }
 
@@ -60,6 +64,7 @@ pub async fn list(
         clock: clock.clone(),
         after,
         left: plan.limit,
+        scratch: Scratch::default(),
         state: State::Head,
     };
     if shown.encoding == Encoding::Protobuf {
@@ -212,7 +217,8 @@ impl ListBody {
             for object in batch {
                 last = Some(object);
                 if left > 0 && self.interest.selects(object) {
-                    self.items_len += self.presenter.item_len(object).unwrap_or(0);
+                    let plain = self.scratch.plain(object);
+                    self.items_len += self.presenter.item_len(&plain).unwrap_or(0);
                     left -= 1;
                 }
             }
@@ -222,46 +228,178 @@ impl ListBody {
         }
     }
 
-    /// Appends about `chunk_bytes` of the body to `out`; false when the body is complete.
-    pub fn next_chunk(&mut self, chunk_bytes: usize, out: &mut Vec<u8>) -> bool {
+    /// Whether whole blocks of the cache are parts of the body as they are: a sink that wants them compressed finds them so.
+    pub fn is_of_blocks(&self) -> bool {
+        self.left.is_none() && self.interest.is_unfiltered() && self.presenter.shows_bodies()
+    }
+
+    /// Appends about `chunk_bytes` of the body to `sink`, an object or a block at least; false when the body is complete.
+    pub fn next_chunk(&mut self, chunk_bytes: usize, sink: &mut impl Sink) -> bool {
         if self.state == State::Done {
             return false;
         }
         if self.state == State::Head {
-            self.presenter.list_head(&self.meta, self.items_len, out);
+            self.presenter.list_head(&self.meta, self.items_len, sink.text());
             self.state = State::FirstItem;
         }
-        let now = timestamp(&self.clock);
+        let begun = sink.bytes();
+        let (now, whole) = (timestamp(&self.clock), self.is_of_blocks());
         let mut last: Option<&Arc<Object>> = None;
         let mut ended = true;
-        let full = out.len() + chunk_bytes;
-        for object in self.snapshot.candidates(&self.interest, self.after.as_ref()) {
-            if self.left == Some(0) {
-                break;
-            }
-            if out.len() >= full {
-                ended = false;
-                break;
-            }
-            last = Some(object);
-            if self.interest.selects(object) {
-                self.presenter.item(object, self.state == State::FirstItem, now, out);
+        let mut objects = self.snapshot.candidates(&self.interest, self.after.as_ref()).peekable();
+        let mut run = Vec::new();
+        'walk: while let Some(first) = objects.next() {
+            let block = if whole {
+                block_of(first, &mut objects, &mut run)
+            } else {
+                run.clear();
+                run.push(first);
+                None
+            };
+            let taken = sink.bytes() - begun;
+            if let Some(block) = block.filter(|_| run.iter().all(|object| self.presenter.shows_body(object)))
+            {
+                if taken > 0 && taken + sink.block_bytes(block) > chunk_bytes {
+                    ended = false;
+                    break;
+                }
+                if self.state == State::Items {
+                    sink.text().push(b',');
+                }
+                sink.block(block);
                 self.state = State::Items;
-                self.left = self.left.map(|left| left - 1);
+                last = run.last().copied();
+                continue;
+            }
+            for object in &run {
+                if self.left == Some(0) {
+                    break 'walk;
+                }
+                if sink.bytes() - begun >= chunk_bytes {
+                    ended = false;
+                    break 'walk;
+                }
+                last = Some(object);
+                if self.interest.selects(object) {
+                    // Its block is inflated once, however many of its objects are shown.
+                    let plain = self.scratch.plain(object);
+                    self.presenter.item(&plain, self.state == State::FirstItem, now, sink.text());
+                    self.state = State::Items;
+                    self.left = self.left.map(|left| left - 1);
+                }
             }
         }
+        drop(objects);
         if let Some(last) = last {
             self.after = Some(last.key().clone());
         }
         if ended {
-            self.presenter.list_tail(&self.meta, out);
+            self.scratch.clear();
+            self.presenter.list_tail(&self.meta, sink.text());
             self.state = State::Done;
         }
         true
     }
 }
 
+/// What a LIST's body is written to.
+pub trait Sink {
+    /// Where text goes.
+    fn text(&mut self) -> &mut Vec<u8>;
+    /// The plain text of a whole block comes next.
+    fn block(&mut self, block: &Block);
+    /// Bytes that it has.
+    fn bytes(&self) -> usize;
+    /// How many a block adds to them.
+    fn block_bytes(&self, block: &Block) -> usize;
+}
+
+impl Sink for Vec<u8> {
+    fn text(&mut self) -> &mut Vec<u8> {
+        self
+    }
+
+    fn block(&mut self, block: &Block) {
+        block.inflate_into(self);
+    }
+
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+
+    fn block_bytes(&self, block: &Block) -> usize {
+        block.plain_len()
+    }
+}
+
+/// The block that `first` and what comes next of `rest` are all of, if they are. `run` is what was taken for that: `first`
+/// and its neighbours in the same block, whether they are all of it or not.
+fn block_of<'a>(
+    first: &'a Arc<Object>,
+    rest: &mut Peekable<impl Iterator<Item = &'a Arc<Object>>>,
+    run: &mut Vec<&'a Arc<Object>>,
+) -> Option<&'a Arc<Block>> {
+    run.clear();
+    run.push(first);
+    let block = first.part().filter(|part| part.index == 0)?.block;
+    while run.len() < block.objects() {
+        let follows = |next: &&'a Arc<Object>| {
+            next.part().is_some_and(|part| part.index == run.len() && Arc::ptr_eq(part.block, block))
+        };
+        run.push(rest.next_if(follows)?);
+    }
+    Some(block)
+}
+
 /// Wall time as the printers take it.
 pub fn timestamp(clock: &Clock) -> Timestamp {
     Timestamp::from_millisecond(clock.unix_ms() as i64).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_apimachinery::object::{Form, Interner, Layout, Scope, Sealer};
+
+    use super::*;
+
+    fn objects(count: u64) -> Vec<Arc<Object>> {
+        let layout = Layout { prefix_len: 10, scope: Scope::Cluster, form: Form::Typed, fields: Vec::new() };
+        let object = |number: u64| {
+            let value = format!(
+                r#"{{"kind":"Foo","apiVersion":"v1","metadata":{{"name":"foo-{number}","uid":"u{number}"}},"spec":{{"text":"{}"}}}}"#,
+                "the same in each of them, ".repeat(10)
+            );
+            let (key, revision) =
+                (Key::from(format!("/registry/foo-{number:03}")), Revision::from_log(number + 1));
+            let made = Object::decode(&layout, key, revision, value.as_bytes(), &mut Interner::default());
+            Arc::new(made.expect("valid"))
+        };
+        (0..count).map(object).collect()
+    }
+
+    fn runs(objects: &[Arc<Object>]) -> Vec<(usize, bool)> {
+        let (mut rest, mut run, mut found) = (objects.iter().peekable(), Vec::new(), Vec::new());
+        while let Some(first) = rest.next() {
+            let whole = block_of(first, &mut rest, &mut run).is_some();
+            found.push((run.len(), whole));
+        }
+        found
+    }
+
+    #[test]
+    fn a_block_is_whole_while_all_its_objects_are_there_in_order() {
+        let plain = objects(8);
+        let sealed: Vec<_> = Sealer::new(Arc::default()).seal(&plain).into_iter().flatten().collect();
+        assert_eq!(runs(&sealed), [(8, true)]);
+        assert_eq!(runs(&plain), [(1, false); 8]);
+        let mut updated = sealed.clone();
+        updated[3] = plain[3].clone();
+        assert_eq!(runs(&updated), [(3, false), (1, false), (1, false), (1, false), (1, false), (1, false)]);
+        assert_eq!(runs(&sealed[1..]), [(1, false); 7]);
+        assert_eq!(runs(&sealed[..7]), [(7, false)]);
+        let again: Vec<_> = Sealer::new(Arc::default()).seal(&objects(8)).into_iter().flatten().collect();
+        let mixed = [&sealed[..4], &again[4..]].concat();
+        assert_eq!(runs(&mixed), [(4, false), (1, false), (1, false), (1, false), (1, false)]);
+        assert_eq!(runs(&[sealed, again].concat()), [(8, true), (8, true)]);
+    }
 }

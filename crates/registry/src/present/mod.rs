@@ -111,6 +111,18 @@ impl Presenter {
         }
     }
 
+    /// Whether the items of a list are objects as they are stored, unless [`Presenter::shows_body`] denies it for one.
+    pub(crate) fn shows_bodies(&self) -> bool {
+        matches!(self.writer, Writer::Text(_))
+            && self.shown == As::Object
+            && self.served.has_items_as_stored()
+    }
+
+    /// Whether this one is shown as it is stored.
+    pub(crate) fn shows_body(&self, object: &Object) -> bool {
+        self.served.is_as_stored(object)
+    }
+
     /// What an object takes in a list, where a list begins with its length.
     pub fn item_len(&self, object: &Object) -> Option<usize> {
         match &self.writer {
