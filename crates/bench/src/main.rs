@@ -19,6 +19,7 @@ use forebay_bench::report::{Entrant, Measured, Report};
 use forebay_bench::scenarios::Scenario;
 use forebay_bench::static_server::StaticServer;
 use forebay_bench::{Error, curves, machine, picture};
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Measures forebay beside kube-apiserver on etcd, on this machine.
 #[derive(Parser, Debug)]
@@ -102,7 +103,7 @@ async fn main() -> ExitCode {
     let done = tokio::select! {
         done = measure(&options) => done,
         // Leaving drops the servers and their directories.
-        _ = tokio::signal::ctrl_c() => Err(Error::Connection("interrupted".into())),
+        () = interrupted() => Err(Error::Connection("interrupted".into())),
     };
     match done {
         Ok(report) if options.json => println!("{:#}", report.json()),
@@ -113,6 +114,20 @@ async fn main() -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+/// Returns on SIGINT or SIGTERM: who ends us must not leave the servers that we started.
+async fn interrupted() {
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut signal) => signal.recv().await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminated => {}
+    }
 }
 
 async fn measure(options: &Options) -> Result<Report, Error> {
