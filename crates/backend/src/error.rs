@@ -11,6 +11,9 @@ pub enum TxnError {
     /// This write failed and left nothing behind; a later one may succeed.
     #[error("the write failed and was undone: {cause}")]
     Failed { cause: String },
+    /// No answer came in time: it may have been written, or may be yet.
+    #[error("the store did not answer: {cause}")]
+    Unanswered { cause: String },
     /// The value is larger than the store takes.
     #[error("the value has {bytes} bytes, the limit is {bytes_max}")]
     TooLarge { bytes: usize, bytes_max: usize },
@@ -31,7 +34,10 @@ pub enum ReadError {
     /// Not committed yet.
     #[error("revision {asked} is ahead of the current revision {current}")]
     Future { asked: Revision, current: Revision },
-    /// The store did not answer, or answered nonsense; the message names the key where there is one.
+    /// The store cannot be reached, or did not answer in time; the same read may succeed later.
+    #[error("the store did not answer: {cause}")]
+    Unanswered { cause: String },
+    /// The store answered nonsense; the message names the key where there is one.
     #[error("the store cannot be read: {cause}")]
     Failed { cause: String },
     /// The store is shutting down.
@@ -63,7 +69,7 @@ impl From<ReadError> for FeedError {
         match error {
             ReadError::Compacted { oldest, .. } => FeedError::Compacted { oldest },
             ReadError::Closed => FeedError::Closed,
-            ReadError::Future { .. } | ReadError::Failed { .. } => {
+            ReadError::Future { .. } | ReadError::Unanswered { .. } | ReadError::Failed { .. } => {
                 FeedError::Failed { cause: error.to_string() }
             }
         }

@@ -3,7 +3,7 @@
 use forebay_apimachinery::Revision;
 use forebay_revlog::{Cursor, Step};
 
-use crate::{Change, FeedError};
+use crate::{BoxFuture, Change, FeedError};
 
 /// History that is read from the store before the live log begins.
 pub trait Backlog: Send {
@@ -11,8 +11,31 @@ pub trait Backlog: Send {
     fn page(&mut self) -> Result<Vec<Change>, FeedError>;
 }
 
+/// A feed as an engine makes it whose history and whose news come on one way, from elsewhere.
+pub trait Follow: Send {
+    /// Moves what there is now into `changes`, whole revisions; never waits.
+    ///
+    /// # Errors
+    /// [`FeedError`] when it cannot go on without a gap; the same again from then on.
+    fn take(&mut self, changes: &mut Vec<Change>) -> Result<FeedStep, FeedError>;
+
+    /// Waits until there is a change, progress or an end. Cancel-safe.
+    fn ready(&mut self) -> BoxFuture<'_, ()>;
+
+    /// Asks to be told that everything up to `upto` was delivered, as soon as that is so.
+    fn hasten(&self, upto: Revision);
+}
+
 /// Every change of a prefix after a revision, in order.
-pub struct Feed {
+pub struct Feed(Source);
+
+enum Source {
+    Log(LogFeed),
+    Follow(Box<dyn Follow>),
+}
+
+/// History, and then a log in this process.
+struct LogFeed {
     backlog: Option<Box<dyn Backlog>>,
     live: Cursor<Change>,
     // Items pulled from the cursor; kept to reuse the allocation.
@@ -35,15 +58,23 @@ pub enum FeedStep {
 impl Feed {
     /// A feed that drains `backlog`, if there is one, and goes on with `live`.
     pub fn new(backlog: Option<Box<dyn Backlog>>, live: Cursor<Change>) -> Feed {
-        Feed { backlog, live, pulled: Vec::new(), opening: None }
+        Feed(Source::Log(LogFeed { backlog, live, pulled: Vec::new(), opening: None }))
+    }
+
+    /// A feed whose engine has its own way.
+    pub fn following(follow: Box<dyn Follow>) -> Feed {
+        Feed(Source::Follow(follow))
     }
 
     /// The same, for one who asked for what is after `after`: once the backlog is through, it is told how far the live
     /// part has been when it began. It need not wait for the next write to know that it has everything.
     #[must_use]
-    pub fn opened_after(self, after: Revision) -> Feed {
-        let begins = Revision::from_log(self.live.seen());
-        Feed { opening: (begins > after).then_some(begins), ..self }
+    pub fn opened_after(mut self, after: Revision) -> Feed {
+        if let Source::Log(log) = &mut self.0 {
+            let begins = Revision::from_log(log.live.seen());
+            log.opening = (begins > after).then_some(begins);
+        }
+        self
     }
 
     /// Moves what there is now into `changes`, about `max` of them and whole revisions; never waits.
@@ -51,6 +82,34 @@ impl Feed {
     /// # Errors
     /// [`FeedError`] when the feed cannot go on without a gap.
     pub fn take(&mut self, max: usize, changes: &mut Vec<Change>) -> Result<FeedStep, FeedError> {
+        match &mut self.0 {
+            Source::Log(log) => log.take(max, changes),
+            Source::Follow(follow) => follow.take(changes),
+        }
+    }
+
+    /// Waits until [`Feed::take`] has a change or an end. Cancel-safe.
+    pub async fn ready(&mut self) {
+        match &mut self.0 {
+            Source::Log(log) if log.backlog.is_some() => {}
+            Source::Log(log) => {
+                log.live.ready().await;
+            }
+            Source::Follow(follow) => follow.ready().await,
+        }
+    }
+
+    /// Somebody waits for `upto`: a feed that hears of its store from elsewhere asks there, for a while. One in this
+    /// process knows at once.
+    pub fn hasten(&self, upto: Revision) {
+        if let Source::Follow(follow) = &self.0 {
+            follow.hasten(upto);
+        }
+    }
+}
+
+impl LogFeed {
+    fn take(&mut self, max: usize, changes: &mut Vec<Change>) -> Result<FeedStep, FeedError> {
         if let Some(backlog) = &mut self.backlog {
             let page = backlog.page()?;
             if !page.is_empty() {
@@ -75,13 +134,6 @@ impl Feed {
             }
             Some(Step::Closed) => Err(FeedError::Closed),
             Some(Step::Item(..)) | None => Ok(FeedStep::Idle),
-        }
-    }
-
-    /// Waits until [`Feed::take`] has a change or an end. Cancel-safe.
-    pub async fn ready(&mut self) {
-        if self.backlog.is_none() {
-            self.live.ready().await;
         }
     }
 }

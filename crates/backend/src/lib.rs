@@ -1,12 +1,12 @@
 //! The storage contract: what the server asks of a store, whichever it is.
 //!
 //! In: [`Txn`], [`Range`], a prefix to feed from. Out: [`Outcome`], [`RangePage`], a [`Feed`] of [`Change`]s, and a
-//! barrier that proves freshness. Engines: `embedded`, later `etcd` and `upstream`. Never: names an engine.
+//! barrier that proves freshness. Engines: `embedded`, `etcd`, later `upstream`. Never: names an engine.
 //!
 //! What every engine promises:
 //! - One commit counter for the whole store. A commit's revision is above every earlier one, restarts included.
-//! - **Durable, then visible, then acknowledged**: a reply means that the commit survives a crash, and a feed has it
-//!   no later than the reply.
+//! - **Durable, then visible, then acknowledged**: a reply means that the commit survives a crash, and a feed that is
+//!   hastened has it, soon after the reply or before.
 //! - A store may be put back to an earlier state only while nobody reads it, or it ends its feeds: whoever asks sees a
 //!   barrier below what it had reached, and forgets everything.
 //! - A feed yields every change of its prefix once, in order, whole revisions at a time, or says that it cannot.
@@ -15,7 +15,7 @@ mod error;
 mod feed;
 
 pub use error::{FeedError, ReadError, TxnError};
-pub use feed::{Backlog, Feed, FeedStep};
+pub use feed::{Backlog, Feed, FeedStep, Follow};
 
 use std::future::Future;
 use std::pin::Pin;
@@ -108,7 +108,7 @@ pub struct Size {
     pub file_bytes: u64,
     /// Bytes on disk that hold live keys or kept history.
     pub live_bytes: u64,
-    /// Keys with a value.
+    /// Keys with a value; 0 where nobody counts them.
     pub keys: u64,
 }
 
@@ -145,7 +145,7 @@ pub trait Backend: Send + Sync + 'static {
 
     /// A revision no older than any commit acknowledged before the call, nor than what any feed had told by then: a lower
     /// one means that the store was put back. Every feed reaches it without further
-    /// writes: it announces progress up to it.
+    /// writes, at the latest when it is hastened: it announces progress up to it.
     fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>>;
 
     /// The oldest revision that [`Backend::feed`] may start after and [`Backend::range`] may read at.

@@ -13,6 +13,8 @@ pub fn txn(error: &backend::TxnError) -> Status {
             "the store has too many writes waiting, please try again later",
         )
         .retry_after(1),
+        // Whether it was written is not known: the client looks, as after any timeout.
+        backend::TxnError::Unanswered { .. } => unanswered(error),
         backend::TxnError::Closed => shutting_down(),
         backend::TxnError::ReadOnly { .. } | backend::TxnError::Failed { .. } => Status::internal(error),
     }
@@ -23,9 +25,15 @@ pub fn read(error: &backend::ReadError) -> Status {
     match error {
         backend::ReadError::Compacted { .. } => list_expired(),
         backend::ReadError::Future { asked, current } => too_large(*asked, *current),
+        backend::ReadError::Unanswered { .. } => unanswered(error),
         backend::ReadError::Failed { .. } => Status::internal(error),
         backend::ReadError::Closed => shutting_down(),
     }
+}
+
+/// The store did not answer in time.
+fn unanswered(error: &dyn std::error::Error) -> Status {
+    Status::new(Reason::Timeout, format!("Timeout: {error}")).retry_after(1)
 }
 
 /// A read of the cache that failed.

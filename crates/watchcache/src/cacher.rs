@@ -48,6 +48,8 @@ struct Inner {
     resource: Resource,
     published: watch::Receiver<Published>,
     kick: Arc<Notify>,
+    // The highest revision that anybody has waited for.
+    wanted: Arc<AtomicU64>,
     // The store may have gone back.
     suspect: Arc<Notify>,
     counters: Arc<Counters>,
@@ -98,6 +100,7 @@ impl Cacher {
     pub fn start(resource: Resource, backend: Arc<dyn Backend>, clock: Clock, tasks: &Tasks) -> Cacher {
         let (publish, published) = watch::channel(Published::Filling { since: clock.now() });
         let (kick, suspect) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let wanted = Arc::new(AtomicU64::new(0));
         let counters = Arc::new(Counters::default());
         let recent = Arc::<Recent>::default();
         let window_cap = Arc::new(AtomicUsize::new(usize::MAX));
@@ -109,6 +112,7 @@ impl Cacher {
             clock: clock.clone(),
             publish,
             kick: kick.clone(),
+            wanted: wanted.clone(),
             suspect: suspect.clone(),
             window_cap: window_cap.clone(),
             counters: counters.clone(),
@@ -128,6 +132,7 @@ impl Cacher {
             resource,
             published,
             kick,
+            wanted,
             suspect,
             counters,
             message_bytes,
@@ -240,6 +245,7 @@ impl Cacher {
         if window.is_lost(min) {
             return Err(window.expired(min));
         }
+        self.0.wanted.fetch_max(min.get(), Ordering::AcqRel);
         self.0.kick.notify_one();
         let mut published = self.0.published.clone();
         let reached = published.wait_for(|now| match now {
@@ -269,7 +275,11 @@ impl Cacher {
         let shown = self.snapshot()?.revision();
         let current = tokio::select! {
             biased;
-            current = self.0.backend.barrier() => current?,
+            current = self.0.backend.barrier() => match current {
+                Ok(current) => current,
+                Err(forebay_backend::ReadError::Unanswered { .. }) => return Err(self.hold()),
+                Err(error) => return Err(error.into()),
+            },
             () = self.0.clock.sleep_until(deadline) => return Err(self.hold()),
         };
         if current < shown {

@@ -15,6 +15,8 @@ pub struct Counters {
     pub init_events: AtomicU64,
     /// Times the cache was filled from the store.
     pub initializations: AtomicU64,
+    /// Times the cache was filled without history, because that was compacted again and again meanwhile.
+    pub windows_begun_late: AtomicU64,
     /// Times the store had gone back to an older revision.
     pub went_back: AtomicU64,
     /// Times the cache fell behind its feed and went on from the store's history, unnoticed by watchers.

@@ -4,7 +4,7 @@
 //! it is published, and progress is announced with the snapshot.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use forebay_apimachinery::object::Interner;
 use forebay_apimachinery::{Key, Object, Revision};
@@ -36,7 +36,9 @@ pub(crate) struct Ingest {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) clock: Clock,
     pub(crate) publish: watch::Sender<Published>,
+    // Somebody waits for a revision, and the highest that anybody has waited for.
     pub(crate) kick: Arc<Notify>,
+    pub(crate) wanted: Arc<AtomicU64>,
     // Somebody has seen the store at an older revision than the cache.
     pub(crate) suspect: Arc<Notify>,
     // Bytes that the window may hold at present, as long as memory is short.
@@ -51,6 +53,8 @@ struct Fill {
     number: u64,
     // What the store had reached before it went back, the highest of it; 0 when it never did.
     lost_upto: u64,
+    // How often in a row the history was compacted while the cache was being filled from it.
+    overtaken: u32,
 }
 
 /// When a cache that was lost is filled again.
@@ -84,11 +88,14 @@ impl Ingest {
     /// Fills the cache and follows the feed until the store is closed or the task is dropped.
     pub(crate) async fn run(self) {
         let mut pause = limits::RETRY_PAUSE.0;
-        let mut fill = Fill { number: 0, lost_upto: 0 };
+        let mut fill = Fill { number: 0, lost_upto: 0, overtaken: 0 };
         loop {
             let mut filled_at = None;
             let Err(error) = self.fill_and_follow(fill, &mut filled_at).await;
             fill.number += 1;
+            if filled_at.is_some() {
+                fill.overtaken = 0;
+            }
             if filled_at.is_some_and(|at| self.clock.now() - at >= limits::RETRY_PAUSE.1) {
                 pause = limits::RETRY_PAUSE.0;
             }
@@ -107,6 +114,7 @@ impl Ingest {
                 FeedError::Closed => break,
                 // Began while history was being dropped, or fell behind too far.
                 FeedError::Compacted { oldest } => {
+                    fill.overtaken += 1;
                     tracing::info!(resource = self.resource.name, %oldest, "history was compacted, reading the state again");
                     Again::Later
                 }
@@ -131,6 +139,12 @@ impl Ingest {
         filled_at: &mut Option<Instant>,
     ) -> Result<std::convert::Infallible, FeedError> {
         let mut start = self.backend.oldest().await?;
+        if fill.overtaken >= limits::FILLS_FROM_HISTORY_MAX {
+            // Whoever compacts is faster than we read: without history, the cache is filled at last.
+            start = start.max(self.backend.barrier().await?);
+            Counters::add(&self.counters.windows_begun_late, 1);
+            tracing::warn!(resource = self.resource.name, %start, "the window begins now: clients from before list again");
+        }
         if fill.lost_upto > 0 {
             // Who comes back from before cannot be told from who comes back from what never was.
             start = start.max(self.backend.barrier().await?);
@@ -217,12 +231,16 @@ impl Ingest {
             if !matches!(step, FeedStep::Idle) {
                 continue;
             }
+            // Until it has what was current when it began, the cache waits for itself.
+            if state.snapshot.revision() < source.current() {
+                source.hasten(source.current());
+            }
             let behind = state.sealing.is_behind(&state.window);
             let alarm = if behind { state.sweep_at.min(state.seal_at) } else { state.sweep_at };
             tokio::select! {
                 biased;
                 () = source.ready() => {}
-                () = self.kick.notified() => {}
+                () = self.kick.notified() => source.hasten(self.wanted()),
                 () = self.suspect.notified() => self.check_store(state.snapshot.revision()).await?,
                 () = state.sealing.finished() => {}
                 () = self.clock.sleep_until(alarm) => {}
@@ -239,6 +257,10 @@ impl Ingest {
             Ok(current) if current < reached => Err(FeedError::WentBack { reached, current }),
             _ => Ok(()),
         }
+    }
+
+    fn wanted(&self) -> Revision {
+        Revision::new(self.wanted.load(Ordering::Acquire)).unwrap_or(Revision::FIRST)
     }
 
     /// Does what is due besides the feed.

@@ -75,6 +75,10 @@ pub const RESEAL_BYTES_MAX: usize = 32 << 20;
 /// Changes taken from the feed, and published as one snapshot, at a time.
 pub const INGEST_BATCH_MAX: usize = 1024;
 
+/// Times that a cache is filled from the oldest history that there is; if that is compacted meanwhile each time, the next
+/// filling begins with what is current.
+pub const FILLS_FROM_HISTORY_MAX: u32 = 3;
+
 /// Objects read in one page while a cache is filled: at first, and when they are so small that [`FILL_BYTES`] would be more.
 pub const FILL_FIRST: usize = 16;
 pub const FILL_PAGE: usize = 4_096;

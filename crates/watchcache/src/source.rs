@@ -99,7 +99,14 @@ impl Source {
         step
     }
 
-    /// Waits until [`Source::take`] has a change or an end. Cancel-safe.
+    /// Somebody waits for `upto`.
+    pub(crate) fn hasten(&self, upto: Revision) {
+        if let Some(feed) = &self.feed {
+            feed.hasten(upto);
+        }
+    }
+
+    /// Waits until [`Source::take`] has a change, progress or an end. Cancel-safe.
     pub(crate) async fn ready(&mut self) {
         if let Some(feed) = &mut self.feed {
             feed.ready().await;
