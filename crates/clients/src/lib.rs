@@ -10,6 +10,7 @@
 pub mod clientgo;
 mod controllers;
 pub mod envtest;
+pub mod etcd;
 mod https;
 pub mod needs;
 mod normal;

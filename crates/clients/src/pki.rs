@@ -54,6 +54,33 @@ pub fn write(dir: &Path, port: u16) -> Result<(), String> {
     Ok(())
 }
 
+/// Writes `ca.crt`, `etcd.crt` and `.key`, `client.crt` and `.key` for an etcd that lets in who shows a certificate.
+pub fn write_etcd(dir: &Path) -> Result<(), String> {
+    let ca_key = key()?;
+    let mut ca = params("etcd-ca");
+    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    let authority = ca.self_signed(&ca_key).map_err(shown)?.pem();
+    let issuer = Issuer::new(ca, ca_key);
+    let mut files = vec![("ca.crt", authority)];
+    for (name, usage, crt, file) in [
+        ("etcd", ExtendedKeyUsagePurpose::ServerAuth, "etcd.crt", "etcd.key"),
+        ("client", ExtendedKeyUsagePurpose::ClientAuth, "client.crt", "client.key"),
+    ] {
+        let mut params = params(name);
+        params.subject_alt_names = vec![SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST))];
+        params.extended_key_usages = vec![usage];
+        let key = key()?;
+        files.push((crt, params.signed_by(&key, &issuer).map_err(shown)?.pem()));
+        files.push((file, key.serialize_pem()));
+    }
+    for (name, text) in files {
+        let path = dir.join(name);
+        fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    }
+    Ok(())
+}
+
 fn kubeconfig(port: u16, authority: &str, certificate: &str, key: &str) -> String {
     let data = |pem: &str| STANDARD.encode(pem);
     format!(

@@ -66,12 +66,26 @@ impl Process {
         Ok(())
     }
 
+    /// Lets it do nothing until it is resumed.
+    pub fn pause(&mut self) -> Result<(), String> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Ends [`Process::pause`].
+    pub fn resume(&mut self) -> Result<(), String> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), String> {
+        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        let id = id.ok_or_else(|| format!("{} has no id", self.name))?;
+        kill_process(id, signal).map_err(|e| format!("cannot signal {}: {e}", self.name))
+    }
+
     /// Asks it to end by SIGTERM, and waits until it has.
     pub fn terminate(&mut self, watchdog: &mut Watchdog) -> Result<(), String> {
         let name = self.name;
-        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        let id = id.ok_or_else(|| format!("{name} has no id"))?;
-        kill_process(id, Signal::TERM).map_err(|e| format!("cannot terminate {name}: {e}"))?;
+        self.signal(Signal::TERM)?;
         // It is reaped as soon as it has ended. Should we die before that, it still ends by itself.
         watchdog.remove(self.child.id())?;
         let child = &mut self.child;

@@ -6,11 +6,11 @@
 //! Admission plugins that ours does not have are off, so that both store the same. ServiceAccount would have to be off
 //! anyway: without kube-controller-manager no namespace has a default account, and no pod could be made.
 
-use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::etcd;
 use crate::needs;
 use crate::pki;
 use crate::ports;
@@ -25,6 +25,8 @@ const PLUGINS_OFF: [&str; 3] = ["PodTopologyLabels", "ServiceAccount", "StorageO
 
 #[derive(Debug)]
 pub struct Rival {
+    /// What it is told of an etcd that is not its own.
+    etcd_flags: Option<Vec<String>>,
     etcd_port: u16,
     peer_port: u16,
     pub port: u16,
@@ -32,42 +34,36 @@ pub struct Rival {
 
 impl Rival {
     /// Makes certificates and picks ports.
-    pub fn new(watchdog: &Watchdog) -> Result<Rival, String> {
+    ///
+    /// - `etcd_flags`: of an etcd that runs already; its own if there is none.
+    pub fn new(watchdog: &Watchdog, etcd_flags: Option<Vec<String>>) -> Result<Rival, String> {
         let [etcd_port, peer_port, port] = ports::free()?;
         pki::write(watchdog.dir(), port)?;
-        Ok(Rival { etcd_port, peer_port, port })
+        Ok(Rival { etcd_flags, etcd_port, peer_port, port })
     }
 
     /// Starts both on the state they left, if they ran before.
     pub fn start(&self, watchdog: &mut Watchdog) -> Result<Vec<Process>, String> {
         let peers = needs::peers()?;
-        let mut etcd = Process::start("etcd", Command::new(&peers.etcd).args(self.etcd_args()), watchdog)?;
-        until("etcd listens", LISTENS_MAX, || {
-            etcd.alive()?;
-            TcpStream::connect(("127.0.0.1", self.etcd_port)).map_err(|e| e.to_string())
-        })?;
+        let mut processes = Vec::new();
+        if self.etcd_flags.is_none() {
+            let mut etcd =
+                Process::start("etcd", Command::new(&peers.etcd).args(self.etcd_args()), watchdog)?;
+            until("etcd listens", LISTENS_MAX, || {
+                etcd.alive()?;
+                TcpStream::connect(("127.0.0.1", self.etcd_port)).map_err(|e| e.to_string())
+            })?;
+            processes.push(etcd);
+        }
         let command = &mut Command::new(&peers.apiserver);
-        let apiserver = Process::start("kube-apiserver", command.args(self.apiserver_args()), watchdog)?;
-        Ok(vec![etcd, apiserver])
+        processes.push(Process::start("kube-apiserver", command.args(self.apiserver_args()), watchdog)?);
+        Ok(processes)
     }
 
     /// Gives up etcd's history before `revision`.
     pub fn compact(&self, revision: u64) -> Result<(), String> {
-        let shown = |e: std::io::Error| format!("etcd: {e}");
-        let mut etcd = TcpStream::connect(("127.0.0.1", self.etcd_port)).map_err(shown)?;
         let body = format!(r#"{{"revision":"{revision}","physical":true}}"#);
-        let head = format!(
-            "POST /v3/kv/compaction HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
-            body.len()
-        );
-        etcd.write_all(format!("{head}{body}").as_bytes()).map_err(shown)?;
-        let mut answer = String::new();
-        etcd.read_to_string(&mut answer).map_err(shown)?;
-        if answer.starts_with("HTTP/1.1 200") {
-            Ok(())
-        } else {
-            Err(format!("etcd does not compact: {answer}"))
-        }
+        etcd::gateway(self.etcd_port, "kv/compaction", &body).map(drop)
     }
 
     fn etcd_args(&self) -> Vec<String> {
@@ -85,8 +81,9 @@ impl Rival {
     }
 
     fn apiserver_args(&self) -> Vec<String> {
-        vec![
-            format!("--etcd-servers=http://127.0.0.1:{}", self.etcd_port),
+        let own = || vec![format!("--etcd-servers=http://127.0.0.1:{}", self.etcd_port)];
+        let mut args = self.etcd_flags.clone().unwrap_or_else(own);
+        args.extend([
             "--bind-address=127.0.0.1".to_owned(),
             format!("--secure-port={}", self.port),
             "--tls-cert-file=server.crt".to_owned(),
@@ -96,6 +93,7 @@ impl Rival {
             "--service-account-key-file=sa.pub".to_owned(),
             "--service-account-signing-key-file=sa.key".to_owned(),
             format!("--disable-admission-plugins={}", PLUGINS_OFF.join(",")),
-        ]
+        ]);
+        args
     }
 }

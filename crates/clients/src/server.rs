@@ -12,6 +12,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::etcd::Cluster;
 use crate::https::Credentials;
 use crate::process::Process;
 use crate::rival::Rival;
@@ -44,7 +45,7 @@ pub struct Server {
 
 #[derive(Debug)]
 enum Engine {
-    Forebay { binary: PathBuf, flags: &'static [&'static str] },
+    Forebay { binary: PathBuf, flags: Vec<String> },
     Rival(Rival),
 }
 
@@ -71,7 +72,23 @@ impl Server {
     }
 
     /// As [`Server::start_as`], with flags of our own server; the rival gets none of them.
-    pub(crate) fn start_with(kind: Kind, flags: &'static [&'static str]) -> Result<Server, String> {
+    pub(crate) fn start_with(kind: Kind, flags: &[&str]) -> Result<Server, String> {
+        let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        Server::start_from(kind, flags, None)
+    }
+
+    /// Starts a server of that kind on `cluster`, which outlives it, and waits for `/readyz`.
+    ///
+    /// # Errors
+    /// As for [`Server::start`].
+    pub fn start_on(kind: Kind, cluster: &Cluster) -> Result<Server, String> {
+        match kind {
+            Kind::Forebay => Server::start_from(kind, cluster.flags(), None),
+            Kind::KubeApiserver => Server::start_from(kind, Vec::new(), Some(cluster.flags())),
+        }
+    }
+
+    fn start_from(kind: Kind, flags: Vec<String>, etcd: Option<Vec<String>>) -> Result<Server, String> {
         let watchdog = Watchdog::new()?;
         let (engine, kubeconfig) = match kind {
             Kind::Forebay => (
@@ -79,7 +96,7 @@ impl Server {
                 watchdog.dir().join("data/admin.kubeconfig"),
             ),
             Kind::KubeApiserver => {
-                (Engine::Rival(Rival::new(&watchdog)?), watchdog.dir().join("admin.kubeconfig"))
+                (Engine::Rival(Rival::new(&watchdog, etcd)?), watchdog.dir().join("admin.kubeconfig"))
             }
         };
         // Known beforehand, so that nothing takes it while the server is down.
@@ -230,7 +247,7 @@ impl Drop for Server {
 }
 
 /// `FOREBAY_*` variables are the server's flags, so it gets no environment of ours but where programs are.
-fn forebay(binary: &Path, flags: &[&str], port: u16, watchdog: &mut Watchdog) -> Result<Process, String> {
+fn forebay(binary: &Path, flags: &[String], port: u16, watchdog: &mut Watchdog) -> Result<Process, String> {
     let mut command = Command::new(binary);
     // Without controllers, as kube-apiserver is: the sessions say the same to both.
     let ours = ["serve", "--controllers=", "--data-dir", "data", "--secure-port", &port.to_string()];

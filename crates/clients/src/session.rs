@@ -37,6 +37,17 @@ pub struct Session<'a> {
 impl<'a> Session<'a> {
     /// Begins in a fresh namespace `name`; `None` after a skip was announced, for want of kubectl.
     pub fn new(server: &'a Server, name: &str) -> Option<Session<'a>> {
+        let session = Session::open(server, name)?;
+        session.file(
+            "namespace.yaml",
+            &format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}}}}}\n"),
+        );
+        session.run("kubectl create --validate=false -f namespace.yaml");
+        Some(session)
+    }
+
+    /// The same in a namespace that is there already, or will be.
+    pub fn open(server: &'a Server, name: &str) -> Option<Session<'a>> {
         let programs = needs::kubectl()?.parent()?.to_owned();
         let dir = server.dir().join(format!("session-{name}"));
         let made = fs::create_dir(&dir).and_then(|()| fs::copy(server.kubeconfig(), dir.join("kubeconfig")));
@@ -48,11 +59,6 @@ impl<'a> Session<'a> {
             programs,
             followed: AtomicU32::new(0),
         };
-        session.file(
-            "namespace.yaml",
-            &format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}}}}}\n"),
-        );
-        session.run("kubectl create --validate=false -f namespace.yaml");
         session.run(&format!("kubectl config set-context --current --namespace={name}"));
         Some(session)
     }

@@ -1,0 +1,222 @@
+//! An etcd cluster of our own: one member or three, each a process that can be killed, stopped and started again.
+//!
+//! In: the etcd that `cargo xtask peers` built. Out: members that answer, and the flags of a server that uses them.
+//! Never: synced to disk; these tests kill processes, not machines.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::process::Process;
+use crate::wait::until;
+use crate::watchdog::Watchdog;
+use crate::{needs, pki, ports};
+
+const LISTENS_MAX: Duration = Duration::from_secs(60);
+
+/// Whether clients speak TLS, and show a certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Security {
+    Plain,
+    Mutual,
+}
+
+/// One owner; dropping it kills the processes and removes their directory, and so does our death.
+#[derive(Debug)]
+pub struct Cluster {
+    watchdog: Watchdog,
+    program: PathBuf,
+    security: Security,
+    members: Vec<Member>,
+}
+
+#[derive(Debug)]
+struct Member {
+    name: &'static str,
+    client_port: u16,
+    peer_port: u16,
+    process: Option<Process>,
+}
+
+const NAMES: [&str; 3] = ["etcd-0", "etcd-1", "etcd-2"];
+
+impl Cluster {
+    /// Starts `size` members, 3 at most, and waits until they listen.
+    ///
+    /// # Errors
+    /// No etcd, no port, or a member that does not start.
+    pub fn start(size: usize, security: Security) -> Result<Cluster, String> {
+        Cluster::start_from(&needs::peers()?.etcd, size, security)
+    }
+
+    /// The same with the etcd at `program`.
+    ///
+    /// # Errors
+    /// As for [`Cluster::start`].
+    pub fn start_from(program: &Path, size: usize, security: Security) -> Result<Cluster, String> {
+        let watchdog = Watchdog::new()?;
+        if security == Security::Mutual {
+            pki::write_etcd(watchdog.dir())?;
+        }
+        let member = |name| {
+            let [client_port, peer_port] = ports::free()?;
+            Ok(Member { name, client_port, peer_port, process: None })
+        };
+        let members = NAMES.into_iter().take(size).map(member).collect::<Result<_, String>>()?;
+        let mut cluster = Cluster { watchdog, program: program.to_owned(), security, members };
+        for number in 0..cluster.members.len() {
+            cluster.launch(number)?;
+        }
+        for number in 0..cluster.members.len() {
+            cluster.wait(number)?;
+        }
+        Ok(cluster)
+    }
+
+    /// Where the members' files and the certificates are.
+    pub fn dir(&self) -> &Path {
+        self.watchdog.dir()
+    }
+
+    /// The URL of each member.
+    pub fn endpoints(&self) -> Vec<String> {
+        let scheme = if self.security == Security::Mutual { "https" } else { "http" };
+        self.members.iter().map(|member| format!("{scheme}://127.0.0.1:{}", member.client_port)).collect()
+    }
+
+    /// What `forebay serve` and kube-apiserver are told of it.
+    pub fn flags(&self) -> Vec<String> {
+        let mut flags = vec![format!("--etcd-servers={}", self.endpoints().join(","))];
+        if self.security == Security::Mutual {
+            let file = |flag: &str, name: &str| format!("--etcd-{flag}={}", self.dir().join(name).display());
+            flags.extend([
+                file("cafile", "ca.crt"),
+                file("certfile", "client.crt"),
+                file("keyfile", "client.key"),
+            ]);
+        }
+        flags
+    }
+
+    /// Kills a member by SIGKILL; its data stays.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn kill(&mut self, number: usize) -> Result<(), String> {
+        let mut process = self.members[number].process.take().ok_or("the member does not run")?;
+        process.kill(&mut self.watchdog)
+    }
+
+    /// Starts a member that was killed, and waits until it listens.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn restart(&mut self, number: usize) -> Result<(), String> {
+        self.launch(number)?;
+        self.wait(number)
+    }
+
+    /// Lets a member do nothing from now on, its connections standing.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn pause(&mut self, number: usize) -> Result<(), String> {
+        self.members[number].process.as_mut().ok_or("the member does not run")?.pause()
+    }
+
+    /// Ends [`Cluster::pause`].
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn resume(&mut self, number: usize) -> Result<(), String> {
+        self.members[number].process.as_mut().ok_or("the member does not run")?.resume()
+    }
+
+    /// Gives up history before `revision`. A plain cluster only.
+    ///
+    /// # Errors
+    /// etcd says no.
+    pub fn compact(&self, revision: u64) -> Result<(), String> {
+        let body = format!(r#"{{"revision":"{revision}","physical":true}}"#);
+        self.gateway("kv/compaction", &body).map(drop)
+    }
+
+    /// A request to the first member's JSON gateway. A plain cluster only.
+    ///
+    /// # Errors
+    /// etcd says no.
+    pub fn gateway(&self, call: &str, body: &str) -> Result<serde_json::Value, String> {
+        gateway(self.members[0].client_port, call, body)
+    }
+
+    fn launch(&mut self, number: usize) -> Result<(), String> {
+        let args = self.args(number);
+        let member = &mut self.members[number];
+        let process =
+            Process::start(member.name, Command::new(&self.program).args(args), &mut self.watchdog)?;
+        member.process = Some(process);
+        Ok(())
+    }
+
+    fn wait(&mut self, number: usize) -> Result<(), String> {
+        let member = &mut self.members[number];
+        let process = member.process.as_mut().ok_or("the member does not run")?;
+        until("etcd listens", LISTENS_MAX, || {
+            process.alive()?;
+            TcpStream::connect(("127.0.0.1", member.client_port)).map_err(|e| e.to_string())
+        })?;
+        Ok(())
+    }
+
+    fn args(&self, number: usize) -> Vec<String> {
+        let member = &self.members[number];
+        let url = &self.endpoints()[number];
+        let peer = |member: &Member| format!("http://127.0.0.1:{}", member.peer_port);
+        let all: Vec<String> =
+            self.members.iter().map(|member| format!("{}={}", member.name, peer(member))).collect();
+        let mut args = vec![
+            format!("--name={}", member.name),
+            format!("--data-dir={}", member.name),
+            "--unsafe-no-fsync".to_owned(),
+            "--log-level=warn".to_owned(),
+            format!("--listen-client-urls={url}"),
+            format!("--advertise-client-urls={url}"),
+            format!("--listen-peer-urls={}", peer(member)),
+            format!("--initial-advertise-peer-urls={}", peer(member)),
+            format!("--initial-cluster={}", all.join(",")),
+        ];
+        if self.security == Security::Mutual {
+            args.extend(
+                [
+                    "--cert-file=etcd.crt",
+                    "--key-file=etcd.key",
+                    "--trusted-ca-file=ca.crt",
+                    "--client-cert-auth",
+                    "--enable-grpc-gateway=false",
+                ]
+                .map(str::to_owned),
+            );
+        }
+        args
+    }
+}
+
+/// A request to the JSON gateway of the member at `port`.
+pub(crate) fn gateway(port: u16, call: &str, body: &str) -> Result<serde_json::Value, String> {
+    let shown = |e: std::io::Error| format!("etcd: {e}");
+    let mut etcd = TcpStream::connect(("127.0.0.1", port)).map_err(shown)?;
+    let head = format!(
+        "POST /v3/{call} HTTP/1.0\r\nHost: etcd\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    etcd.write_all(format!("{head}{body}").as_bytes()).map_err(shown)?;
+    let mut answer = String::new();
+    etcd.read_to_string(&mut answer).map_err(shown)?;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    if head.split(' ').nth(1) != Some("200") {
+        return Err(format!("etcd refuses {call}: {answer}"));
+    }
+    serde_json::from_str(body).map_err(|e| format!("etcd answers {call} with {body:?}: {e}"))
+}
