@@ -41,6 +41,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
+/// `etcd` is not among them: gRPC, which etcd speaks, is HTTP/2.
 const BELOW_ENDPOINTS: &[&str] = &[
     "apimachinery",
     "schema",
@@ -49,7 +50,6 @@ const BELOW_ENDPOINTS: &[&str] = &[
     "revlog",
     "backend",
     "embedded",
-    "etcd",
     "watchcache",
     "registry",
     "controllers",

@@ -1,0 +1,402 @@
+//! The store on an etcd cluster: each call of the contract as calls of etcd.
+//!
+//! Owns the connections, the task that reads what is current, and what is remembered of etcd's answers. Requests in flight are
+//! bounded, each has a deadline, and none is sent twice unless the first was never sent.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use forebay_apimachinery::{Key, Revision};
+use forebay_backend::{
+    Backend, BoxFuture, Expect, Feed, FeedError, Op, Outcome, Range, RangePage, ReadError, Size, Txn,
+    TxnError, Versioned,
+};
+use forebay_rt::{Clock, Duration, Tasks};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio_rustls::TlsConnector;
+
+use crate::barrier::{self, Barrier};
+use crate::codec::Codec;
+use crate::compaction;
+use crate::error::Fault;
+use crate::feed;
+use crate::follow::Follower;
+use crate::lease::Leases;
+use crate::limits;
+use crate::messages::{self, Action, Compare, Header, KeyValue, RangeRequest, path};
+use crate::pool::{Pool, Use};
+use crate::range;
+use crate::tls::{self, TlsError, TlsFiles};
+use crate::url::Endpoint;
+use crate::values::Values;
+
+/// Where the cluster is, and how its values are kept.
+pub struct Options {
+    /// At least one.
+    pub endpoints: Vec<Endpoint>,
+    pub tls: TlsFiles,
+    pub codec: Arc<dyn Codec>,
+    /// How often old history is given up, if another server has not done it; `None` leaves that to others.
+    pub compact_every: Option<Duration>,
+    pub clock: Clock,
+    /// What the engine does beside answering.
+    pub tasks: Tasks,
+}
+
+/// The store. Cheap to share.
+pub struct Etcd(Arc<Shared>);
+
+/// What every call and every follower uses.
+pub(crate) struct Shared {
+    pub(crate) pool: Pool,
+    pub(crate) clock: Clock,
+    pub(crate) pages: Semaphore,
+    tasks: Tasks,
+    values: Values,
+    barrier: Barrier,
+    leases: Leases,
+    writes: Semaphore,
+    reads: Semaphore,
+    // The cluster that answered first; 0 before that.
+    cluster: AtomicU64,
+    // What the last keys of pages cost, so that pages are of a size.
+    page_keys: AtomicUsize,
+    // The revision that history was last seen to begin at.
+    pub(crate) oldest: AtomicU64,
+    followers: AtomicUsize,
+    pub(crate) counters: Counters,
+    size: Mutex<Size>,
+    // Why etcd could not be read when that was last tried.
+    failure: Mutex<Option<String>>,
+}
+
+/// What is counted.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Requests sent, other than those of open watches.
+    pub requests: AtomicU64,
+    /// Quorum reads for barriers among them.
+    pub barriers: AtomicU64,
+    /// Watches that were opened again.
+    pub reopened: AtomicU64,
+}
+
+impl Etcd {
+    /// A store on the cluster. Connects when it is first asked something. To be called within a runtime.
+    ///
+    /// # Errors
+    /// [`TlsError`].
+    pub fn open(options: Options) -> Result<Arc<Etcd>, TlsError> {
+        let Options { endpoints, tls, codec, compact_every, clock, tasks } = options;
+        let tls = match endpoints.iter().any(|endpoint| endpoint.tls) {
+            true => Some(TlsConnector::from(tls::config(&tls)?)),
+            false => None,
+        };
+        let (barrier, questions) = barrier::barrier();
+        let shared = Arc::new(Shared {
+            pool: Pool::new(endpoints, tls, clock.clone(), tasks.clone()),
+            clock: clock.clone(),
+            pages: Semaphore::new(limits::PAGES_MAX),
+            tasks: tasks.clone(),
+            values: Values::new(codec),
+            barrier,
+            leases: Leases::new(clock.clone()),
+            writes: Semaphore::new(limits::WRITES_MAX),
+            reads: Semaphore::new(limits::READS_MAX),
+            cluster: AtomicU64::new(0),
+            page_keys: AtomicUsize::new(500),
+            oldest: AtomicU64::new(0),
+            followers: AtomicUsize::new(0),
+            counters: Counters::default(),
+            size: Mutex::default(),
+            failure: Mutex::default(),
+        });
+        let reader = shared.clone();
+        tasks.spawn("etcd barrier", async move {
+            questions.answer(clock, || reader.read_current()).await;
+        });
+        let upkeep = shared.clone();
+        tasks.spawn("etcd upkeep", async move { upkeep.keep_up().await });
+        if let Some(period) = compact_every {
+            tasks.spawn("etcd compaction", compaction::run(shared.clone(), period));
+        }
+        Ok(Arc::new(Etcd(shared)))
+    }
+
+    /// Why etcd could not be read when that was last tried, if it could not.
+    pub fn failure(&self) -> Option<String> {
+        self.0.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn counters(&self) -> &Counters {
+        &self.0.counters
+    }
+
+    /// Values that could not be read so far.
+    pub fn unreadable(&self) -> u64 {
+        self.0.values.unreadable()
+    }
+
+    /// Waits until the cluster answers.
+    ///
+    /// # Errors
+    /// What it answered last, when it has not by the end of `wait`; at once when it will not let us in.
+    pub async fn reach(&self, wait: Duration) -> Result<(), Fault> {
+        let until = self.0.clock.now() + wait;
+        loop {
+            match self.0.quorum().await {
+                Ok(_) => return Ok(()),
+                Err(fault @ (Fault::Denied { .. } | Fault::Untrusted { .. })) => return Err(fault),
+                Err(fault) if self.0.clock.now() >= until => return Err(fault),
+                Err(fault) => tracing::warn!(%fault, "waiting for etcd"),
+            }
+            self.0.clock.sleep(limits::CONNECT_HOLD).await;
+        }
+    }
+}
+
+impl Shared {
+    /// One call, within `wait`. Sent again, once, when it never was sent.
+    pub(crate) async fn ask(
+        &self,
+        purpose: Use,
+        path: &str,
+        message: &[u8],
+        wait: Duration,
+    ) -> Result<Bytes, Fault> {
+        let asking = async {
+            let answer = self.ask_once(purpose, path, message).await;
+            match answer {
+                Err(Fault::Unreachable { .. }) => self.ask_once(purpose, path, message).await,
+                answer => answer,
+            }
+        };
+        tokio::select! {
+            answer = asking => answer,
+            () = self.clock.sleep(wait) => {
+                let fault = Fault::Timeout { text: format!("nothing within {} ms", wait.as_millis()) };
+                // The next one asks another member.
+                if let Ok(connection) = self.pool.connection(purpose).await {
+                    self.pool.blame(&connection, &fault);
+                }
+                Err(fault)
+            }
+        }
+    }
+
+    async fn ask_once(&self, purpose: Use, path: &str, message: &[u8]) -> Result<Bytes, Fault> {
+        let connection = self.pool.connection(purpose).await?;
+        self.counters.requests.fetch_add(1, Ordering::Relaxed);
+        let answer = connection.channel.call(path, message).await;
+        if let Err(fault) = &answer {
+            self.pool.blame(&connection, fault);
+        }
+        answer
+    }
+
+    /// What is current, by a quorum read that is sent after this was called.
+    pub(crate) async fn quorum(&self) -> Result<Header, Fault> {
+        self.barrier.ask().await
+    }
+
+    async fn read_current(&self) -> Result<Header, Fault> {
+        self.counters.barriers.fetch_add(1, Ordering::Relaxed);
+        let message = messages::range(&RangeRequest { key: PROBE_KEY, limit: 1, ..RangeRequest::default() });
+        let answer = self.ask(Use::Keys, path::RANGE, &message, limits::BARRIER_WAIT).await;
+        let header = answer.and_then(|answer| Ok(messages::read_header(answer)?));
+        let failure = header.as_ref().err().map(ToString::to_string);
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        if let Ok(header) = &header {
+            self.is_other(*header);
+        }
+        header
+    }
+
+    /// Whether `header` is of another cluster than the one that answered first.
+    pub(crate) fn is_other(&self, header: Header) -> bool {
+        let known = self.cluster.compare_exchange(0, header.cluster, Ordering::AcqRel, Ordering::Acquire);
+        known.is_err_and(|known| known != header.cluster)
+    }
+
+    pub(crate) fn count_reopened(&self) {
+        self.counters.reopened.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn values(&self) -> Values {
+        self.values.clone()
+    }
+
+    pub(crate) fn key(&self, key: &[u8]) -> Option<Key> {
+        self.values.key(key)
+    }
+
+    pub(crate) fn to_value(&self, key: &Key, stored: Bytes) -> Bytes {
+        self.values.to_value(key, stored)
+    }
+
+    /// Keys that make a page of the size that pages are to have, going by the last one.
+    pub(crate) fn page_keys(&self) -> usize {
+        self.page_keys.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_page(&self, kvs: &[KeyValue]) {
+        let bytes: usize = kvs.iter().map(range::cost).sum();
+        if !kvs.is_empty() {
+            let keys = (limits::PAGE_BYTES * kvs.len() / bytes.max(1)).clamp(1, limits::PAGE_KEYS_MAX);
+            self.page_keys.store(keys, Ordering::Relaxed);
+        }
+    }
+
+    /// A seat among those in flight; `None` when there was none in time.
+    async fn seat<'a>(&self, seats: &'a Semaphore) -> Option<SemaphorePermit<'a>> {
+        tokio::select! {
+            biased;
+            seat = seats.acquire() => seat.ok(),
+            () = self.clock.sleep(limits::SEAT_WAIT) => None,
+        }
+    }
+
+    async fn commit(&self, txn: Txn) -> Result<Outcome, TxnError> {
+        let Txn { key, expect, op } = txn;
+        let stored = match &op {
+            Op::Put { value, .. } => {
+                self.values.to_stored(&key, value).map_err(|cause| TxnError::Failed { cause })?
+            }
+            Op::Delete => Bytes::new(),
+        };
+        let _seat = self.seat(&self.writes).await.ok_or(TxnError::Busy)?;
+        let committed = tokio::select! {
+            committed = self.commit_stored(&key, expect, &op, &stored) => committed,
+            () = self.clock.sleep(limits::COMMIT_WAIT) => {
+                Err(Fault::Timeout { text: format!("nothing within {} s", limits::COMMIT_WAIT.as_secs()) })
+            }
+        };
+        committed.map_err(|fault| match fault {
+            Fault::TooLarge => {
+                TxnError::TooLarge { bytes: stored.len(), bytes_max: limits::REQUEST_BYTES_MAX }
+            }
+            fault => fault.into_txn(),
+        })
+    }
+
+    async fn commit_stored(
+        &self,
+        key: &Key,
+        expect: Expect,
+        op: &Op,
+        stored: &[u8],
+    ) -> Result<Outcome, Fault> {
+        let compare = Compare::ModRevision(match expect {
+            Expect::Absent => 0,
+            Expect::At(revision) => revision.get(),
+        });
+        loop {
+            let ttl = if let Op::Put { ttl, .. } = op { *ttl } else { None };
+            let lease = match ttl {
+                Some(ttl) => self.leases.lease(ttl, |seconds| self.grant(seconds)).await?,
+                None => 0,
+            };
+            let action = match op {
+                Op::Put { .. } => Action::Put { value: stored, lease },
+                Op::Delete => Action::Delete,
+            };
+            let message = messages::txn(key.as_str().as_bytes(), compare, action);
+            let answer = self.ask(Use::Keys, path::TXN, &message, limits::COMMIT_WAIT).await;
+            if answer == Err(Fault::NoLease) && lease != 0 {
+                self.leases.forget(lease);
+                continue;
+            }
+            let response = messages::read_txn(answer?)?;
+            if !response.succeeded {
+                let found = response.found.and_then(|kv| self.values.versioned(kv));
+                return Ok(Outcome::Conflict(found.map(|(_, found)| found)));
+            }
+            return Ok(Outcome::Committed(Revision::from_log(response.header.revision.max(1))));
+        }
+    }
+
+    async fn grant(&self, seconds: u64) -> Result<u64, Fault> {
+        let message = messages::lease_grant(seconds);
+        let answer = self.ask(Use::Keys, path::LEASE_GRANT, &message, limits::READ_WAIT).await?;
+        Ok(messages::read_lease_grant(answer)?.0)
+    }
+
+    async fn get(&self, key: &Key) -> Result<Option<Versioned>, ReadError> {
+        let busy = || ReadError::Unanswered { cause: "too many reads are waiting".to_string() };
+        let _seat = self.seat(&self.reads).await.ok_or_else(busy)?;
+        let request = RangeRequest { key: key.as_str().as_bytes(), limit: 1, ..RangeRequest::default() };
+        let answer = self.read_key(&request).await.map_err(|fault| fault.into_read(None, Revision::FIRST))?;
+        Ok(answer.and_then(|kv| self.values.versioned(kv)).map(|(_, found)| found))
+    }
+
+    /// One key, at quorum.
+    pub(crate) async fn read_key(&self, request: &RangeRequest<'_>) -> Result<Option<KeyValue>, Fault> {
+        let message = messages::range(request);
+        let answer = self.ask(Use::Keys, path::RANGE, &message, limits::READ_WAIT).await?;
+        Ok(messages::read_range(answer)?.kvs.pop())
+    }
+
+    /// Asks etcd how it is, again and again: how large, and whether it answers when nobody else asks.
+    async fn keep_up(&self) {
+        loop {
+            let message = self.ask(Use::Keys, path::STATUS, &[], limits::READ_WAIT).await;
+            if let Ok(status) = message.and_then(|answer| Ok(messages::read_status(answer)?)) {
+                let size = Size { file_bytes: status.db_bytes, live_bytes: status.db_bytes_in_use, keys: 0 };
+                *self.size.lock().unwrap_or_else(PoisonError::into_inner) = size;
+            }
+            // It says itself how it went.
+            let _ = self.quorum().await;
+            self.clock.sleep(limits::STATUS_PERIOD).await;
+        }
+    }
+}
+
+/// What a quorum read reads: a key that nobody writes. Its answer's header is what matters.
+const PROBE_KEY: &[u8] = b"/registry/health";
+
+impl Backend for Etcd {
+    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
+        Box::pin(self.0.commit(txn))
+    }
+
+    fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>> {
+        Box::pin(self.0.get(key))
+    }
+
+    fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
+        Box::pin(self.0.page(range))
+    }
+
+    fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
+        Box::pin(async {
+            let header = self.0.quorum().await;
+            let header = header.map_err(|fault| fault.into_read(None, Revision::FIRST))?;
+            Ok(Revision::from_log(header.revision.max(1)))
+        })
+    }
+
+    fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
+        Box::pin(async {
+            let oldest = self.0.oldest().await;
+            oldest.map_err(|fault| fault.into_read(None, Revision::FIRST))
+        })
+    }
+
+    fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
+        let (writer, reader) = feed::feed();
+        let follower = Follower {
+            shared: self.0.clone(),
+            prefix: prefix.into(),
+            reached: after.get(),
+            number: self.0.followers.fetch_add(1, Ordering::Relaxed),
+            feed: writer,
+        };
+        self.0.tasks.spawn("etcd watch", follower.run());
+        Box::pin(std::future::ready(Ok(Feed::following(Box::new(reader)))))
+    }
+
+    fn size(&self) -> Size {
+        *self.0.size.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

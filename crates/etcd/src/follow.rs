@@ -1,0 +1,275 @@
+//! The task that follows one prefix: a watch of etcd, opened again wherever it was lost.
+//!
+//! Owner of the place up to which everything was handed over. In: the stream. Out: whole revisions and progress, into the
+//! feed. A lost stream, a missing leader or a member that keeps quiet is no concern of the reader: the watch goes on
+//! elsewhere from its place. Only history that is gone ends the feed, and a store that went back.
+
+use std::sync::Arc;
+
+use forebay_apimachinery::Revision;
+use forebay_backend::{Change, FeedError};
+use forebay_rt::{Duration, Instant};
+
+use crate::engine::Shared;
+use crate::error::Fault;
+use crate::feed::{Left, Writer};
+use crate::group::Grouper;
+use crate::grpc::{Receiver, Sender};
+use crate::limits;
+use crate::messages::{self, WatchResponse, path};
+use crate::pool::{Connection, Use};
+use crate::range::{end_of, key_of};
+
+/// See the module's doc.
+pub(crate) struct Follower {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) prefix: Box<str>,
+    /// Everything up to here was handed over.
+    pub(crate) reached: u64,
+    /// Which connection it shares.
+    pub(crate) number: usize,
+    pub(crate) feed: Writer,
+}
+
+/// How one stream ended.
+enum End {
+    /// It goes on with another one.
+    Lost(Fault),
+    Over(FeedError),
+    Left,
+}
+
+impl From<Left> for End {
+    fn from(_: Left) -> End {
+        End::Left
+    }
+}
+
+/// When what is due on one stream.
+struct Times {
+    // Somebody waits for progress until then.
+    haste_until: Instant,
+    // When to ask for progress next.
+    ask_at: Instant,
+    // Since when an answer is missing.
+    asked_at: Option<Instant>,
+}
+
+impl Follower {
+    /// Follows until the reader leaves, or the feed cannot go on.
+    pub(crate) async fn run(mut self) {
+        let (mut pause, mut silence) = (limits::REOPEN_PAUSE.0, limits::SILENCE.0);
+        let mut again = false;
+        loop {
+            let mut heard = false;
+            let end = match self.check(again).await {
+                Ok(()) => self.follow(silence, &mut heard).await,
+                Err(end) => end,
+            };
+            let fault = match end {
+                End::Left => return,
+                End::Over(error) => return self.feed.end(error).await,
+                End::Lost(fault) => fault,
+            };
+            again = true;
+            if heard {
+                (pause, silence) = (limits::REOPEN_PAUSE.0, limits::SILENCE.0);
+            } else {
+                silence = (silence * 2).min(limits::SILENCE.1);
+            }
+            tracing::debug!(prefix = &*self.prefix, reached = self.reached, %fault, "a watch of etcd is opened again");
+            self.shared.count_reopened();
+            tokio::select! {
+                () = self.shared.clock.sleep(pause) => {}
+                () = self.feed.left() => return,
+            }
+            pause = (pause * 2).min(limits::REOPEN_PAUSE.1);
+        }
+    }
+
+    /// Before a stream is opened again: whether the store is still the one that was followed.
+    async fn check(&self, again: bool) -> Result<(), End> {
+        if !again {
+            return Ok(());
+        }
+        let header = tokio::select! {
+            header = self.shared.quorum() => header.map_err(End::Lost)?,
+            () = self.feed.left() => return Err(End::Left),
+        };
+        if header.revision < self.reached || self.shared.is_other(header) {
+            return Err(End::Over(self.went_back(header.revision)));
+        }
+        Ok(())
+    }
+
+    fn went_back(&self, current: u64) -> FeedError {
+        let reached = Revision::from_log(self.reached.max(1));
+        FeedError::WentBack { reached, current: Revision::from_log(current.max(1)) }
+    }
+
+    async fn follow(&mut self, silence: Duration, heard: &mut bool) -> End {
+        let opened = tokio::select! {
+            opened = self.open() => opened,
+            () = self.feed.left() => return End::Left,
+        };
+        let (connection, sender, receiver) = match opened {
+            Ok(opened) => opened,
+            Err(fault) => return End::Lost(fault),
+        };
+        let end = self.read(sender, receiver, silence, heard).await;
+        if let End::Lost(fault) = &end {
+            self.shared.pool.blame(&connection, fault);
+        }
+        end
+    }
+
+    async fn open(&self) -> Result<(Arc<Connection>, Sender, Receiver), Fault> {
+        let connection = self.shared.pool.connection(Use::Watch(self.number)).await?;
+        let create = messages::watch_create(
+            key_of(&self.prefix, None).as_bytes(),
+            end_of(&self.prefix).as_bytes(),
+            self.reached + 1,
+        );
+        let opening = connection.channel.stream(path::WATCH, &create);
+        let opened = tokio::select! {
+            opened = opening => opened,
+            () = self.shared.clock.sleep(limits::READ_WAIT) => {
+                Err(Fault::Timeout { text: "a watch was not opened in time".to_string() })
+            }
+        };
+        match opened {
+            Ok((sender, receiver)) => Ok((connection, sender, receiver)),
+            Err(fault) => {
+                self.shared.pool.blame(&connection, &fault);
+                Err(fault)
+            }
+        }
+    }
+
+    /// Reads one stream to its end.
+    async fn read(
+        &mut self,
+        sender: Sender,
+        mut receiver: Receiver,
+        silence: Duration,
+        heard: &mut bool,
+    ) -> End {
+        let clock = self.shared.clock.clone();
+        let mut grouper = Grouper::default();
+        let now = clock.now();
+        let mut times = Times { haste_until: now, ask_at: now + limits::PULSE, asked_at: None };
+        if self.feed.wanted() > self.reached {
+            times.hasten(now);
+        }
+        loop {
+            let silent_at = times.asked_at.map(|at| at + silence);
+            let alarm = silent_at.map_or(times.ask_at, |at| at.min(times.ask_at));
+            tokio::select! {
+                biased;
+                message = receiver.next() => {
+                    let taken = match message {
+                        Ok(Some(message)) => self.take(message, &mut grouper).await,
+                        Ok(None) => Err(End::Lost(Fault::Lost { text: "the stream has ended".to_string() })),
+                        Err(fault) => Err(End::Lost(fault)),
+                    };
+                    match taken {
+                        Ok(told) => *heard |= told,
+                        Err(end) => return end,
+                    }
+                    times.heard(clock.now(), self.feed.wanted() > self.reached);
+                }
+                wants = self.feed.wants() => match wants {
+                    Ok(()) if self.feed.wanted() > self.reached => times.hasten(clock.now()),
+                    Ok(()) => {}
+                    Err(Left) => return End::Left,
+                },
+                () = clock.sleep_until(alarm) => {
+                    let now = clock.now();
+                    if silent_at.is_some_and(|at| now >= at) {
+                        return End::Lost(Fault::Timeout { text: "a watch keeps quiet".to_string() });
+                    }
+                    sender.try_send(&messages::watch_progress());
+                    times.asked(now, self.feed.wanted() > self.reached);
+                }
+            }
+        }
+    }
+
+    /// Takes one message in. Whether it shows that the stream goes on.
+    async fn take(&mut self, message: bytes::Bytes, grouper: &mut Grouper) -> Result<bool, End> {
+        let response = messages::read_watch(message).map_err(|error| End::Lost(error.into()))?;
+        let WatchResponse { header, fragment, .. } = response;
+        if self.shared.is_other(header) {
+            return Err(End::Over(self.went_back(header.revision)));
+        }
+        if response.compact_revision > 0 {
+            let oldest = Revision::from_log(response.compact_revision);
+            return Err(End::Over(FeedError::Compacted { oldest }));
+        }
+        if response.canceled {
+            return Err(End::Lost(Fault::of_status(0, &response.cancel_reason)));
+        }
+        if response.created {
+            return Ok(false);
+        }
+        if response.events.is_empty() && !fragment {
+            let revision = header.revision;
+            // A member that lags behind the one before it says less than is known.
+            if revision > self.reached {
+                self.feed.progress(Revision::from_log(revision)).await?;
+                self.reached = revision;
+            }
+            return Ok(true);
+        }
+        let whole = grouper.take(response.events, fragment);
+        self.hand_over(whole).await?;
+        Ok(true)
+    }
+
+    async fn hand_over(&mut self, events: Vec<messages::Event>) -> Result<(), End> {
+        let (Some(first), Some(last)) = (events.first(), events.last()) else { return Ok(()) };
+        let (first, last) = (first.revision, last.revision);
+        if first <= self.reached || last < first {
+            return Err(End::Over(self.went_back(first)));
+        }
+        let shared = &self.shared;
+        let change = |event: messages::Event| {
+            let key = shared.key(&event.key)?;
+            let value = event.value.map(|stored| shared.to_value(&key, stored));
+            Some(Change { key, revision: Revision::from_log(event.revision), value })
+        };
+        let changes: Vec<Change> = events.into_iter().filter_map(change).collect();
+        match changes.is_empty() {
+            true => self.feed.progress(Revision::from_log(last)).await?,
+            false => self.feed.changes(changes).await?,
+        }
+        self.reached = last;
+        Ok(())
+    }
+}
+
+impl Times {
+    /// Somebody waits from now on.
+    fn hasten(&mut self, now: Instant) {
+        let hasty = now < self.haste_until;
+        self.haste_until = now + limits::HASTE;
+        if !hasty {
+            self.ask_at = now;
+        }
+    }
+
+    fn asked(&mut self, now: Instant, wanting: bool) {
+        self.asked_at = self.asked_at.or(Some(now));
+        let period = if wanting && now < self.haste_until { limits::PROGRESS_PERIOD } else { limits::PULSE };
+        self.ask_at = now + period;
+    }
+
+    /// The stream has said something.
+    fn heard(&mut self, now: Instant, wanting: bool) {
+        self.asked_at = None;
+        if !wanting {
+            self.haste_until = now;
+            self.ask_at = now + limits::PULSE;
+        }
+    }
+}

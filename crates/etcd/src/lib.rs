@@ -1,0 +1,32 @@
+//! The storage engine on a real etcd cluster.
+//!
+//! In: [`Txn`](forebay_backend::Txn)s, ranges and prefixes to feed from, as [`forebay_backend::Backend`] has it. Out: calls of etcd's API
+//! over gRPC, on few connections; one watch for each fed prefix. Never: knows what a value means ([`Codec`] does), opens a
+//! stream because a client asks for something, reads previous values (PrevKV) from etcd.
+
+mod barrier;
+mod codec;
+mod compaction;
+mod engine;
+mod error;
+mod feed;
+mod follow;
+mod group;
+mod grpc;
+mod lease;
+pub mod limits;
+mod messages;
+mod oldest;
+mod pool;
+mod proto;
+mod range;
+mod tls;
+mod url;
+mod values;
+mod version;
+
+pub use codec::{Codec, Verbatim};
+pub use engine::{Counters, Etcd, Options};
+pub use error::Fault;
+pub use tls::{TlsError, TlsFiles};
+pub use url::{Endpoint, NotAnEndpoint};

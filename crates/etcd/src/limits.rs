@@ -1,0 +1,102 @@
+//! Every bound of this crate, and what happens there.
+
+use std::time::Duration;
+
+/// An answer of etcd, a page of a range or a part of a watch: 64 MiB, 40 of the largest values. A longer page is asked for
+/// again in halves; a longer part of a watch ends its stream, which is opened again.
+pub const ANSWER_BYTES_MAX: usize = 64 << 20;
+
+/// A page of a range aims at this: pages grow and shrink towards it.
+pub const PAGE_BYTES: usize = 4 << 20;
+
+/// Keys of one page at most: as kube-apiserver asks for.
+pub const PAGE_KEYS_MAX: usize = 10_000;
+
+/// What etcd takes in one request unless told otherwise, `--max-request-bytes`: for the message; etcd itself judges.
+pub const REQUEST_BYTES_MAX: usize = 1536 << 10;
+
+/// Commits in flight to etcd. More wait [`SEAT_WAIT`], then they are refused as too many.
+pub const WRITES_MAX: usize = 256;
+
+/// Reads of single keys in flight to etcd; as for commits.
+pub const READS_MAX: usize = 256;
+
+/// Pages in flight to etcd; more wait. 8 pages of [`PAGE_BYTES`] are 32 MiB, usually.
+pub const PAGES_MAX: usize = 8;
+
+/// How long a request waits for its turn.
+pub const SEAT_WAIT: Duration = Duration::from_secs(3);
+
+/// How long a commit may take; then it is unanswered, and the client is told so.
+pub const COMMIT_WAIT: Duration = Duration::from_secs(10);
+
+/// How long a read of a key may take.
+pub const READ_WAIT: Duration = Duration::from_secs(5);
+
+/// How long a page may take.
+pub const PAGE_WAIT: Duration = Duration::from_secs(30);
+
+/// Reads that wait for the same quorum read; more are refused. As many as a server has requests in flight, and then some.
+pub const BARRIER_WAITING_MAX: usize = 16_384;
+
+/// How long a quorum read may take: below the 3 s that a consistent read waits in all.
+pub const BARRIER_WAIT: Duration = Duration::from_millis(2_500);
+
+/// Between a quorum read that several asked for and the next one: 100 a second however many ask.
+pub const BARRIER_PERIOD: Duration = Duration::from_millis(10);
+
+/// Between two requests for progress on one stream, while somebody waits for it.
+pub const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
+
+/// How long progress is asked for on behalf of one read: what it waits at most, and a little.
+pub const HASTE: Duration = Duration::from_millis(3_500);
+
+/// How long a stream that was asked for progress may say nothing before it is opened again, elsewhere if there is an
+/// elsewhere; doubled each time in a row, up to the second.
+pub const SILENCE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
+/// How often a stream on which nothing happens is asked for progress, so that a dead one is noticed.
+pub const PULSE: Duration = Duration::from_secs(30);
+
+/// Pauses between attempts to open a stream again: doubled from the first to the second.
+pub const REOPEN_PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+
+/// Batches of changes that wait for the reader of a feed, and their bytes. At either limit the stream is not read any
+/// further until there is room: HTTP/2 holds etcd back, and nobody else.
+pub const FEED_BATCHES_MAX: usize = 64;
+pub const FEED_BYTES_MAX: usize = 8 << 20;
+
+/// Connections for watches. However many there are of those, they share these.
+pub const WATCH_CONNECTIONS: usize = 4;
+
+/// Bytes that etcd may send on one stream before they are read, and on one connection: so that 250 streams that nobody
+/// reads do not hold up the others on theirs.
+pub const WATCH_STREAM_WINDOW: u32 = 256 << 10;
+pub const CONNECTION_WINDOW: u32 = 64 << 20;
+pub const UNARY_STREAM_WINDOW: u32 = 8 << 20;
+
+/// How long it may take to connect to one member, with TLS.
+pub const CONNECT_WAIT: Duration = Duration::from_secs(2);
+
+/// After every member refused: for so long nobody tries again.
+pub const CONNECT_HOLD: Duration = Duration::from_millis(200);
+
+/// HTTP/2 pings while something is in flight. etcd takes one in 5 s (`--grpc-keepalive-min-time`).
+pub const PING_PERIOD: Duration = Duration::from_secs(10);
+pub const PING_WAIT: Duration = Duration::from_secs(5);
+
+/// Requests that wait to be sent on a watch's stream: a creation and one for progress.
+pub const STREAM_SENDS_MAX: usize = 4;
+
+/// Ranges at most to find out where history begins.
+pub const BISECTION_MAX: usize = 64;
+
+/// How often etcd is asked how it is.
+pub const STATUS_PERIOD: Duration = Duration::from_secs(10);
+
+/// Lifetimes for which a lease is kept to be used again; the oldest is forgotten.
+pub const LEASES_MAX: usize = 16;
+/// Keys on one lease, and for how long it is given to new ones: as kube-apiserver has it.
+pub const LEASE_KEYS_MAX: u64 = 1_000;
+pub const LEASE_REUSE_SECONDS_MAX: u64 = 60;
+pub const LEASE_REUSE_PERCENT: u64 = 5;

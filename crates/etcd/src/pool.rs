@@ -1,0 +1,232 @@
+//! The connections: a few, however many streams there are, each to a member that answers.
+//!
+//! Owns: a [`Lane`] for single keys, one for pages, and [`WATCH_CONNECTIONS`](limits::WATCH_CONNECTIONS) for watches, so that a large page
+//! does not stand in a watch's way (etcd-io/etcd#15402). In: endpoints. Out: a [`Connection`], made when it is first asked for, and made again, to the next
+//! member, once somebody found fault with it. Never: a retry of a request; who asked decides that.
+
+use std::net::ToSocketAddrs;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use forebay_rt::{Clock, Instant, Tasks};
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsConnector;
+
+use crate::error::Fault;
+use crate::grpc::{Channel, chain};
+use crate::limits;
+use crate::messages::{self, path};
+use crate::url::Endpoint;
+use crate::version;
+
+/// See the module's doc.
+pub(crate) struct Pool {
+    endpoints: Vec<Endpoint>,
+    tls: Option<TlsConnector>,
+    clock: Clock,
+    tasks: Tasks,
+    lanes: Vec<Lane>,
+    // The member that is tried first.
+    preferred: AtomicUsize,
+}
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Single keys and everything else that is short.
+    Keys,
+    /// Pages of ranges.
+    Pages,
+    /// Watches; the number spreads them.
+    Watch(usize),
+}
+
+/// One connection to one member.
+pub(crate) struct Connection {
+    pub(crate) channel: Channel,
+    endpoint: usize,
+    // Somebody found that the member does not do its part.
+    faulty: AtomicBool,
+}
+
+struct Lane {
+    held: Mutex<Held>,
+    // One connects at a time.
+    turn: Semaphore,
+    stream_window: u32,
+}
+
+#[derive(Default)]
+struct Held {
+    connection: Option<Arc<Connection>>,
+    // Every member refused; until then nobody tries.
+    refused: Option<(Instant, Fault)>,
+}
+
+impl Pool {
+    pub(crate) fn new(
+        endpoints: Vec<Endpoint>,
+        tls: Option<TlsConnector>,
+        clock: Clock,
+        tasks: Tasks,
+    ) -> Pool {
+        let lane = |stream_window| Lane { held: Mutex::default(), turn: Semaphore::new(1), stream_window };
+        let unary = [limits::UNARY_STREAM_WINDOW; 2];
+        let windows = unary.into_iter().chain([limits::WATCH_STREAM_WINDOW; limits::WATCH_CONNECTIONS]);
+        let lanes = windows.map(lane).collect();
+        Pool { endpoints, tls, clock, tasks, lanes, preferred: AtomicUsize::new(0) }
+    }
+
+    /// A connection for `purpose`, made if there is none that works. Cancel-safe.
+    ///
+    /// # Errors
+    /// Why the last member that was tried cannot be used.
+    pub(crate) async fn connection(&self, purpose: Use) -> Result<Arc<Connection>, Fault> {
+        let lane = &self.lanes[match purpose {
+            Use::Keys => 0,
+            Use::Pages => 1,
+            Use::Watch(number) => 2 + number % limits::WATCH_CONNECTIONS,
+        }];
+        if let Some(known) = lane.known(self.clock.now()) {
+            return known;
+        }
+        let closed = |_| Fault::Unreachable { text: "the store is closed".to_string() };
+        let _turn = lane.turn.acquire().await.map_err(closed)?;
+        // Another one may have connected while we waited.
+        if let Some(known) = lane.known(self.clock.now()) {
+            return known;
+        }
+        let made = self.connect(lane.stream_window).await;
+        let mut held = lane.held.lock().unwrap_or_else(PoisonError::into_inner);
+        match &made {
+            Ok(connection) => *held = Held { connection: Some(connection.clone()), refused: None },
+            Err(fault) => {
+                let until = self.clock.now() + limits::CONNECT_HOLD;
+                *held = Held { connection: None, refused: Some((until, fault.clone())) };
+            }
+        }
+        made
+    }
+
+    /// Says that `connection` did `fault`: the next one asks another member if that may help.
+    pub(crate) fn blame(&self, connection: &Connection, fault: &Fault) {
+        if fault.is_of_the_member() && !connection.faulty.swap(true, Ordering::AcqRel) {
+            let next = (connection.endpoint + 1) % self.endpoints.len();
+            self.preferred.store(next, Ordering::Release);
+            tracing::warn!(member = %self.endpoints[connection.endpoint], %fault, "going over to another connection to etcd");
+        }
+    }
+
+    /// Connects to the first member that can be used.
+    async fn connect(&self, stream_window: u32) -> Result<Arc<Connection>, Fault> {
+        let first = self.preferred.load(Ordering::Acquire);
+        let mut last = Fault::Unreachable { text: "no member is known".to_string() };
+        for step in 0..self.endpoints.len() {
+            let number = (first + step) % self.endpoints.len();
+            let endpoint = &self.endpoints[number];
+            let connecting = self.connect_to(endpoint, stream_window);
+            let made = tokio::select! {
+                made = connecting => made,
+                () = self.clock.sleep(limits::CONNECT_WAIT) => Err(Fault::Unreachable { text: "no answer".to_string() }),
+            };
+            match made {
+                Ok(channel) => {
+                    self.preferred.store(number, Ordering::Release);
+                    let faulty = AtomicBool::new(false);
+                    return Ok(Arc::new(Connection { channel, endpoint: number, faulty }));
+                }
+                Err(fault) => {
+                    tracing::debug!(member = %endpoint, %fault, "a member of etcd cannot be used");
+                    last = match fault {
+                        Fault::Unreachable { text } => {
+                            Fault::Unreachable { text: format!("{endpoint}: {text}") }
+                        }
+                        fault => fault,
+                    };
+                }
+            }
+        }
+        Err(last)
+    }
+
+    async fn connect_to(&self, endpoint: &Endpoint, stream_window: u32) -> Result<Channel, Fault> {
+        let unreachable = |error: std::io::Error| Fault::Unreachable { text: chain(&error) };
+        let stream = dial(endpoint).await.map_err(unreachable)?;
+        let channel = match (&self.tls, endpoint.tls) {
+            (Some(tls), true) => {
+                let name = ServerName::try_from(endpoint.host.clone())
+                    .map_err(|error| Fault::Unreachable { text: error.to_string() })?;
+                let stream = tls.connect(name, stream).await.map_err(unreachable)?;
+                self.speak(stream, endpoint, stream_window).await?
+            }
+            _ => self.speak(stream, endpoint, stream_window).await?,
+        };
+        // The first answer also shows that the certificate is let in.
+        let status = messages::read_status(channel.call(path::STATUS, &[]).await?)?;
+        if !version::is_trusted(&status.version) {
+            let version = &status.version;
+            let text = format!(
+                "{endpoint} is etcd {version}, which announces progress ahead of events; 3.4.31, 3.5.13 or later is needed"
+            );
+            return Err(Fault::Untrusted { text });
+        }
+        Ok(channel)
+    }
+
+    async fn speak(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        endpoint: &Endpoint,
+        stream_window: u32,
+    ) -> Result<Channel, Fault> {
+        let made = http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .initial_stream_window_size(stream_window)
+            .initial_connection_window_size(limits::CONNECTION_WINDOW)
+            .keep_alive_interval(limits::PING_PERIOD)
+            .keep_alive_timeout(limits::PING_WAIT)
+            .handshake(TokioIo::new(stream))
+            .await;
+        let (send, connection) = made.map_err(|error| Fault::Unreachable { text: chain(&error) })?;
+        self.tasks.spawn("etcd connection", async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(error = chain(&error), "a connection to etcd ended");
+            }
+        });
+        Ok(Channel::new(send, endpoint.to_string()))
+    }
+}
+
+impl Lane {
+    /// What is known without connecting: a connection that works, or that there is none to be had yet.
+    fn known(&self, now: Instant) -> Option<Result<Arc<Connection>, Fault>> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((until, fault)) = &held.refused {
+            return (now < *until).then(|| Err(fault.clone()));
+        }
+        let usable = |connection: &&Arc<Connection>| {
+            !connection.faulty.load(Ordering::Acquire) && !connection.channel.is_closed()
+        };
+        held.connection.as_ref().filter(usable).cloned().map(Ok)
+    }
+}
+
+async fn dial(endpoint: &Endpoint) -> std::io::Result<TcpStream> {
+    let place = (endpoint.host.clone(), endpoint.port);
+    // An address needs no thread that looks up names.
+    let addresses = match endpoint.host.parse::<std::net::IpAddr>() {
+        Ok(address) => vec![(address, endpoint.port).into()],
+        Err(_) => {
+            let found = forebay_rt::blocking(move || place.to_socket_addrs().map(Vec::from_iter));
+            found.await.map_err(std::io::Error::other)??
+        }
+    };
+    let stream = TcpStream::connect(&addresses[..]).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}

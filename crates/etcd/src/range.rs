@@ -1,0 +1,109 @@
+//! Ranges: pages of keys below a prefix, and where they begin and end.
+
+use forebay_apimachinery::{Key, Revision};
+use forebay_backend::{Range, RangePage, ReadError, Versioned};
+
+use crate::engine::Shared;
+use crate::error::Fault;
+use crate::limits;
+use crate::messages::{self, KeyValue, RangeRequest, RangeResponse, path};
+use crate::pool::Use;
+
+/// The first key of what is below `prefix`, or behind `after`.
+pub(crate) fn key_of(prefix: &str, after: Option<&str>) -> String {
+    match after {
+        Some(after) => format!("{after}\0"),
+        None => prefix.to_string(),
+    }
+}
+
+/// The key that ends what is below `prefix`, which ends with `/`: with `0`, the character behind it, instead.
+pub(crate) fn end_of(prefix: &str) -> String {
+    format!("{}0", prefix.strip_suffix('/').unwrap_or(prefix))
+}
+
+impl Shared {
+    /// Reads a page; fewer keys than asked for where values are large.
+    pub(crate) async fn page(&self, range: Range) -> Result<RangePage, ReadError> {
+        let after = range.start_after.as_ref().map(Key::as_str);
+        let (key, end) = (key_of(range.prefix.as_str(), after), end_of(range.prefix.as_str()));
+        let mut limit = range.limit.clamp(1, limits::PAGE_KEYS_MAX).min(self.page_keys());
+        loop {
+            let request = RangeRequest {
+                key: key.as_bytes(),
+                end: end.as_bytes(),
+                limit: limit as u64,
+                revision: range.at.map_or(0, Revision::get),
+                keys_only: false,
+            };
+            match self.ask_page(&request).await {
+                Ok(response) => {
+                    self.note_page(&response.kvs);
+                    return self.decoded(range.at, response).await;
+                }
+                Err(Fault::LongAnswer { .. }) if limit > 1 => limit /= 2,
+                Err(fault) => return Err(self.read_error(fault, range.at).await),
+            }
+        }
+    }
+
+    async fn ask_page(&self, request: &RangeRequest<'_>) -> Result<RangeResponse, Fault> {
+        let closed = |_| Fault::Unreachable { text: "the store is closed".to_string() };
+        let _seat = self.pages.acquire().await.map_err(closed)?;
+        let message = messages::range(request);
+        let answer = self.ask(Use::Pages, path::RANGE, &message, limits::PAGE_WAIT).await?;
+        Ok(messages::read_range(answer)?)
+    }
+
+    /// Values are decoded on several threads, and stay in order.
+    async fn decoded(&self, at: Option<Revision>, response: RangeResponse) -> Result<RangePage, ReadError> {
+        let RangeResponse { header, kvs, more } = response;
+        let revision = at.or(Revision::new(header.revision)).unwrap_or(Revision::FIRST);
+        let parts = kvs.chunks(PART_KEYS).map(|part| {
+            let (part, shared) = (part.to_vec(), self.values());
+            forebay_rt::blocking(move || part.into_iter().filter_map(|kv| shared.versioned(kv)).collect())
+        });
+        let parts: Vec<_> = parts.collect();
+        let mut items: Vec<(Key, Versioned)> = Vec::with_capacity(kvs.len());
+        for part in parts {
+            let part: Vec<_> = part.await.map_err(|error| ReadError::Failed { cause: error.to_string() })?;
+            items.extend(part);
+        }
+        Ok(RangePage { revision, items, more })
+    }
+
+    /// A fault of a read at `asked`, with the revision that it is about.
+    pub(crate) async fn read_error(&self, fault: Fault, asked: Option<Revision>) -> ReadError {
+        let bound = match fault {
+            Fault::Compacted => self.oldest().await.ok(),
+            Fault::Future => self.quorum().await.ok().and_then(|header| Revision::new(header.revision)),
+            _ => None,
+        };
+        fault.into_read(asked, bound.unwrap_or(Revision::FIRST))
+    }
+}
+
+/// Values that one thread decodes at a time.
+const PART_KEYS: usize = 256;
+
+/// Bytes that a key takes in a page.
+pub(crate) fn cost(kv: &KeyValue) -> usize {
+    kv.key.len() + kv.value.len() + 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_has_what_is_below_it_and_nothing_beside() {
+        let (begin, end) = (key_of("/registry/pods/", None), end_of("/registry/pods/"));
+        for below in ["/registry/pods/a", "/registry/pods/\u{10ffff}", "/registry/pods/a/b"] {
+            assert!(begin.as_str() <= below && below < end.as_str(), "{below}");
+        }
+        for beside in ["/registry/pods", "/registry/pods0", "/registry/podsa/x", "/registry/pod/x"] {
+            assert!(beside < begin.as_str() || end.as_str() <= beside, "{beside}");
+        }
+        assert_eq!(key_of("/a/", Some("/a/x")), "/a/x\0");
+    }
+}
