@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use forebay_controllers::Selection;
 use forebay_endpoints::config::{PodTokens, SecretTokens};
+use forebay_etcd::Endpoint;
 use forebay_registry::{Admission, PortRange, ServiceAccountAdmission};
 
 pub use authorization::AuthorizationMode;
@@ -31,6 +32,8 @@ pub struct ServeConfig {
     pub data_dir: PathBuf,
     /// Begins with a slash and does not end with one: `/registry`.
     pub etcd_prefix: String,
+    /// `None`: objects are kept in the data directory.
+    pub etcd: Option<EtcdConfig>,
     /// `None`: events are kept until they are deleted.
     pub event_ttl: Option<Duration>,
     pub serving: Serving,
@@ -49,6 +52,17 @@ pub struct ServeConfig {
     pub verbosity: u32,
     /// For the log, in order.
     pub warnings: Vec<String>,
+}
+
+/// The etcd cluster that objects are kept in.
+#[derive(Debug, Clone)]
+pub struct EtcdConfig {
+    /// At least one.
+    pub endpoints: Vec<Endpoint>,
+    pub ca_file: Option<PathBuf>,
+    pub client: Option<CertificateFiles>,
+    /// `None`: others compact it.
+    pub compaction_interval: Option<Duration>,
 }
 
 /// Where and how to listen.

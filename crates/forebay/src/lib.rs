@@ -24,4 +24,6 @@ mod private_files;
 mod scratch;
 pub mod serve;
 pub mod server;
+pub mod store;
+pub mod stored;
 pub mod version;

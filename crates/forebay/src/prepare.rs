@@ -4,6 +4,7 @@
 //! What is given is read first, so that a slip in a name leaves no new directory behind.
 
 use forebay_endpoints::config::{KeyError, TokenKeys, TokenUser};
+use forebay_etcd::TlsFiles;
 use jiff::Timestamp;
 
 use crate::auth_files;
@@ -13,6 +14,7 @@ use crate::error::Error;
 use crate::kubeconfig::Kubeconfig;
 use crate::pki::given::{self, GivenServing};
 use crate::pki::{self, KeyPairPem, Pki};
+use crate::private_files;
 
 /// All that is needed to serve, apart from the store.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub struct Prepared {
     pub config: ServeConfig,
     /// What is shown to clients.
     pub serving: KeyPairPem,
+    /// What is spoken to etcd with.
+    pub etcd_tls: TlsFiles,
     /// The authorities of client certificates, PEM: the given ones and the one that signed `admin`.
     pub client_ca: String,
     pub token_users: Vec<TokenUser>,
@@ -63,6 +67,7 @@ impl Prepared {
         };
         Ok(Self {
             serving,
+            etcd_tls: given.etcd,
             client_ca: joined(given.client_ca.as_deref(), &pki.ca_cert),
             token_users: given.token_users,
             token_keys: token_keys(given.signing_key, given.token_keys, pki.service_account_key.0)
@@ -93,6 +98,7 @@ impl Prepared {
 /// The content of the files that the configuration names.
 struct Given {
     serving: Option<GivenServing>,
+    etcd: TlsFiles,
     client_ca: Option<String>,
     token_users: Vec<TokenUser>,
     signing_key: Option<String>,
@@ -109,6 +115,18 @@ impl Given {
         let accounts = &config.authentication.service_accounts;
         Ok(Self {
             serving,
+            etcd: match &config.etcd {
+                Some(etcd) => TlsFiles {
+                    ca: etcd.ca_file.as_deref().map(given::read_authorities).transpose()?,
+                    client: match &etcd.client {
+                        Some(files) => {
+                            Some((given::read_authorities(&files.cert)?, private_files::read(&files.key)?))
+                        }
+                        None => None,
+                    },
+                },
+                None => TlsFiles::default(),
+            },
             client_ca,
             token_users: match &config.authentication.token_auth_file {
                 Some(path) => auth_files::read(path, warnings)?,
@@ -156,7 +174,6 @@ mod tests {
     use crate::config::Host;
     use crate::flags::argv;
     use crate::flags::layers::Raw;
-    use crate::private_files;
     use crate::scratch::Scratch;
 
     fn prepare(dir: &Path, more: &[String]) -> Result<(Prepared, Vec<String>), Error> {

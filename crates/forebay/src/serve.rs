@@ -2,14 +2,15 @@
 
 use std::io::Write;
 
-use forebay_embedded::{Engine, Options, Syncs};
+use forebay_embedded::Syncs;
 use forebay_rt::{Clock, Tasks};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::Error;
 use crate::parent::Parent;
 use crate::prepare::Prepared;
-use crate::server::{Server, Stop, failed};
+use crate::server::{Server, Stop};
+use crate::store::Store;
 use crate::version::{KUBERNETES_VERSION, VERSION};
 
 /// Threads for what blocks: name look-ups of none, reads of a store that is behind.
@@ -44,9 +45,8 @@ async fn serve(prepared: &Prepared, until: Until, syncs: Syncs, out: &mut dyn Wr
     if let Until::Parent(parent) = until {
         stop_with(parent, &stop, &tasks, clock.clone());
     }
-    let options = Options { clock: clock.clone(), syncs, ..Options::default() };
-    let engine = Engine::open(&prepared.config.data_dir.join("store"), options).map_err(failed)?;
-    let server = Server::listen(prepared, engine, clock, tasks)?;
+    let store = Store::open(prepared, syncs, &clock, &tasks).await?;
+    let server = Server::listen(prepared, store, clock, tasks)?;
     let port = server.address().port();
     prepared.admin_kubeconfig(port).write(&prepared.config.admin_kubeconfig())?;
     server.run(&stop, || announce(prepared, port, out)).await

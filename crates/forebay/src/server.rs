@@ -5,10 +5,8 @@
 //! has. Never: reads a flag, a file or a signal.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_embedded::Engine;
 use forebay_endpoints::Bound;
 use forebay_endpoints::health::{Check, Endpoints};
 use forebay_registry::{AddressRange, Registry, ServicesConfig};
@@ -19,13 +17,14 @@ use crate::edge;
 use crate::error::Error;
 use crate::pki::trust;
 use crate::prepare::Prepared;
+use crate::store::Store;
 
 /// How long the tasks of the caches may take to end.
 const TASKS_WAIT: Duration = Duration::from_secs(5);
 
 /// A server that listens. Clients that come before [`Server::run`] wait in the kernel's backlog.
 pub struct Server {
-    engine: Arc<Engine>,
+    store: Store,
     bound: Bound,
     registry: Registry,
     controllers: forebay_controllers::Config,
@@ -44,36 +43,37 @@ pub struct Stop {
 }
 
 impl Server {
-    /// Puts a server together on `engine`, and listens. To be called within a runtime.
+    /// Puts a server together on `store`, and listens. To be called within a runtime.
     ///
-    /// - `clock`: the engine's.
+    /// - `clock`: the store's.
     /// - `tasks`: what the server does beside answering; all of them end with it.
     ///
     /// # Errors
     /// [`Error::Serve`]: it cannot listen, or its certificate cannot be used.
     pub fn listen(
         prepared: &Prepared,
-        engine: Arc<Engine>,
+        store: impl Into<Store>,
         clock: Clock,
         tasks: Tasks,
     ) -> Result<Server, Error> {
-        let config = &prepared.config;
+        let (config, store) = (&prepared.config, store.into());
         let bound = Bound::listen(edge::config(prepared)).map_err(failed)?;
         let registry_config = forebay_registry::Config {
             storage_prefix: config.etcd_prefix.clone(),
             event_ttl: config.event_ttl,
             min_request_timeout: config.limits.min_request_timeout,
             service_account_admission: config.service_account_admission,
-            services: services(config, bound.address().port()),
+            services: services(config, bound.address().port(), store.leak_grace()),
             admission: config.admission.clone(),
             ..Default::default()
         };
-        let registry = Registry::new(registry_config, engine.clone(), clock, Random::system(), tasks.clone());
+        let registry =
+            Registry::new(registry_config, store.backend(), clock, Random::system(), tasks.clone());
         let controllers = forebay_controllers::Config {
             selection: config.controllers.clone(),
             root_ca: prepared.authority().to_owned(),
         };
-        Ok(Server { engine, bound, registry, controllers, tasks, client_ca: prepared.client_ca.clone() })
+        Ok(Server { store, bound, registry, controllers, tasks, client_ca: prepared.client_ca.clone() })
     }
 
     /// Where clients connect.
@@ -86,7 +86,7 @@ impl Server {
     /// # Errors
     /// [`Error::Serve`]: the store cannot be served. What `ready` returned.
     pub async fn run(self, stop: &Stop, ready: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
-        let Server { engine, bound, registry, controllers, tasks, client_ca } = self;
+        let Server { store, bound, registry, controllers, tasks, client_ca } = self;
         let served = async {
             tokio::select! {
                 started = start(&registry, &client_ca) => started?,
@@ -96,7 +96,7 @@ impl Server {
             ready()?;
             // Nobody waits for them: what they do can be done at any time.
             forebay_controllers::start(&controllers, &registry, Random::system(), &tasks);
-            let checks = checks(&engine);
+            let checks = checks(&store);
             tokio::select! {
                 () = bound.serve(registry, checks, Random::system(), tasks.clone(), stop.orderly.clone()) => {}
                 () = stop.at_once.raised() => {}
@@ -107,13 +107,13 @@ impl Server {
         if !tasks.stop(TASKS_WAIT).await {
             tracing::warn!("some tasks did not end in time");
         }
-        engine.close();
+        store.close();
         served
     }
 }
 
 /// What Services are given, and where the one called `kubernetes` leads to.
-fn services(config: &ServeConfig, port: u16) -> ServicesConfig {
+fn services(config: &ServeConfig, port: u16, leak_grace: Duration) -> ServicesConfig {
     // Where nothing better is known, it leads those on this machine here.
     let address = config.serving.advertise_address.unwrap_or_else(|| config.local_address());
     let ranges = config.service_cluster_ip_ranges.iter();
@@ -123,8 +123,7 @@ fn services(config: &ServeConfig, port: u16) -> ServicesConfig {
             .collect(),
         node_ports: config.service_node_ports,
         endpoint: Some((address, port)),
-        // The embedded store has one server.
-        leak_grace: Duration::ZERO,
+        leak_grace,
     }
 }
 
@@ -140,10 +139,10 @@ async fn start(registry: &Registry, client_ca: &str) -> Result<(), Error> {
 }
 
 /// What the health endpoints ask of the store.
-fn checks(engine: &Arc<Engine>) -> Vec<Check> {
-    let engine = engine.clone();
+fn checks(store: &Store) -> Vec<Check> {
+    let store = store.clone();
     // Named as clients and dashboards know the check of the storage.
-    vec![Check::new("etcd", Endpoints::All, move || engine.failure().map_or(Ok(()), Err))]
+    vec![Check::new("etcd", Endpoints::All, move || store.failure().map_or(Ok(()), Err))]
 }
 
 /// What went wrong, and why, as one line.

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use forebay_controllers::Selection;
 use forebay_endpoints::config::{PodTokens, SecretTokens};
+use forebay_etcd::Endpoint;
 
 use super::reader::Reader;
 use super::{
-    Anonymous, Authentication, AuthorizationMode, CertificateFiles, Cidr, Host, Http2, Limits, MemoryLimit,
-    ServeConfig, ServiceAccounts, Serving, ServingNames, Tls, TlsPolicy, admission, authorization,
+    Anonymous, Authentication, AuthorizationMode, CertificateFiles, Cidr, EtcdConfig, Host, Http2, Limits,
+    MemoryLimit, ServeConfig, ServiceAccounts, Serving, ServingNames, Tls, TlsPolicy, admission,
+    authorization,
 };
 use crate::error::Error;
 use crate::flags::layers::Raw;
@@ -35,6 +37,7 @@ impl ServeConfig {
         let names = serving_names(&serving, &service_cluster_ip_ranges, host);
         Ok(Self {
             etcd_prefix: read.parsed("etcd-prefix", etcd_prefix)?,
+            etcd: etcd(&read)?,
             event_ttl: read.parsed("event-ttl", unless_zero)?,
             tls: tls(&read, &data_dir, names, &mut warnings)?,
             authentication: authentication(&read, &mut warnings)?,
@@ -92,6 +95,27 @@ fn serving(read: &Reader, host: &Host) -> Result<Serving, Error> {
         shutdown_delay: read.parsed("shutdown-delay-duration", values::duration)?,
         watch_termination_grace: read.parsed("shutdown-watch-termination-grace-period", values::duration)?,
     })
+}
+
+fn etcd(read: &Reader) -> Result<Option<EtcdConfig>, Error> {
+    let endpoints: Result<Vec<Endpoint>, _> =
+        read.list("etcd-servers").iter().filter(|url| !url.is_empty()).map(|url| url.parse()).collect();
+    let endpoints: Vec<Endpoint> =
+        endpoints.map_err(|error| read.refuse("etcd-servers", error.to_string()))?;
+    if endpoints.is_empty() {
+        return Ok(None);
+    }
+    let client = match (read.path("etcd-certfile"), read.path("etcd-keyfile")) {
+        (Some(cert), Some(key)) => Some(CertificateFiles { cert, key }),
+        (None, None) => None,
+        _ => return Err(Error::Conflict("--etcd-certfile and --etcd-keyfile need each other".to_owned())),
+    };
+    let ca_file = read.path("etcd-cafile");
+    if ca_file.is_none() && endpoints.iter().any(|endpoint| endpoint.tls) {
+        return Err(Error::Conflict("--etcd-servers at https need --etcd-cafile".to_owned()));
+    }
+    let compaction_interval = read.parsed("etcd-compaction-interval", unless_zero)?;
+    Ok(Some(EtcdConfig { endpoints, ca_file, client, compaction_interval }))
 }
 
 fn tls(

@@ -53,6 +53,7 @@ fn no_flags_serve_on_loopback_and_keep_everything_below_the_data_directory() {
 const SAMPLES: &[(&str, &str)] = &[
     ("data-dir", "elsewhere"),
     ("etcd-prefix", "/other/"),
+    ("etcd-servers", "http://127.0.0.1:2379"),
     ("event-ttl", "2h"),
     ("bind-address", "0.0.0.0"),
     ("secure-port", "0"),
@@ -100,8 +101,23 @@ fn every_served_flag_changes_what_is_decided() {
     let both = format!("{:?}", config("--tls-cert-file=a --tls-private-key-file=b"));
     assert_ne!(both, default);
     let sampled: BTreeSet<_> = SAMPLES.iter().map(|(flag, _)| *flag).collect();
-    // The pair is sampled above; the file is read by the layers.
-    let apart = BTreeSet::from(["tls-cert-file", "tls-private-key-file", "config"]);
+    let etcd = format!("{:?}", config("--etcd-servers=https://a --etcd-cafile=a"));
+    for more in ["--etcd-certfile=a --etcd-keyfile=b", "--etcd-compaction-interval=1m", "--etcd-cafile=b"] {
+        assert_ne!(
+            format!("{:?}", config(&format!("--etcd-servers=https://a --etcd-cafile=a {more}"))),
+            etcd
+        );
+    }
+    // The pair and what goes with etcd are sampled above; the file is read by the layers.
+    let apart = BTreeSet::from([
+        "tls-cert-file",
+        "tls-private-key-file",
+        "etcd-cafile",
+        "etcd-certfile",
+        "etcd-keyfile",
+        "etcd-compaction-interval",
+        "config",
+    ]);
     let served: BTreeSet<_> = table::served().map(|flag| flag.name).collect();
     assert_eq!(&sampled | &apart, served);
 }
@@ -122,6 +138,17 @@ fn what_cannot_be_done_names_the_flag_and_the_reason() {
             "invalid argument \"a_b-.c\" for --external-hostname: not a host name",
         ),
         ("--etcd-prefix=/", 2, "invalid argument \"/\" for --etcd-prefix: not a path such as /registry"),
+        (
+            "--etcd-servers=http://a:b",
+            2,
+            "invalid argument \"http://a:b\" for --etcd-servers: \"http://a:b\" is not the URL of an etcd member, such as https://10.0.0.1:2379",
+        ),
+        ("--etcd-servers=https://a", 1, "--etcd-servers at https need --etcd-cafile"),
+        (
+            "--etcd-servers=http://a --etcd-certfile=b",
+            1,
+            "--etcd-certfile and --etcd-keyfile need each other",
+        ),
         ("--event-ttl=-1h", 2, "invalid argument \"-1h\" for --event-ttl: can not be negative value"),
         (
             "--request-timeout=60",
@@ -194,9 +221,9 @@ fn what_cannot_be_done_names_the_flag_and_the_reason() {
         ("--tls-cert-file=a", 1, "--tls-cert-file needs --tls-private-key-file"),
         ("--tls-private-key-file=a", 1, "--tls-private-key-file needs --tls-cert-file"),
         (
-            "--etcd-servers=http://127.0.0.1:2379",
+            "--etcd-servers-overrides=/events#http://127.0.0.1:2379",
             1,
-            "--etcd-servers is not served yet: objects are kept in the embedded store under --data-dir",
+            "--etcd-servers-overrides is not served yet: all objects are kept in one store",
         ),
     ];
     for (line, code, want) in rows {

@@ -56,7 +56,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Re
         let dir = config.data_dir.display();
         config
             .warnings
-            .push(format!("--etcd-servers is not used: no etcd is served yet, and data is in {dir}"));
+            .push(format!("--etcd-servers is not used: envtest's etcd stores nothing, and data is in {dir}"));
     }
     logging::warn(&config.warnings);
     let mut warnings = Vec::new();

@@ -18,7 +18,7 @@ const NO_AGGREGATION: &str = "no request is handed on to another API server";
 const NO_KUBELET: &str = "no kubelet is called";
 const NO_PEERS: &str = "servers do not find or call each other";
 const NO_OUTGOING: &str = "no outgoing connection is made";
-const NO_ETCD: &str = "used only with --etcd-servers";
+const OWN_PROBE: &str = "etcd is asked again and again, with deadlines of our own";
 const OWN_TYPE: &str = "the kubernetes Service is reached at its cluster IP";
 const NO_ELECTION: &str = "leases are not coordinated by the server";
 const OWN_CACHE: &str = "the cache sizes itself";
@@ -57,14 +57,10 @@ pub(super) const ACCEPTED: &[Flag] = &[
     harmless("enable-logs-handler", Bool, STRICTER),
     harmless("enable-priority-and-fairness", Bool, "--max-requests-inflight and its sibling limit requests"),
     harmless("endpoint-reconciler-type", One, NO_PEERS),
-    harmless("etcd-cafile", One, NO_ETCD),
-    harmless("etcd-certfile", One, NO_ETCD),
-    harmless("etcd-compaction-interval", One, OWN_STORE),
     harmless("etcd-count-metric-poll-period", One, OWN_METRICS),
     harmless("etcd-db-metric-poll-interval", One, OWN_METRICS),
-    harmless("etcd-healthcheck-timeout", One, NO_ETCD),
-    harmless("etcd-keyfile", One, NO_ETCD),
-    harmless("etcd-readycheck-timeout", One, NO_ETCD),
+    harmless("etcd-healthcheck-timeout", One, OWN_PROBE),
+    harmless("etcd-readycheck-timeout", One, OWN_PROBE),
     harmless("goaway-chance", One, LOAD),
     harmless("kubelet-certificate-authority", One, NO_KUBELET),
     harmless("kubelet-client-certificate", One, NO_KUBELET),

@@ -58,7 +58,7 @@ Usage:
 const APISERVER_TAIL: &str = "
 The other flags of kube-apiserver are known too. Those without which nothing gets weaker are
 accepted and listed in a warning; those that protect something, such as --audit-log-path, are
-refused until they are served. --etcd-servers is not used: no etcd is served yet.
+refused until they are served. --etcd-servers is not used: objects are kept in the data directory.
 ";
 
 /// `forebay serve --help`

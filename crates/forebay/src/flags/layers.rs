@@ -249,8 +249,8 @@ mod tests {
                 "--oidc-issuer-url is not served yet: users would not be authenticated as it says",
             ),
             (
-                &[("etcd-servers", "x")],
-                "--etcd-servers is not served yet: objects are kept in the embedded store under --data-dir",
+                &[("etcd-servers-overrides", "x")],
+                "--etcd-servers-overrides is not served yet: all objects are kept in one store",
             ),
             (&[("allow-privileged", "true")], "allow-privileged"),
             (

@@ -20,6 +20,25 @@ const fn served(
 
 pub(super) const SERVED: &[Flag] = &[
     served(Data, "data-dir", One, "DIR", "./forebay-data", "Directory for everything that is kept."),
+    served(
+        Data,
+        "etcd-servers",
+        List,
+        "URLS",
+        "",
+        "Members of the etcd cluster to keep objects in, instead of the data directory.",
+    ),
+    served(Data, "etcd-cafile", One, "FILE", "", "Authorities of the certificates of etcd, PEM."),
+    served(Data, "etcd-certfile", One, "FILE", "", "Certificate to show to etcd, PEM."),
+    served(Data, "etcd-keyfile", One, "FILE", "", "Private key of --etcd-certfile, PEM."),
+    served(
+        Data,
+        "etcd-compaction-interval",
+        One,
+        "DURATION",
+        "5m0s",
+        "How often old history in etcd is given up; 0 leaves that to others.",
+    ),
     served(Data, "etcd-prefix", One, "PATH", "/registry", "Prefix of the keys of all objects in the store."),
     served(Data, "event-ttl", One, "DURATION", "1h0m0s", "How long events are kept; 0 keeps them."),
     served(Serving, "bind-address", One, "IP", "127.0.0.1", "Address to listen on; 0.0.0.0 or :: for all."),
