@@ -1,5 +1,7 @@
 //! `metav1.Status` as data. The HTTP code of a reason is chosen in `endpoints/status.rs` and nowhere else.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 /// Why a request failed, in the words that clients branch on (`metav1.StatusReason`).
@@ -179,14 +181,15 @@ impl Status {
 
     /// `Pod "web" is invalid: spec.x: Invalid value: ...`; one cause is written plainly, several in brackets.
     pub fn invalid(group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Status {
-        let mut listed: Vec<String> = Vec::new();
+        let (mut listed, mut known) = (Vec::new(), HashSet::new());
         for cause in &causes {
             let text = if cause.field.is_empty() {
                 cause.message.clone()
             } else {
                 format!("{}: {}", cause.field, cause.message)
             };
-            if !listed.contains(&text) {
+            // There may be as many as a body has objects.
+            if known.insert(text.clone()) {
                 listed.push(text);
             }
         }

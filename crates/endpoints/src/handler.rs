@@ -26,7 +26,7 @@ use crate::documents::{self, Documents};
 use crate::gzip;
 use crate::impersonate;
 use crate::inflight::{Inflight, Kind, Privilege, Seat};
-use crate::limits::{ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES, NO_MEMORY_RETRY_SECONDS};
+use crate::limits::{ANSWER_LARGE_BYTES, ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES, NO_MEMORY_RETRY_SECONDS};
 use crate::line::Line;
 use crate::memory::Memory;
 use crate::metrics::{Metrics, Record, RequestLabels};
@@ -236,6 +236,18 @@ impl Handler {
         let Some(bytes) = cost::list(work) else { return Ok(None) };
         let held = self.rooms.lists.take(head.asker.name(), bytes).await;
         held.map(Some).map_err(|_full| self.rooms.full())
+    }
+
+    /// Room for an object: at once for most, after a wait for a large one.
+    ///
+    /// # Errors
+    /// 429 when there is none.
+    pub async fn room_to_get(&self, head: &Head, bytes: usize) -> Result<Held, Failure> {
+        if bytes <= ANSWER_LARGE_BYTES {
+            return Ok(self.rooms.answers.charge(bytes));
+        }
+        let held = self.rooms.answers.take(head.asker.name(), bytes).await;
+        held.map_err(|_full| self.rooms.full())
     }
 
     /// The data itself does not fit any more: only what makes none of it, or less, is done.

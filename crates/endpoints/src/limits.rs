@@ -136,14 +136,19 @@ pub const DELETE_COLLECTION_BYTES: usize = 1 << 20;
 /// An answer that is there whole and takes no more is not counted: it is within what a connection may take.
 pub const ANSWER_SMALL_BYTES: usize = 4 << 10;
 
+/// A GET of more waits while there is no room for answers. Others do not, and make it so that those who have stalled lose
+/// theirs.
+pub const ANSWER_LARGE_BYTES: usize = 64 << 10;
+
 /// A body that takes no more than that, with the tree that it becomes, does not wait for larger ones.
 pub const BODY_SMALL_BYTES: usize = 256 << 10;
 
 /// Room is asked for in steps while a body comes in: who announces much and sends little holds little.
 pub const BODY_STEP_BYTES: usize = 64 << 10;
 
-/// While others wait for room, a reader that has taken nothing for so long loses its answer, the longest first.
-pub const STALL_WAIT_WHEN_FULL: Duration = Duration::from_secs(5);
+/// While others wait for room, or there is more than there may be, a reader that has taken nothing for so long loses its
+/// answer.
+pub const STALL_WAIT_WHEN_FULL: Duration = Duration::from_secs(2);
 
 /// A request's head that takes no more is not counted. A longer one takes room as an answer does, as long as it is answered.
 pub const HEAD_SMALL_BYTES: usize = 4 << 10;

@@ -161,8 +161,7 @@ async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResp
     }
     let shown = shown(form, head)?;
     let object = handler.registry.get(target, &options.resource_version).await?;
-    let room = handler.rooms.answers.take(head.asker.name(), object.body_len()).await;
-    let held = room.map_err(|_full| handler.rooms.full())?;
+    let held = handler.room_to_get(head, object.body_len()).await?;
     let mut json = Vec::with_capacity(object.body_len() + 128);
     Presenter::new(target.served.clone(), shown).single(&object, handler.registry.timestamp(), &mut json);
     let mut response = answer::written(StatusCode::OK, json.into(), form, &head.headers)?;

@@ -53,9 +53,10 @@ impl Rooms {
         self.writes.set_limit(Limit::Strict(share(1, WRITES_ROOM_BYTES).max(WRITES_ROOM_BYTES_MIN)));
     }
 
-    /// Whether somebody waits for what readers hold.
+    /// Whether somebody waits for what readers hold, or they hold more than they may.
     pub fn is_waited_for(&self) -> bool {
-        [&self.lists, &self.answers].iter().any(|room| room.totals().waiting > 0)
+        let is_short = |totals: Totals| totals.waiting > 0 || totals.held > totals.limit;
+        [&self.lists, &self.answers].iter().any(|room| is_short(room.totals()))
     }
 
     /// What is answered when there is no room. When to come back is told in turn, so that those who were refused together

@@ -187,7 +187,7 @@ impl Client {
     }
 
     /// Sends a request and reads the head of the answer.
-    async fn open_reply(&self, ask: Ask) -> Result<Response<Incoming>, String> {
+    pub async fn open_reply(&self, ask: Ask) -> Result<Response<Incoming>, String> {
         let request = ask.request(self.protocol(), self.port);
         let sent = match self.sender.clone() {
             Sender::Http2(mut sender) => {

@@ -43,12 +43,27 @@ impl Server {
         }
     }
 
+    /// The same, in the control group whose directory that is.
+    pub async fn start_in(scratch: &Scratch, flags: &[&str], group: &Path) -> Server {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", r#"echo $$ > "$0/cgroup.procs" && exec "$@""#]).arg(group);
+        shell.arg(env!("CARGO_BIN_EXE_forebay"));
+        match Server::run(scratch, flags, shell).await {
+            Ok(server) => server,
+            Err(refused) => panic!("it did not start ({:?}): {}", refused.code, refused.stderr),
+        }
+    }
+
     /// # Errors
     /// It ended with an error.
     pub async fn try_start(scratch: &Scratch, flags: &[&str]) -> Result<Server, Refused> {
+        Server::run(scratch, flags, Command::new(env!("CARGO_BIN_EXE_forebay"))).await
+    }
+
+    async fn run(scratch: &Scratch, flags: &[&str], command: Command) -> Result<Server, Refused> {
         let data = scratch.path().join("data");
         let log = scratch.new_path("stderr");
-        let mut child = spawn(&data, &log, flags);
+        let mut child = spawn(command, &data, &log, flags);
         let stdout = child.stdout.take().expect("its stdout");
         let mut lines = BufReader::new(stdout).lines();
         let line = timeout(WAIT, lines.next_line()).await.expect("no word from it").expect("its stdout");
@@ -113,8 +128,8 @@ impl Server {
     }
 }
 
-fn spawn(data: &Path, log: &PathBuf, flags: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_forebay"))
+fn spawn(mut command: Command, data: &Path, log: &PathBuf, flags: &[&str]) -> Child {
+    command
         // What controllers write comes when it comes; who wants them says so.
         .args(["serve", "--controllers=", "--secure-port=0", "--data-dir"])
         .arg(data)

@@ -1,13 +1,15 @@
-//! A watch on the wire: slow readers, clients that leave, the server's own leaving, WebSocket.
+//! A watch on the wire: slow readers, clients that leave, the server's own leaving, WebSocket; and storms that do not fit.
 
 #[path = "../common/mod.rs"]
 mod common;
 
 mod forms;
+mod group;
 mod leaving;
 mod raw;
 mod shutdown;
 mod slow;
+mod storm;
 mod websocket;
 
 use std::sync::atomic::{AtomicU64, Ordering};
