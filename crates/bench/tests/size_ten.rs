@@ -222,3 +222,13 @@ async fn million_at_size_ten() {
     ];
     check(Scenario::Million, Protocol::Http2, &names).await;
 }
+
+#[tokio::test]
+async fn kep_shapes_at_size_ten() {
+    let name = |what: &str| format!("10 of 10000 B, 4 readers: {what}");
+    for scenario in [Scenario::Kep3157, Scenario::Kep2340] {
+        let metrics = check(scenario, Protocol::Http1, &[&name("LISTs whole"), &name("took")]).await.metrics;
+        let only = |what: &str| metrics.iter().find(|metric| metric.name == name(what)).unwrap().samples[0];
+        assert_eq!((only("LISTs whole"), only("LISTs lost")), (4.0, 0.0), "{metrics:?}");
+    }
+}

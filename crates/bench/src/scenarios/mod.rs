@@ -8,6 +8,7 @@ mod curve;
 mod envtest;
 mod fanout;
 mod idle;
+mod kep;
 mod list;
 mod million;
 mod readers;
@@ -41,6 +42,8 @@ pub enum Scenario {
     Idle,
     Curve,
     Million,
+    Kep3157,
+    Kep2340,
 }
 
 /// What a scenario measured on one contender.
@@ -52,7 +55,7 @@ pub struct Outcome {
 }
 
 impl Scenario {
-    pub const ALL: [Scenario; 13] = [
+    pub const ALL: [Scenario; 15] = [
         Scenario::Start,
         Scenario::Create,
         Scenario::Restart,
@@ -66,6 +69,8 @@ impl Scenario {
         Scenario::Idle,
         Scenario::Curve,
         Scenario::Million,
+        Scenario::Kep3157,
+        Scenario::Kep2340,
     ];
 
     pub fn name(self) -> &'static str {
@@ -83,6 +88,8 @@ impl Scenario {
             Scenario::Idle => "idle",
             Scenario::Curve => "curve",
             Scenario::Million => "million",
+            Scenario::Kep3157 => "kep3157",
+            Scenario::Kep2340 => "kep2340",
         }
     }
 
@@ -102,6 +109,8 @@ impl Scenario {
             Scenario::Idle => idle::about(lab),
             Scenario::Curve => curve::about(lab),
             Scenario::Million => million::about(lab),
+            Scenario::Kep3157 => kep::about_3157(lab),
+            Scenario::Kep2340 => kep::about_2340(lab),
         }
     }
 
@@ -122,6 +131,8 @@ impl Scenario {
             Scenario::Idle => idle::run(lab, who).await?.into(),
             Scenario::Curve => curve::run(lab, who).await?.into(),
             Scenario::Million => million::run(lab, who).await?.into(),
+            Scenario::Kep3157 => kep::run_3157(lab, who).await?.into(),
+            Scenario::Kep2340 => kep::run_2340(lab, who).await?.into(),
         };
         add(&mut outcome.metrics, "CPU taken by others", Unit::Cores, others.cores()?);
         Ok(outcome)
