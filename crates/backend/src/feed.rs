@@ -1,5 +1,8 @@
 //! The changes of one prefix: what the store still has of the past, then what is committed.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use forebay_apimachinery::Revision;
 use forebay_revlog::{Cursor, Step};
 
@@ -42,6 +45,8 @@ struct LogFeed {
     pulled: Vec<(u64, Change)>,
     // Where the live part begins, until it is told.
     opening: Option<Revision>,
+    // Where the store sees how far the live part was taken.
+    taken: Option<Arc<AtomicU64>>,
 }
 
 /// What a feed had.
@@ -58,7 +63,7 @@ pub enum FeedStep {
 impl Feed {
     /// A feed that drains `backlog`, if there is one, and goes on with `live`.
     pub fn new(backlog: Option<Box<dyn Backlog>>, live: Cursor<Change>) -> Feed {
-        Feed(Source::Log(LogFeed { backlog, live, pulled: Vec::new(), opening: None }))
+        Feed(Source::Log(LogFeed { backlog, live, pulled: Vec::new(), opening: None, taken: None }))
     }
 
     /// A feed whose engine has its own way.
@@ -73,6 +78,16 @@ impl Feed {
         if let Source::Log(log) = &mut self.0 {
             let begins = Revision::from_log(log.live.seen());
             log.opening = (begins > after).then_some(begins);
+        }
+        self
+    }
+
+    /// The same, which keeps in `taken` up to which revision everything was taken: the store need not hold that for this
+    /// feed any more. Dropping the feed drops it.
+    #[must_use]
+    pub fn telling(mut self, taken: Arc<AtomicU64>) -> Feed {
+        if let Source::Log(log) = &mut self.0 {
+            log.taken = Some(taken);
         }
         self
     }
@@ -123,6 +138,9 @@ impl LogFeed {
             return Ok(FeedStep::Progress(revision));
         }
         let step = self.live.take(max, &mut self.pulled);
+        if let Some(taken) = &self.taken {
+            taken.store(self.live.seen(), Ordering::Release);
+        }
         if !self.pulled.is_empty() {
             changes.extend(self.pulled.drain(..).map(|(_, change)| change));
             return Ok(FeedStep::Changes);

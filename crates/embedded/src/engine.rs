@@ -209,9 +209,9 @@ impl Engine {
         self.shared.queue.push_wish(wish).map_err(|_| FeedError::Closed)?;
         let granted = granted.await.map_err(|_| FeedError::Closed)?;
         let too_many = || FeedError::Failed { cause: "too many prefixes are fed".to_string() };
-        let (log, current) = granted.ok_or_else(too_many)?;
+        let (log, taken, current) = granted.ok_or_else(too_many)?;
         if let Ok(live) = log.cursor(after) {
-            return Ok(Feed::new(None, live));
+            return Ok(Feed::new(None, live).telling(taken));
         }
         let compacted = |oldest: u64| FeedError::Compacted { oldest: Revision::from_log(oldest) };
         // Taken before the history is read, so that nothing falls between the two.
@@ -223,7 +223,7 @@ impl Engine {
         let prefix = Box::from(prefix);
         let history = self.read(move |shared| History::new(shared, prefix, (after, current))).await??;
         let history = history.map(|history| Box::new(history) as Box<dyn Backlog>);
-        Ok(Feed::new(history, live).opened_after(Revision::from_log(after)))
+        Ok(Feed::new(history, live).opened_after(Revision::from_log(after)).telling(taken))
     }
 }
 

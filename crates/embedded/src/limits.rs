@@ -49,9 +49,13 @@ pub const LOG_ITEMS_MAX: usize = 1 << 16;
 /// Bytes of keys and values in the log of one prefix. As for [`LOG_ITEMS_MAX`].
 pub const LOG_BYTES_MAX: usize = 32 << 20;
 
-/// Age of a change in a log. Its readers take it within milliseconds; after this the memory is given back, and a reader
-/// that still needed it may begin again where it was, from the history on disk.
+/// Age of a change in a log that a reader has not taken. After this the memory is given back, and a reader that still
+/// needed it may begin again where it was, from the history on disk.
 pub const LOG_AGE_MS_MAX: u64 = 30_000;
+
+/// How soon after a change it is looked whether all readers have taken it, so that it need not be held any more; then after
+/// twice as long, and so on up to [`LOG_AGE_MS_MAX`].
+pub const LOG_LOOK_MS: u64 = 100;
 
 /// Prefixes with a log of their own: a few for each resource that is served. Past it a feed is refused.
 pub const LOGS_MAX: usize = 1 << 14;

@@ -3,6 +3,7 @@
 //! In: requests from any task, waiting for room at most [`QUEUE_WAIT_MS`]. Out: batches, in order, for the writer.
 
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -34,12 +35,15 @@ pub(crate) struct WaitingPut {
     pub(crate) ttl: Option<Duration>,
 }
 
+/// A log, what its reader says in it, a revision.
+pub(crate) type Granted = (Log<Change>, Arc<AtomicU64>, u64);
+
 /// A wish for the log of a prefix, made if there is none. Answered with the log and a revision that it reaches back to
-/// and that is visible.
+/// and that is visible; the reader says in the number up to where it needs nothing any more.
 #[derive(Debug)]
 pub(crate) struct LogWish {
     pub(crate) prefix: Box<str>,
-    pub(crate) reply: oneshot::Sender<Option<(Log<Change>, u64)>>,
+    pub(crate) reply: oneshot::Sender<Option<Granted>>,
 }
 
 /// What the writer thread is given at once.

@@ -112,7 +112,8 @@ impl Writer {
 
     fn grant(&mut self, wishes: Vec<LogWish>) {
         for LogWish { prefix, reply } in wishes {
-            let granted = self.feeds.log(prefix, self.revision).map(|log| (log, self.revision));
+            let granted =
+                self.feeds.log(prefix, self.revision).map(|(log, taken)| (log, taken, self.revision));
             // Whoever no longer waits does not need it.
             let _ = reply.send(granted);
         }

@@ -44,4 +44,4 @@ pub use registry::{Config, Registry};
 pub use services::{AddressRange, PortRange, ServicesConfig};
 pub use watch::{Flow, WatchBody};
 
-pub use forebay_watchcache::Relief;
+pub use forebay_watchcache::{Held, Relief};

@@ -85,7 +85,8 @@ impl Registry {
             return (1, state.get(key).map_or(0, |object| object.body_len()));
         }
         let page = usize::try_from(options.limit).unwrap_or(0);
-        match (state.len(), state.bytes()) {
+        let all = (state.range(&interest.reach, None).len(), state.plain_bytes(&interest.reach, None));
+        match all {
             (objects, bytes) if page > 0 && page < objects => (page, bytes / objects * page),
             all => all,
         }

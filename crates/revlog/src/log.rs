@@ -185,6 +185,19 @@ impl<T: Clone> Writer<T> {
         evict(&mut self.shared.write(), self.limits, now_ms);
     }
 
+    /// Evicts what is at or below `upto`, because nobody will ask for it any more; the newest revision always stays.
+    pub fn release(&mut self, upto: u64) {
+        let mut state = self.shared.write();
+        let Some(newest) = state.entries.back().map(|entry| entry.revision) else { return };
+        while let Some(revision) = state.entries.front().map(|front| front.revision)
+            && revision <= upto
+            && revision != newest
+        {
+            drop_revision(&mut state, revision);
+        }
+        give_room_back(&mut state);
+    }
+
     /// The number of the next item to be appended.
     pub fn next_seq(&self) -> u64 {
         let state = self.shared.read();
@@ -365,16 +378,27 @@ fn evict<T>(state: &mut State<T>, limits: Limits, now_ms: u64) {
             break;
         }
         let revision = front.revision;
-        while state.entries.front().is_some_and(|entry| entry.revision == revision) {
-            if let Some(entry) = state.entries.pop_front() {
-                state.bytes -= entry.bytes;
-                state.first_seq += 1;
-                state.pressed_out += u64::from(!aged);
-            }
-        }
-        state.floor = revision;
+        let dropped = drop_revision(state, revision);
+        state.pressed_out += if aged { 0 } else { dropped };
     }
-    // A burst leaves no lasting capacity behind (kubernetes#139250).
+    give_room_back(state);
+}
+
+/// Drops the oldest revision, whose number is `revision`; returns how many items it had.
+fn drop_revision<T>(state: &mut State<T>, revision: u64) -> u64 {
+    let before = state.first_seq;
+    while state.entries.front().is_some_and(|entry| entry.revision == revision) {
+        if let Some(entry) = state.entries.pop_front() {
+            state.bytes -= entry.bytes;
+            state.first_seq += 1;
+        }
+    }
+    state.floor = revision;
+    state.first_seq - before
+}
+
+/// A burst leaves no lasting capacity behind (kubernetes#139250).
+fn give_room_back<T>(state: &mut State<T>) {
     if state.entries.capacity() > 64 && state.entries.len() * 4 < state.entries.capacity() {
         state.entries.shrink_to(state.entries.len() * 2);
         state.shrunk += 1;

@@ -203,6 +203,11 @@ impl Cacher {
         }
     }
 
+    /// Past states that are kept for the next pages of LISTs. They share what has not changed since.
+    pub fn recent_snapshots(&self) -> usize {
+        self.0.recent.len()
+    }
+
     /// Narrow parts of the window that somebody reads, or did a moment ago.
     pub fn lanes(&self) -> usize {
         match &*self.0.published.borrow() {

@@ -35,7 +35,7 @@ pub use event::{Event, EventKind};
 pub use interest::{FieldSource, FieldTerm, Interest, Reach};
 pub use past::ExactPage;
 pub use relief::{Relief, window_cap};
-pub use snapshot::Snapshot;
+pub use snapshot::{Held, Snapshot};
 pub use watcher::{WatchStep, Watcher};
 
 #[cfg(test)]

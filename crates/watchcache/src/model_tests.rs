@@ -230,6 +230,9 @@ impl Model {
         let bytes: usize =
             snapshot.range(&Reach::Below(PREFIX.into()), None).map(|object| object.cost_bytes()).sum();
         assert_eq!((snapshot.len(), snapshot.bytes()), (self.state(at).len(), bytes));
+        let held = snapshot.held();
+        assert_eq!(held.plain + held.blocks + held.headers, bytes);
+        assert_eq!(held.total() - held.places, bytes);
         assert_eq!(snapshot.index_len(), snapshot.len());
         // Places between keys, too, and of other namespaces.
         let place = format!("{PREFIX}{}/{}", namespace(&self.random), name(&self.random));

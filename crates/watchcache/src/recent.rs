@@ -39,6 +39,11 @@ impl Recent {
         held.push_back((now, snapshot));
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// Forgets those that were not asked for since `used`.
     pub(crate) fn forget_unused(&self, used: Instant) {
         self.retain(|(last, _)| *last >= used);

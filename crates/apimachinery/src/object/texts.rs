@@ -3,15 +3,52 @@
 //! Each is its length and its bytes, one behind the other; whoever wants one walks past those before it. There are some
 //! ten of them at most, of some ten bytes each.
 
+/// What fields often say takes one byte. Only in memory: may be changed at will.
+const COMMON: [&str; 24] = [
+    "",
+    "false",
+    "true",
+    "default",
+    "default-scheduler",
+    "Always",
+    "Never",
+    "OnFailure",
+    "Pending",
+    "Running",
+    "Succeeded",
+    "Failed",
+    "v1",
+    "apps/v1",
+    "Pod",
+    "Node",
+    "ReplicaSet",
+    "Normal",
+    "Warning",
+    "kubelet",
+    "Opaque",
+    "Active",
+    "Scheduled",
+    "kube-system",
+];
+
+/// The number before a text: 0 for none, then what is common, then lengths.
+const LENGTHS: usize = COMMON.len() + 1;
+
 /// Appends `text`, or that there is none.
 pub(super) fn push(texts: &mut Vec<u8>, text: Option<&str>) {
-    let mut len = text.map_or(0, |text| text.len() + 1);
-    while len >= 0x80 {
-        texts.push(len as u8 | 0x80);
-        len >>= 7;
+    let known = |text: &str| COMMON.iter().position(|common| *common == text);
+    let (number, text) = match text.map(|text| (text, known(text))) {
+        None => (0, ""),
+        Some((_, Some(at))) => (at + 1, ""),
+        Some((text, None)) => (LENGTHS + text.len(), text),
+    };
+    let mut rest = number;
+    while rest >= 0x80 {
+        texts.push(rest as u8 | 0x80);
+        rest >>= 7;
     }
-    texts.push(len as u8);
-    texts.extend_from_slice(text.unwrap_or("").as_bytes());
+    texts.push(rest as u8);
+    texts.extend_from_slice(text.as_bytes());
 }
 
 /// A walk over texts that [`push`] made.
@@ -22,19 +59,23 @@ impl<'a> Iterator for Texts<'a> {
     type Item = Option<&'a [u8]>;
 
     fn next(&mut self) -> Option<Option<&'a [u8]>> {
-        let (mut len, mut shift, mut at) = (0, 0, 0);
+        let (mut number, mut shift, mut at) = (0, 0, 0);
         loop {
             let byte = *self.0.get(at)?;
             at += 1;
-            len |= usize::from(byte & 0x7f) << shift;
+            number |= usize::from(byte & 0x7f) << shift;
             shift += 7;
             if byte & 0x80 == 0 {
                 break;
             }
         }
-        let (text, rest) = self.0[at..].split_at(len.saturating_sub(1));
+        let (text, rest) = self.0[at..].split_at(number.saturating_sub(LENGTHS));
         self.0 = rest;
-        Some((len > 0).then_some(text))
+        Some(match number {
+            0 => None,
+            common if common < LENGTHS => Some(COMMON[common - 1].as_bytes()),
+            _ => Some(text),
+        })
     }
 }
 
@@ -53,7 +94,7 @@ mod tests {
         for given in [
             vec![],
             vec![None],
-            vec![Some(""), None, Some("a"), Some("")],
+            vec![Some(""), None, Some("a"), Some(""), Some("Running"), Some("Runnin"), Some("kube-system")],
             vec![Some(&long[..]), Some(&long[..126]), Some(&long[..128]), None, Some("z")],
         ] {
             let mut texts = Vec::new();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use forebay_registry::Held;
 use forebay_registry::catalog::Catalog;
 
 use super::text::Text;
@@ -33,6 +34,8 @@ struct Row {
     window_shrunk: u64,
     pressed_out: u64,
     message_bytes: u64,
+    recent: usize,
+    held: Held,
     // Revision, objects and their bytes; `None` while the cache is being filled.
     state: Option<(u64, usize, usize)>,
 }
@@ -81,6 +84,8 @@ fn rows(catalog: &Catalog) -> Vec<Row> {
                 window_shrunk: window.shrunk,
                 pressed_out: window.pressed_out,
                 message_bytes: store.cacher.message_bytes().get(),
+                recent: store.cacher.recent_snapshots(),
+                held: state.as_ref().map(|snapshot| snapshot.held()).unwrap_or_default(),
                 state: state.map(|snapshot| (snapshot.revision().get(), snapshot.len(), snapshot.bytes())),
             }
         })
@@ -179,6 +184,19 @@ fn gauges(text: &mut Text, rows: &[Row]) {
     for row in rows {
         text.value(name, &row.labels(), row.state.map_or(0, |(_, _, bytes)| bytes));
     }
+    let name = "forebay_watch_cache_held_bytes";
+    text.family(name, "gauge", "Bytes that a cache holds, by what they are used for.");
+    for row in rows {
+        let [group, resource] = row.labels();
+        for (used, bytes) in row.uses() {
+            text.value(name, &[group, resource, ("use", used)], bytes);
+        }
+    }
+    let name = "forebay_watch_cache_recent_snapshots";
+    text.family(name, "gauge", "Past states that a cache keeps for the next pages of lists.");
+    for row in rows {
+        text.value(name, &row.labels(), row.recent);
+    }
     let name = "forebay_watch_cache_message_bytes";
     text.family(
         name,
@@ -202,6 +220,18 @@ fn gauges(text: &mut Text, rows: &[Row]) {
 }
 
 impl Row {
+    fn uses(&self) -> [(&'static str, u64); 6] {
+        let Held { plain, blocks, headers, places } = self.held;
+        [
+            ("plain", plain as u64),
+            ("blocks", blocks as u64),
+            ("headers", headers as u64),
+            ("places", places as u64),
+            ("window", self.window_bytes as u64),
+            ("messages", self.message_bytes),
+        ]
+    }
+
     fn labels(&self) -> [(&'static str, &str); 2] {
         [("group", &self.group), ("resource", &self.resource)]
     }

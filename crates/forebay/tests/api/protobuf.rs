@@ -320,6 +320,22 @@ async fn message_bytes(client: &Client) -> u64 {
     value.parse().expect("a number")
 }
 
+/// The bytes that the cache of Secrets holds by use add up to what it says of each.
+async fn uses_add_up(client: &Client) {
+    let metrics = client.get("/metrics").await;
+    let read = |name: &str, more: &str| -> u64 {
+        let name = format!(r#"forebay_watch_cache_{name}{{group="",resource="secrets"{more}}} "#);
+        let value = metrics.text().lines().find_map(|line| line.strip_prefix(&name)).expect("the metric");
+        value.parse().expect("a number")
+    };
+    let used = |used: &str| read("held_bytes", &format!(r#",use="{used}""#));
+    let state = ["plain", "blocks", "headers"].map(used);
+    assert_eq!(state.iter().sum::<u64>(), read("object_bytes", ""));
+    assert!(used("plain") > 0 && used("headers") > 0 && used("places") > 0, "{state:?}");
+    assert_eq!(used("window"), read("window_bytes", ""));
+    assert_eq!(used("messages"), read("message_bytes", ""));
+}
+
 #[tokio::test]
 async fn an_object_has_one_message_whoever_asks() {
     let scratch = Scratch::new();
@@ -334,6 +350,7 @@ async fn an_object_has_one_message_whoever_asks() {
     let list = client.ask(Ask::get(SECRETS).accept(PROTOBUF)).await;
     let once = message_bytes(&client).await;
     assert!(once as usize > list.body.len() && once < 10 * list.body.len() as u64, "{once}");
+    uses_add_up(&client).await;
     let since = format!("{SECRETS}?watch=true&resourceVersion=0");
     for accept in [PROTOBUF, PARTIAL, PROTOBUF] {
         let mut frames = client.watch_as(Ask::get(&since).accept(accept)).await;
