@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_member_of_blocks_and_text_reads_as_their_plain_text() {
-        let sealed: Vec<_> = Sealer::new(Arc::default()).seal(&objects(400)).into_iter().flatten().collect();
+        let sealed: Vec<_> = Sealer::new(Arc::default()).seal(&objects(400));
         let blocks: Vec<_> =
             sealed.iter().filter_map(|object| object.part().filter(|part| part.index == 0)).collect();
         assert!(blocks.len() > 5);

@@ -142,8 +142,10 @@ async fn under_the_name_of_kube_apiserver_it_takes_the_arguments_of_envtest() {
 
     let dirs = data_dirs(&dir);
     let [data_dir] = dirs.as_slice() else { panic!("{dirs:?}") };
-    let warning =
-        format!("--etcd-servers is not used: envtest's etcd stores nothing, and data is in {}\n", data_dir.display());
+    let warning = format!(
+        "--etcd-servers is not used: envtest's etcd stores nothing, and data is in {}\n",
+        data_dir.display()
+    );
     assert!(server.stderr().contains(&warning), "{}", server.stderr());
     assert!(!server.stderr().contains("FOREBAY_"), "{}", server.stderr());
     assert!(!scratch.path().join("shared").exists());

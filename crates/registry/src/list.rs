@@ -389,7 +389,7 @@ mod tests {
     #[test]
     fn a_block_is_whole_while_all_its_objects_are_there_in_order() {
         let plain = objects(8);
-        let sealed: Vec<_> = Sealer::new(Arc::default()).seal(&plain).into_iter().flatten().collect();
+        let sealed: Vec<_> = Sealer::new(Arc::default()).seal(&plain);
         assert_eq!(runs(&sealed), [(8, true)]);
         assert_eq!(runs(&plain), [(1, false); 8]);
         let mut updated = sealed.clone();
@@ -397,7 +397,7 @@ mod tests {
         assert_eq!(runs(&updated), [(3, false), (1, false), (1, false), (1, false), (1, false), (1, false)]);
         assert_eq!(runs(&sealed[1..]), [(1, false); 7]);
         assert_eq!(runs(&sealed[..7]), [(7, false)]);
-        let again: Vec<_> = Sealer::new(Arc::default()).seal(&objects(8)).into_iter().flatten().collect();
+        let again: Vec<_> = Sealer::new(Arc::default()).seal(&objects(8));
         let mixed = [&sealed[..4], &again[4..]].concat();
         assert_eq!(runs(&mixed), [(4, false), (1, false), (1, false), (1, false), (1, false)]);
         assert_eq!(runs(&[sealed, again].concat()), [(8, true), (8, true)]);

@@ -29,7 +29,7 @@ async fn churn(client: &Client, collection: &str, name: &str, bytes: usize, coun
     let mut newest = 0;
     for _ in 0..count {
         let version = NEXT.fetch_add(1, Ordering::Relaxed);
-        let filler = "x".repeat(bytes);
+        let filler = noise(version, bytes);
         let mut object = config_map(name, &format!("{version}-{filler}"));
         if collection.ends_with("secrets") {
             object = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": object["data"]});
@@ -42,6 +42,17 @@ async fn churn(client: &Client, collection: &str, name: &str, bytes: usize, coun
         newest = common::rv(&object);
     }
     newest
+}
+
+/// Text that does not shrink when it is compressed, or a window would hold more of it than its bytes say.
+fn noise(seed: u64, bytes: usize) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut state = seed;
+    let mut letter = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        char::from(LETTERS[(state >> 58) as usize])
+    };
+    (0..bytes).map(|_| letter()).collect()
 }
 
 /// Watches that the server counts as open.
