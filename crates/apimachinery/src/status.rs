@@ -4,6 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
+/// Causes that a status tells: about 300 kB of them. A body of 3 MiB may have as many faults as it has members, and an answer
+/// that lists them all would be thirty times as long; who has mended so many is told of the others then.
+pub const CAUSES_MAX: usize = 1_000;
+
 /// Why a request failed, in the words that clients branch on (`metav1.StatusReason`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
@@ -180,7 +184,8 @@ impl Status {
     }
 
     /// `Pod "web" is invalid: spec.x: Invalid value: ...`; one cause is written plainly, several in brackets.
-    pub fn invalid(group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Status {
+    pub fn invalid(group: &str, kind: &str, name: &str, mut causes: Vec<Cause>) -> Status {
+        causes.truncate(CAUSES_MAX);
         let (mut listed, mut known) = (Vec::new(), HashSet::new());
         for cause in &causes {
             let text = if cause.field.is_empty() {

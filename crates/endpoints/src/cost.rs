@@ -47,6 +47,8 @@ pub fn list(work: ListWork) -> Option<usize> {
 const OBJECT_BYTES: usize = 704;
 /// A member or an item, with a short string of its own.
 const VALUE_BYTES: usize = 56;
+/// What is told of a value that is not as it should be, until the answer is cut to so many of them.
+const FAULT_BYTES: usize = 400;
 /// A protobuf message of so many bytes may hold another object; see `forebay_schema::builtin::protobuf`.
 const MESSAGE_BYTES_AN_OBJECT: usize = 16;
 
@@ -75,6 +77,8 @@ fn tree(json: &[u8]) -> usize {
     if quick < CLOSER_BYTES {
         return quick;
     }
+    // Where there are so many, each may be a fault of its own.
+    let weigh = |objects: usize, values: usize| weigh(objects, values) + values * FAULT_BYTES;
     let (mut objects, mut values, mut at) = (0, 0, 0);
     while let Some(&byte) = json.get(at) {
         match byte {
