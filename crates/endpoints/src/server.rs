@@ -270,8 +270,9 @@ impl Connections {
                 return;
             }
         };
+        // Each step is boxed: what it takes is given back when it is over, however long the connection lives.
         let secured = tokio::select! {
-            secured = self.secure(wire) => secured,
+            secured = Box::pin(self.secure(wire)) => secured,
             () = self.clock.sleep(limits::HANDSHAKE_WAIT) => {
                 self.metrics.handshake_errors.add(1);
                 return;
@@ -279,7 +280,7 @@ impl Connections {
             () = self.drain.draining() => return,
         };
         match secured {
-            Ok(stream) => self.speak(stream).await,
+            Ok(stream) => Box::pin(self.speak(stream)).await,
             Err(error) => {
                 self.metrics.handshake_errors.add(1);
                 tracing::debug!(%error, "TLS handshake failed");
@@ -304,7 +305,8 @@ impl Connections {
         let handler = self.handler.clone();
         let service = service_fn(move |request: Request<Incoming>| {
             let (handler, peer) = (handler.clone(), peer.clone());
-            async move { Ok::<_, std::convert::Infallible>(handler.answer(request, &peer).await) }
+            // Boxed, because it is large, and over HTTP/2 its place would be kept for as long as the stream lives.
+            Box::pin(async move { Ok::<_, std::convert::Infallible>(handler.answer(request, &peer).await) })
         });
         let ended = if is_http2 {
             let streams = Streams::new(self.tasks.clone());
