@@ -68,8 +68,9 @@ pub const ASK_PAUSE_MAX: Duration = Duration::from_secs(10);
 /// which client-go opens another connection for more watches.
 pub const STREAMS_MAX: u32 = 250;
 
-/// Bytes of a response that wait in one HTTP/2 stream for a slow reader.
-pub const STREAM_SEND_BYTES: usize = 32 << 10;
+/// Bytes of a response that wait in one HTTP/2 stream for a slow reader, before it is asked for no further piece: of a watch,
+/// whose pieces have 16 KiB, less than 32 KiB wait.
+pub const STREAM_SEND_BYTES: usize = 16 << 10;
 
 /// Bytes of a request body that a client may send ahead on one stream, and on one connection: what nobody has read yet, so
 /// that it is in no [`crate::rooms::Rooms`]. The least that HTTP/2 knows for a connection. It costs a client one round trip
@@ -238,7 +239,7 @@ const _: () =
     assert!(WRITES_ROOM_BYTES_MIN >= 4 * BODY_SMALL_BYTES && ROOM_WAITING_MAX >= ROOM_WAITING_PER_USER_MAX);
 const _: () = assert!(GZIP_BYTES_MIN >= CHUNK_BYTES);
 const _: () = assert!(TLS_BUFFER_BYTES >= TLS_GATHER_BYTES && TLS_GATHER_BYTES > CHUNK_BYTES);
-const _: () = assert!(STREAM_SEND_BYTES <= 32 << 10 && PIECE_BYTES <= CHUNK_BYTES);
+const _: () = assert!(STREAM_SEND_BYTES + PIECE_BYTES <= 32 << 10 && PIECE_BYTES <= CHUNK_BYTES);
 
 /// Longest token of a service account that is looked into: an RSA signature takes 342 B, the claims some hundred; a longer
 /// one counts as unknown.

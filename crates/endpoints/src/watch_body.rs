@@ -141,8 +141,10 @@ async fn run(
             buffer = parked.line.socket().map(SmallBuffer::new);
         }
         let mut frames = Vec::new();
+        // Later it may wait for its client with this in hand.
+        let frame_bytes = if watch.is_initial() { CHUNK_BYTES } else { PIECE_BYTES };
         let flow = tokio::select! {
-            flow = watch.next(CHUNK_BYTES, &mut frames) => flow,
+            flow = watch.next(frame_bytes, &mut frames) => flow,
             () = &mut turn => Flow::End,
         };
         let last = match flow {
