@@ -1,7 +1,7 @@
-//! Ours on a real etcd.
+//! Ours on a real etcd: alone, and beside a real kube-apiserver on the same objects.
 
 use forebay_clients::etcd::{Cluster, Security};
-use forebay_clients::{Detector, Kind, Scenario, Server, needs};
+use forebay_clients::{Detector, Kind, Scenario, Server, Session, needs};
 
 fn start(kind: Kind, cluster: &Cluster) -> Server {
     Server::start_on(kind, cluster).unwrap_or_else(|why| panic!("{why}"))
@@ -13,4 +13,127 @@ fn fifty_informers_across_kills_on_etcd_ask_for_nothing_again() {
     let cluster = Cluster::start(1, Security::Mutual).expect("starts");
     let mut server = start(Kind::Forebay, &cluster);
     scenario.run("TestFiftyInformersAcrossKills", &mut server, Detector::Off);
+}
+
+/// What is made at one server: built-in kinds that are kept as messages, a definition that is kept as JSON, and a custom
+/// resource.
+const MADE: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things-SIDE.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: things-SIDE, singular: thing-SIDE, kind: ThingSIDE}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: pod-SIDE, labels: {side: SIDE}}
+spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 100m, memory: 1Gi}}}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: deployment-SIDE}
+spec:
+  selector: {matchLabels: {a: b}}
+  template:
+    metadata: {labels: {a: b}}
+    spec: {containers: [{name: c, image: i, ports: [{containerPort: 80}]}]}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: secret-SIDE}
+stringData: {a: b}
+---
+apiVersion: autoscaling/v1
+kind: HorizontalPodAutoscaler
+metadata: {name: autoscaler-SIDE}
+spec: {maxReplicas: 3, targetCPUUtilizationPercentage: 7, scaleTargetRef: {kind: Deployment, name: d, apiVersion: apps/v1}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: role-SIDE}
+rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: ingress-SIDE}
+spec: {defaultBackend: {service: {name: s, port: {number: 80}}}}
+---
+apiVersion: events.k8s.io/v1
+kind: Event
+metadata: {name: event-SIDE}
+eventTime: '2026-01-01T00:00:00.000000Z'
+type: Normal
+reason: because
+action: acted
+note: hello
+reportingController: example.com/c
+reportingInstance: i
+regarding: {kind: Pod, namespace: beside, name: pod-SIDE, apiVersion: v1}
+";
+
+/// What is shown of it, all of it, without what only one of the servers keeps.
+const SHOWN: &str = "kubectl get crd/things-SIDE.example.com pod/pod-SIDE deployment/deployment-SIDE \
+                     secret/secret-SIDE hpa/autoscaler-SIDE role/role-SIDE ingress/ingress-SIDE \
+                     event/event-SIDE -o json --show-managed-fields=false";
+
+#[test]
+fn ours_and_kube_apiserver_read_each_others_objects_and_see_each_others_writes() {
+    if needs::built_peers().is_none() {
+        return;
+    }
+    let cluster = Cluster::start(1, Security::Plain).expect("starts");
+    // Theirs first: it finds an empty store and fills it, and ours finds that.
+    let theirs = start(Kind::KubeApiserver, &cluster);
+    let ours = start(Kind::Forebay, &cluster);
+    let (Some(there), Some(here)) = (Session::new(&theirs, "beside"), Session::open(&ours, "beside")) else {
+        return;
+    };
+    for (side, writer, reader) in [("here", &here, &there), ("there", &there, &here)] {
+        let mut watching = reader.follow("kubectl get pods -w -o name");
+        let made = MADE.replace("SIDE", side);
+        writer.file("made.yaml", &made);
+        let created = writer.run("kubectl create -f made.yaml");
+        assert_eq!(created.matches(" created").count(), 8, "{side}: {created}");
+        watching.until(&format!("pod/pod-{side}"));
+        let shown = SHOWN.replace("SIDE", side);
+        let (written, read) = (json(&writer.run(&shown)), json(&reader.run(&shown)));
+        assert_eq!(written["items"].as_array().map(Vec::len), Some(8), "{written}");
+        assert_eq!(written, read, "made {side}");
+        // The definition is served at both, and so is what is made of it.
+        writer.file(
+            "thing.yaml",
+            &format!("{{apiVersion: example.com/v1, kind: Thing{side}, metadata: {{name: x}}, value: 1}}"),
+        );
+        writer.run(&format!(
+            "kubectl wait --for=condition=established crd/things-{side}.example.com --timeout=30s"
+        ));
+        writer.run("kubectl create -f thing.yaml");
+        let thing = format!("kubectl get things-{side} x -o json --show-managed-fields=false");
+        assert_eq!(json(&writer.run(&thing)), json(&reader.run(&thing)));
+        // Changed and deleted at the other one.
+        reader.run(&format!("kubectl label pod pod-{side} changed=yes"));
+        assert_eq!(
+            writer
+                .run(&format!("kubectl get pod pod-{side} -o jsonpath={{.metadata.labels.changed}}"))
+                .trim(),
+            "yes"
+        );
+        reader.run(&format!("kubectl delete pod pod-{side} --grace-period=0 --force"));
+        let gone = writer.transcript(&format!("kubectl get pod pod-{side}"));
+        assert!(gone.contains("not found"), "{gone}");
+    }
+}
+
+fn json(text: &str) -> serde_json::Value {
+    let begin = text.find('{').unwrap_or(0);
+    let mut stream = serde_json::Deserializer::from_str(&text[begin..]).into_iter();
+    stream.next().and_then(Result::ok).unwrap_or_else(|| panic!("no JSON: {text}"))
 }

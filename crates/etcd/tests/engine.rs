@@ -402,3 +402,57 @@ async fn of_several_servers_one_gives_up_history_and_all_know_where_it_begins() 
     );
     assert!(stores[2].oldest().await.expect("open") >= last);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_that_is_gone_is_waited_for_and_one_that_was_put_back_is_noticed() {
+    if needs::built_peers().is_none() {
+        return;
+    }
+    let mut cluster = Cluster::start(1, Security::Plain).expect("starts");
+    let store = open(&cluster);
+    store.reach(WAIT).await.expect("answers");
+    let base = store.barrier().await.expect("open");
+    let mut feed = store.feed("/a/", base).await.expect("kept");
+    committed(&store, put("/a/1", Expect::Absent, "x")).await;
+
+    cluster.kill(0).expect("killed");
+    let ask = |store: Arc<Etcd>| tokio::spawn(async move { store.barrier().await });
+    for barrier in (0..1_000).map(|_| ask(store.clone())).collect::<Vec<_>>() {
+        let answer = barrier.await.expect("no panic");
+        assert!(matches!(answer, Err(ReadError::Unanswered { .. })), "{answer:?}");
+    }
+    assert!(store.failure().is_some());
+    let write = store.commit(put("/a/2", Expect::Absent, "x")).await;
+    assert!(matches!(write, Err(TxnError::Unanswered { .. })), "{write:?}");
+    assert!(matches!(store.get(&key("/a/1")).await, Err(ReadError::Unanswered { .. })));
+    let saved = cluster.dir().join("saved");
+    copy(&cluster.dir().join("etcd-0"), &saved);
+
+    cluster.restart(0).expect("back");
+    store.reach(WAIT).await.expect("answers again");
+    assert_eq!(store.failure(), None);
+    let last = committed(&store, put("/a/2", Expect::Absent, "y")).await;
+    assert_eq!(told(&mut feed, base, last).await, "/a/1=x@1 /a/2=y@2", "the same feed goes on");
+
+    cluster.kill(0).expect("killed");
+    std::fs::remove_dir_all(cluster.dir().join("etcd-0")).expect("gone");
+    std::fs::rename(&saved, cluster.dir().join("etcd-0")).expect("put back");
+    cluster.restart(0).expect("back");
+    let end = ended(&mut feed).await;
+    assert!(
+        matches!(end, FeedError::WentBack { reached, current } if reached == last && current < last),
+        "{end}"
+    );
+}
+
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir(to).expect("made");
+    for entry in std::fs::read_dir(from).expect("listed") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        match entry.file_type().expect("known").is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).expect("copied")),
+        }
+    }
+}

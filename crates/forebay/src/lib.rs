@@ -26,4 +26,5 @@ pub mod serve;
 pub mod server;
 pub mod store;
 pub mod stored;
+mod stored_definition;
 pub mod version;

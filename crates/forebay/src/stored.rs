@@ -12,6 +12,8 @@ use forebay_etcd::Codec;
 use forebay_schema::builtin::{TypeId, codec, protobuf, table};
 use serde_json::Value;
 
+use crate::stored_definition;
+
 /// What is encrypted at rest begins with this, and then says how.
 const ENCRYPTED: &[u8] = b"k8s:enc:";
 
@@ -74,7 +76,12 @@ impl Codec for AsKubernetes {
         if !stored.starts_with(&protobuf::ENVELOPE_PREFIX) {
             return match stored.first() {
                 // Go's encoder ends a value with a new line.
-                Some(b'{') => Ok(stored.slice(..stored.trim_ascii_end().len())),
+                Some(b'{') => match type_of(&stored) {
+                    Some((_, stored_definition::OLD_VERSION)) => {
+                        from_old_definition(&stored).map_err(|why| (stored, why))
+                    }
+                    _ => Ok(stored.slice(..stored.trim_ascii_end().len())),
+                },
                 _ => Err((stored, "it is neither JSON nor protobuf".to_string())),
             };
         }
@@ -88,13 +95,29 @@ fn from_message(stored: &[u8]) -> Result<Bytes, String> {
     let (api_version, kind) = (&*unknown.api_version, &*unknown.kind);
     let known =
         message_kind(api_version, kind).ok_or_else(|| format!("no kind {kind} of {api_version} is known"))?;
-    let mut value = protobuf::decode(known.ty, unknown.raw).map_err(|error| error.to_string())?;
-    codec::normalize(known.ty, &mut value).map_err(|error| error.to_string())?;
+    let value = protobuf::decode(known.ty, unknown.raw).map_err(|error| error.to_string())?;
+    canonical(known, value)
+}
+
+/// The JSON of a definition in the form that kube-apiserver keeps.
+fn from_old_definition(stored: &[u8]) -> Result<Bytes, String> {
+    let mut value: Value = serde_json::from_slice(stored).map_err(|error| error.to_string())?;
+    stored_definition::renew(&mut value);
+    let (group, version) = split_api_version(stored_definition::VERSION);
+    let kind = "CustomResourceDefinition";
+    let known = table().kind(group, version, kind).ok_or("definitions are not known")?;
+    canonical(Kind { ty: known.ty, kind, api_version: stored_definition::VERSION }, value)
+}
+
+/// A value as it is written here.
+fn canonical(known: Kind<'_>, mut value: Value) -> Result<Bytes, String> {
+    let Kind { ty, kind, api_version } = known;
+    codec::normalize(ty, &mut value).map_err(|error| error.to_string())?;
     if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("resourceVersion");
     }
     let mut out = format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",").into_bytes();
-    codec::encode(known.ty, &value, &mut out).map_err(|error| error.to_string())?;
+    codec::encode(ty, &value, &mut out).map_err(|error| error.to_string())?;
     Ok(out.into())
 }
 
