@@ -217,8 +217,7 @@ impl ListBody {
             for object in batch {
                 last = Some(object);
                 if left > 0 && self.interest.selects(object) {
-                    let plain = self.scratch.plain(object);
-                    self.items_len += self.presenter.item_len(&plain).unwrap_or(0);
+                    self.items_len += self.presenter.item_len(object).unwrap_or(0);
                     left -= 1;
                 }
             }
@@ -281,9 +280,8 @@ impl ListBody {
                 }
                 last = Some(object);
                 if self.interest.selects(object) {
-                    // Its block is inflated once, however many of its objects are shown.
-                    let plain = self.scratch.plain(object);
-                    self.presenter.item(&plain, self.state == State::FirstItem, now, sink.text());
+                    let shown = self.presenter.readable(object, &mut self.scratch);
+                    self.presenter.item(&shown, self.state == State::FirstItem, now, sink.text());
                     self.state = State::Items;
                     self.left = self.left.map(|left| left - 1);
                 }

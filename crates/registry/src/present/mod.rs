@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_apimachinery::accept::MetaVersion;
+use forebay_apimachinery::object::Scratch;
 use forebay_apimachinery::{Object, Revision, Status};
 use forebay_watchcache::EventKind;
 use jiff::Timestamp;
@@ -121,6 +122,15 @@ impl Presenter {
     /// Whether this one is shown as it is stored.
     pub(crate) fn shows_body(&self, object: &Object) -> bool {
         self.served.is_as_stored(object)
+    }
+
+    /// `object` as an item of a list is best made of it. Text is made of its bytes: then its block is inflated once, however
+    /// many of its objects are shown. Its message is kept with the object itself, for the next who asks.
+    pub(crate) fn readable(&self, object: &Arc<Object>, scratch: &mut Scratch) -> Arc<Object> {
+        match self.writer {
+            Writer::Text(_) => scratch.plain(object),
+            Writer::Messages(_) => object.clone(),
+        }
     }
 
     /// What an object takes in a list, where a list begins with its length.
