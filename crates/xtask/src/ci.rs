@@ -101,7 +101,8 @@ struct Beside {
 
 impl Beside {
     fn start(name: &'static str) -> Beside {
-        let work = move || Command::new(std::env::current_exe()?).arg(name).output();
+        // By cargo: the step before may have replaced the file that this process runs from.
+        let work = move || run::cargo(&["run", "--quiet", "--package", "xtask", "--", name]).output();
         Beside { name, running: std::thread::spawn(work) }
     }
 
