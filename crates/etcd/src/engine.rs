@@ -368,6 +368,10 @@ impl Backend for Etcd {
         Box::pin(self.0.page(range))
     }
 
+    fn count(&self, range: Range) -> BoxFuture<'_, Result<u64, ReadError>> {
+        Box::pin(self.0.count(range))
+    }
+
     fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
         Box::pin(async {
             let header = self.0.quorum().await;

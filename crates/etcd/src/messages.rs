@@ -44,6 +44,7 @@ pub struct RangeRequest<'a> {
     /// 0 for the current state.
     pub revision: u64,
     pub keys_only: bool,
+    pub count_only: bool,
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +52,8 @@ pub struct RangeResponse {
     pub header: Header,
     pub kvs: Vec<KeyValue>,
     pub more: bool,
+    /// Keys of the whole range, whatever the limit.
+    pub count: u64,
 }
 
 /// What a transaction holds a key against.
@@ -122,6 +125,7 @@ fn range_message(request: &RangeRequest<'_>) -> Message {
         .number(3, request.limit)
         .number(4, request.revision)
         .flag(8, request.keys_only)
+        .flag(9, request.count_only)
 }
 
 /// Does `action` if `key` is as `compare` says; reads it if not.
@@ -169,6 +173,7 @@ pub fn read_range(message: Bytes) -> Result<RangeResponse, Malformed> {
             1 => response.header = header(content.bytes())?,
             2 => response.kvs.push(key_value(content.bytes())?),
             3 => response.more = content.is_true(),
+            4 => response.count = content.number(),
             _ => {}
         }
     }

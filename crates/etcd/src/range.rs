@@ -34,7 +34,7 @@ impl Shared {
                 end: end.as_bytes(),
                 limit: limit as u64,
                 revision: range.at.map_or(0, Revision::get),
-                keys_only: false,
+                ..RangeRequest::default()
             };
             match self.ask_page(&request).await {
                 Ok(response) => {
@@ -44,6 +44,23 @@ impl Shared {
                 Err(Fault::LongAnswer { .. }) if limit > 1 => limit /= 2,
                 Err(fault) => return Err(self.read_error(fault, range.at).await),
             }
+        }
+    }
+
+    /// Counts the keys of `range`, whatever its limit. etcd reads no value for it.
+    pub(crate) async fn count(&self, range: Range) -> Result<u64, ReadError> {
+        let after = range.start_after.as_ref().map(Key::as_str);
+        let (key, end) = (key_of(range.prefix.as_str(), after), end_of(range.prefix.as_str()));
+        let request = RangeRequest {
+            key: key.as_bytes(),
+            end: end.as_bytes(),
+            revision: range.at.map_or(0, Revision::get),
+            count_only: true,
+            ..RangeRequest::default()
+        };
+        match self.ask_page(&request).await {
+            Ok(response) => Ok(response.count),
+            Err(fault) => Err(self.read_error(fault, range.at).await),
         }
     }
 
@@ -57,7 +74,7 @@ impl Shared {
 
     /// Values are decoded on several threads, and stay in order.
     async fn decoded(&self, at: Option<Revision>, response: RangeResponse) -> Result<RangePage, ReadError> {
-        let RangeResponse { header, kvs, more } = response;
+        let RangeResponse { header, kvs, more, .. } = response;
         let revision = at.or(Revision::new(header.revision)).unwrap_or(Revision::FIRST);
         let parts = kvs.chunks(PART_KEYS).map(|part| {
             let (part, shared) = (part.to_vec(), self.values());

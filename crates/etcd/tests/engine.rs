@@ -2,6 +2,7 @@
 //! here on etcd's.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -189,6 +190,22 @@ async fn ranges(store: &Etcd) {
     for (range, expected) in cases {
         assert_eq!(list(store, range.clone(), base).await.expect("works"), expected, "{range:?}");
     }
+    let asked = || store.counters().requests.load(Ordering::Relaxed);
+    let after = Range { start_after: Some(key("/r/1")), ..range("/r/", 1, Some(here(3))) };
+    let counts = [
+        (range("/r/", 1, None), 2),
+        (range("/r/", 1, Some(here(3))), 3),
+        (after, 2),
+        (range("/t/", 1, None), 0),
+        (range("/", 1, Some(here(5))), 6),
+    ];
+    for (range, expected) in counts {
+        let before = asked();
+        assert_eq!(store.count(range.clone()).await.expect("works"), expected, "{range:?}");
+        assert!(asked() <= before + 3, "one request, beside the upkeep's");
+    }
+    let future = store.count(range("/r/", 1, Some(here(8)))).await;
+    assert!(matches!(future, Err(ReadError::Future { .. })), "{future:?}");
     let future = list(store, range("/r/", 1, Some(here(8))), base).await.expect_err("not yet");
     assert!(matches!(future, ReadError::Future { asked, current } if (asked, current) == (here(8), here(7))));
 }
@@ -222,14 +239,14 @@ async fn barriers(store: &Arc<Etcd>) {
         assert!(barrier >= written);
         assert_eq!(told(&mut feed, base, barrier).await, "");
     }
-    let before = store.counters().barriers.load(std::sync::atomic::Ordering::Relaxed);
+    let before = store.counters().barriers.load(Ordering::Relaxed);
     let begun = Clock::system().now();
     let ask = |store: Arc<Etcd>| tokio::spawn(async move { store.barrier().await });
     let all: Vec<_> = (0..1_000).map(|_| ask(store.clone())).collect();
     for barrier in all {
         barrier.await.expect("no panic").expect("open");
     }
-    let sent = store.counters().barriers.load(std::sync::atomic::Ordering::Relaxed) - before;
+    let sent = store.counters().barriers.load(Ordering::Relaxed) - before;
     let periods = (Clock::system().now() - begun).as_millis() as u64 / 10;
     assert!(sent <= periods + 3, "{sent} quorum reads in {periods} periods");
 }
