@@ -255,7 +255,8 @@ impl ListBody {
                 run.push(first);
                 None
             };
-            let taken = sink.bytes() - begun;
+            // What is compressed in between takes less than it did.
+            let taken = sink.bytes().saturating_sub(begun);
             if let Some(block) = block.filter(|_| run.iter().all(|object| self.presenter.shows_body(object)))
             {
                 if taken > 0 && taken + sink.block_bytes(block) > chunk_bytes {
@@ -274,7 +275,7 @@ impl ListBody {
                 if self.left == Some(0) {
                     break 'walk;
                 }
-                if sink.bytes() - begun >= chunk_bytes {
+                if sink.bytes().saturating_sub(begun) >= chunk_bytes {
                     ended = false;
                     break 'walk;
                 }
