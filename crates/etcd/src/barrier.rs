@@ -41,6 +41,8 @@ impl Barrier {
 
 impl Questions {
     /// Answers until nobody can ask any more.
+    ///
+    /// - `read`: reads what is current, in bounded time.
     pub(crate) async fn answer<F: Future<Output = Answer>>(mut self, clock: Clock, read: impl Fn() -> F) {
         let mut next_at: Option<Instant> = None;
         let mut asking = Vec::new();
@@ -53,12 +55,7 @@ impl Questions {
                 asking.push(more);
             }
             next_at = (asking.len() > 1).then(|| clock.now() + limits::BARRIER_PERIOD);
-            let answer = tokio::select! {
-                answer = read() => answer,
-                () = clock.sleep(limits::BARRIER_WAIT) => {
-                    Err(Fault::Timeout { text: "no quorum read in time".to_string() })
-                }
-            };
+            let answer = read().await;
             for reply in asking.drain(..) {
                 // Who does not wait any more needs no answer.
                 let _ = reply.send(answer.clone());

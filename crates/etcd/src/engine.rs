@@ -12,7 +12,7 @@ use forebay_backend::{
     Backend, BoxFuture, Expect, Feed, FeedError, Op, Outcome, Range, RangePage, ReadError, Size, Txn,
     TxnError, Versioned,
 };
-use forebay_rt::{Clock, Duration, Tasks};
+use forebay_rt::{Clock, Duration, Instant, Tasks};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_rustls::TlsConnector;
 
@@ -165,32 +165,42 @@ impl Shared {
         message: &[u8],
         wait: Duration,
     ) -> Result<Bytes, Fault> {
-        let asking = async {
-            let answer = self.ask_once(purpose, path, message).await;
-            match answer {
-                Err(Fault::Unreachable { .. }) => self.ask_once(purpose, path, message).await,
-                answer => answer,
-            }
-        };
-        tokio::select! {
-            answer = asking => answer,
-            () = self.clock.sleep(wait) => {
-                let fault = Fault::Timeout { text: format!("nothing within {} ms", wait.as_millis()) };
-                // The next one asks another member.
-                if let Ok(connection) = self.pool.connection(purpose).await {
-                    self.pool.blame(&connection, &fault);
-                }
-                Err(fault)
-            }
+        let until = self.clock.now() + wait;
+        let nothing = || Fault::Timeout { text: format!("nothing within {} ms", wait.as_millis()) };
+        match self.ask_once(purpose, path, message, until).await {
+            Some(Err(Fault::Unreachable { .. })) => self.ask_once(purpose, path, message, until).await,
+            answer => answer,
         }
+        .unwrap_or_else(|| Err(nothing()))
     }
 
-    async fn ask_once(&self, purpose: Use, path: &str, message: &[u8]) -> Result<Bytes, Fault> {
-        let connection = self.pool.connection(purpose).await?;
+    /// One attempt; `None` when there was no answer by `until`. A connection that does not do its part is not used again.
+    async fn ask_once(
+        &self,
+        purpose: Use,
+        path: &str,
+        message: &[u8],
+        until: Instant,
+    ) -> Option<Result<Bytes, Fault>> {
+        let connection = tokio::select! {
+            connection = self.pool.connection(purpose) => connection,
+            () = self.clock.sleep_until(until) => return None,
+        };
+        let connection = match connection {
+            Ok(connection) => connection,
+            Err(fault) => return Some(Err(fault)),
+        };
         self.counters.requests.fetch_add(1, Ordering::Relaxed);
-        let answer = connection.channel.call(path, message).await;
-        if let Err(fault) = &answer {
-            self.pool.blame(&connection, fault);
+        let answer = tokio::select! {
+            answer = connection.channel.call(path, message) => Some(answer),
+            () = self.clock.sleep_until(until) => None,
+        };
+        match &answer {
+            Some(Ok(_)) => {}
+            Some(Err(fault)) => self.pool.blame(&connection, fault),
+            None => {
+                self.pool.blame(&connection, &Fault::Timeout { text: format!("nothing of {path} in time") })
+            }
         }
         answer
     }
