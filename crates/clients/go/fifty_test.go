@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -113,7 +114,9 @@ type follower struct {
 	interest
 	process  int
 	informer cache.SharedIndexInformer
-	mutex    sync.Mutex
+	// The highest revision that it told of.
+	reached atomic.Uint64
+	mutex   sync.Mutex
 	// name -> what it told of it, in order
 	history map[string][]told
 }
@@ -134,7 +137,9 @@ func follow(c *clients, config *config, i interest, process int) *follower {
 		f.mutex.Lock()
 		defer f.mutex.Unlock()
 		name := accessor.GetName()
-		f.history[name] = append(f.history[name], told{verb, number(accessor.GetResourceVersion()), accessor.GetLabels()["keep"] == "yes"})
+		revision := number(accessor.GetResourceVersion())
+		f.history[name] = append(f.history[name], told{verb, revision, accessor.GetLabels()["keep"] == "yes"})
+		f.reached.Store(max(revision, f.reached.Load()))
 	}
 	_, err := f.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { tell('+', object) },
@@ -319,7 +324,7 @@ func TestFiftyInformersAcrossKills(t *testing.T) {
 		writing.Go(func() { w.run(c.ctx, stop) })
 	}
 	for _, order := range orders {
-		c.churn(writers)
+		c.churn(writers, churnBefore)
 		resumed := proxy.counted()
 		proxy.close()
 		c.ask(order)
@@ -336,7 +341,7 @@ func TestFiftyInformersAcrossKills(t *testing.T) {
 			return back >= len(followers), fmt.Sprint(back)
 		})
 	}
-	c.churn(writers)
+	c.churn(writers, churnBefore)
 	close(stop)
 	writing.Wait()
 	c.agree(followers)
@@ -383,11 +388,11 @@ func (c *clients) followers(proxy *proxy) []*follower {
 	return followers
 }
 
-// churn waits until each writer has written more.
-func (c *clients) churn(writers map[string]*writer) {
+// churn waits until each writer has written so much more.
+func (c *clients) churn(writers map[string]*writer, more int) {
 	c.Helper()
 	for name, w := range writers {
-		want := w.written() + churnBefore
+		want := w.written() + more
 		c.until(name+" are written", func() (bool, string) {
 			have := w.written()
 			return have >= want, fmt.Sprintf("%d of %d", have, want)

@@ -2,6 +2,7 @@
 //!
 //! In: the name of a Go test and a server. Out: its output, and its failure as ours; on a line `@kill`, `@terminate` or `@start`
 //! of it the server is ended by SIGKILL, by SIGTERM, or started again, and a line on its standard input says when that is done.
+//! Other lines that begin with `@` go to whoever runs the test.
 //! A line `figure: ...` is shown, whatever comes of the test.
 //! Never: built twice at once; a scenario that was not there and so passed.
 
@@ -58,8 +59,22 @@ impl Scenario {
     /// # Panics
     /// When it fails.
     pub fn run(&self, name: &str, server: &mut Server, detector: Detector) {
+        self.run_with(name, server, detector, |order| Err(format!("nobody knows {order}")));
+    }
+
+    /// The same, with orders of the test's own.
+    ///
+    /// # Panics
+    /// When it fails, or an order does.
+    pub fn run_with(
+        &self,
+        name: &str,
+        server: &mut Server,
+        detector: Detector,
+        mut obey: impl FnMut(&str) -> Result<(), String>,
+    ) {
         let mut child = self.start(name, server, detector);
-        let done = converse(&mut child, server);
+        let done = converse(&mut child, server, &mut obey);
         // Its input ends here, should it still wait for an answer.
         drop(child.stdin.take());
         if done.is_err() {
@@ -91,7 +106,11 @@ impl Scenario {
 }
 
 /// Reads to the end of the child's output, and does what it asks for.
-fn converse(child: &mut Child, server: &mut Server) -> Result<String, String> {
+fn converse(
+    child: &mut Child,
+    server: &mut Server,
+    obey: &mut dyn FnMut(&str) -> Result<(), String>,
+) -> Result<String, String> {
     let (Some(stdout), Some(stdin)) = (child.stdout.take(), child.stdin.as_mut()) else {
         return Err("it has no pipes".into());
     };
@@ -102,6 +121,7 @@ fn converse(child: &mut Child, server: &mut Server) -> Result<String, String> {
             "@kill" => server.kill()?,
             "@terminate" => server.terminate()?,
             "@start" => server.start_again()?,
+            order if order.starts_with('@') => obey(order).map_err(|why| format!("{order}: {why}"))?,
             _ => {
                 if line.starts_with("figure: ") {
                     println!("{line}");

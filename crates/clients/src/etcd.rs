@@ -10,6 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::process::Process;
+use crate::relay::Relay;
 use crate::wait::until;
 use crate::watchdog::Watchdog;
 use crate::{needs, pki, ports};
@@ -38,6 +39,22 @@ struct Member {
     client_port: u16,
     peer_port: u16,
     process: Option<Process>,
+    relays: Option<Relays>,
+}
+
+/// Ways to a member that can be broken.
+#[derive(Debug)]
+pub struct Relays {
+    /// For those who are told [`Cluster::flags`].
+    pub clients: Relay,
+    /// For the other members.
+    pub peers: Relay,
+}
+
+impl Relays {
+    fn start(client_port: u16, peer_port: u16) -> Result<Relays, String> {
+        Ok(Relays { clients: Relay::start(client_port)?, peers: Relay::start(peer_port)? })
+    }
 }
 
 const NAMES: [&str; 3] = ["etcd-0", "etcd-1", "etcd-2"];
@@ -51,18 +68,36 @@ impl Cluster {
         Cluster::start_from(&needs::peers()?.etcd, size, security)
     }
 
+    /// The same, plain, with relays before each member.
+    ///
+    /// # Errors
+    /// As for [`Cluster::start`].
+    pub fn start_relayed(size: usize) -> Result<Cluster, String> {
+        Cluster::start_as(&needs::peers()?.etcd, size, Security::Plain, true)
+    }
+
     /// The same with the etcd at `program`.
     ///
     /// # Errors
     /// As for [`Cluster::start`].
     pub fn start_from(program: &Path, size: usize, security: Security) -> Result<Cluster, String> {
+        Cluster::start_as(program, size, security, false)
+    }
+
+    fn start_as(
+        program: &Path,
+        size: usize,
+        security: Security,
+        is_relayed: bool,
+    ) -> Result<Cluster, String> {
         let watchdog = Watchdog::new()?;
         if security == Security::Mutual {
             pki::write_etcd(watchdog.dir())?;
         }
         let member = |name| {
             let [client_port, peer_port] = ports::free()?;
-            Ok(Member { name, client_port, peer_port, process: None })
+            let relays = is_relayed.then(|| Relays::start(client_port, peer_port)).transpose()?;
+            Ok(Member { name, client_port, peer_port, process: None, relays })
         };
         let members = NAMES.into_iter().take(size).map(member).collect::<Result<_, String>>()?;
         let mut cluster = Cluster { watchdog, program: program.to_owned(), security, members };
@@ -80,15 +115,45 @@ impl Cluster {
         self.watchdog.dir()
     }
 
-    /// The URL of each member.
+    /// The URL of each member; of its relay, where there is one.
     pub fn endpoints(&self) -> Vec<String> {
+        let port = |member: &Member| match &member.relays {
+            Some(relays) => relays.clients.port(),
+            None => member.client_port,
+        };
+        self.members.iter().map(|member| self.url(port(member))).collect()
+    }
+
+    /// The URL of each member itself.
+    pub fn direct_endpoints(&self) -> Vec<String> {
+        self.members.iter().map(|member| self.url(member.client_port)).collect()
+    }
+
+    fn url(&self, port: u16) -> String {
         let scheme = if self.security == Security::Mutual { "https" } else { "http" };
-        self.members.iter().map(|member| format!("{scheme}://127.0.0.1:{}", member.client_port)).collect()
+        format!("{scheme}://127.0.0.1:{port}")
+    }
+
+    /// The relays before a member.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn relays(&self, number: usize) -> Result<&Relays, String> {
+        self.members[number].relays.as_ref().ok_or_else(|| "the member has no relays".to_owned())
     }
 
     /// What `forebay serve` and kube-apiserver are told of it.
     pub fn flags(&self) -> Vec<String> {
-        let mut flags = vec![format!("--etcd-servers={}", self.endpoints().join(","))];
+        self.flags_for(&self.endpoints())
+    }
+
+    /// The same, past the relays.
+    pub fn direct_flags(&self) -> Vec<String> {
+        self.flags_for(&self.direct_endpoints())
+    }
+
+    fn flags_for(&self, endpoints: &[String]) -> Vec<String> {
+        let mut flags = vec![format!("--etcd-servers={}", endpoints.join(","))];
         if self.security == Security::Mutual {
             let file = |flag: &str, name: &str| format!("--etcd-{flag}={}", self.dir().join(name).display());
             flags.extend([
@@ -148,7 +213,71 @@ impl Cluster {
     /// # Errors
     /// etcd says no.
     pub fn gateway(&self, call: &str, body: &str) -> Result<serde_json::Value, String> {
-        gateway(self.members[0].client_port, call, body)
+        self.gateway_of(0, call, body)
+    }
+
+    /// A request to a member's JSON gateway. A plain cluster only.
+    ///
+    /// # Errors
+    /// etcd says no.
+    pub fn gateway_of(&self, number: usize, call: &str, body: &str) -> Result<serde_json::Value, String> {
+        gateway(self.members[number].client_port, call, body)
+    }
+
+    /// The member that leads, as soon as one does.
+    ///
+    /// # Errors
+    /// None does in time.
+    pub fn leader(&self) -> Result<usize, String> {
+        until("etcd has a leader", LISTENS_MAX, || {
+            let running = (0..self.members.len()).filter(|n| self.members[*n].process.is_some());
+            let leads = |number: &usize| {
+                let status = self.gateway_of(*number, "maintenance/status", "{}");
+                status.is_ok_and(|status| status["leader"] == status["header"]["member_id"])
+            };
+            running.into_iter().find(leads).ok_or_else(|| "none leads".to_owned())
+        })
+    }
+
+    /// Has another member lead.
+    ///
+    /// # Errors
+    /// etcd says no.
+    pub fn move_leader(&self) -> Result<(), String> {
+        let from = self.leader()?;
+        let to = self.gateway_of((from + 1) % self.members.len(), "maintenance/status", "{}")?;
+        let body = serde_json::json!({ "targetID": to["header"]["member_id"] });
+        self.gateway_of(from, "maintenance/transfer-leadership", &body.to_string()).map(drop)
+    }
+
+    /// Has each member copy its file, which holds it up.
+    ///
+    /// # Errors
+    /// etcd says no.
+    pub fn defragment(&self) -> Result<(), String> {
+        (0..self.members.len())
+            .try_for_each(|number| self.gateway_of(number, "maintenance/defragment", "{}").map(drop))
+    }
+
+    /// Raises or takes back the alarm that there is no space left.
+    ///
+    /// # Errors
+    /// etcd says no.
+    pub fn alarm(&self, is_full: bool) -> Result<(), String> {
+        let action = if is_full { "ACTIVATE" } else { "DEACTIVATE" };
+        let id = &self.gateway("maintenance/status", "{}")?["header"]["member_id"];
+        let body = serde_json::json!({ "action": action, "memberID": id, "alarm": "NOSPACE" });
+        self.gateway("maintenance/alarm", &body.to_string()).map(drop)
+    }
+
+    /// The revision that is current.
+    ///
+    /// # Errors
+    /// etcd says no.
+    pub fn revision(&self) -> Result<u64, String> {
+        let read = self.gateway("kv/range", r#"{"key":"AA=="}"#)?;
+        let revision = read["header"]["revision"].as_str().and_then(|text| text.parse().ok());
+        revision.ok_or_else(|| format!("no revision in {read}"))
     }
 
     fn launch(&mut self, number: usize) -> Result<(), String> {
@@ -172,8 +301,11 @@ impl Cluster {
 
     fn args(&self, number: usize) -> Vec<String> {
         let member = &self.members[number];
-        let url = &self.endpoints()[number];
-        let peer = |member: &Member| format!("http://127.0.0.1:{}", member.peer_port);
+        let url = self.url(member.client_port);
+        let peer = |member: &Member| match &member.relays {
+            Some(relays) => format!("http://127.0.0.1:{}", relays.peers.port()),
+            None => format!("http://127.0.0.1:{}", member.peer_port),
+        };
         let all: Vec<String> =
             self.members.iter().map(|member| format!("{}={}", member.name, peer(member))).collect();
         let mut args = vec![
@@ -183,7 +315,7 @@ impl Cluster {
             "--log-level=warn".to_owned(),
             format!("--listen-client-urls={url}"),
             format!("--advertise-client-urls={url}"),
-            format!("--listen-peer-urls={}", peer(member)),
+            format!("--listen-peer-urls=http://127.0.0.1:{}", member.peer_port),
             format!("--initial-advertise-peer-urls={}", peer(member)),
             format!("--initial-cluster={}", all.join(",")),
         ];

@@ -18,6 +18,7 @@ mod pki;
 pub mod ports;
 mod process;
 pub mod python;
+pub mod relay;
 mod rival;
 pub mod server;
 pub mod session;

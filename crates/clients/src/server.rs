@@ -88,6 +88,14 @@ impl Server {
         }
     }
 
+    /// Starts a server of ours with `flags`, and waits for `/readyz`.
+    ///
+    /// # Errors
+    /// As for [`Server::start`].
+    pub fn start_told(flags: Vec<String>) -> Result<Server, String> {
+        Server::start_from(Kind::Forebay, flags, None)
+    }
+
     fn start_from(kind: Kind, flags: Vec<String>, etcd: Option<Vec<String>>) -> Result<Server, String> {
         let watchdog = Watchdog::new()?;
         let (engine, kubeconfig) = match kind {
@@ -142,7 +150,7 @@ impl Server {
     }
 
     /// Tells scenarios of a program beside the server.
-    pub(crate) fn tell(&mut self, variable: &'static str, value: String) {
+    pub fn tell(&mut self, variable: &'static str, value: String) {
         self.told.push((variable, value));
     }
 

@@ -1,6 +1,9 @@
 //! Ours on a real etcd: alone, and beside a real kube-apiserver on the same objects.
 
+use std::time::Duration;
+
 use forebay_clients::etcd::{Cluster, Security};
+use forebay_clients::relay::Trouble;
 use forebay_clients::{Detector, Kind, Scenario, Server, Session, needs};
 
 fn start(kind: Kind, cluster: &Cluster) -> Server {
@@ -14,6 +17,76 @@ fn fifty_informers_across_kills_on_etcd_ask_for_nothing_again() {
     let mut server = start(Kind::Forebay, &cluster);
     scenario.run("TestFiftyInformersAcrossKills", &mut server, Detector::Off);
 }
+
+/// What goes wrong, one after the other; see the scenario.
+const FAULTS: &str = "move-leader kill-leader restart hold-member release hold-peers release delay cut-often release \
+                      defragment stall! resume full! room hold-all! cut-off";
+
+#[test]
+fn fifty_informers_across_faults_of_etcd_lose_nothing_and_ask_for_nothing_again() {
+    let (Some(_), Some(scenario)) = (needs::built_peers(), Scenario::built()) else { return };
+    let mut cluster = Cluster::start_relayed(3).expect("starts");
+    let mut server = start(Kind::Forebay, &cluster);
+    let other = Server::start_told(cluster.direct_flags()).expect("starts");
+    server.tell("FOREBAY_TEST_OTHER", other.kubeconfig().display().to_string());
+    server.tell("FOREBAY_TEST_FAULTS", FAULTS.to_owned());
+    let (mut killed, mut sent_bytes) = (0, 0);
+    scenario.run_with("TestInformersAcrossFaultsOfEtcd", &mut server, Detector::Off, |order| {
+        let clients =
+            |trouble| (0..3).try_for_each(|n| cluster.relays(n).map(|relays| relays.clients.set(trouble)));
+        let sent =
+            || (0..3).filter_map(|n| cluster.relays(n).ok()).map(|r| r.clients.sent_bytes()).sum::<u64>();
+        match order {
+            "@move-leader" => cluster.move_leader(),
+            "@kill-leader" => {
+                killed = cluster.leader()?;
+                cluster.kill(killed)
+            }
+            "@restart" => cluster.restart(killed),
+            // Which of them the server speaks to, it chose itself: this is the one that leads, and where all watches are next.
+            "@hold-member" => {
+                cluster.relays(cluster.leader()?)?.clients.set(Trouble::Hold);
+                Ok(())
+            }
+            // Others cannot reach it, and it reaches them.
+            "@hold-peers" => {
+                cluster.relays(cluster.leader()?)?.peers.set(Trouble::Hold);
+                Ok(())
+            }
+            "@delay" => clients(Trouble::Delay(Duration::from_millis(25), Duration::from_millis(125))),
+            "@cut-often" => clients(Trouble::CutAfter(50_000)),
+            "@release" => {
+                (0..3).try_for_each(|n| cluster.relays(n).map(|relays| relays.peers.set(Trouble::None)))?;
+                clients(Trouble::None)
+            }
+            "@defragment" => cluster.defragment(),
+            "@stall" => {
+                sent_bytes = sent();
+                (0..3).try_for_each(|n| cluster.pause(n))
+            }
+            "@resume" => {
+                let asked = sent() - sent_bytes;
+                println!("figure: {asked} bytes sent to an etcd that stood still, for 300 consistent lists");
+                if asked > STALLED_BYTES_MAX {
+                    return Err(format!("{asked} bytes were sent to an etcd that stands still"));
+                }
+                (0..3).try_for_each(|n| cluster.resume(n))
+            }
+            "@full" => cluster.alarm(true),
+            "@room" => cluster.alarm(false),
+            "@hold-all" => clients(Trouble::Hold),
+            "@cut-off" => {
+                clients(Trouble::Refuse)?;
+                clients(Trouble::None)
+            }
+            order => Err(format!("nobody knows {order}")),
+        }
+    });
+}
+
+/// What may be sent while etcd stands still: a few quorum reads, attempts to connect, and questions for progress. A request
+/// for each of 300 lists would be more.
+const STALLED_BYTES_MAX: u64 = 20_000;
 
 /// What is made at one server: built-in kinds that are kept as messages, a definition that is kept as JSON, and a custom
 /// resource.

@@ -1,0 +1,187 @@
+// Fifty informers on a server whose etcd is killed, moved, held, delayed, cut, compacted and filled, while others write.
+
+package clients
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// churnAfterFault is written by each writer while a fault lasts, at least.
+const churnAfterFault = 15
+
+// storm of lists at once, while etcd stands still.
+const storm = 300
+
+// The orders are given by FOREBAY_TEST_FAULTS; after each of them others write, and every informer hears of it, unless the
+// order ends with `!`: then the informers' server hears of nothing for now. Writes go to the server of FOREBAY_TEST_OTHER.
+func TestInformersAcrossFaultsOfEtcd(t *testing.T) {
+	c := start(t, "faults")
+	c.define("widgets", "Widget")
+	c.define("gadgets", "Gadget")
+	other := *c
+	var err error
+	other.config, err = clientcmd.BuildConfigFromFlags("", os.Getenv("FOREBAY_TEST_OTHER"))
+	must(t, err)
+	other.config.QPS = -1
+	other.dynamic, err = dynamic.NewForConfig(other.config)
+	must(t, err)
+	proxy := newProxy(c)
+	followers := c.followers(proxy)
+	first := proxy.counted()
+	stop := make(chan struct{})
+	writers := other.writers()
+	var writing sync.WaitGroup
+	for _, w := range writers {
+		writing.Go(func() { w.run(c.ctx, stop) })
+	}
+	c.churn(writers, churnAfterFault)
+	orders := strings.Fields(os.Getenv("FOREBAY_TEST_FAULTS"))
+	for _, order := range orders {
+		begun := time.Now()
+		c.ask("@" + strings.TrimSuffix(order, "!"))
+		switch order {
+		case "stall!":
+			c.stalled()
+		case "full!":
+			other.full()
+		default:
+			c.churn(writers, churnAfterFault)
+		}
+		if !strings.HasSuffix(order, "!") {
+			c.heard(order, followers, writers)
+		}
+		fmt.Printf("figure: %s: %.1f s\n", order, time.Since(begun).Seconds())
+		now := proxy.counted()
+		if now.lists+now.initial != first.lists+first.initial {
+			t.Fatalf("after %s: %d lists and %d watches with initial events more: %v", order, now.lists-first.lists, now.initial-first.initial, now.whole)
+		}
+	}
+	close(stop)
+	writing.Wait()
+	c.agree(followers)
+	last := proxy.counted()
+	fmt.Printf("figure: %d informers, %d faults of etcd (%s), %d writes acknowledged: %d relists, %d watches resumed\n",
+		len(followers), len(orders), strings.Join(orders, " "), total(writers),
+		last.lists+last.initial-first.lists-first.initial, last.resumed)
+	c.complete(followers, writers)
+}
+
+// heard waits until each informer was told what was acknowledged last before. Somebody asks for what is current meanwhile, as somebody does.
+func (c *clients) heard(after string, followers []*follower, writers map[string]*writer) {
+	c.Helper()
+	want := map[string]uint64{}
+	for name, w := range writers {
+		want[name] = w.last()
+	}
+	for _, f := range followers {
+		revision, is := want[f.name]
+		if !is {
+			continue
+		}
+		c.until(fmt.Sprintf("after %s process %d is told of %s", after, f.process, f.name), func() (bool, string) {
+			if f.reached.Load() >= revision {
+				return true, ""
+			}
+			err := c.list(f.interest, "limit=1")
+			return false, fmt.Sprintf("revision %d of %d; a list: %v", f.reached.Load(), revision, err)
+		})
+	}
+}
+
+// last is the highest revision that was acknowledged.
+func (w *writer) last() uint64 {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	last := uint64(0)
+	for _, revisions := range w.acknowledged {
+		for _, revision := range revisions {
+			last = max(last, revision)
+		}
+	}
+	return last
+}
+
+// list asks once.
+func (c *clients) list(of interest, query string) error {
+	path := "/api/v1"
+	if of.resource.Group != "" {
+		path = "/apis/" + of.resource.Group + "/v1"
+	}
+	client, is := c.typed.CoreV1().RESTClient().(*rest.RESTClient)
+	if !is {
+		return fmt.Errorf("no client")
+	}
+	request := client.Get().AbsPath(path, "namespaces", c.namespace, of.resource.Resource).MaxRetries(0)
+	for _, each := range strings.Split(query, "&") {
+		name, value, _ := strings.Cut(each, "=")
+		request = request.Param(name, value)
+	}
+	return request.Do(c.ctx).Error()
+}
+
+// stalled: etcd answers nothing. What need not be current is answered, what must be is refused, and not all at etcd's expense.
+func (c *clients) stalled() {
+	c.Helper()
+	maps := interests()[0]
+	count := func(query string) (answered, refused int32, other error) {
+		var all sync.WaitGroup
+		var yes, no atomic.Int32
+		var mutex sync.Mutex
+		for range storm {
+			all.Go(func() {
+				err := c.list(maps, query)
+				switch {
+				case err == nil:
+					yes.Add(1)
+				case apierrors.IsTooManyRequests(err):
+					no.Add(1)
+				default:
+					mutex.Lock()
+					other = err
+					mutex.Unlock()
+				}
+			})
+		}
+		all.Wait()
+		return yes.Load(), no.Load(), other
+	}
+	answered, refused, err := count("limit=500")
+	if refused != storm {
+		c.Fatalf("of %d consistent lists %d were refused and %d answered: %v", storm, refused, answered, err)
+	}
+	answered, _, err = count("resourceVersion=0")
+	if answered != storm {
+		c.Fatalf("%d of %d lists that need not be current: %v", answered, storm, err)
+	}
+}
+
+// full: etcd takes no more. A write says why, and what makes room goes through.
+func (c *clients) full() {
+	c.Helper()
+	maps := c.dynamic.Resource(configMaps).Namespace(c.namespace)
+	c.until("writes are refused", func() (bool, string) {
+		_, err := maps.Create(c.ctx, configMap("too-much", nil), metav1.CreateOptions{})
+		if err == nil {
+			must(c.T, maps.Delete(c.ctx, "too-much", metav1.DeleteOptions{}))
+			return false, "made"
+		}
+		return strings.Contains(err.Error(), "no space"), err.Error()
+	})
+	list, err := maps.List(c.ctx, metav1.ListOptions{Limit: 1, LabelSelector: "keep"})
+	must(c.T, err)
+	if len(list.Items) == 1 {
+		must(c.T, maps.Delete(c.ctx, list.Items[0].GetName(), metav1.DeleteOptions{}))
+	}
+}
