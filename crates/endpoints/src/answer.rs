@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use crate::gzip::{self, Gzip};
 use crate::limits::{CHUNK_BYTES, GZIP_BYTES_MIN};
 use crate::line::Line;
-use crate::member::Zipped;
+use crate::member::Member;
 use crate::negotiate::{self, Form};
 use crate::pins::Pins;
 use crate::pretty;
@@ -91,7 +91,7 @@ pub fn sized(
     if bytes.len() < GZIP_BYTES_MIN || !gzip::is_taken(headers) {
         return response(code, content_type, ResponseBody::whole(bytes));
     }
-    zipped(response(code, content_type, ResponseBody::whole(gzip::compress(&bytes))))
+    zipped(response(code, content_type, ResponseBody::whole(Member::whole(&bytes))))
 }
 
 fn zipped(mut response: HttpResponse) -> HttpResponse {
@@ -116,10 +116,12 @@ pub fn list(list: ListBody, form: Form, headers: &HeaderMap, pins: &Pins) -> Htt
     let ahead = if takes_gzip { GZIP_BYTES_MIN } else { CHUNK_BYTES };
     match read_ahead(source, ahead) {
         Ok(all) => sized(StatusCode::OK, content_type, all.into(), headers),
-        Err(rest) if takes_gzip => zipped(streamed(content_type, Box::new(Gzip::new(rest)), pins)),
+        Err(Resumed { ahead, rest }) if takes_gzip => {
+            zipped(streamed(content_type, Box::new(Gzip::new(ahead, rest)), pins))
+        }
         Err(rest) => {
             Line::current().send_only();
-            streamed(content_type, boxed(rest), pins)
+            streamed(content_type, Box::new(rest), pins)
         }
     }
 }
@@ -134,11 +136,7 @@ fn of_blocks(mut list: ListBody, headers: &HeaderMap, pins: &Pins) -> HttpRespon
         }
     }
     Line::current().send_only();
-    zipped(streamed(content_type, Box::new(Zipped::new(ahead, list)), pins))
-}
-
-fn boxed(rest: Resumed) -> Box<dyn Source> {
-    Box::new(rest)
+    zipped(streamed(content_type, Box::new(Gzip::new(ahead, list)), pins))
 }
 
 fn streamed(content_type: &'static str, source: Box<dyn Source>, pins: &Pins) -> HttpResponse {

@@ -5,7 +5,7 @@
 use forebay_apimachinery::accept::ContentType;
 use http::request::Parts;
 
-use crate::limits::{COMPRESSOR_BYTES, FORM_BYTES, LIST_BYTES, LIST_CHEAP_BYTES};
+use crate::limits::{FORM_BYTES, LIST_BYTES, LIST_CHEAP_BYTES};
 
 /// What a request's head takes as long as it is answered: its options are taken apart, and may be many.
 pub fn head(parts: &Parts) -> usize {
@@ -19,8 +19,6 @@ pub fn head(parts: &Parts) -> usize {
 /// What a list has to do besides walking its snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListWork {
-    /// It is asked for compressed.
-    pub gzip: bool,
     /// Its items are made: Table, metadata alone, YAML, indented, protobuf.
     pub form: bool,
     /// Objects of the resource, in whichever namespace, and their bytes.
@@ -31,16 +29,15 @@ pub struct ListWork {
 /// What a list holds while it is sent; `None` for one that is as cheap as a GET.
 ///
 /// A piece ends behind an object: where objects are large it is about as long as the longest of them, of which only the
-/// average is known.
+/// average is known. Compressing it takes more only for as long as a thread is at it.
 pub fn list(work: ListWork) -> Option<usize> {
     if work.bytes <= LIST_CHEAP_BYTES {
         return None;
     }
     let average = work.bytes / work.objects.max(1);
     let piece = 2 * average.min(work.bytes);
-    let compressor = if work.gzip { COMPRESSOR_BYTES } else { 0 };
     let form = if work.form { FORM_BYTES + 2 * piece } else { 0 };
-    Some(LIST_BYTES + piece + compressor + form)
+    Some(LIST_BYTES + piece + form)
 }
 
 /// What an object of JSON takes once it is read: its map's first node, which has room for 11 members.
@@ -116,13 +113,12 @@ mod tests {
 
     #[test]
     fn a_list_of_little_is_cheap_and_more_work_costs_more() {
-        let work = |objects, bytes, gzip, form| ListWork { gzip, form, objects, bytes };
-        assert_eq!(list(work(0, 0, true, true)), None);
-        assert_eq!(list(work(10, LIST_CHEAP_BYTES, false, false)), None);
-        let pods = |gzip, form| list(work(20_000, 160 << 20, gzip, form)).expect("not cheap");
-        assert!(pods(false, false) < 2 * LIST_BYTES);
-        assert!(pods(true, false) > pods(false, false) && pods(true, true) > pods(true, false));
-        let secrets = list(work(400, 400 << 20, false, false)).expect("not cheap");
+        let work = |objects, bytes, form| ListWork { form, objects, bytes };
+        assert_eq!(list(work(0, 0, true)), None);
+        assert_eq!(list(work(10, LIST_CHEAP_BYTES, false)), None);
+        let pods = |form| list(work(20_000, 160 << 20, form)).expect("not cheap");
+        assert!(pods(false) < 2 * LIST_BYTES && pods(true) > pods(false));
+        let secrets = list(work(400, 400 << 20, false)).expect("not cheap");
         assert!(secrets > 2 << 20, "pieces are as long as objects: {secrets}");
     }
 

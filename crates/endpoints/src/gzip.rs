@@ -1,57 +1,74 @@
 //! Compression of large answers, as they are sent.
 //!
-//! In: another source. Out: one gzip member of it. Holds the compressor's window and one piece, whatever the size.
+//! In: a list's body, or another source. Out: one gzip member of it, a piece at a time. Holds next to nothing between two
+//! pieces.
 
-use std::io::Write;
-
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use forebay_registry::ListBody;
 use http::{HeaderMap, header};
 
-use crate::limits::CHUNK_BYTES;
+use crate::limits::{CHUNK_BYTES, DEFLATE_BYTES, STORED_BYTES_MAX};
+use crate::member::Member;
 use crate::source::Source;
 
-/// Another source, compressed.
-pub struct Gzip<S> {
-    inner: S,
-    // `None` once it is complete.
-    encoder: Option<GzEncoder<Vec<u8>>>,
-    piece: Vec<u8>,
+/// What is compressed part by part.
+pub trait Parts: Send {
+    /// Adds about [`CHUNK_BYTES`] to `member`; whether there may be more.
+    fn next(&mut self, member: &mut Member) -> bool;
 }
 
-impl<S: Source> Gzip<S> {
-    pub fn new(inner: S) -> Gzip<S> {
-        // Level 1, as kube-apiserver has it (KEP-2338): more costs more than it saves.
-        let encoder = Some(GzEncoder::new(Vec::new(), Compression::fast()));
-        Gzip { inner, encoder, piece: Vec::new() }
+/// Its blocks stay as they are.
+impl Parts for ListBody {
+    fn next(&mut self, member: &mut Member) -> bool {
+        self.next_chunk(CHUNK_BYTES, member)
     }
 }
 
-impl<S: Source> Source for Gzip<S> {
+impl<S: Source> Parts for S {
+    fn next(&mut self, member: &mut Member) -> bool {
+        self.fill(&mut member.plain)
+    }
+}
+
+/// Parts as one gzip member.
+pub struct Gzip<P> {
+    parts: P,
+    // `None` once it is complete.
+    member: Option<Member>,
+}
+
+impl<P: Parts> Gzip<P> {
+    /// - `ahead`: what was read before.
+    pub fn new(ahead: Vec<u8>, parts: P) -> Gzip<P> {
+        Gzip { parts, member: Some(Member::begin(ahead)) }
+    }
+}
+
+impl<P: Parts> Source for Gzip<P> {
     fn fill(&mut self, out: &mut Vec<u8>) -> bool {
-        let Some(mut encoder) = self.encoder.take() else { return false };
+        let Some(mut member) = self.member.take() else { return false };
         let full = out.len() + CHUNK_BYTES;
-        loop {
-            self.piece.clear();
-            if !self.inner.fill(&mut self.piece) {
-                out.append(&mut encoder.finish().expect("a Vec takes every write"));
-                return true;
-            }
-            encoder.write_all(&self.piece).expect("a Vec takes every write");
-            out.append(encoder.get_mut());
-            if out.len() >= full {
-                self.encoder = Some(encoder);
-                return true;
+        let begun = std::mem::replace(&mut member.out, std::mem::take(out));
+        member.out.extend_from_slice(&begun);
+        let mut more = true;
+        while more && member.out.len() < full {
+            more = self.parts.next(&mut member);
+            if member.plain.len() >= DEFLATE_BYTES {
+                member.flush();
             }
         }
+        if more {
+            if member.plain.len() > STORED_BYTES_MAX {
+                member.flush();
+            }
+            // Its reader may be slow.
+            member.plain.shrink_to_fit();
+        } else {
+            member.end();
+        }
+        *out = std::mem::take(&mut member.out);
+        self.member = more.then_some(member);
+        true
     }
-}
-
-/// `bytes`, compressed.
-pub fn compress(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::fast());
-    encoder.write_all(bytes).expect("a Vec takes every write");
-    encoder.finish().expect("a Vec takes every write")
 }
 
 /// Whether the client takes gzip.
@@ -78,7 +95,7 @@ mod tests {
         let text: Vec<u8> =
             (0..200_000u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_string().into_bytes()).collect();
         let pieces: Vec<&[u8]> = text.chunks(10_000).collect();
-        for compressed in [all(Gzip::new(Pieces::of(&pieces))), compress(&text)] {
+        for compressed in [all(Gzip::new(Vec::new(), Pieces::of(&pieces))), Member::whole(&text)] {
             let mut back = Vec::new();
             GzDecoder::new(compressed.as_slice()).read_to_end(&mut back).expect("gzip");
             assert!(back == text && compressed.len() < text.len());
@@ -90,7 +107,7 @@ mod tests {
         let text: Vec<u8> =
             (0..100_000u32).flat_map(|n| (n.wrapping_mul(2_654_435_761)).to_le_bytes()).collect();
         let pieces: Vec<&[u8]> = text.chunks(10_000).collect();
-        let (mut source, mut first) = (Gzip::new(Pieces::of(&pieces)), Vec::new());
+        let (mut source, mut first) = (Gzip::new(Vec::new(), Pieces::of(&pieces)), Vec::new());
         assert!(source.fill(&mut first));
         assert!(first.len() >= CHUNK_BYTES && first.len() < text.len() / 2, "{}", first.len());
     }

@@ -23,7 +23,6 @@ use crate::authn::{Asker, Authenticator, Peer};
 use crate::authz::{Authorizer, MASTERS};
 use crate::cost::{self, ListWork};
 use crate::documents::{self, Documents};
-use crate::gzip;
 use crate::impersonate;
 use crate::inflight::{Inflight, Kind, Privilege, Seat};
 use crate::limits::{ANSWER_LARGE_BYTES, ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES, NO_MEMORY_RETRY_SECONDS};
@@ -232,7 +231,7 @@ impl Handler {
     ) -> Result<Option<Held>, Failure> {
         let (objects, bytes) = self.registry.weight(target, options);
         let is_plain = form.media == Media::Json && form.as_kind == AsKind::Object && !form.pretty;
-        let work = ListWork { gzip: gzip::is_taken(&head.headers), form: !is_plain, objects, bytes };
+        let work = ListWork { form: !is_plain, objects, bytes };
         let Some(bytes) = cost::list(work) else { return Ok(None) };
         let held = self.rooms.lists.take(head.asker.name(), bytes).await;
         held.map(Some).map_err(|_full| self.rooms.full())

@@ -125,9 +125,6 @@ pub const LIST_CHEAP_BYTES: usize = 128 << 10;
 /// What a list holds: what was inflated to read from, a piece, and what its stream has not taken yet.
 pub const LIST_BYTES: usize = (128 << 10) + CHUNK_BYTES + STREAM_SEND_BYTES;
 
-/// What compressing holds: the compressor's window and tables. Measured with zlib-rs at level 1: 300 KiB.
-pub const COMPRESSOR_BYTES: usize = 320 << 10;
-
 /// What making rows, indenting or YAML hold besides: a decoded object and two pieces.
 pub const FORM_BYTES: usize = 128 << 10;
 
@@ -201,6 +198,10 @@ pub const WEBSOCKET_CLOSE_WAIT: Duration = Duration::from_secs(1);
 
 /// Plain bytes between two deflated blocks that are stored as they are: commas. More are compressed.
 pub const STORED_BYTES_MAX: usize = 64;
+
+/// Plain bytes that are compressed in one go, without a window of what came before: pods become 6.7 times smaller by 64
+/// KiB, 7.0 by 128, 7.1 by 256 and 7.3 in one. What does not shrink leaves as long as it is.
+pub const DEFLATE_BYTES: usize = 128 << 10;
 
 /// Answers below this are not worth compressing (KEP-2338).
 pub const GZIP_BYTES_MIN: usize = 128 << 10;

@@ -1,18 +1,18 @@
-//! A LIST as one gzip member that is put together: the blocks of the cache as they are, and little to compress.
+//! A gzip member that is put together: blocks of the cache as they are, and the rest compressed.
 //!
-//! In: a list's body. Out: gzip's head, then for each block its own deflated bytes, stored blocks for the commas between
-//! them, and what is not in a block compressed piece by piece; in the end an empty final block and the CRC of it all, which
-//! is combined from those of the parts. One member, because readers of one stop at its end (zlib, and who is built on it).
-//! Every part ends on a byte boundary. Never: keeps more than a piece.
+//! In: plain text and deflated blocks, in turn. Out: gzip's head, then for each block its own deflated bytes, stored blocks
+//! for the commas between them, and what is not in a block compressed; in the end an empty final block and the CRC of it
+//! all, which is combined from those of the parts. One member, because readers of one stop at its end (zlib, and who is
+//! built on it). Every part ends on a byte boundary. Never: holds a compressor while nothing is compressed.
 
 use std::cell::RefCell;
 
 use flate2::{Compress, Compression, Crc, FlushCompress};
 use forebay_apimachinery::object::Block;
-use forebay_registry::{ListBody, Sink};
+use forebay_registry::Sink;
+use zlib_rs::crc32::crc32_combine;
 
-use crate::limits::{CHUNK_BYTES, STORED_BYTES_MAX};
-use crate::source::Source;
+use crate::limits::STORED_BYTES_MAX;
 
 /// No name, no time; compressed fast, on a system that is not told.
 const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255];
@@ -20,82 +20,68 @@ const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255];
 /// A final block with nothing in it.
 const END: [u8; 2] = [0x03, 0x00];
 
-/// A list's body as one gzip member.
-pub struct Zipped {
-    list: ListBody,
-    member: Member,
-    is_done: bool,
-}
-
 /// A member, as far as it was put together.
-#[derive(Default)]
-struct Member {
-    out: Vec<u8>,
-    // What comes after that and is not deflated yet.
-    plain: Vec<u8>,
+pub struct Member {
+    /// What is finished.
+    pub out: Vec<u8>,
+    /// What comes after that and is not deflated yet.
+    pub plain: Vec<u8>,
     crc: u32,
     // Of the plain text, modulo 2^32.
     len: u32,
 }
 
 thread_local! {
-    // Some 300 KB a thread of the server, for as long as a piece takes.
+    // Some 300 KB a thread of the server, for as long as a piece takes. Level 1, as kube-apiserver has it (KEP-2338): more
+    // costs more than it saves.
     static COMPRESS: RefCell<Compress> = RefCell::new(Compress::new(Compression::fast(), false));
 }
 
-impl Zipped {
-    /// - `ahead`: what was read of the list before.
-    pub fn new(ahead: Vec<u8>, list: ListBody) -> Zipped {
-        Zipped { list, member: Member::begin(ahead), is_done: false }
-    }
-}
-
-impl Source for Zipped {
-    fn fill(&mut self, out: &mut Vec<u8>) -> bool {
-        if self.is_done {
-            return false;
-        }
-        let begun = std::mem::take(out);
-        let ahead = std::mem::replace(&mut self.member.out, begun);
-        self.member.out.extend_from_slice(&ahead);
-        self.is_done = !self.list.next_chunk(CHUNK_BYTES, &mut self.member);
-        if self.is_done {
-            self.member.end();
-        } else if self.member.plain.len() > STORED_BYTES_MAX {
-            self.member.flush();
-        }
-        *out = std::mem::take(&mut self.member.out);
-        true
-    }
-}
-
 impl Member {
-    fn begin(plain: Vec<u8>) -> Member {
-        Member { out: HEAD.to_vec(), plain, ..Member::default() }
+    /// - `plain`: what it begins with.
+    pub fn begin(plain: Vec<u8>) -> Member {
+        Member { out: HEAD.to_vec(), plain, crc: 0, len: 0 }
     }
 
-    /// Deflates what was not, or stores it when there is little of it.
-    fn flush(&mut self) {
-        if self.plain.is_empty() {
+    /// All of `plain` by itself.
+    pub fn whole(plain: &[u8]) -> Vec<u8> {
+        let mut member = Member::begin(Vec::new());
+        member.add(plain);
+        member.end();
+        member.out
+    }
+
+    /// Deflates what was not.
+    pub fn flush(&mut self) {
+        let mut plain = std::mem::take(&mut self.plain);
+        self.add(&plain);
+        plain.clear();
+        self.plain = plain;
+    }
+
+    /// Deflates `plain`, or stores it when there is little of it.
+    fn add(&mut self, plain: &[u8]) {
+        if plain.is_empty() {
             return;
         }
         let mut crc = Crc::new();
-        crc.update(&self.plain);
-        self.count(crc.sum(), self.plain.len());
-        if self.plain.len() <= STORED_BYTES_MAX {
-            store(&self.plain, &mut self.out);
+        crc.update(plain);
+        self.count(crc.sum(), plain.len());
+        if plain.len() <= STORED_BYTES_MAX {
+            store(plain, &mut self.out);
         } else {
-            COMPRESS.with_borrow_mut(|compress| deflate(compress, &self.plain, &mut self.out));
+            COMPRESS.with_borrow_mut(|compress| deflate(compress, plain, &mut self.out));
         }
-        self.plain.clear();
     }
 
     fn count(&mut self, crc: u32, len: usize) {
-        self.crc = combine(self.crc, crc, len as u32);
+        // Less than half a microsecond.
+        self.crc = crc32_combine(self.crc, crc, len as u64);
         self.len = self.len.wrapping_add(len as u32);
     }
 
-    fn end(&mut self) {
+    /// Nothing comes after it.
+    pub fn end(&mut self) {
         self.flush();
         self.out.extend_from_slice(&END);
         self.out.extend_from_slice(&self.crc.to_le_bytes());
@@ -147,49 +133,6 @@ fn deflate(compress: &mut Compress, plain: &[u8], out: &mut Vec<u8>) {
             return;
         }
     }
-}
-
-/// CRC-32's polynomial, lowest power in the highest bit.
-const POLYNOMIAL: u32 = 0xedb8_8320;
-
-/// x^(8 * 2^n) modulo the polynomial, for each bit of a length.
-const SHIFTS: [u32; 32] = {
-    let mut shifts = [0; 32];
-    // x^8
-    let mut power = 1 << 23;
-    let mut bit = 0;
-    while bit < 32 {
-        shifts[bit] = power;
-        power = times(power, power);
-        bit += 1;
-    }
-    shifts
-};
-
-/// The product of two polynomials modulo [`POLYNOMIAL`].
-const fn times(a: u32, mut b: u32) -> u32 {
-    let (mut product, mut bit) = (0, 1 << 31);
-    while bit != 0 {
-        if a & bit != 0 {
-            product ^= b;
-        }
-        bit >>= 1;
-        b = if b & 1 == 0 { b >> 1 } else { (b >> 1) ^ POLYNOMIAL };
-    }
-    product
-}
-
-/// The CRC-32 of one text and another behind it, which is `len` bytes long. About half a microsecond for a block.
-///
-/// Source: zlib 1.2.12 `crc32.c` has the same by another name.
-fn combine(first: u32, second: u32, len: u32) -> u32 {
-    let mut shifted = first;
-    let mut rest = len;
-    while rest != 0 {
-        shifted = times(SHIFTS[rest.trailing_zeros() as usize], shifted);
-        rest &= rest - 1;
-    }
-    shifted ^ second
 }
 
 #[cfg(test)]
@@ -272,9 +215,7 @@ mod tests {
     fn what_does_not_shrink_and_what_is_nothing_are_read_too() {
         let noise: Vec<u8> = (0..300_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         for plain in [&b""[..], b",", &noise, &noise[..STORED_BYTES_MAX], &noise[..=STORED_BYTES_MAX]] {
-            let mut member = Member::begin(plain.to_vec());
-            member.end();
-            assert!(read(&member.out) == plain, "{} bytes", plain.len());
+            assert!(read(&Member::whole(plain)) == plain, "{} bytes", plain.len());
         }
     }
 
@@ -287,8 +228,11 @@ mod tests {
             crc.sum()
         };
         for cut in [0, 1, 2, 255, 256, 65_535, 65_536, 69_999, 70_000] {
+            let mut member = Member::begin(Vec::new());
             let (first, second) = text.split_at(cut);
-            assert_eq!(combine(crc(first), crc(second), second.len() as u32), crc(&text), "{cut}");
+            member.count(crc(first), first.len());
+            member.count(crc(second), second.len());
+            assert_eq!((member.crc, member.len), (crc(&text), 70_000), "{cut}");
         }
     }
 }
