@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use forebay_apimachinery::{GroupVersionKind, GroupVersionResource, Revision};
 use forebay_schema::builtin;
-use forebay_watchcache::Held;
 
 use crate::convert::{self, Conversion};
 use crate::custom::Custom;
@@ -88,23 +87,6 @@ impl StoredAs {
     }
 }
 
-/// Bytes that the caches of all resources hold, by what they are used for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
-    /// Of the current states.
-    pub state: Held,
-    /// What only windows of events hold.
-    pub windows: usize,
-    /// Protobuf messages of objects.
-    pub messages: usize,
-}
-
-impl Memory {
-    pub fn total(&self) -> usize {
-        self.state.total() + self.windows + self.messages
-    }
-}
-
 impl Catalog {
     /// A catalog of `served`, as of `revision` of the CRDs.
     pub fn new(served: impl IntoIterator<Item = Served>, revision: Option<Revision>) -> Catalog {
@@ -131,18 +113,6 @@ impl Catalog {
     pub fn has_version(&self, group: &str, version: &str) -> bool {
         let from = (Arc::from(group), Arc::from(version), Arc::from(""));
         self.served.range(from..).next().is_some_and(|((g, v, _), _)| &**g == group && &**v == version)
-    }
-
-    /// What all caches hold, counted as it changes: may be asked for often.
-    pub fn memory(&self) -> Memory {
-        self.stores().iter().fold(Memory::default(), |sum, store| {
-            let state = store.cacher.snapshot().map(|snapshot| snapshot.held()).unwrap_or_default();
-            Memory {
-                state: sum.state.and(state),
-                windows: sum.windows + store.cacher.window().bytes,
-                messages: sum.messages + store.cacher.message_bytes().get() as usize,
-            }
-        })
     }
 
     /// The stores, each once.

@@ -46,17 +46,6 @@ impl Held {
         Held { plain, blocks, headers, places: 0 }
     }
 
-    /// Both together.
-    #[must_use]
-    pub fn and(self, other: Held) -> Held {
-        Held {
-            plain: self.plain + other.plain,
-            blocks: self.blocks + other.blocks,
-            headers: self.headers + other.headers,
-            places: self.places + other.places,
-        }
-    }
-
     /// All of it.
     pub fn total(&self) -> usize {
         self.plain + self.blocks + self.headers + self.places
