@@ -193,7 +193,7 @@ impl Memory {
             counts.readers_reset.fetch_add(reset as u64, Ordering::Relaxed);
         }
         let shrunk = registry.relieve(Relief {
-            messages: level >= Level::Caches,
+            made: level >= Level::Caches,
             snapshots: level >= Level::Readers,
             windows_bytes_max: windows,
             windows: level >= Level::Windows,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use forebay_apimachinery::object::{Layout, MessageBytes};
+use forebay_apimachinery::object::{Layout, MessageBytes, RecentBlocks};
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::Backend;
 use forebay_revlog::{Cursor, Log, Usage};
@@ -56,6 +56,7 @@ struct Inner {
     message_bytes: Arc<MessageBytes>,
     // Lets go of all messages.
     messages_pressed: Arc<Notify>,
+    inflated: Arc<RecentBlocks>,
     // Bytes that the window may hold; what the ingest task was told last.
     window_cap: Arc<AtomicUsize>,
     stop: CancellationToken,
@@ -105,6 +106,7 @@ impl Cacher {
         let recent = Arc::<Recent>::default();
         let window_cap = Arc::new(AtomicUsize::new(usize::MAX));
         let messages_pressed = Arc::new(Notify::new());
+        let inflated = Arc::<RecentBlocks>::default();
         let stop = CancellationToken::new();
         let ingest = ingest::Ingest {
             resource: resource.clone(),
@@ -117,6 +119,7 @@ impl Cacher {
             window_cap: window_cap.clone(),
             counters: counters.clone(),
             recent: recent.clone(),
+            inflated: inflated.clone(),
         };
         let message_bytes = Arc::<MessageBytes>::default();
         let all = Reach::Below(resource.prefix.clone());
@@ -137,6 +140,7 @@ impl Cacher {
             counters,
             message_bytes,
             messages_pressed,
+            inflated,
             window_cap,
             stop,
             recent,
@@ -178,8 +182,11 @@ impl Cacher {
 
     /// Lets go of what is kept only to be quicker.
     pub fn relieve(&self, relief: Relief) {
-        if relief.messages && self.0.message_bytes.get() > 0 {
-            self.0.messages_pressed.notify_one();
+        if relief.made {
+            self.0.inflated.clear();
+            if self.0.message_bytes.get() > 0 {
+                self.0.messages_pressed.notify_one();
+            }
         }
         if relief.snapshots {
             self.0.recent.forget_from(Revision::FIRST);

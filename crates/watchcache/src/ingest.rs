@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use forebay_apimachinery::object::Interner;
+use forebay_apimachinery::object::{Interner, RecentBlocks};
 use forebay_apimachinery::{Key, Object, Revision};
 use forebay_backend::{Backend, Change, FeedError, FeedStep, Range, RangePage};
 use forebay_revlog::{Limits, Writer};
@@ -20,7 +20,6 @@ use crate::lanes::Router;
 use crate::limits;
 use crate::recent::Recent;
 use crate::relief;
-
 use crate::seal::{Resting, Sealing};
 use crate::snapshot::Snapshot;
 use crate::source::Source;
@@ -45,6 +44,8 @@ pub(crate) struct Ingest {
     pub(crate) window_cap: Arc<AtomicUsize>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) recent: Arc<Recent>,
+    // The blocks that were inflated last.
+    pub(crate) inflated: Arc<RecentBlocks>,
 }
 
 /// One filling of the cache.
@@ -157,7 +158,7 @@ impl Ingest {
             window_cap: usize::MAX,
             lanes: Router::new(start),
             interner: Interner::default(),
-            sealing: Sealing::new(self.resource.pace),
+            sealing: Sealing::new(self.resource.pace, self.inflated.clone()),
             renewed: false,
             sweep_at: self.clock.now() + limits::EVICT_PERIOD,
             seal_at: self.clock.now() + self.resource.pace.period,
@@ -285,7 +286,7 @@ impl Ingest {
     fn sweep(&self, state: &mut State) {
         state.window.evict(self.clock.unix_ms());
         state.lanes.sweep(|lane| state.window.trim(lane));
-        state.sealing.let_go();
+        self.inflated.clear();
         if let Some(used) = self.clock.now().checked_sub(limits::RECENT_UNUSED) {
             self.recent.forget_unused(used);
         }
@@ -320,7 +321,7 @@ impl Ingest {
             let prefix = self.resource.prefix.clone();
             self.backend.range(Range { prefix, start_after, limit, at: Some(start) })
         };
-        let mut resting = Resting::new(state.sealing.recent().clone());
+        let mut resting = Resting::new(self.inflated.clone());
         let mut page = page_after(None, limits::FILL_FIRST).await?;
         loop {
             let last = page.items.last().map(|(key, _)| key.clone());

@@ -10,8 +10,8 @@ use crate::limits;
 /// What is to give way, in all caches together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relief {
-    /// Protobuf messages that were made and kept.
-    pub messages: bool,
+    /// What is made anew when it is asked for: protobuf messages and inflated blocks.
+    pub made: bool,
     /// Snapshots that are kept for the next pages of LISTs.
     pub snapshots: bool,
     /// What all windows together may hold.
@@ -62,7 +62,7 @@ mod tests {
 
     fn check(bytes: &[usize], windows_bytes_max: usize, windows: bool, want: Option<usize>) {
         let usages = bytes.iter().map(|bytes| Usage { bytes: *bytes, ..Usage::default() });
-        let relief = Relief { messages: false, snapshots: false, windows_bytes_max, windows };
+        let relief = Relief { made: false, snapshots: false, windows_bytes_max, windows };
         assert_eq!(window_cap(usages, relief), want, "{bytes:?} {relief:?}");
     }
 

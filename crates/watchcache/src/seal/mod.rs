@@ -53,20 +53,16 @@ enum Work {
 type Scanned = bool;
 
 impl Sealing {
-    pub(crate) fn new(pace: limits::Pace) -> Sealing {
+    /// - `recent`: the blocks of this resource that were inflated last.
+    pub(crate) fn new(pace: limits::Pace, recent: Arc<RecentBlocks>) -> Sealing {
         Sealing {
-            recent: Arc::default(),
+            recent,
             window: Replaced::default(),
             tree: Tree::new(pace),
             work: None,
             done: None,
             turn: Turn::Window,
         }
-    }
-
-    /// The blocks of this resource that were inflated last.
-    pub(crate) fn recent(&self) -> &Arc<RecentBlocks> {
-        &self.recent
     }
 
     /// Waits until there is something for [`Sealing::go_on`] to put in place; for ever when nothing is being sealed.
@@ -132,11 +128,6 @@ impl Sealing {
                 return;
             }
         }
-    }
-
-    /// Lets go of what was inflated for readers of single objects.
-    pub(crate) fn let_go(&self) {
-        self.recent.clear();
     }
 
     /// Whether something is finished and not yet in place.

@@ -9,7 +9,7 @@ use forebay_rt::{Clock, Duration, ManualClock, Tasks};
 
 use crate::limits::{PACE, SEAL_MS};
 use crate::tests::{World, everything};
-use crate::{Cacher, Snapshot, WatchStep};
+use crate::{Cacher, Relief, Snapshot, WatchStep};
 
 const PODS: usize = 60;
 const ROUNDS: usize = 5;
@@ -228,6 +228,27 @@ async fn a_cache_is_at_rest_when_it_is_filled() {
     let filled = again.snapshot().expect("ready");
     assert_eq!((again.window().items, bodies(&filled)), (0, bodies(&plain)));
     assert!(parts(&filled).iter().all(Option::is_some), "{}", blocks(&filled));
+}
+
+#[tokio::test(start_paused = true)]
+async fn inflated_blocks_give_way_when_memory_is_short() {
+    let timed = Timed::new().await;
+    for number in 0..60 {
+        timed.put(number, 0).await;
+    }
+    timed.world.cacher.fresh(timed.world.soon()).await.expect("fresh");
+    timed.pass(10).await;
+    let now = timed.now();
+    let read = || now.range(&everything().reach, None).next().map(|object| object.body()).expect("one");
+    let (first, again) = (read(), read());
+    assert_eq!(first.as_ptr(), again.as_ptr(), "the block is kept inflated");
+    let relief = Relief { made: true, snapshots: false, windows_bytes_max: usize::MAX, windows: false };
+    timed.world.cacher.relieve(Relief { made: false, ..relief });
+    assert_eq!(first.as_ptr(), read().as_ptr());
+    timed.world.cacher.relieve(relief);
+    let anew = read();
+    assert_ne!(first.as_ptr(), anew.as_ptr());
+    assert_eq!(&*first, &*anew);
 }
 
 #[tokio::test(start_paused = true)]
