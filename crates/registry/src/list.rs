@@ -340,14 +340,13 @@ fn block_of<'a>(
 ) -> Option<&'a Arc<Block>> {
     run.clear();
     run.push(first);
-    let block = first.part().filter(|part| part.index == 0)?.block;
-    while run.len() < block.objects() {
-        let follows = |next: &&'a Arc<Object>| {
-            next.part().is_some_and(|part| part.index == run.len() && Arc::ptr_eq(part.block, block))
-        };
-        run.push(rest.next_if(follows)?);
+    let mut at = first.part().filter(|part| part.index == 0)?;
+    while run.len() < at.block.objects() {
+        let next = rest.next_if(|next| next.part().is_some_and(|next| at.is_followed_by(&next)))?;
+        at = next.part()?;
+        run.push(next);
     }
-    Some(block)
+    Some(at.block)
 }
 
 /// Wall time as the printers take it.

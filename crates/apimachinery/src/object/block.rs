@@ -66,6 +66,13 @@ pub struct PartRef<'a> {
     pub span: Range<usize>,
 }
 
+impl PartRef<'_> {
+    /// Whether `next` comes right behind it in the same block.
+    pub fn is_followed_by(&self, next: &PartRef<'_>) -> bool {
+        next.index == self.index + 1 && Arc::ptr_eq(self.block, next.block)
+    }
+}
+
 /// Bytes of an object: as it holds them, or inflated for who asked.
 #[derive(Debug)]
 pub enum Text<'a> {

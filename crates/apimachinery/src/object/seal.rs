@@ -155,10 +155,12 @@ fn rounded(amount: usize, unit: usize) -> usize {
 /// Whether these are all the objects of one block, in order.
 fn is_block(group: &[Arc<Object>]) -> bool {
     let Some(first) = group[0].part() else { return false };
-    let follows = |(index, object): (usize, &Arc<Object>)| {
-        object.part().is_some_and(|part| part.index == index && Arc::ptr_eq(part.block, first.block))
+    let follows = |pair: &[Arc<Object>]| match (pair[0].part(), pair[1].part()) {
+        (Some(one), Some(next)) => one.is_followed_by(&next),
+        _ => false,
     };
-    first.block.objects() == group.len() && group.iter().enumerate().all(follows)
+    // As many behind the first as the block has: none is missing before it.
+    first.block.objects() == group.len() && group.windows(2).all(follows)
 }
 
 impl Object {

@@ -6,7 +6,7 @@
 use std::iter::Peekable;
 use std::sync::Arc;
 
-use forebay_apimachinery::object::{BLOCK_BYTES, BLOCK_OBJECTS};
+use forebay_apimachinery::object::{BLOCK_BYTES, BLOCK_OBJECTS, PartRef};
 use forebay_apimachinery::{Key, Object, Revision};
 
 use crate::limits;
@@ -232,14 +232,11 @@ fn next_piece<'a>(
     let mut piece = vec![objects.next()?];
     let mut at = piece[0].part();
     while let Some(here) = &at {
-        let follows = |next: &&'a Arc<Object>| {
-            next.part().is_some_and(|next| {
-                let (low, high) =
-                    if step == Step::On { (here.index, next.index) } else { (next.index, here.index) };
-                Arc::ptr_eq(next.block, here.block) && low + 1 == high
-            })
+        let follows = |next: PartRef<'_>| match step {
+            Step::On => here.is_followed_by(&next),
+            Step::Back => next.is_followed_by(here),
         };
-        let Some(next) = objects.next_if(follows) else { break };
+        let Some(next) = objects.next_if(|next| next.part().is_some_and(follows)) else { break };
         at = next.part();
         piece.push(next);
     }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::object::PartRef;
 use forebay_apimachinery::{Object, Revision};
 use forebay_embedded::limits::{HISTORY_MS, MARK_EVERY_MS};
 use forebay_rt::{Clock, Duration, ManualClock, Tasks};
@@ -102,12 +101,9 @@ fn blocks(snapshot: &Snapshot) -> String {
     let (mut out, mut at) = (Vec::new(), 0);
     while at < objects.len() {
         let whole = objects[at].part().filter(|first| {
-            let rest = objects[at..].iter().take(first.block.objects()).enumerate();
-            let own = rest.filter(|(index, object)| {
-                let same = |part: PartRef| part.index == *index && Arc::ptr_eq(part.block, first.block);
-                object.part().is_some_and(same)
-            });
-            own.count() == first.block.objects()
+            let rest = objects[at..].iter().map_while(|object| object.part());
+            let own = rest.clone().zip(rest.skip(1)).take_while(|(one, next)| one.is_followed_by(next));
+            first.index == 0 && 1 + own.count() == first.block.objects()
         });
         let plain = if objects[at].part().is_some() { "-" } else { "0" };
         out.push(whole.as_ref().map_or(plain.to_string(), |first| first.block.objects().to_string()));
