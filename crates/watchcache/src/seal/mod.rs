@@ -16,7 +16,6 @@ mod tests;
 
 use std::sync::Arc;
 
-use forebay_apimachinery::Object;
 use forebay_apimachinery::object::RecentBlocks;
 use forebay_revlog::Writer;
 use forebay_rt::Background;
@@ -25,7 +24,7 @@ use crate::event::Event;
 use crate::limits;
 use crate::snapshot::Snapshot;
 pub(crate) use fill::Resting;
-use tree::Tree;
+use tree::{Renewed, Tree};
 use window::Replaced;
 
 /// Owned by the ingest task.
@@ -47,10 +46,8 @@ enum Turn {
 
 enum Work {
     Window(window::Batch),
-    Tree(tree::Done, Scanned),
+    Tree(tree::Done),
 }
-
-type Scanned = bool;
 
 impl Sealing {
     /// - `recent`: the blocks of this resource that were inflated last.
@@ -87,16 +84,13 @@ impl Sealing {
         snapshot: &mut Snapshot,
         now_ms: u64,
     ) -> bool {
-        self.is_finished();
+        self.take_finished();
         let renewed = match self.done.take() {
             Some(Work::Window(batch)) => {
                 batch.put_in_place(window);
                 false
             }
-            Some(Work::Tree(mut done, scanned)) => {
-                self.tree.take(&mut done, scanned);
-                put_in_place(done.renewed, window, snapshot)
-            }
+            Some(Work::Tree(done)) => put_in_place(self.tree.take(done), window, snapshot),
             None => false,
         };
         if self.work.is_none() {
@@ -117,10 +111,7 @@ impl Sealing {
                 }
                 Turn::Tree => {
                     let job = self.tree.next_job(window, snapshot, &self.recent, now_ms);
-                    job.map(|job| {
-                        let scanned = job.is_scan();
-                        forebay_rt::background(move || Work::Tree(job.run(), scanned))
-                    })
+                    job.map(|job| forebay_rt::background(move || Work::Tree(job.run())))
                 }
             };
             if self.work.is_some() {
@@ -132,11 +123,15 @@ impl Sealing {
 
     /// Whether something is finished and not yet in place.
     pub(crate) fn is_finished(&mut self) -> bool {
+        self.take_finished();
+        self.done.is_some()
+    }
+
+    fn take_finished(&mut self) {
         if let Some(Ok(done)) = self.work.as_mut().map(Background::try_finished) {
             self.work = None;
             self.take(done);
         }
-        self.done.is_some()
     }
 
     fn take(&mut self, done: Option<Work>) {
@@ -163,11 +158,7 @@ impl Turn {
 }
 
 /// Puts each new form of an object where the old one is: in the state, and in the event that brought it.
-fn put_in_place(
-    renewed: Vec<(Arc<Object>, Arc<Object>)>,
-    window: &mut Writer<Arc<Event>>,
-    snapshot: &mut Snapshot,
-) -> bool {
+fn put_in_place(renewed: Vec<Renewed>, window: &mut Writer<Arc<Event>>, snapshot: &mut Snapshot) -> bool {
     let mut any = false;
     for (old, new) in renewed {
         if snapshot.replace(&old, new.clone()) {

@@ -56,14 +56,23 @@ pub(super) struct Job {
 
 /// What it made.
 pub(super) struct Done {
-    /// What is to be put in whose place.
-    pub(super) renewed: Vec<(Arc<Object>, Arc<Object>)>,
+    // What is to be put in whose place.
+    renewed: Vec<Renewed>,
     left: Vec<Trigger>,
-    // Where a scan goes on; none when there was none, or it is through.
-    scan: Option<Key>,
+    scanned: Scanned,
     resealed: usize,
     // Blocks were left broken for want of allowance.
     poor: bool,
+}
+
+/// An object, and the same at rest.
+pub(super) type Renewed = (Arc<Object>, Arc<Object>);
+
+/// How far a job went on with the scan.
+enum Scanned {
+    Nothing,
+    UpTo(Key),
+    All,
 }
 
 impl Tree {
@@ -123,21 +132,21 @@ impl Tree {
         self.allowance >= limits::RESEAL_BYTES_MAX / 2
     }
 
-    /// Takes note of what a job has left.
-    pub(super) fn take(&mut self, done: &mut Done, scanned: bool) {
+    /// Takes note of what a job has left. What is to be put in whose place.
+    pub(super) fn take(&mut self, mut done: Done) -> Vec<Renewed> {
         self.allowance = self.allowance.saturating_sub(done.resealed);
         self.left.append(&mut done.left);
-        if scanned {
-            self.scan = match (std::mem::replace(&mut self.scan, Scan::Done), done.scan.take()) {
-                (Scan::Again(_), Some(key)) => Scan::Again(key),
-                (_, Some(key)) => Scan::At(key),
-                (Scan::Again(_), None) => Scan::At(Key::from("")),
-                (_, None) => Scan::Done,
-            };
-        }
+        self.scan = match (std::mem::replace(&mut self.scan, Scan::Done), done.scanned) {
+            (scan, Scanned::Nothing) => scan,
+            (Scan::Again(_), Scanned::UpTo(key)) => Scan::Again(key),
+            (_, Scanned::UpTo(key)) => Scan::At(key),
+            (Scan::Again(_), Scanned::All) => Scan::At(Key::from("")),
+            (_, Scanned::All) => Scan::Done,
+        };
         if done.poor {
             self.scan_again();
         }
+        done.renewed
     }
 
     /// Scans the state from its beginning, when the scan that is under way is through.
@@ -218,13 +227,15 @@ fn is_hot(event: &Event, window: &Writer<Arc<Event>>, often: Revision) -> bool {
 }
 
 impl Job {
-    pub(super) fn is_scan(&self) -> bool {
-        self.scan.is_some()
-    }
-
     /// Seals a bounded part of what it was given.
     pub(super) fn run(mut self) -> Done {
-        let mut done = Done { renewed: Vec::new(), left: Vec::new(), scan: None, resealed: 0, poor: false };
+        let mut done = Done {
+            renewed: Vec::new(),
+            left: Vec::new(),
+            scanned: Scanned::Nothing,
+            resealed: 0,
+            poor: false,
+        };
         let mut sealer = Sealer::new(self.recent.clone());
         let (mut after, mut bytes): (Option<Key>, usize) = (None, 0);
         self.triggers.sort_by(|one, other| one.key.cmp(&other.key));
@@ -245,7 +256,7 @@ impl Job {
         }
         if let Some((from, quiet)) = &self.scan {
             let (runs, next) = run::scan(&self.snapshot, from, *quiet);
-            done.scan = next;
+            done.scanned = next.map_or(Scanned::All, Scanned::UpTo);
             for run in runs {
                 self.seal(run, &mut sealer, &mut done);
             }
