@@ -7,6 +7,7 @@ mod unstructured;
 use forebay_apimachinery::options::{FieldValidation, PatchOptions};
 use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, Reason, Status, json};
 use forebay_schema::builtin::TypeId;
+use forebay_schema::crd::depth_within;
 use forebay_schema::strategic::{self, PatchFault};
 use json_patch::PatchOperation;
 use serde_json::Value;
@@ -293,16 +294,8 @@ fn bound(document: &Value, operation: &PatchOperation, copied: &mut usize) -> Op
     if *copied > COPIED_BYTES_MAX {
         return None;
     }
-    (path.tokens().count() + depth(value) <= json::DEPTH_MAX).then_some(())
-}
-
-/// Objects and arrays inside each other.
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
-        _ => 0,
-    }
+    let left = json::DEPTH_MAX.checked_sub(path.tokens().count())?;
+    depth_within(value, left).then_some(())
 }
 
 /// Applies one operation as upstream's library does: more leniently than RFC 6902 where an object lacks the member.

@@ -30,4 +30,5 @@ mod validate;
 
 pub use definition::{Column, Definition, Scale, Version};
 pub use jsonpath::{JsonPath, JsonPathError};
+pub use props::depth_within;
 pub use schema::Schema;

@@ -211,7 +211,7 @@ impl<'a> Props<'a> {
 }
 
 /// Whether a value nests no deeper than `max`: asked before anything recurses into it.
-pub(crate) fn depth_within(value: &Value, max: usize) -> bool {
+pub fn depth_within(value: &Value, max: usize) -> bool {
     let Some(below) = max.checked_sub(1) else { return !(value.is_object() || value.is_array()) };
     match value {
         Value::Array(items) => items.iter().all(|item| depth_within(item, below)),
