@@ -6,12 +6,15 @@
 #[path = "../src/tree/mod.rs"]
 mod tree;
 
-use std::cmp::Ordering;
+#[path = "../src/entries.rs"]
+mod entries;
+
 use std::sync::Arc;
 
+use entries::ByField;
 use forebay_apimachinery::object::{Form, Interner, Layout, Scope};
 use forebay_apimachinery::{Key, Object, Revision};
-use tree::{Entry, Tree};
+use tree::Tree;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -26,54 +29,6 @@ const FIELDS: [&str; 8] = [
     "status.phase",
     "status.podIP",
 ];
-
-#[derive(Clone)]
-struct ByKey(Arc<Object>);
-
-impl Entry for ByKey {
-    type Key = Key;
-
-    fn to_key(&self) -> Key {
-        self.0.key().clone()
-    }
-
-    fn cmp_key(&self, key: &Key) -> Ordering {
-        self.0.key().cmp(key)
-    }
-
-    fn cmp_entry(&self, other: &ByKey) -> Ordering {
-        self.0.key().cmp(other.0.key())
-    }
-}
-
-#[derive(Clone)]
-struct ByField {
-    object: Arc<Object>,
-    field: usize,
-}
-
-impl ByField {
-    fn place(&self) -> (&str, &Key) {
-        (self.object.field(self.field).unwrap_or(""), self.object.key())
-    }
-}
-
-impl Entry for ByField {
-    type Key = (Box<str>, Key);
-
-    fn to_key(&self) -> (Box<str>, Key) {
-        let (value, key) = self.place();
-        (value.into(), key.clone())
-    }
-
-    fn cmp_key(&self, (value, key): &(Box<str>, Key)) -> Ordering {
-        self.place().cmp(&(value, key))
-    }
-
-    fn cmp_entry(&self, other: &ByField) -> Ordering {
-        self.place().cmp(&other.place())
-    }
-}
 
 fn main() {
     let pods: usize = std::env::args().nth(1).and_then(|pods| pods.parse().ok()).unwrap_or(1_000_000);
@@ -100,7 +55,7 @@ fn main() {
     let objects: Vec<_> = (0..pods).map(&mut decode).collect();
     step("objects without bodies", body + size_of::<Arc<Object>>());
     let mut tree = Tree::default();
-    objects.iter().for_each(|object| drop(tree.insert(ByKey(object.clone()))));
+    objects.iter().for_each(|object| drop(tree.insert(object.clone())));
     step("tree", 0);
     let mut index = Tree::default();
     for object in &objects {

@@ -12,6 +12,7 @@
 
 mod cacher;
 mod counters;
+mod entries;
 mod error;
 mod event;
 mod ingest;

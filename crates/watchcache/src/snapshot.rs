@@ -1,12 +1,12 @@
 //! The state of one resource at one revision: immutable, ordered by key, cloned in O(1), with the keys of each value of
 //! the indexed fields beside it.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Object, Revision};
 
+use crate::entries::ByField;
 use crate::event::Event;
 use crate::interest::{FieldTerm, Interest, Reach};
 use crate::tree::{Entry, Side, Tree};
@@ -68,57 +68,6 @@ impl Held {
 
 const TREE_PLACE_BYTES: usize = 12;
 const INDEX_PLACE_BYTES: usize = 24;
-
-/// An object, in the order of its value of a field of the layout, then of its key. No value is as an empty one.
-#[derive(Clone, Debug)]
-struct ByField {
-    object: Arc<Object>,
-    field: usize,
-}
-
-impl ByField {
-    fn place(&self) -> (&str, &Key) {
-        (self.object.field(self.field).unwrap_or(""), self.object.key())
-    }
-}
-
-/// By storage key; weighs what its bytes are in plain form.
-impl Entry for Arc<Object> {
-    type Key = Key;
-
-    fn to_key(&self) -> Key {
-        self.key().clone()
-    }
-
-    fn cmp_key(&self, key: &Key) -> Ordering {
-        self.key().cmp(key)
-    }
-
-    fn cmp_entry(&self, other: &Arc<Object>) -> Ordering {
-        self.key().cmp(other.key())
-    }
-
-    fn weight(&self) -> usize {
-        self.body_len()
-    }
-}
-
-impl Entry for ByField {
-    type Key = (Box<str>, Key);
-
-    fn to_key(&self) -> (Box<str>, Key) {
-        let (value, key) = self.place();
-        (value.into(), key.clone())
-    }
-
-    fn cmp_key(&self, (value, key): &(Box<str>, Key)) -> Ordering {
-        self.place().cmp(&(value, key))
-    }
-
-    fn cmp_entry(&self, other: &ByField) -> Ordering {
-        self.place().cmp(&other.place())
-    }
-}
 
 impl Snapshot {
     pub(crate) fn new(revision: Revision, fill: u64, indexed: Arc<[usize]>) -> Snapshot {
