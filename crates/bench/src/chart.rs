@@ -8,6 +8,8 @@
 
 use std::fmt::Write;
 
+use crate::page::{COLOURS, escape, page, text};
+
 /// What to draw.
 #[derive(Clone, Debug)]
 pub struct Chart {
@@ -31,31 +33,15 @@ pub struct Curve {
     pub parts: Vec<Vec<(f64, f64)>>,
 }
 
-const WIDTH: f64 = 960.0;
 /// The plot: its left, right, upper and lower edge.
 const LEFT: f64 = 76.0;
 const RIGHT: f64 = 770.0;
 const TOP: f64 = 92.0;
 const BOTTOM: f64 = 440.0;
-/// Lines of the caption: characters, and pixels from one to the next.
-const CAPTION_CHARS: usize = 148;
-const CAPTION_STEP: f64 = 16.0;
 /// A character of 13 px, on average and rounded up.
 const CHAR: f64 = 7.2;
 /// Pixels between two labels of curves, at least.
 const LABEL_STEP: f64 = 38.0;
-
-pub(crate) const STYLE: &str = "\
-text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;font-size:13px;fill:#24292f}\
-.title{font-size:17px;font-weight:600}.small{font-size:11px;fill:#57606a}.name{font-weight:600}\
-.back{fill:#ffffff;stroke:#d0d7de}.even{fill:#f3f5f7}.odd{fill:#e4e9ee}.grid{stroke:#d0d7de}.axis{stroke:#57606a}\
-.curve{fill:none;stroke-width:2;stroke-linejoin:round}.wait{stroke-width:1.5;stroke-dasharray:2 4}\
-.s0{stroke:#0969da}.t0{fill:#0969da}.s1{stroke:#bc4c00}.t1{fill:#bc4c00}.s2{stroke:#1a7f37}.t2{fill:#1a7f37}\
-@media(prefers-color-scheme:dark){text{fill:#e6edf3}.small{fill:#9da7b3}.back{fill:#0d1117;stroke:#30363d}\
-.even{fill:#151b23}.odd{fill:#212830}.grid{stroke:#30363d}.axis{stroke:#9da7b3}\
-.s0{stroke:#58a6ff}.t0{fill:#58a6ff}.s1{stroke:#f0883e}.t1{fill:#f0883e}.s2{stroke:#3fb950}.t2{fill:#3fb950}}";
-/// Colours there are; further curves begin again.
-const COLOURS: usize = 3;
 
 /// Where values and times are on the page.
 struct Scale {
@@ -68,31 +54,15 @@ struct Scale {
 
 impl Chart {
     pub fn svg(&self) -> String {
-        let caption: Vec<String> = self.caption.iter().flat_map(|line| wrap(line, CAPTION_CHARS)).collect();
-        let height = BOTTOM + 62.0 + CAPTION_STEP * caption.len() as f64;
         let scale = self.scale();
-        let mut svg = String::new();
-        let title = escape(&self.title);
-        let _ = writeln!(
-            svg,
-            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img">"#
-        );
-        let _ = writeln!(svg, "<title>{title}</title>\n<style>{STYLE}</style>");
-        let (inner, tall) = (WIDTH - 1.0, height - 1.0);
-        let _ =
-            writeln!(svg, r#"<rect class="back" x="0.5" y="0.5" width="{inner}" height="{tall}" rx="8"/>"#);
-        text(&mut svg, (24.0, 34.0), "title", "start", &self.title);
-        self.draw_phases(&mut svg, &scale);
-        self.draw_axes(&mut svg, &scale);
-        for (at, curve) in self.curves.iter().enumerate() {
-            draw_curve(&mut svg, &scale, curve, at % COLOURS);
-        }
-        self.draw_labels(&mut svg, &scale);
-        for (at, line) in caption.iter().enumerate() {
-            text(&mut svg, (24.0, BOTTOM + 68.0 + CAPTION_STEP * at as f64), "small", "start", line);
-        }
-        svg.push_str("</svg>\n");
-        svg
+        page(&self.title, &self.caption, (BOTTOM, 62.0), |svg| {
+            self.draw_phases(svg, &scale);
+            self.draw_axes(svg, &scale);
+            for (at, curve) in self.curves.iter().enumerate() {
+                draw_curve(svg, &scale, curve, at % COLOURS);
+            }
+            self.draw_labels(svg, &scale);
+        })
     }
 
     fn scale(&self) -> Scale {
@@ -243,12 +213,6 @@ fn draw_curve(svg: &mut String, scale: &Scale, curve: &Curve, colour: usize) {
     }
 }
 
-pub(crate) fn text(svg: &mut String, (x, y): (f64, f64), class: &str, anchor: &str, text: &str) {
-    let text = escape(text);
-    let _ =
-        writeln!(svg, r#"<text class="{class}" x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{text}</text>"#);
-}
-
 /// Moves positions down, and the lowest back up, until none is closer than [`LABEL_STEP`] to the next.
 fn apart(wanted: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
@@ -288,38 +252,6 @@ pub fn grouped(value: f64) -> String {
         text.push(digit);
     }
     text
-}
-
-/// Lines of at most `chars`, broken at spaces; a longer word stays whole.
-pub(crate) fn wrap(line: &str, chars: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in line.split(' ') {
-        let last = lines.last_mut().expect("begun with one");
-        if !last.is_empty() && last.chars().count() + 1 + word.chars().count() > chars {
-            lines.push(word.to_owned());
-        } else {
-            if !last.is_empty() {
-                last.push(' ');
-            }
-            last.push_str(word);
-        }
-    }
-    lines
-}
-
-/// XML text: markup escaped, and control characters, which XML has no way to say, left out.
-pub(crate) fn escape(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars().filter(|c| !c.is_control()) {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            c => safe.push(c),
-        }
-    }
-    safe
 }
 
 #[cfg(test)]
@@ -452,6 +384,5 @@ mod tests {
         );
         assert_eq!(grouped(0.0), "0");
         assert_eq!(grouped(1_234_567.0), "1\u{202f}234\u{202f}567");
-        assert_eq!(wrap("aa bb cccccccc d", 5), ["aa bb", "cccccccc", "d"]);
     }
 }

@@ -31,6 +31,7 @@ pub mod lists;
 pub mod load;
 pub mod machine;
 pub mod objects;
+pub mod page;
 pub mod picture;
 pub mod pki;
 pub mod plot;

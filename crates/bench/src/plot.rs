@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::chart::{STYLE, escape, text, wrap};
+use crate::page::{COLOURS, MARGIN, WIDTH, page, text};
 
 /// What to draw.
 #[derive(Clone, Debug)]
@@ -29,18 +29,12 @@ pub struct Panel {
     pub curves: Vec<Vec<(f64, f64)>>,
 }
 
-const WIDTH: f64 = 960.0;
-/// Upper and lower edge of the panels, and what the first has to its left.
+/// Upper and lower edge of the panels.
 const TOP: f64 = 96.0;
 const BOTTOM: f64 = 300.0;
-const MARGIN: f64 = 24.0;
 /// What a panel has to the left of its plot for numbers, and to the right of it.
 const NUMBERS: f64 = 46.0;
 const GAP: f64 = 14.0;
-const CAPTION_CHARS: usize = 148;
-const CAPTION_STEP: f64 = 16.0;
-/// Colours there are; further curves begin again.
-const COLOURS: usize = 3;
 
 /// Powers of ten from one end of an axis to the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,30 +45,14 @@ struct Decades {
 
 impl Plot {
     pub fn svg(&self) -> String {
-        let caption: Vec<String> = self.caption.iter().flat_map(|line| wrap(line, CAPTION_CHARS)).collect();
-        let height = BOTTOM + 66.0 + CAPTION_STEP * caption.len() as f64;
-        let mut svg = String::new();
-        let title = escape(&self.title);
-        let _ = writeln!(
-            svg,
-            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img">"#
-        );
-        let _ = writeln!(svg, "<title>{title}</title>\n<style>{STYLE}</style>");
-        let (inner, tall) = (WIDTH - 1.0, height - 1.0);
-        let _ =
-            writeln!(svg, r#"<rect class="back" x="0.5" y="0.5" width="{inner}" height="{tall}" rx="8"/>"#);
-        text(&mut svg, (MARGIN, 34.0), "title", "start", &self.title);
-        self.draw_names(&mut svg);
-        let width = (WIDTH - 2.0 * MARGIN) / self.panels.len().max(1) as f64;
-        for (at, panel) in self.panels.iter().enumerate() {
-            let left = MARGIN + width * at as f64;
-            panel.draw(&mut svg, left + NUMBERS, left + width - GAP);
-        }
-        for (at, line) in caption.iter().enumerate() {
-            text(&mut svg, (MARGIN, BOTTOM + 68.0 + CAPTION_STEP * at as f64), "small", "start", line);
-        }
-        svg.push_str("</svg>\n");
-        svg
+        page(&self.title, &self.caption, (BOTTOM, 66.0), |svg| {
+            self.draw_names(svg);
+            let width = (WIDTH - 2.0 * MARGIN) / self.panels.len().max(1) as f64;
+            for (at, panel) in self.panels.iter().enumerate() {
+                let left = MARGIN + width * at as f64;
+                panel.draw(svg, left + NUMBERS, left + width - GAP);
+            }
+        })
     }
 
     /// Which colour is whose, below the title.
