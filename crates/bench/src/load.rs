@@ -11,7 +11,8 @@ use bytes::Bytes;
 use tokio::task::JoinSet;
 
 use crate::client::{Client, Protocol, Target};
-use crate::lab::Lab;
+use crate::contender::Contender;
+use crate::lab::{FreshDir, Lab};
 use crate::objects::Made;
 use crate::server::Server;
 use crate::{Error, pods, proc};
@@ -50,6 +51,14 @@ pub fn percentile(sorted: &[Duration], share: f64) -> Duration {
     let last = sorted.len().saturating_sub(1);
     let at = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(at.saturating_sub(1).min(last)).copied().unwrap_or_default()
+}
+
+/// Starts a server on nothing, with the namespaces made; and its directory, which is to be there as long as it is.
+pub async fn start(lab: &Lab, who: &Contender) -> Result<(FreshDir, Server), Error> {
+    let dir = lab.fresh_dir()?;
+    let server = who.start(dir.path()).await?;
+    namespaces(&server).await?;
+    Ok((dir, server))
 }
 
 /// Makes the namespaces, and in each the ServiceAccount that kube-apiserver's default admission asks for: there is no

@@ -29,9 +29,7 @@ pub(super) fn about(lab: &Lab) -> String {
 pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
     let mut metrics = Metrics::new();
     for _ in 0..lab.runs(RUNS) {
-        let dir = lab.fresh_dir()?;
-        let server = who.start(dir.path()).await?;
-        load::namespaces(&server).await?;
+        let (dir, server) = load::start(lab, who).await?;
         let load = load::create(lab, &server, Depth::Created).await?;
         add_load(&mut metrics, &server, &load);
         add_memory(&mut metrics, &server, &dir)?;

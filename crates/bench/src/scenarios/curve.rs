@@ -50,9 +50,7 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
 }
 
 async fn objects(metrics: &mut Metrics, lab: &Lab, who: &Contender) -> Result<(), Error> {
-    let dir = lab.fresh_dir()?;
-    let server = who.start(dir.path()).await?;
-    load::namespaces(&server).await?;
+    let (_dir, server) = load::start(lab, who).await?;
     let load = load::create(lab, &server, Depth::Whole).await?;
     tokio::time::sleep(lab.settle * 5).await;
     let at = objects_name(lab.size);
@@ -76,9 +74,7 @@ async fn objects(metrics: &mut Metrics, lab: &Lab, who: &Contender) -> Result<()
 }
 
 async fn crowd(metrics: &mut Metrics, lab: &Lab, who: &Contender) -> Result<(), Error> {
-    let dir = lab.fresh_dir()?;
-    let server = who.start(dir.path()).await?;
-    load::namespaces(&server).await?;
+    let (_dir, server) = load::start(lab, who).await?;
     let mut pod = Pod::create(&server).await?;
     add_fanout(metrics, lab, &server, &mut pod, &watchers_name(lab.watchers), Protocol::Http1).await?;
     server.stop().await

@@ -33,9 +33,7 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
     for _ in 0..lab.runs(RUNS) {
         for (way, protocol) in WAYS {
             // A server for each, as memory that was once taken may stay.
-            let dir = lab.fresh_dir()?;
-            let server = who.start(dir.path()).await?;
-            load::namespaces(&server).await?;
+            let (_dir, server) = load::start(lab, who).await?;
             tokio::time::sleep(quiet(lab)).await;
             let before = resident(&server)?;
             let path = |_| "/api/v1/pods?watch=1&resourceVersion=0".to_owned();

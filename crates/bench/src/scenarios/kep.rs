@@ -61,9 +61,7 @@ async fn run(lab: &Lab, who: &Contender, shapes: &[Shape]) -> Result<Metrics, Er
     let mut metrics = Metrics::new();
     for _ in 0..lab.runs(RUNS) {
         for shape in shapes.iter().map(|shape| shape.of(lab)) {
-            let dir = lab.fresh_dir()?;
-            let server = who.start(dir.path()).await?;
-            load::namespaces(&server).await?;
+            let (_dir, server) = load::start(lab, who).await?;
             shape.fill(&server).await?;
             tokio::time::sleep(lab.settle).await;
             let name = format!("{} of {} B", shape.objects, shape.bytes);

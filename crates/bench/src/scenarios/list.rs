@@ -38,9 +38,7 @@ pub(super) fn about(lab: &Lab) -> String {
 
 pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
     let mut metrics = Metrics::new();
-    let dir = lab.fresh_dir()?;
-    let server = who.start(dir.path()).await?;
-    load::namespaces(&server).await?;
+    let (dir, server) = load::start(lab, who).await?;
     let load = load::create(lab, &server, Depth::Whole).await?;
     // What is at rest is measured: a server may still be busy with what came in.
     tokio::time::sleep(lab.settle * 10).await;

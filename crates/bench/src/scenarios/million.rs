@@ -61,9 +61,7 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
 }
 
 async fn part(metrics: &mut Metrics, lab: &Lab, who: &Contender) -> Result<(), Error> {
-    let dir = lab.fresh_dir()?;
-    let server = who.start(dir.path()).await?;
-    load::namespaces(&server).await?;
+    let (_dir, server) = load::start(lab, who).await?;
     load::create(lab, &server, Depth::Whole).await?;
     tokio::time::sleep(lab.settle * QUIET).await;
     add(metrics, EXTRAPOLATED, Unit::MiB, mib(resident(&server)?) * FIFTIETH as f64);
@@ -71,9 +69,7 @@ async fn part(metrics: &mut Metrics, lab: &Lab, who: &Contender) -> Result<(), E
 }
 
 async fn all(metrics: &mut Metrics, lab: &Lab, who: &Contender) -> Result<(), Error> {
-    let dir = lab.fresh_dir()?;
-    let mut server = who.start(dir.path()).await?;
-    load::namespaces(&server).await?;
+    let (dir, mut server) = load::start(lab, who).await?;
     eprintln!("million: creating {}", lab.size);
     let load = load::create(lab, &server, Depth::Whole).await?;
     add(metrics, "loaded: objects", Unit::PerSecond, lab.size as f64 / load.took.as_secs_f64());

@@ -44,9 +44,7 @@ pub(super) fn about(lab: &Lab) -> String {
 
 pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
     let mut metrics = Metrics::new();
-    let dir = lab.fresh_dir()?;
-    let server = who.start(dir.path()).await?;
-    load::namespaces(&server).await?;
+    let (_dir, server) = load::start(lab, who).await?;
     let load = load::create(lab, &server, Depth::Whole).await?;
     for _ in 0..lab.runs(RUNS) {
         tokio::time::sleep(lab.settle * QUIET).await;

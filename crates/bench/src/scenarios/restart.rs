@@ -28,9 +28,7 @@ pub(super) fn about(lab: &Lab) -> String {
 
 pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
     let mut metrics = Metrics::new();
-    let dir = lab.fresh_dir()?;
-    let mut server = who.start(dir.path()).await?;
-    load::namespaces(&server).await?;
+    let (dir, mut server) = load::start(lab, who).await?;
     load::create(lab, &server, Depth::Whole).await?;
     for _ in 0..lab.runs(RUNS) {
         let asked = Instant::now();

@@ -36,9 +36,7 @@ pub(super) fn about(lab: &Lab) -> String {
 pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Outcome, Error> {
     let mut outcome = Outcome::default();
     for _ in 0..lab.runs(RUNS) {
-        let dir = lab.fresh_dir()?;
-        let server = who.start(dir.path()).await?;
-        load::namespaces(&server).await?;
+        let (_dir, server) = load::start(lab, who).await?;
         let (storm, series) = weather(lab, &server).await?;
         add_memory(&mut outcome.metrics, &series, quiet(lab))?;
         add_storm(&mut outcome.metrics, &server, &storm);
