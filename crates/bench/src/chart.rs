@@ -1,4 +1,4 @@
-//! A chart of curves over phases, as one SVG file that needs nothing else: no font, script or image from outside.
+//! A chart of curves over phases, as one SVG file that needs nothing else.
 //!
 //! In: a [`Chart`]. Out: SVG text, the same for the same chart. It brings its own background, light or dark as the reader
 //! prefers, so it is readable on any page. Never: a point that was not given.
