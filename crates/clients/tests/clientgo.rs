@@ -40,6 +40,11 @@ fn pages_show_one_state() {
 }
 
 #[test]
+fn what_comes_in_gzip_is_read_as_it_comes() {
+    shared("TestGzip");
+}
+
+#[test]
 fn an_informer_outlives_the_server() {
     let Some(scenario) = Scenario::built() else { return };
     let mut server = Server::start().unwrap_or_else(|why| panic!("{why}"));

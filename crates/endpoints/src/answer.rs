@@ -94,7 +94,8 @@ pub fn sized(
     zipped(response(code, content_type, ResponseBody::whole(Member::whole(&bytes))))
 }
 
-fn zipped(mut response: HttpResponse) -> HttpResponse {
+/// What says that its body is in gzip.
+pub fn zipped(mut response: HttpResponse) -> HttpResponse {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));

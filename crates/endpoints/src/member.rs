@@ -26,9 +26,31 @@ pub struct Member {
     pub out: Vec<u8>,
     /// What comes after that and is not deflated yet.
     pub plain: Vec<u8>,
+    sum: Sum,
+}
+
+/// What a member says of its plain text in the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sum {
     crc: u32,
-    // Of the plain text, modulo 2^32.
+    // Modulo 2^32.
     len: u32,
+}
+
+/// A member that goes on for as long as there is something to say. Its reader has all of each part at once: Go's inflater keeps
+/// what it has until there is more, or an empty stored block.
+#[derive(Debug, Default)]
+pub struct Live {
+    has_begun: bool,
+    sum: Sum,
+}
+
+/// How a part of it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    Deflate,
+    /// Not worth it, as it is done for each reader anew.
+    Store,
 }
 
 thread_local! {
@@ -40,7 +62,7 @@ thread_local! {
 impl Member {
     /// - `plain`: what it begins with.
     pub fn begin(plain: Vec<u8>) -> Member {
-        Member { out: HEAD.to_vec(), plain, crc: 0, len: 0 }
+        Member { out: HEAD.to_vec(), plain, sum: Sum::default() }
     }
 
     /// All of `plain` by itself.
@@ -64,9 +86,7 @@ impl Member {
         if plain.is_empty() {
             return;
         }
-        let mut crc = Crc::new();
-        crc.update(plain);
-        self.count(crc.sum(), plain.len());
+        self.sum.add(plain);
         if plain.len() <= STORED_BYTES_MAX {
             store(plain, &mut self.out);
         } else {
@@ -74,6 +94,45 @@ impl Member {
         }
     }
 
+    /// Nothing comes after it.
+    pub fn end(&mut self) {
+        self.flush();
+        self.sum.end(&mut self.out);
+    }
+}
+
+impl Live {
+    /// The next part; nothing comes after the last.
+    pub fn part(&mut self, plain: &[u8], effort: Effort, is_last: bool) -> Vec<u8> {
+        let mut out = Vec::new();
+        if !std::mem::replace(&mut self.has_begun, true) {
+            out.extend_from_slice(&HEAD);
+        }
+        self.sum.add(plain);
+        match effort {
+            Effort::Deflate if !plain.is_empty() => {
+                COMPRESS.with_borrow_mut(|compress| deflate(compress, plain, &mut out));
+            }
+            _ => {
+                plain.chunks(usize::from(u16::MAX)).for_each(|some| store(some, &mut out));
+                store(&[], &mut out);
+            }
+        }
+        if is_last {
+            self.sum.end(&mut out);
+        }
+        out
+    }
+}
+
+impl Sum {
+    fn add(&mut self, plain: &[u8]) {
+        let mut crc = Crc::new();
+        crc.update(plain);
+        self.count(crc.sum(), plain.len());
+    }
+
+    /// Takes in a text by its own checksum and length.
     fn count(&mut self, crc: u32, len: usize) {
         // Less than half a microsecond.
         self.crc = crc32_combine(self.crc, crc, len as u64);
@@ -81,11 +140,10 @@ impl Member {
     }
 
     /// Nothing comes after it.
-    pub fn end(&mut self) {
-        self.flush();
-        self.out.extend_from_slice(&END);
-        self.out.extend_from_slice(&self.crc.to_le_bytes());
-        self.out.extend_from_slice(&self.len.to_le_bytes());
+    fn end(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&END);
+        out.extend_from_slice(&self.crc.to_le_bytes());
+        out.extend_from_slice(&self.len.to_le_bytes());
     }
 }
 
@@ -97,7 +155,7 @@ impl Sink for Member {
     fn block(&mut self, block: &Block) {
         self.flush();
         self.out.extend_from_slice(block.deflated());
-        self.count(block.crc32(), block.plain_len());
+        self.sum.count(block.crc32(), block.plain_len());
     }
 
     fn bytes(&self) -> usize {
@@ -228,11 +286,36 @@ mod tests {
             crc.sum()
         };
         for cut in [0, 1, 2, 255, 256, 65_535, 65_536, 69_999, 70_000] {
-            let mut member = Member::begin(Vec::new());
+            let mut sum = Sum::default();
             let (first, second) = text.split_at(cut);
-            member.count(crc(first), first.len());
-            member.count(crc(second), second.len());
-            assert_eq!((member.crc, member.len), (crc(&text), 70_000), "{cut}");
+            sum.count(crc(first), first.len());
+            sum.count(crc(second), second.len());
+            assert_eq!(sum, Sum { crc: crc(&text), len: 70_000 }, "{cut}");
         }
+    }
+
+    #[test]
+    fn each_part_of_a_live_member_ends_with_an_empty_stored_block() {
+        let parts = [
+            (b"{\"type\":\"ADDED\"}\n".repeat(9_000), Effort::Deflate),
+            (b"{\"type\":\"BOOKMARK\"}\n".to_vec(), Effort::Deflate),
+            (b"{\"type\":\"MODIFIED\"}\n".to_vec(), Effort::Store),
+            (b"{\"type\":\"MODIFIED\"}\n".repeat(9_000), Effort::Store),
+            (Vec::new(), Effort::Deflate),
+        ];
+        let (mut live, mut sent, mut plain) = (Live::default(), Vec::new(), Vec::new());
+        for (at, (part, effort)) in parts.iter().enumerate() {
+            let is_last = at + 1 == parts.len();
+            let mut out = live.part(part, *effort, is_last);
+            if is_last {
+                out.truncate(out.len() - END.len() - 8);
+            }
+            assert!(out.ends_with(&[0, 0, 0, 0xff, 0xff]), "{at}");
+            sent.extend(out);
+            plain.extend_from_slice(part);
+            assert!(at > 0 || sent.len() * 20 < plain.len(), "{} of {}", sent.len(), plain.len());
+        }
+        live.sum.end(&mut sent);
+        assert!(read(&sent) == plain);
     }
 }

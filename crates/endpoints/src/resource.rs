@@ -23,8 +23,9 @@ use hyper::upgrade::OnUpgrade;
 use crate::answer::{self, HttpResponse};
 use crate::body_in::{self, Forms, Received};
 use crate::component_statuses;
+use crate::gzip;
 use crate::handler::{Handler, Head};
-use crate::limits::DELETE_COLLECTION_BYTES;
+use crate::limits::{DELETE_COLLECTION_BYTES, GZIP_BYTES_MIN};
 use crate::line::Line;
 use crate::negotiate::{self, Answered, Form};
 use crate::response::{Content, ResponseBody};
@@ -197,7 +198,12 @@ async fn watch(
     let events = handler.metrics.watch_events(&target.served, &head.info);
     let (slot, clock) = (handler.drain.watch(), handler.clock.clone());
     let upgraded = websocket::is_asked(&head.headers).then(|| websocket::answer(&head.headers));
-    let framing = if upgraded.is_some() { Framing::WebSocket } else { Framing::Http };
+    let is_long = || handler.registry.weight(target, &options).1 >= GZIP_BYTES_MIN;
+    let framing = match upgraded {
+        Some(_) => Framing::WebSocket,
+        None if body.is_watch_list() && gzip::is_taken(&head.headers) && is_long() => Framing::Gzip,
+        None => Framing::Http,
+    };
     let stream =
         WatchStream::new(body, (slot, room), events, shown.encoding, framing, &handler.pins, clock.clone());
     if let Some(answer) = upgraded {
@@ -211,7 +217,8 @@ async fn watch(
         Encoding::Json => "application/json",
         Encoding::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
     };
-    Ok(answer::response(StatusCode::OK, content_type, ResponseBody::new(content)))
+    let response = answer::response(StatusCode::OK, content_type, ResponseBody::new(content));
+    Ok(if framing == Framing::Gzip { answer::zipped(response) } else { response })
 }
 
 async fn create(

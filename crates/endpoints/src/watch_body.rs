@@ -15,6 +15,7 @@ use forebay_rt::{Clock, Instant};
 
 use crate::limits::{CHUNK_BYTES, PIECE_BYTES, SEND_BYTES, WATCH_SEND_BYTES};
 use crate::line::Line;
+use crate::member::{Effort, Live};
 use crate::metrics::WatchEvents;
 use crate::pins::{Pins, Stalls};
 use crate::protobuf;
@@ -41,6 +42,8 @@ pub struct WatchStream {
 pub enum Framing {
     /// A body.
     Http,
+    /// A body in gzip.
+    Gzip,
     WebSocket,
 }
 
@@ -132,6 +135,7 @@ async fn run(
     let turn = slot.turn();
     let mut turn = std::pin::pin!(turn);
     let mut buffer = None;
+    let mut zipped = Live::default();
     let mut is_listing = parked.place().watch.as_ref().is_some_and(WatchBody::is_watch_list);
     loop {
         // Taken away when it stalled.
@@ -140,6 +144,7 @@ async fn run(
         if buffer.is_none() && !watch.is_initial() {
             buffer = parked.line.socket().map(SmallBuffer::new);
         }
+        let effort = if watch.is_initial() { Effort::Deflate } else { Effort::Store };
         let mut frames = Vec::new();
         // Later it may wait for its client with this in hand.
         let frame_bytes = if watch.is_initial() { CHUNK_BYTES } else { PIECE_BYTES };
@@ -170,9 +175,11 @@ async fn run(
             is_listing = false;
             events.listed();
         }
-        if framing == Framing::WebSocket {
-            frames = websocket::messages(encoding, &frames);
-        }
+        frames = match framing {
+            Framing::Http => frames,
+            Framing::Gzip => zipped.part(&frames, effort, last),
+            Framing::WebSocket => websocket::messages(encoding, &frames),
+        };
         {
             let mut place = parked.place();
             place.batch = frames;
