@@ -20,6 +20,8 @@ mod trace;
 mod watcher;
 mod world;
 mod writer;
+#[cfg(test)]
+mod zipped;
 
 use std::cell::RefCell;
 use std::fmt;

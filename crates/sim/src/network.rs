@@ -39,6 +39,17 @@ impl Network {
 
     /// Sends a request over a connection of its own. None: the connection broke.
     pub async fn send(&self, method: Method, path: &str, body: Vec<u8>) -> Option<Response<Incoming>> {
+        self.send_with(method, path, &[], body).await
+    }
+
+    /// The same with more headers.
+    pub async fn send_with(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Vec<u8>,
+    ) -> Option<Response<Incoming>> {
         let (ours, theirs) = tokio::io::duplex(64 << self.random.below(11));
         let server = self.server.clone();
         self.tasks.spawn_graceful("connection", async move { server.speak(theirs).await });
@@ -47,15 +58,16 @@ impl Network {
             // An end that is no end is seen in the body.
             let _ = connection.await;
         });
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(method)
             .uri(path)
             .header("host", "server")
             .header("authorization", format!("Bearer {TOKEN}"))
-            .header("content-type", "application/json")
-            .body(Full::new(Bytes::from(body)))
-            .ok()?;
-        sender.send_request(request).await.ok()
+            .header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        sender.send_request(request.body(Full::new(Bytes::from(body))).ok()?).await.ok()
     }
 }
 
