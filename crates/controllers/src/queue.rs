@@ -103,6 +103,11 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
             }
             Verdict::Done => {
                 self.entries.remove(&key);
+                if self.entries.is_empty() {
+                    // A storm is over.
+                    self.entries.shrink_to(limits::QUEUE_KEPT);
+                    self.ready.shrink_to(limits::QUEUE_KEPT);
+                }
                 return;
             }
             Verdict::Retry(_) => limits::BACKOFF,
@@ -125,10 +130,12 @@ fn pause((first, last): (Duration, Duration), rounds: u32, random: &Random) -> D
 
 #[cfg(test)]
 mod tests {
+    use forebay_rt::Clock;
+
     use super::*;
 
     fn world() -> (Queue<&'static str>, Instant, Random) {
-        (Queue::new(), forebay_rt::Clock::system().now(), Random::seeded(1))
+        (Queue::new(), Clock::system().now(), Random::seeded(1))
     }
 
     #[test]
@@ -141,6 +148,18 @@ mod tests {
         queue.finish("a", &Verdict::Done, now, &random);
         queue.finish("b", &Verdict::Done, now, &random);
         assert!(queue.entries.is_empty() && queue.next(now).is_none());
+    }
+
+    #[test]
+    fn a_storm_of_keys_leaves_no_room_behind() {
+        let (mut queue, now, random) = (Queue::new(), Clock::system().now(), Random::seeded(1));
+        (0..10_000).for_each(|key| queue.add(key));
+        assert!(queue.entries.capacity() >= 10_000);
+        while let Some(key) = queue.next(now) {
+            queue.finish(key, &Verdict::Done, now, &random);
+        }
+        let room = queue.entries.capacity().max(queue.ready.capacity());
+        assert!(room <= 2 * limits::QUEUE_KEPT, "{room}");
     }
 
     #[test]

@@ -266,7 +266,7 @@ impl Collector {
         let place = self.graph.place(uid)?;
         let follower = self.followers.get(&place.resource)?;
         let served = self.kinds.resource(&follower.resource)?;
-        Some(named(served, &place.namespace, &place.name))
+        Some(named(served, place.namespace, place.name))
     }
 
     fn finish(&mut self, uid: Uid, outcome: Outcome) {
@@ -292,7 +292,6 @@ fn put(graph: &mut Graph, followed: Followed, object: &Arc<Object>, touched: &mu
     if !work::may_matter(object) && !graph.tracks(followed, object.key()) {
         return;
     }
-    let place =
-        Place { resource: followed, namespace: object.namespace().into(), name: object.name().into() };
+    let place = Place { resource: followed, namespace: object.namespace(), name: object.name() };
     graph.put(object.key(), place, &Meta::of(object), touched);
 }

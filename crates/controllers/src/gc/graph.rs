@@ -19,11 +19,11 @@ pub type Uid = Arc<str>;
 pub type Followed = u32;
 
 /// Where an object is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
     pub resource: Followed,
-    pub namespace: Arc<str>,
-    pub name: Arc<str>,
+    pub namespace: &'a str,
+    pub name: &'a str,
 }
 
 /// Where the deletion of an object is.
@@ -38,9 +38,13 @@ pub enum Phase {
     Orphaning,
 }
 
+/// One of these is there for each object with an owner, so that it is small: namespace and name are the end of the key.
 struct Node {
+    // Shared with the object.
     key: Key,
-    place: Place,
+    resource: Followed,
+    namespace_len: u16,
+    name_len: u16,
     phase: Phase,
     // (owner, whether it waits for this one), in the order of the references.
     owners: Box<[(Uid, bool)]>,
@@ -49,7 +53,8 @@ struct Node {
 /// The graph.
 #[derive(Default)]
 pub struct Graph {
-    nodes: HashMap<Uid, Node>,
+    // Boxed: a table has up to twice the room that is used.
+    nodes: HashMap<Uid, Box<Node>>,
     // (resource, storage key) -> uid, of every node
     tracked: HashMap<(Followed, Key), Uid>,
     // owner -> those that name it; never empty
@@ -62,8 +67,8 @@ impl Graph {
         self.tracked.contains_key(&(resource, key.clone()))
     }
 
-    /// Takes in the object at `key`; `touched` gets what is to be looked at because of it.
-    pub fn put(&mut self, key: &Key, place: Place, meta: &Meta, touched: &mut Vec<Uid>) {
+    /// Takes in the object at `key`, which ends with `place`; `touched` gets what is to be looked at because of it.
+    pub fn put(&mut self, key: &Key, place: Place<'_>, meta: &Meta, touched: &mut Vec<Uid>) {
         let resource = place.resource;
         let known = self.tracked.get(&(resource, key.clone()));
         if let Some(other) = known.filter(|known| ***known != *meta.uid).cloned() {
@@ -101,7 +106,9 @@ impl Graph {
             self.dependents.entry(owner.clone()).or_default().insert(uid.clone());
         }
         self.tracked.insert((resource, key.clone()), uid.clone());
-        self.nodes.insert(uid, Node { key: key.clone(), place, phase, owners });
+        let (namespace_len, name_len) = (place.namespace.len() as u16, place.name.len() as u16);
+        let node = Node { key: key.clone(), resource, namespace_len, name_len, phase, owners };
+        self.nodes.insert(uid, Box::new(node));
     }
 
     /// Takes out the object with `uid`.
@@ -131,8 +138,8 @@ impl Graph {
         self.nodes.get(uid).map(|node| node.phase)
     }
 
-    pub fn place(&self, uid: &str) -> Option<&Place> {
-        self.nodes.get(uid).map(|node| &node.place)
+    pub fn place(&self, uid: &str) -> Option<Place<'_>> {
+        self.nodes.get(uid).map(|node| node.place())
     }
 
     /// Those that name `uid` as an owner.
@@ -172,9 +179,9 @@ impl Graph {
     }
 
     /// Takes out a node and what its owners know of it.
-    fn unlink(&mut self, uid: &str) -> Option<Node> {
+    fn unlink(&mut self, uid: &str) -> Option<Box<Node>> {
         let node = self.nodes.remove(uid)?;
-        self.tracked.remove(&(node.place.resource, node.key.clone()));
+        self.tracked.remove(&(node.resource, node.key.clone()));
         for (owner, _) in &node.owners {
             if let Some(dependents) = self.dependents.get_mut(owner) {
                 dependents.remove(uid);
@@ -185,6 +192,19 @@ impl Graph {
         }
         Some(node)
     }
+}
+
+impl Node {
+    fn place(&self) -> Place<'_> {
+        let (before, name) = split_end(self.key.as_str(), self.name_len);
+        let (_, namespace) = split_end(before.strip_suffix('/').unwrap_or(before), self.namespace_len);
+        Place { resource: self.resource, namespace, name }
+    }
+}
+
+/// Cuts off the last `len` bytes.
+fn split_end(text: &str, len: u16) -> (&str, &str) {
+    text.split_at_checked(text.len().saturating_sub(usize::from(len))).unwrap_or((text, ""))
 }
 
 fn phase(meta: &Meta) -> Phase {
@@ -231,12 +251,16 @@ mod tests {
                 owner_references,
                 ..Meta::default()
             };
-            let place = Place { resource: 0, namespace: "n".into(), name: name.into() };
-            graph.put(&Key::from(name), place, &meta, &mut touched);
+            let place = Place { resource: 0, namespace: "n", name };
+            graph.put(&key(name), place, &meta, &mut touched);
         }
         let mut touched: Vec<&str> = touched.iter().map(|uid| &**uid).collect();
         touched.sort_unstable();
         touched.join(" ")
+    }
+
+    fn key(name: &str) -> Key {
+        Key::from(format!("n/{name}"))
     }
 
     #[test]
@@ -274,9 +298,11 @@ mod tests {
         feed(&mut graph, "owner!fg");
         feed(&mut graph, "a owner*");
         let meta = Meta { uid: "a2".into(), ..Meta::default() };
-        let place = Place { resource: 0, namespace: "n".into(), name: "a".into() };
+        let place = Place { resource: 0, namespace: "n", name: "a" };
         let mut touched = Vec::new();
-        graph.put(&Key::from("a"), place, &meta, &mut touched);
+        graph.put(&key("a"), place, &meta, &mut touched);
+        let there = Place { resource: 0, namespace: "n", name: "owner" };
+        assert_eq!((graph.place("owner"), graph.place("a")), (Some(there), None));
         assert_eq!(touched, [Uid::from("owner")]);
         assert_eq!(graph.blocking("owner").count(), 0);
     }
@@ -286,7 +312,7 @@ mod tests {
         let mut graph = Graph::default();
         feed(&mut graph, "a owner");
         feed(&mut graph, "b a");
-        let (mut touched, seen) = (Vec::new(), HashSet::from([Key::from("b")]));
+        let (mut touched, seen) = (Vec::new(), HashSet::from([key("b")]));
         graph.retain(0, &seen, &mut touched);
         assert_eq!(touched, [Uid::from("b")]);
         assert_eq!(graph.nodes.len(), 1);
