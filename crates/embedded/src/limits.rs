@@ -73,7 +73,7 @@ pub const BACKLOG_BYTES_MAX: usize = 1 << 20;
 pub const INDEX_KEYS_A_HOLD: usize = 2048;
 
 /// Bytes of pages that redb keeps. The operating system's page cache holds the rest.
-pub const PAGE_CACHE_BYTES: usize = 8 << 20;
+pub const PAGE_CACHE_BYTES: usize = 4 << 20;
 
 /// Bytes of the file system that puts leave free, so that deletes and compaction still have room: a few hundred commits
 /// of a slice each. Below it puts are refused, and taken again when there is space.
