@@ -44,13 +44,11 @@ pub struct Memory {
     pub limit: Option<u64>,
     /// What is used now, in bytes; `None` where that cannot be told.
     pub read: fn() -> Option<u64>,
-    /// Tells the allocator to give back what is free.
-    pub give_back: fn(),
 }
 
 impl Memory {
     /// Nobody counts.
-    pub const UNLIMITED: Memory = Memory { limit: None, read: || None, give_back: || () };
+    pub const UNLIMITED: Memory = Memory { limit: None, read: || None };
 }
 
 impl fmt::Debug for Memory {

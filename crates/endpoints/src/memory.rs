@@ -205,9 +205,6 @@ impl Memory {
                 "memory is short: windows of events were shrunk, clients that come back late list again"
             );
         }
-        if level >= Level::Caches {
-            (self.0.config.give_back)();
-        }
     }
 }
 

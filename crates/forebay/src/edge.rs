@@ -21,7 +21,7 @@ fn memory(limit: MemoryLimit) -> Memory {
     if let Some(Limit { bytes, source }) = &found {
         tracing::info!(mebibytes = bytes >> 20, source, "memory is limited");
     }
-    Memory { limit: found.map(|limit| limit.bytes), read: memory::used, give_back: memory::give_back }
+    Memory { limit: found.map(|limit| limit.bytes), read: memory::used }
 }
 
 /// See the module's doc.

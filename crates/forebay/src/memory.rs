@@ -32,7 +32,3 @@ pub fn keep_to_small_pages() {
     #[cfg(target_os = "linux")]
     let _unknown_to_the_kernel = rustix::thread::disable_transparent_huge_pages(true);
 }
-
-/// Gives back what is free. The allocator does so by itself a while after it became free, whenever a thread of the process
-/// allocates; it has no call for it that is safe.
-pub fn give_back() {}

@@ -17,7 +17,7 @@ use forebay_apimachinery::{Key, Object, Revision};
 use tree::Tree;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 const FIELDS: [&str; 8] = [
     "spec.hostNetwork",
