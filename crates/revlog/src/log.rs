@@ -237,6 +237,13 @@ impl<T: Clone> Writer<T> {
         so_old.checked_sub(1).map_or(state.floor, |last| state.entries[last].revision)
     }
 
+    /// The item with this number, while it is held.
+    pub fn get(&self, seq: u64) -> Option<T> {
+        let state = self.shared.read();
+        let at = seq.checked_sub(state.first_seq)?;
+        state.entries.get(at as usize).map(|entry| entry.item.clone())
+    }
+
     /// The numbers of the items at `revision`.
     pub fn seqs_at(&self, revision: u64) -> std::ops::Range<u64> {
         let state = self.shared.read();

@@ -21,8 +21,9 @@ pub const WINDOW_MS: u64 = 5 * 60 * 1000;
 /// A window that the other limits make shorter than that says so in the log once in so long.
 pub const PRESSURE_PERIOD: Duration = Duration::from_secs(60);
 
-/// An object that was replaced or deleted so long ago is sealed: most watchers have had its event by then.
-pub const SEAL_MS: u64 = 5_000;
+/// An object that was replaced or deleted so long ago is sealed: most watchers have had its event by then, and its successor
+/// is not in a block yet, from which it would have to be inflated to be compared with.
+pub const SEAL_MS: u64 = 2_500;
 
 /// Events looked at for one batch: at 3 KB an object, 8 ms of a thread's time.
 pub const SEAL_BATCH: usize = 512;

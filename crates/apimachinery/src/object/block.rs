@@ -229,8 +229,11 @@ pub struct Scratch {
 impl Scratch {
     /// `object` with its bytes in plain form: itself, when they are.
     pub fn plain(&mut self, object: &Arc<Object>) -> Arc<Object> {
-        let Body::Sealed(part) = &object.body else { return object.clone() };
-        let body = self.text(&part.block).slice(part.body());
+        let body = match &object.body {
+            Body::Plain(_) | Body::Dense(_) => return object.clone(),
+            Body::Sealed(part) => self.text(&part.block).slice(part.body()),
+            Body::Behind(delta) => delta.bytes(),
+        };
         Arc::new(object.with_body(Body::Plain(body)))
     }
 
@@ -239,6 +242,7 @@ impl Scratch {
         match &object.body {
             Body::Plain(bytes) | Body::Dense(bytes) => Text::Held(bytes),
             Body::Sealed(part) => Text::Inflated(self.text(&part.block).slice(part.body())),
+            Body::Behind(delta) => Text::Inflated(delta.bytes()),
         }
     }
 

@@ -5,6 +5,7 @@
 //! Never: a decoded tree.
 
 mod block;
+mod delta;
 mod intern;
 mod message;
 mod scan;
@@ -20,6 +21,8 @@ use crate::{Key, Revision};
 
 use block::Part;
 pub use block::{Block, PartRef, RecentBlocks, Scratch, Text};
+pub use delta::CHAIN_MAX;
+use delta::Delta;
 pub use intern::Interner;
 use message::Messages;
 pub use message::{Message, MessageBytes};
@@ -88,6 +91,8 @@ enum Body {
     Dense(Bytes),
     /// At rest, with its neighbours'.
     Sealed(Part),
+    /// Replaced: what it has other than the one that came after it.
+    Behind(Box<Delta>),
 }
 
 impl Object {
@@ -195,6 +200,7 @@ impl Object {
         match &self.body {
             Body::Plain(bytes) | Body::Dense(bytes) => Text::Held(bytes),
             Body::Sealed(part) => Text::Inflated(part.bytes()),
+            Body::Behind(delta) => Text::Inflated(delta.bytes()),
         }
     }
 
@@ -203,6 +209,7 @@ impl Object {
         match &self.body {
             Body::Plain(bytes) | Body::Dense(bytes) => bytes.len(),
             Body::Sealed(part) => part.len(),
+            Body::Behind(delta) => delta.len(),
         }
     }
 
@@ -212,6 +219,7 @@ impl Object {
         match &self.body {
             Body::Plain(bytes) | Body::Dense(bytes) => Text::Held(&bytes[span]),
             Body::Sealed(part) => Text::Inflated(part.bytes().slice(span)),
+            Body::Behind(delta) => Text::Inflated(delta.bytes().slice(span)),
         }
     }
 
@@ -266,6 +274,7 @@ impl Object {
         match &self.body {
             Body::Plain(bytes) | Body::Dense(bytes) => read(bytes),
             Body::Sealed(part) => read(&part.bytes()),
+            Body::Behind(delta) => read(&delta.bytes()),
         }
     }
 
@@ -296,6 +305,7 @@ impl Object {
         let body = match &self.body {
             Body::Plain(bytes) | Body::Dense(bytes) => bytes.len(),
             Body::Sealed(part) => part.cost_bytes(),
+            Body::Behind(delta) => delta.cost_bytes(),
         };
         body + self.header_bytes()
     }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use forebay_apimachinery::object::CHAIN_MAX;
 use forebay_apimachinery::{Object, Revision};
+use forebay_backend::Op;
 use forebay_embedded::limits::{HISTORY_MS, MARK_EVERY_MS};
 use forebay_rt::{Clock, Duration, ManualClock, Tasks};
 
@@ -76,6 +78,46 @@ async fn what_only_the_window_holds_is_sealed_and_nobody_can_tell() {
     assert!(parts(&now).iter().all(Option::is_none), "who has the state has it as it was");
     // Its event is older than what follows, and was pulled before.
     assert!(matches!(held.try_next(), Some(WatchStep::Event { object, .. }) if object.name() == "pod-1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn versions_of_an_object_are_kept_behind_each_other_and_nobody_can_tell() {
+    const VERSIONS: usize = 30;
+    let timed = Timed::new().await;
+    let random = forebay_rt::Random::seeded(7);
+    // As much that is random in each pod as a pod has, the same in all its versions.
+    let noise = || (0..300).map(|_| format!("{:x}", random.below(1 << 40))).collect::<String>();
+    let notes: Vec<String> = (0..4).map(|_| noise()).collect();
+    let (mut events, mut last) = (Vec::new(), 0);
+    for round in 0..VERSIONS {
+        for (pod, note) in notes.iter().enumerate() {
+            // One rests for longer than the others, so that some successors are in blocks and some are plain.
+            if pod > 0 || round % 5 == 0 {
+                let value = format!(
+                    r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"pod-{pod}","namespace":"a","uid":"u","annotations":{{"note":"{note}"}}}},"spec":{{}},"status":{{"round":{round}}}}}"#
+                );
+                timed.world.commit(&format!("a/pod-{pod}"), Op::Put { value: value.into(), ttl: None }).await;
+            }
+        }
+        timed.world.cacher.fresh(timed.world.soon()).await.expect("fresh");
+        let new = told(&timed.world.cacher, last.max(1)).await;
+        last = timed.now().revision().get();
+        events.extend(new);
+        timed.pass(3).await;
+    }
+    timed.pass(10).await;
+    assert_eq!(told(&timed.world.cacher, 1).await, events);
+    let mut watcher = timed.world.cacher.watch(everything(), Revision::from_log(1)).expect("held");
+    let (mut chains, mut blocks) = ([0; CHAIN_MAX as usize + 1], 0);
+    while let Some(WatchStep::Event { object, .. }) = watcher.try_next() {
+        chains[usize::from(object.chain())] += 1;
+        blocks += usize::from(object.part().is_some());
+    }
+    assert!(chains.iter().all(|count| *count > 0), "some of each length: {chains:?}");
+    assert!(blocks >= 4, "the last version of each is in a block");
+    // Each of them is 3 KB of which nothing can be saved alone.
+    let (each, window) = (timed.now().bytes() / 4, timed.world.cacher.window());
+    assert!(window.bytes < each * window.items / 3, "{each} {window:?}");
 }
 
 /// Waits for what was asked of the background up to now, and lets it be put in place.

@@ -1,12 +1,14 @@
-//! What only the window still holds: objects that were replaced or deleted some seconds ago, deflated with those that were
-//! replaced at about the same time.
+//! What only the window still holds: objects that were replaced or deleted some seconds ago. One that was replaced is kept as
+//! what it has other than its successor; where that is not worth it, and when it was deleted, it is deflated with those that
+//! went at about the same time.
 //!
 //! An object is in the window as the `current` of its own event and as the `previous` of the one that replaced it; both
-//! get the sealed one in its place.
+//! get the sealed one in its place. It may be the successor in the `previous` of its own event, which follows it then.
 //!
 //! In: the window's events, oldest first. Out: the same events with less behind them. Never: touches the state, or an event
 //! that is younger than [`limits::SEAL_MS`].
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use forebay_apimachinery::Object;
@@ -24,14 +26,22 @@ pub(super) struct Replaced {
 
 /// Objects that are to be sealed.
 pub(super) struct Found {
-    // The item of the event that replaced the object, and the object.
-    found: Vec<(u64, Arc<Object>)>,
+    found: Vec<One>,
 }
 
-/// What became of each.
+struct One {
+    // The item of the event that replaced it.
+    seq: u64,
+    object: Arc<Object>,
+    // What that event has in its place.
+    next: Option<Arc<Object>>,
+    // How many are read through it, in events that were looked at before.
+    chain: u8,
+}
+
+/// What became of each: the item of the event that replaced it, as it was, and as it is to be.
 pub(super) struct Batch {
-    found: Vec<(u64, Arc<Object>)>,
-    sealed: Vec<Arc<Object>>,
+    sealed: Vec<(u64, Arc<Object>, Arc<Object>)>,
 }
 
 impl Replaced {
@@ -44,9 +54,13 @@ impl Replaced {
             let settled = window.settled(self.next_seq, until_ms, limits::SEAL_BATCH);
             let (last, _) = settled.last()?;
             let (next_seq, whole) = (last + 1, settled.len() == limits::SEAL_BATCH);
-            let replaced = |(seq, event): (u64, Arc<Event>)| Some((seq, event.previous.clone()?));
-            let found: Vec<(u64, Arc<Object>)> = settled.into_iter().filter_map(replaced).collect();
-            let bytes: usize = found.iter().map(|(_, object)| object.body_len()).sum();
+            let replaced = |(seq, event): (u64, Arc<Event>)| {
+                let object = event.previous.clone()?;
+                let chain = chain(window, &object);
+                Some(One { seq, object, next: event.current.clone(), chain })
+            };
+            let found: Vec<One> = settled.into_iter().filter_map(replaced).collect();
+            let bytes: usize = found.iter().map(|one| one.object.body_len()).sum();
             let worth_it = bytes >= limits::SEAL_BYTES_MIN;
             let patience_ms = until_ms.saturating_sub(limits::SEAL_PATIENCE_MS);
             if !worth_it && !whole && window.settled(self.next_seq, patience_ms, 1).is_empty() {
@@ -65,15 +79,41 @@ impl Replaced {
 impl Found {
     /// One that was in a block of the state's leaves it, so that the block can go when its other objects have.
     pub(super) fn seal(self, recent: Arc<RecentBlocks>) -> Batch {
-        let objects: Vec<Arc<Object>> = self.found.iter().map(|(_, object)| object.clone()).collect();
-        let sealed = Sealer::new(recent).seal(&objects);
-        Batch { found: self.found, sealed }
+        let mut sealer = Sealer::new(recent);
+        let (mut sealed, mut others) = (Vec::with_capacity(self.found.len()), Vec::new());
+        // Successors in this batch -> how many are read through them.
+        let mut chains: HashMap<*const Object, u8> = HashMap::new();
+        for One { seq, object, next, chain } in self.found {
+            let chain = chains.get(&Arc::as_ptr(&object)).copied().unwrap_or(chain);
+            match next.as_ref().and_then(|next| sealer.put_behind(&object, next, chain)) {
+                Some(delta) => {
+                    chains.extend(next.iter().map(|next| (Arc::as_ptr(next), delta.chain())));
+                    sealed.push((seq, object, delta));
+                }
+                None => others.push((seq, object)),
+            }
+        }
+        let objects: Vec<Arc<Object>> = others.iter().map(|(_, object)| object.clone()).collect();
+        let blocks = others.into_iter().zip(sealer.seal(&objects));
+        sealed.extend(blocks.map(|((seq, old), new)| (seq, old, new)));
+        // Whoever is read through another is in its place when that one moves.
+        sealed.sort_unstable_by_key(|(seq, ..)| *seq);
+        Batch { sealed }
     }
+}
+
+/// How many objects are read through `object`: its own event has the last of them.
+fn chain(window: &Writer<Arc<Event>>, object: &Arc<Object>) -> u8 {
+    let own = window
+        .seqs_at(object.revision().get())
+        .filter_map(|seq| window.get(seq))
+        .find(|event| event.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, object)));
+    own.and_then(|event| event.previous.as_ref().map(|previous| previous.chain())).unwrap_or(0)
 }
 
 impl Batch {
     pub(super) fn put_in_place(self, window: &mut Writer<Arc<Event>>) {
-        for ((seq, old), new) in self.found.into_iter().zip(self.sealed) {
+        for (seq, old, new) in self.sealed {
             if !Arc::ptr_eq(&old, &new) {
                 renew(window, &old, &new, Some(seq));
             }
@@ -95,6 +135,9 @@ pub(super) fn renew(
     seqs.extend(replaced);
     window.replace(&seqs, |event| {
         let (previous, current) = (is_it(&event.previous), is_it(&event.current));
+        if let Some(before) = event.previous.as_ref().filter(|_| current) {
+            before.follow(old, new);
+        }
         let pick = |is_it, there: &Option<Arc<Object>>| if is_it { Some(new.clone()) } else { there.clone() };
         let renewed = Event {
             revision: event.revision,

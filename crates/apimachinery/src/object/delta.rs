@@ -1,0 +1,246 @@
+//! An object that was replaced, as what it says other than the one that came after it.
+//!
+//! Two versions of an object are nearly the same text. Its deflated text has the other's as its dictionary, so that it is a
+//! few hundred bytes where a part of a block, with as much that is random in it, is a thousand.
+//!
+//! In: an object and its successor. Out: its bytes, for who asks. The successor may move, to a block or behind its own
+//! successor; then it is followed. Never: holds a successor that the window and the state no longer do, for longer than
+//! itself is held.
+
+use std::cell::RefCell;
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+
+use super::{Body, Object};
+
+/// How far back deflate can point: what of the successor lies further from its end is of no use.
+const DICTIONARY_BYTES: usize = 32 << 10;
+
+/// Below it a part of a block is as small.
+const BYTES_MIN: usize = 2 << 10;
+
+/// Objects that may be read through each other: the last is read from a block, or plain. Each costs some tens of
+/// microseconds.
+pub const CHAIN_MAX: u8 = 8;
+
+/// What is not smaller than this part of the plain bytes is better put in a block, whose objects may stand for it all.
+const WORTH: usize = 16;
+
+const LEVEL: u32 = 4;
+
+#[derive(Debug)]
+pub(super) struct Delta {
+    next: Mutex<Arc<Object>>,
+    deflated: Box<[u8]>,
+    len: u32,
+    // How many are read through this one, at most.
+    chain: u8,
+}
+
+thread_local! {
+    static INFLATE: RefCell<Decompress> = RefCell::new(Decompress::new(false));
+}
+
+/// Makes them. Keeps the compressor's memory between them.
+pub(super) struct Differ {
+    compress: Compress,
+    deflated: Vec<u8>,
+}
+
+impl Differ {
+    pub(super) fn new() -> Differ {
+        Differ { compress: Compress::new(Compression::new(LEVEL), false), deflated: Vec::new() }
+    }
+
+    /// What `plain` has other than `base`, the text of `next`; none where that is not worth it.
+    pub(super) fn delta(
+        &mut self,
+        plain: &[u8],
+        base: &[u8],
+        next: &Arc<Object>,
+        chain: u8,
+    ) -> Option<Delta> {
+        let sizes = BYTES_MIN..=DICTIONARY_BYTES;
+        if !sizes.contains(&plain.len()) || !sizes.contains(&base.len()) || chain >= CHAIN_MAX {
+            return None;
+        }
+        let room = (plain.len() / WORTH).saturating_sub(mem::size_of::<Delta>());
+        self.deflated.clear();
+        self.deflated.reserve_exact(room);
+        self.compress.reset();
+        self.compress.set_dictionary(base).ok()?;
+        let done = self.compress.compress_vec(plain, &mut self.deflated, FlushCompress::Finish);
+        let worth_it = matches!(done, Ok(Status::StreamEnd)) && self.deflated.len() <= room;
+        worth_it.then(|| Delta {
+            next: Mutex::new(next.clone()),
+            deflated: Box::from(&self.deflated[..]),
+            len: plain.len() as u32,
+            chain,
+        })
+    }
+}
+
+impl Delta {
+    pub(super) fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    pub(super) fn cost_bytes(&self) -> usize {
+        self.deflated.len() + mem::size_of::<Delta>()
+    }
+
+    /// The bytes, made of the successor's.
+    pub(super) fn bytes(&self) -> Bytes {
+        let next = self.next.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // First: it may be of this kind, too.
+        let base = next.body();
+        let mut plain = Vec::with_capacity(self.len());
+        let done = INFLATE.with_borrow_mut(|inflate| {
+            inflate.reset(false);
+            inflate.set_dictionary(&base)?;
+            inflate.decompress_vec(&self.deflated, &mut plain, FlushDecompress::Finish)
+        });
+        let whole = matches!(done, Ok(Status::StreamEnd)) && plain.len() == self.len();
+        assert!(whole, "a delta of this process cannot be inflated: {done:?}");
+        Bytes::from(plain)
+    }
+}
+
+impl Object {
+    /// How many objects would be read through this one if one more was put behind it: 0 where it is no delta.
+    pub fn chain(&self) -> u8 {
+        match &self.body {
+            Body::Behind(delta) => delta.chain + 1,
+            _ => 0,
+        }
+    }
+
+    /// Where it is read through `old`, it is read through `new` from now on, which says the same.
+    pub fn follow(&self, old: &Arc<Object>, new: &Arc<Object>) {
+        if let Body::Behind(delta) = &self.body {
+            let mut next = delta.next.lock().unwrap_or_else(PoisonError::into_inner);
+            if Arc::ptr_eq(&next, old) {
+                *next = new.clone();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::{Form, Interner, Layout, RecentBlocks, Scope, Sealer};
+    use crate::{Key, Revision};
+
+    /// A pod of `bytes`, with much that nobody else says.
+    fn pod(number: u64, revision: u64, phase: &str, bytes: usize) -> Arc<Object> {
+        let mut noise = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut spec = String::new();
+        while spec.len() < bytes {
+            noise ^= noise << 13;
+            noise ^= noise >> 7;
+            noise ^= noise << 17;
+            spec.push_str(&format!("{noise:x}"));
+        }
+        let value = format!(
+            r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"p{number}","namespace":"n","uid":"u{number}"}},"spec":{{"x":"{spec}"}},"status":{{"phase":"{phase}"}}}}"#
+        );
+        let layout =
+            Layout { prefix_len: 10, scope: Scope::Namespaced, form: Form::Typed, fields: Vec::new() };
+        let key = Key::from(format!("/registry/n/p{number}"));
+        let revision = Revision::from_log(revision);
+        let made = Object::decode(&layout, key, revision, value.as_bytes(), &mut Interner::default());
+        Arc::new(made.expect("valid"))
+    }
+
+    fn sealer() -> Sealer {
+        Sealer::new(Arc::default())
+    }
+
+    fn assert_same(one: &Object, other: &Object) {
+        let spliced = |object: &Object| {
+            let (mut body, mut metadata) = (Vec::new(), Vec::new());
+            object.write_body(Some(Revision::from_log(1_234_567)), None, &mut body);
+            object.write_metadata(None, &mut metadata);
+            (body, metadata)
+        };
+        assert_eq!(spliced(one), spliced(other));
+        assert_eq!((&*one.body(), &*one.metadata()), (&*other.body(), &*other.metadata()));
+        assert_eq!((one.body_len(), one.key(), one.name()), (other.body_len(), other.key(), other.name()));
+    }
+
+    #[test]
+    fn an_object_behind_its_successor_says_the_same_and_is_small() {
+        let (old, new) = (pod(1, 1, "Pending", 8_000), pod(1, 2, "Running", 8_000));
+        let delta = sealer().put_behind(&old, &new, 0).expect("worth it");
+        assert_same(&old, &delta);
+        let body = delta.cost_bytes() - delta.header_bytes();
+        assert!(body < 300, "{body}");
+        assert!(delta.part().is_none() && !delta.is_dense());
+    }
+
+    #[test]
+    fn what_is_not_worth_it_is_for_a_block() {
+        let cases: [(&str, Arc<Object>, Arc<Object>, u8); 5] = [
+            ("small", pod(1, 1, "a", 500), pod(1, 2, "b", 500), 0),
+            ("larger than deflate can point back", pod(1, 1, "a", 40_000), pod(1, 2, "b", 40_000), 0),
+            ("a successor larger than that", pod(1, 1, "a", 8_000), pod(1, 2, "b", 40_000), 0),
+            ("another object altogether", pod(1, 1, "a", 8_000), pod(2, 2, "b", 8_000), 0),
+            ("one more than a chain has", pod(1, 1, "a", 8_000), pod(1, 2, "b", 8_000), CHAIN_MAX),
+        ];
+        for (why, old, new, chain) in cases {
+            assert!(sealer().put_behind(&old, &new, chain).is_none(), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_successor_that_moves_is_followed() {
+        let versions: Vec<_> = (1..=4).map(|at| pod(1, at, &format!("phase {at}"), 8_000)).collect();
+        let mut sealer = sealer();
+        let first = sealer.put_behind(&versions[0], &versions[1], 0).expect("worth it");
+        // The second is put behind the third, and that into a block.
+        let second = sealer.put_behind(&versions[1], &versions[2], first.chain()).expect("worth it");
+        first.follow(&versions[1], &second);
+        assert_eq!((first.chain(), second.chain(), versions[2].chain()), (1, 2, 0));
+        let held = Arc::strong_count(&versions[1]);
+        let neighbours: Vec<_> = (2..8).map(|number| pod(number, number, "x", 8_000)).collect();
+        let run: Vec<_> = [&versions[2..3], &neighbours[..]].concat();
+        let third = sealer.seal(&run).remove(0);
+        second.follow(&versions[2], &third);
+        // Somebody else's successor is nothing to it.
+        first.follow(&versions[2], &third);
+        assert_eq!(held, 1, "nobody holds the plain form of the second any more");
+        assert_eq!(Arc::strong_count(&versions[2]), 2, "the test and its run");
+        for (old, now) in versions.iter().zip([&first, &second, &third]) {
+            assert_same(old, now);
+        }
+        drop((second, third));
+        assert_same(&versions[0], &first);
+    }
+
+    #[test]
+    fn many_threads_read_one_while_its_successor_moves() {
+        let (old, new) = (pod(1, 1, "Pending", 8_000), pod(1, 2, "Running", 8_000));
+        let delta = sealer().put_behind(&old, &new, 0).expect("worth it");
+        let forms: Vec<_> = (0..4)
+            .map(|_| {
+                let run = [new.clone(), pod(2, 3, "x", 8_000)];
+                Sealer::new(Arc::new(RecentBlocks::default())).seal(&run).remove(0)
+            })
+            .collect();
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| (0..50).for_each(|_| assert_same(&old, &delta)));
+            }
+            let mut now = new.clone();
+            for form in &forms {
+                delta.follow(&now, form);
+                now = form.clone();
+            }
+        });
+        assert_same(&old, &delta);
+    }
+}
