@@ -74,7 +74,11 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
             Ok(answer::sized(StatusCode::OK, "application/json", json, &head.headers))
         }
         ["metrics"] => {
-            let text = handler.metrics.render(&catalog, &handler.inflight, &handler.memory, &handler.rooms);
+            let text = handler.metrics.render(
+                &catalog,
+                &handler.inflight,
+                (&handler.memory, &handler.rooms, &handler.pins),
+            );
             Ok(answer::sized(StatusCode::OK, metrics::CONTENT_TYPE, text.into(), &head.headers))
         }
         ["api"] => match aggregated_discovery(negotiate::accept(&head.headers), &OFFERED) {

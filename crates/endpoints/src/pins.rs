@@ -6,6 +6,7 @@
 //!
 //! Owner: each source belongs to its body; the reaper takes it away under the same lock.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use forebay_rt::{Clock, Duration, Instant};
@@ -20,6 +21,25 @@ pub struct Pins {
     clock: Clock,
     // One entry an answer, oldest first; those of finished ones go when the reaper passes.
     all: Arc<Mutex<Vec<Begun>>>,
+    // Those that were let go of.
+    let_go: Arc<LetGo>,
+}
+
+/// How many answers were let go of since the start, and why.
+#[derive(Debug, Default)]
+struct LetGo {
+    stalled: AtomicU64,
+    short_of_memory: AtomicU64,
+}
+
+/// What is to be told of the answers that are being read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pinning {
+    pub open: usize,
+    /// Since the oldest of them was begun.
+    pub oldest: Duration,
+    pub stalled: u64,
+    pub short_of_memory: u64,
 }
 
 /// An answer, and since when it is being read.
@@ -55,7 +75,7 @@ pub struct Stalled;
 
 impl Pins {
     pub fn new(clock: Clock) -> Pins {
-        Pins { clock, all: Arc::default() }
+        Pins { clock, all: Arc::default(), let_go: Arc::default() }
     }
 
     /// Watches over the reading of `source`.
@@ -85,7 +105,9 @@ impl Pins {
     pub fn let_go_of(&self, wait: Duration, max: usize) -> usize {
         let Some(since) = self.clock.now().checked_sub(wait) else { return 0 };
         let stalled = |(_, answer): &&(Instant, Arc<dyn Stalls>)| answer.let_go(since);
-        self.open().iter().filter(stalled).take(max).count()
+        let count = self.open().iter().filter(stalled).take(max).count();
+        self.let_go.stalled.fetch_add(count as u64, Ordering::Relaxed);
+        count
     }
 
     /// Ends some of the answers, at least one in eight of those that were begun `age` ago or before, however their readers
@@ -95,7 +117,20 @@ impl Pins {
         let mut open = self.open();
         open.retain(|(begun, _)| now.duration_since(*begun) >= age);
         let some = open.len().div_ceil(8);
-        open.iter().filter(|(_, answer)| answer.let_go(now)).take(some).count()
+        let count = open.iter().filter(|(_, answer)| answer.let_go(now)).take(some).count();
+        self.let_go.short_of_memory.fetch_add(count as u64, Ordering::Relaxed);
+        count
+    }
+
+    /// What there is, and what became of others.
+    pub fn told(&self) -> Pinning {
+        let (open, now) = (self.open(), self.clock.now());
+        Pinning {
+            open: open.len(),
+            oldest: open.first().map_or(Duration::ZERO, |(begun, _)| now.duration_since(*begun)),
+            stalled: self.let_go.stalled.load(Ordering::Relaxed),
+            short_of_memory: self.let_go.short_of_memory.load(Ordering::Relaxed),
+        }
     }
 
     /// The answers that are being read, oldest first.
@@ -202,5 +237,12 @@ mod tests {
         assert_eq!(pins.let_go_of(Duration::from_secs(1), usize::MAX), 0);
         clock.sleep(Duration::from_secs(1)).await;
         assert_eq!(pins.let_go_of(Duration::from_secs(1), usize::MAX), 1);
+        let told = pins.told();
+        assert_eq!(
+            (told.open, told.oldest),
+            (10, Duration::from_secs(11)),
+            "who has them has not asked again"
+        );
+        assert_eq!((told.stalled, told.short_of_memory), (1, 9));
     }
 }

@@ -146,6 +146,10 @@ impl Body for ResponseBody {
             Ok(Some(bytes)) => {
                 self.sent(bytes.len());
                 self.weigh(bytes.len());
+                let bytes = match &self.record {
+                    Some(record) => record.carry(bytes),
+                    None => bytes,
+                };
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
             Ok(None) => {

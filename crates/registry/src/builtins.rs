@@ -133,5 +133,6 @@ fn store(
         resource: resource.plural.into(),
         cacher: Cacher::start(cached, backend.clone(), clock.clone(), tasks),
         backend: backend.clone(),
+        lists: Arc::default(),
     }
 }

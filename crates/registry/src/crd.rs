@@ -534,6 +534,7 @@ fn open_store(registry: &Registry, value: &Value, key: &LayoutKey) -> Store {
         resource: plural.into(),
         cacher: Cacher::start(resource, registry.backend.clone(), registry.clock.clone(), &registry.tasks),
         backend: registry.backend.clone(),
+        lists: Arc::default(),
     }
 }
 

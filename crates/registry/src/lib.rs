@@ -8,6 +8,7 @@ mod bootstrap;
 mod builtins;
 pub mod catalog;
 mod convert;
+pub mod counts;
 mod crd;
 mod create;
 mod custom;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use forebay_apimachinery::continue_token::{ContinueAt, ContinueToken};
 use forebay_apimachinery::object::{Block, Scratch};
 use forebay_apimachinery::{Key, Object, Revision, Status};
-use forebay_watchcache::{ExactPage, Interest, ReadError, Snapshot};
+use forebay_watchcache::{ExactPage, FieldSource, Interest, ReadError, Snapshot};
 use jiff::Timestamp;
 
 use crate::catalog::Served;
+use crate::counts::Counting;
 use crate::errors;
 use crate::plan::{Freshness, ListPlan};
 use crate::present::{Encoding, ListMeta, Presenter, Shown};
@@ -29,6 +30,7 @@ pub struct ListBody {
     after: Option<Key>,
     // Objects still to be sent; `None` is all.
     left: Option<usize>,
+    counting: Counting,
     // The block that the last object came from.
     scratch: Scratch,
     state: State,
@@ -55,6 +57,7 @@ pub async fn list(
     clock: &Clock,
 ) -> Result<ListBody, Status> {
     let Page { snapshot, after, meta } = page(store, &plan, &interest, clock).await?;
+    let counting = Counting::new(store.lists.clone(), index_name(served, &snapshot, &interest));
     let mut body = ListBody {
         snapshot,
         interest,
@@ -64,6 +67,7 @@ pub async fn list(
         clock: clock.clone(),
         after,
         left: plan.limit,
+        counting,
         scratch: Scratch::default(),
         state: State::Head,
     };
@@ -71,6 +75,17 @@ pub async fn list(
         body.measure().await;
     }
     Ok(body)
+}
+
+/// The index that a list goes by, as kube-apiserver calls it; empty for none.
+fn index_name(served: &Served, snapshot: &Snapshot, interest: &Interest) -> String {
+    let field = match snapshot.indexed_term(interest).map(|term| &term.field) {
+        Some(FieldSource::Indexed { fields, .. }) => {
+            served.selectable.iter().find(|known| known.fields == *fields)
+        }
+        _ => None,
+    };
+    field.map_or_else(String::new, |field| format!("f:{}", field.label))
 }
 
 /// What a LIST shows: the part of a state after a place, and what the list says of itself.
@@ -267,6 +282,8 @@ impl ListBody {
                     sink.text().push(b',');
                 }
                 sink.block(block);
+                self.counting.fetched += run.len() as u64;
+                self.counting.returned += run.len() as u64;
                 self.state = State::Items;
                 last = run.last().copied();
                 continue;
@@ -280,7 +297,9 @@ impl ListBody {
                     break 'walk;
                 }
                 last = Some(object);
+                self.counting.fetched += 1;
                 if self.interest.selects(object) {
+                    self.counting.returned += 1;
                     let shown = self.presenter.readable(object, &mut self.scratch);
                     self.presenter.item(&shown, self.state == State::FirstItem, now, sink.text());
                     self.state = State::Items;

@@ -11,6 +11,7 @@ use forebay_apimachinery::{Key, Object, Revision, Status};
 use forebay_backend::{Backend, Expect, Op, Outcome, Txn, Versioned};
 use forebay_watchcache::{Cacher, Reach};
 
+use crate::counts::ListCounts;
 use crate::errors;
 
 /// One resource's storage. All versions of the resource share it.
@@ -19,6 +20,7 @@ pub struct Store {
     pub resource: Arc<str>,
     pub cacher: Cacher,
     pub backend: Arc<dyn Backend>,
+    pub lists: Arc<ListCounts>,
 }
 
 /// A label that field selectors may name.

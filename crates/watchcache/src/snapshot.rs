@@ -140,14 +140,16 @@ impl Snapshot {
         interest: &'a Interest,
         after: Option<&'a Key>,
     ) -> Box<dyn Iterator<Item = &'a Arc<Object>> + Send + 'a> {
-        let mut pinned = interest.fields.iter().filter(|term| term.equal);
-        let indexed = |term: &'a FieldTerm| Some((self.index_of(term)?, term.value.as_str()));
-        match (&interest.reach, pinned.find_map(indexed)) {
-            (reach @ Reach::Below(_), Some((index, value))) => {
-                Box::new(self.with_value(index, value, reach, after))
-            }
-            _ => Box::new(self.range(&interest.reach, after)),
+        match self.indexed_term(interest).and_then(|term| Some((self.index_of(term)?, term))) {
+            Some((index, term)) => Box::new(self.with_value(index, &term.value, &interest.reach, after)),
+            None => Box::new(self.range(&interest.reach, after)),
         }
+    }
+
+    /// What `interest` asks of a field that there is an index of, if it does.
+    pub fn indexed_term<'a>(&self, interest: &'a Interest) -> Option<&'a FieldTerm> {
+        let Reach::Below(_) = interest.reach else { return None };
+        interest.fields.iter().find(|term| term.equal && self.index_of(term).is_some())
     }
 
     /// The index of the field that `term` asks for.

@@ -1,10 +1,12 @@
 //! What the watch caches and the store say of themselves.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use forebay_registry::Held;
 use forebay_registry::catalog::Catalog;
+use forebay_registry::counts::ListCount;
 
 use super::text::Text;
 
@@ -36,6 +38,8 @@ struct Row {
     message_bytes: u64,
     recent: usize,
     held: Held,
+    // By the index that they went by.
+    lists: BTreeMap<String, ListCount>,
     // Revision, objects and their bytes; `None` while the cache is being filled.
     state: Option<(u64, usize, usize)>,
 }
@@ -44,6 +48,7 @@ struct Row {
 pub fn write(text: &mut Text, catalog: &Catalog) {
     let rows = rows(catalog);
     counters(text, &rows);
+    lists(text, &rows);
     gauges(text, &rows);
     if let Some(store) = catalog.stores().first() {
         let size = store.backend.size();
@@ -85,6 +90,7 @@ fn rows(catalog: &Catalog) -> Vec<Row> {
                 pressed_out: window.pressed_out,
                 message_bytes: store.cacher.message_bytes().get(),
                 recent: store.cacher.recent_snapshots(),
+                lists: store.lists.read(),
                 held: state.as_ref().map(|snapshot| snapshot.held()).unwrap_or_default(),
                 state: state.map(|snapshot| (snapshot.revision().get(), snapshot.len(), snapshot.bytes())),
             }
@@ -151,6 +157,68 @@ fn counters(text: &mut Text, rows: &[Row]) {
     }
 }
 
+/// Names and labels are kube-apiserver's.
+fn lists(text: &mut Text, rows: &[Row]) {
+    let by_index: [Listed; 2] = [
+        (
+            "apiserver_cache_list_total",
+            "LISTs that a cache served, by the index that they went by.",
+            |count| count.lists,
+        ),
+        (
+            "apiserver_cache_list_fetched_objects_total",
+            "Objects that a cache looked at for LISTs, by the index that they went by.",
+            |count| count.fetched,
+        ),
+    ];
+    for (name, help, of) in by_index {
+        text.family(name, "counter", help);
+        for row in rows {
+            let [group, resource] = row.labels();
+            for (index, count) in &row.lists {
+                text.value(name, &[group, ("index", index), resource], of(count));
+            }
+        }
+    }
+    let name = "apiserver_cache_list_returned_objects_total";
+    text.family(name, "counter", "Objects that a cache returned to LISTs.");
+    for row in rows.iter().filter(|row| !row.lists.is_empty()) {
+        text.value(name, &row.labels(), row.lists.values().map(|count| count.returned).sum::<u64>());
+    }
+}
+
+type Listed = (&'static str, &'static str, fn(&ListCount) -> u64);
+
+const GAUGES: [Counted; 7] = [
+    ("watch_cache_capacity", "Events that a cache's window has room for at present.", |row| {
+        row.window_capacity as u64
+    }),
+    ("forebay_watch_cache_window_events", "Events in a cache's window.", |row| row.window_events as u64),
+    (
+        "forebay_watch_cache_window_bytes",
+        "Bytes of replaced objects that only a cache's window holds.",
+        |row| row.window_bytes as u64,
+    ),
+    (
+        "forebay_watch_cache_lanes",
+        "Narrow parts of a cache's window that somebody reads: one name, one node.",
+        |row| row.lanes as u64,
+    ),
+    ("forebay_watch_cache_object_bytes", "Bytes of the objects in a cache.", |row| {
+        row.state.map_or(0, |(_, _, bytes)| bytes as u64)
+    }),
+    (
+        "forebay_watch_cache_recent_snapshots",
+        "Past states that a cache keeps for the next pages of lists.",
+        |row| row.recent as u64,
+    ),
+    (
+        "forebay_watch_cache_message_bytes",
+        "Bytes of protobuf messages of a cache's objects, kept while somebody asks for them.",
+        |row| row.message_bytes,
+    ),
+];
+
 fn gauges(text: &mut Text, rows: &[Row]) {
     let name = "apiserver_watch_cache_resource_version";
     text.family(name, "gauge", "Revision that a cache has reached, its last 15 digits.");
@@ -159,30 +227,11 @@ fn gauges(text: &mut Text, rows: &[Row]) {
             text.value(name, &row.labels(), revision % REVISION_MODULUS);
         }
     }
-    let name = "watch_cache_capacity";
-    text.family(name, "gauge", "Events that a cache's window has room for at present.");
-    for row in rows {
-        text.value(name, &row.labels(), row.window_capacity);
-    }
-    let name = "forebay_watch_cache_window_events";
-    text.family(name, "gauge", "Events in a cache's window.");
-    for row in rows {
-        text.value(name, &row.labels(), row.window_events);
-    }
-    let name = "forebay_watch_cache_window_bytes";
-    text.family(name, "gauge", "Bytes of replaced objects that only a cache's window holds.");
-    for row in rows {
-        text.value(name, &row.labels(), row.window_bytes);
-    }
-    let name = "forebay_watch_cache_lanes";
-    text.family(name, "gauge", "Narrow parts of a cache's window that somebody reads: one name, one node.");
-    for row in rows {
-        text.value(name, &row.labels(), row.lanes);
-    }
-    let name = "forebay_watch_cache_object_bytes";
-    text.family(name, "gauge", "Bytes of the objects in a cache.");
-    for row in rows {
-        text.value(name, &row.labels(), row.state.map_or(0, |(_, _, bytes)| bytes));
+    for (name, help, of) in GAUGES {
+        text.family(name, "gauge", help);
+        for row in rows {
+            text.value(name, &row.labels(), of(row));
+        }
     }
     let name = "forebay_watch_cache_held_bytes";
     text.family(name, "gauge", "Bytes that a cache holds, by what they are used for.");
@@ -191,20 +240,6 @@ fn gauges(text: &mut Text, rows: &[Row]) {
         for (used, bytes) in row.uses() {
             text.value(name, &[group, resource, ("use", used)], bytes);
         }
-    }
-    let name = "forebay_watch_cache_recent_snapshots";
-    text.family(name, "gauge", "Past states that a cache keeps for the next pages of lists.");
-    for row in rows {
-        text.value(name, &row.labels(), row.recent);
-    }
-    let name = "forebay_watch_cache_message_bytes";
-    text.family(
-        name,
-        "gauge",
-        "Bytes of protobuf messages of a cache's objects, kept while somebody asks for them.",
-    );
-    for row in rows {
-        text.value(name, &row.labels(), row.message_bytes);
     }
     let objects = |row: &Row| row.state.map_or(-1, |(_, objects, _)| objects as i64);
     let name = "apiserver_resource_objects";

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::text::Text;
 use crate::memory::{Level, Memory};
+use crate::pins::Pins;
 use crate::room::Totals;
 use crate::rooms::Rooms;
 
@@ -26,8 +27,22 @@ const ROOMS: [Read; 5] = [
     }),
 ];
 
-/// Writes the metrics of both.
-pub fn write(text: &mut Text, memory: &Memory, rooms: &Rooms) {
+/// Writes the metrics of all three.
+pub fn write(text: &mut Text, memory: &Memory, rooms: &Rooms, pins: &Pins) {
+    let told = pins.told();
+    let help = "Lists, watches and long answers that are being read.";
+    text.single("forebay_answers_open", "gauge", help, told.open);
+    let help = "Seconds since the oldest answer that is being read was begun.";
+    text.single("forebay_answers_oldest_seconds", "gauge", help, told.oldest.as_secs());
+    let name = "forebay_answers_reset_total";
+    text.family(
+        name,
+        "counter",
+        "Answers that were reset: their readers took nothing, or memory was short and they were the oldest.",
+    );
+    for (why, count) in [("stalled", told.stalled), ("memory", told.short_of_memory)] {
+        text.value(name, &[("reason", why)], count);
+    }
     let rooms = rooms.totals();
     for (name, kind, help, read) in ROOMS {
         text.family(name, kind, help);

@@ -5,6 +5,7 @@
 
 mod caches;
 mod family;
+mod flight;
 mod memory;
 mod process;
 mod request;
@@ -19,9 +20,11 @@ use forebay_rt::Clock;
 
 use crate::inflight::{Inflight, Kind};
 use crate::memory::Memory;
+use crate::pins::Pins;
 use crate::request_info::RequestInfo;
 use crate::rooms::Rooms;
 use family::{Counter, Family, Histogram};
+use flight::Flight;
 use request::RequestSeries;
 pub use request::{Record, RequestLabels};
 pub use text::CONTENT_TYPE;
@@ -35,6 +38,9 @@ pub struct Metrics {
     requests: Family<RequestLabels, RequestSeries>,
     watch_events: Family<WatchLabels, Histogram>,
     watch_lists: Family<WatchListLabels, Histogram>,
+    /// What is on its way of lists, and of watches.
+    lists: Flight,
+    watches: Flight,
     pub handshake_errors: Counter,
     /// Connections that were accepted, and those of them that were closed at once, as there were too many.
     pub connections: Counter,
@@ -51,6 +57,8 @@ impl Metrics {
                 Histogram::new(LIST_SECONDS)
             }),
             watch_events: Family::new((other.clone(), other.clone(), other), || Histogram::new(SIZES)),
+            lists: Flight::default(),
+            watches: Flight::default(),
             handshake_errors: Counter::default(),
             connections: Counter::default(),
             connections_refused: Counter::default(),
@@ -66,7 +74,12 @@ impl Metrics {
     }
 
     /// The whole text.
-    pub fn render(&self, catalog: &Catalog, inflight: &Inflight, memory: &Memory, rooms: &Rooms) -> String {
+    pub fn render(
+        &self,
+        catalog: &Catalog,
+        inflight: &Inflight,
+        (memory, rooms, pins): (&Memory, &Rooms, &Pins),
+    ) -> String {
         let mut text = Text::default();
         self.requests(&mut text);
         self.watches(&mut text);
@@ -81,10 +94,25 @@ impl Metrics {
         text.single("forebay_connections_accepted_total", "counter", help, self.connections.get());
         let help = "Connections that were closed at once, as there were too many.";
         text.single("forebay_connections_refused_total", "counter", help, self.connections_refused.get());
-        memory::write(&mut text, memory, rooms);
+        self.flights(&mut text);
+        memory::write(&mut text, memory, rooms, pins);
         caches::write(&mut text, catalog);
         process::write(&mut text);
         text.finish()
+    }
+
+    fn flights(&self, text: &mut Text) {
+        let kinds = [("list", &self.lists), ("watch", &self.watches)];
+        let name = "forebay_answer_frames_in_flight";
+        text.family(name, "gauge", "Pieces of answers that were made and are not with the kernel yet.");
+        for (kind, flight) in kinds {
+            text.value(name, &[("kind", kind)], flight.frames());
+        }
+        let name = "forebay_answer_bytes_in_flight";
+        text.family(name, "gauge", "Bytes of answers that were made and are not with the kernel yet.");
+        for (kind, flight) in kinds {
+            text.value(name, &[("kind", kind)], flight.bytes());
+        }
     }
 
     fn requests(&self, text: &mut Text) {

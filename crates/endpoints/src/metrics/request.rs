@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use forebay_registry::catalog::Served;
 use forebay_rt::Instant;
 use http::Method;
@@ -193,6 +194,12 @@ impl Record {
 
     pub fn sent(&mut self, bytes: usize) {
         self.bytes += bytes;
+    }
+
+    /// A piece of a list or a watch, which is on its way until it is dropped.
+    pub fn carry(&self, piece: Bytes) -> Bytes {
+        let flight = if self.is_long_running { &self.metrics.watches } else { &self.metrics.lists };
+        flight.carry(piece)
     }
 
     /// The answer is complete.

@@ -131,3 +131,45 @@ async fn a_resource_version_of_the_future_is_too_large() {
     assert_eq!(status["details"], want);
     assert_eq!(reply.header("retry-after"), "1");
 }
+
+#[tokio::test]
+async fn lists_are_counted_by_what_they_looked_at_and_returned() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    for (number, node) in ["a", "b", "a", "c"].iter().enumerate() {
+        let pod = json!({
+            "kind": "Pod", "apiVersion": "v1",
+            "metadata": {"name": format!("p{number}"), "labels": {"odd": format!("{}", number % 2)}},
+            "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i"}]},
+        });
+        client.post("/api/v1/namespaces/default/pods", &pod).await.expect(201);
+    }
+    for query in [
+        "",
+        "?labelSelector=odd=1",
+        "?fieldSelector=spec.nodeName=a",
+        "?fieldSelector=spec.nodeName%3Da,status.phase=Running",
+    ] {
+        client.get(&format!("/api/v1/pods{query}")).await.expect(200);
+    }
+    let text = client.get("/metrics").await;
+    let lines = text.text().lines().filter(|line| line.contains(r#"resource="pods""#));
+    let counted: Vec<&str> = lines.filter(|line| line.starts_with("apiserver_cache_list_")).collect();
+    assert_eq!(
+        counted,
+        [
+            r#"apiserver_cache_list_total{group="",index="",resource="pods"} 2"#,
+            r#"apiserver_cache_list_total{group="",index="f:spec.nodeName",resource="pods"} 2"#,
+            r#"apiserver_cache_list_fetched_objects_total{group="",index="",resource="pods"} 8"#,
+            r#"apiserver_cache_list_fetched_objects_total{group="",index="f:spec.nodeName",resource="pods"} 4"#,
+            r#"apiserver_cache_list_returned_objects_total{group="",resource="pods"} 8"#,
+        ]
+    );
+    for gauge in ["forebay_answer_frames_in_flight", "forebay_answer_bytes_in_flight"] {
+        for kind in ["list", "watch"] {
+            let line = format!("{gauge}{{kind=\"{kind}\"}} 0\n");
+            assert!(text.text().contains(&line), "{line}");
+        }
+    }
+}

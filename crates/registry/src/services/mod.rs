@@ -97,6 +97,7 @@ impl Services {
             resource: "servicenodeports".into(),
             cacher: Cacher::start(cached, backend.clone(), clock.clone(), tasks),
             backend: backend.clone(),
+            lists: Arc::default(),
         };
         Services {
             ports: Arc::new(ports),
