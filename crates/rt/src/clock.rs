@@ -2,6 +2,7 @@
 //!
 //! Monotonic time is tokio's, which a test pauses; wall time is ours, which a test sets.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -28,6 +29,10 @@ enum Source {
 /// The hand that moves a manual [`Clock`]'s wall time.
 #[derive(Clone, Debug)]
 pub struct ManualClock(Arc<AtomicU64>);
+
+/// Rings at a moment that may be moved: one place among the timers, whoever waits how often.
+#[derive(Debug, Default)]
+pub struct Alarm(Option<Pin<Box<tokio::time::Sleep>>>);
 
 impl Clock {
     /// The machine's clock.
@@ -76,6 +81,18 @@ impl Clock {
     }
 }
 
+impl Alarm {
+    /// Waits until `deadline`. Cancel-safe.
+    #[allow(clippy::disallowed_methods, reason = "rt is where waiting on the clock happens")]
+    pub async fn rings(&mut self, deadline: Instant) {
+        let sleep = self.0.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+        if sleep.deadline() != deadline {
+            sleep.as_mut().reset(deadline);
+        }
+        sleep.as_mut().await;
+    }
+}
+
 impl ManualClock {
     /// Moves wall time forward.
     pub fn advance_ms(&self, span_ms: u64) {
@@ -94,6 +111,24 @@ mod tests {
         assert_eq!(clock.unix_ms(), 1_000);
         hand.advance_ms(500);
         assert_eq!((clock.unix_ms(), copy.unix_ms()), (1_500, 1_500));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_alarm_rings_when_it_was_last_set_to() {
+        let clock = Clock::system();
+        let (began, mut alarm) = (clock.now(), Alarm::default());
+        let at = |ms| began + Duration::from_millis(ms);
+        for (set, until, rings) in
+            [(100, 10, false), (50, 60, true), (55, 60, true), (200, 100, false), (80, 250, true)]
+        {
+            let rung = tokio::select! {
+                biased;
+                () = alarm.rings(at(set)) => true,
+                () = clock.sleep_until(at(until)) => false,
+            };
+            assert_eq!(rung, rings, "set to {set}, looked at until {until}");
+        }
+        assert_eq!(clock.now(), at(100));
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ mod tasks;
 
 pub use background::{Background, NotYet, background};
 pub use blocking::{BlockingAsTasks, blocking};
-pub use clock::{Clock, ManualClock};
+pub use clock::{Alarm, Clock, ManualClock};
 pub use random::Random;
 pub use tasks::{CutOnDrop, Shutdown, Tasks};
 pub use tokio::time::{Duration, Instant};

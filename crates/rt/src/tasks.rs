@@ -1,9 +1,13 @@
 //! Named tasks that are told to stop and then joined.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Poll, Waker};
 
+use tokio::sync::Notify;
 use tokio::time::{Duration, timeout};
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// The tasks of one server. Cheap to clone; all clones share one set.
@@ -21,7 +25,13 @@ pub struct CutOnDrop(Tasks);
 
 /// Tells tasks that it is time to leave. Once raised it stays raised.
 #[derive(Clone, Debug, Default)]
-pub struct Shutdown(CancellationToken);
+pub struct Shutdown(Arc<Flag>);
+
+#[derive(Debug, Default)]
+struct Flag {
+    up: AtomicBool,
+    bell: Notify,
+}
 
 impl Tasks {
     /// An empty set.
@@ -84,17 +94,33 @@ impl Drop for CutOnDrop {
 impl Shutdown {
     /// Raises the flag.
     pub fn raise(&self) {
-        self.0.cancel();
+        self.0.up.store(true, Ordering::SeqCst);
+        self.0.bell.notify_waiters();
     }
 
     /// Whether the flag is up.
     pub fn is_raised(&self) -> bool {
-        self.0.is_cancelled()
+        self.0.up.load(Ordering::SeqCst)
     }
 
     /// Waits for the flag. Cancel-safe.
+    ///
+    /// Every connection and every watch waits for several of them, each time that it does something: the bell's lock, which
+    /// all share, is taken the first time only.
     pub async fn raised(&self) {
-        self.0.cancelled().await;
+        let mut rung = pin!(self.0.bell.notified());
+        let mut told: Option<Waker> = None;
+        poll_fn(|cx| {
+            if self.is_raised() {
+                return Poll::Ready(());
+            }
+            if told.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+                return Poll::Pending;
+            }
+            told = Some(cx.waker().clone());
+            rung.as_mut().poll(cx)
+        })
+        .await;
     }
 }
 
@@ -109,6 +135,48 @@ mod tests {
         let flag = tasks.shutdown().clone();
         tasks.spawn_graceful("leaves when told", async move { flag.raised().await });
         assert!(tasks.stop(Duration::from_secs(5)).await);
+    }
+
+    #[tokio::test]
+    async fn a_flag_is_seen_by_whoever_waits_before_and_after() {
+        let flag = Shutdown::default();
+        let mut waiting = pin!(flag.raised());
+        for _ in 0..3 {
+            assert!(look_once(waiting.as_mut()).await.is_pending());
+        }
+        let other = flag.clone();
+        let moved = tokio::spawn(async move { other.raised().await });
+        tokio::task::yield_now().await;
+        flag.raise();
+        assert!(flag.is_raised());
+        moved.await.expect("it ends");
+        waiting.await;
+        flag.raised().await;
+    }
+
+    /// What waits for a bell is not held to tokio's budget: told to wait, it is among those who are rung for.
+    #[tokio::test]
+    async fn a_flag_is_heard_by_a_task_that_has_used_up_its_turn() {
+        let flag = Shutdown::default();
+        let other = flag.clone();
+        let hears = tokio::spawn(async move {
+            let mut waiting = pin!(other.raised());
+            let late = poll_fn(|cx| {
+                while tokio::task::coop::has_budget_remaining() {
+                    assert!(pin!(tokio::task::coop::consume_budget()).poll(cx).is_ready());
+                }
+                waiting.as_mut().poll(cx)
+            });
+            late.await;
+        });
+        tokio::task::yield_now().await;
+        assert!(!hears.is_finished());
+        flag.raise();
+        hears.await.expect("it ends");
+    }
+
+    async fn look_once(mut future: std::pin::Pin<&mut impl Future<Output = ()>>) -> Poll<()> {
+        poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
     }
 
     #[tokio::test]

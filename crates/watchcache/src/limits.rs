@@ -137,9 +137,12 @@ pub const PAST_WAITING_MAX: usize = 64;
 /// Objects of a past state read in one page.
 pub const PAST_PAGE: usize = 500;
 
-/// Events that a watcher pulls at a time: what a chunk of 16 KiB takes, or a little more. A watcher whose client takes
-/// nothing keeps the rest of them from being sealed or forgotten.
+/// Events that a watcher pulls at a time, fewer where they are large: as many as there is room for. A watcher whose client
+/// takes nothing keeps what it pulled from being sealed or forgotten.
 pub const WATCH_BATCH_MAX: usize = 16;
+
+/// What an event is taken to be before one was seen.
+pub const EVENT_BYTES_GUESS: usize = 8 << 10;
 
 /// Objects of the initial state that a watcher pulls at a time.
 pub const INITIAL_BATCH_MAX: usize = 64;

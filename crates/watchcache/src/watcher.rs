@@ -41,6 +41,8 @@ pub struct Watcher {
     pulled: Vec<(u64, Arc<Event>)>,
     // Every event up to here was given out or does not match.
     reached: Revision,
+    // Of the last event, what its object takes: by that it is known how many there is room for.
+    event_bytes: usize,
 }
 
 /// What is left of the initial state.
@@ -58,16 +60,31 @@ impl Watcher {
     ) -> Watcher {
         let reached = Revision::from_log(cursor.seen());
         let initial = initial.map(|snapshot| Initial { snapshot, after: None });
-        Watcher { cacher, interest, cursor, initial, pending: VecDeque::new(), pulled: Vec::new(), reached }
+        Watcher {
+            cacher,
+            interest,
+            cursor,
+            initial,
+            pending: VecDeque::new(),
+            pulled: Vec::new(),
+            reached,
+            event_bytes: limits::EVENT_BYTES_GUESS,
+        }
     }
 
     /// The next step if there is one now; never waits.
     pub fn try_next(&mut self) -> Option<WatchStep> {
+        self.next_within(usize::MAX)
+    }
+
+    /// The same for one who has room for about `room` bytes: no more is pulled ahead, as it would be kept from being
+    /// sealed or forgotten.
+    pub fn next_within(&mut self, room: usize) -> Option<WatchStep> {
         loop {
             if let Some(step) = self.pending.pop_front() {
                 return Some(step);
             }
-            let more = if self.initial.is_some() { self.pull_initial() } else { self.pull_events() };
+            let more = if self.initial.is_some() { self.pull_initial() } else { self.pull_events(room) };
             match more {
                 Pulled::Some => {}
                 Pulled::Nothing => return None,
@@ -122,7 +139,7 @@ impl Watcher {
         // When the store does not answer, the bookmark says what is known.
         let _unproved = self.cacher.settle(deadline).await;
         loop {
-            match self.pull_events() {
+            match self.pull_events(0) {
                 Pulled::Nothing => return Some(self.reached),
                 Pulled::Some if self.pending.is_empty() => {}
                 Pulled::Some => return None,
@@ -147,6 +164,8 @@ impl Watcher {
             None => {
                 let revision = initial.snapshot.revision();
                 self.initial = None;
+                // From here on it waits most of the time: the room of a batch of objects goes.
+                self.pending = VecDeque::new();
                 self.pending.push_back(WatchStep::InitialEventsEnd(revision));
                 return Pulled::Some;
             }
@@ -160,9 +179,10 @@ impl Watcher {
         Pulled::Some
     }
 
-    fn pull_events(&mut self) -> Pulled {
+    fn pull_events(&mut self, room: usize) -> Pulled {
         let asked = self.reached;
-        match self.cursor.take(limits::WATCH_BATCH_MAX, &mut self.pulled) {
+        let most = (room / self.event_bytes).clamp(1, limits::WATCH_BATCH_MAX);
+        match self.cursor.take(most, &mut self.pulled) {
             None if self.pulled.is_empty() => return Pulled::Nothing,
             None | Some(Step::Item(..)) => {}
             Some(Step::Progress(revision)) => {
@@ -178,6 +198,7 @@ impl Watcher {
         for (_, event) in self.pulled.drain(..) {
             if let Some((kind, object)) = event.seen_by(|object| self.interest.matches(object)) {
                 let object = object.clone();
+                self.event_bytes = object.body_len().max(1);
                 self.pending.push_back(WatchStep::Event { kind, object, revision: event.revision });
             }
         }
