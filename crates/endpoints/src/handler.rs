@@ -16,7 +16,6 @@ use forebay_registry::request::Target;
 use forebay_rt::{Clock, Random};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
-use hyper::upgrade::OnUpgrade;
 
 use crate::answer::{self, AUDIT_ID, HttpResponse};
 use crate::authn::{Asker, Authenticator, Peer};
@@ -26,7 +25,6 @@ use crate::documents::{self, Documents};
 use crate::impersonate;
 use crate::inflight::{Inflight, Kind, Privilege, Seat};
 use crate::limits::{ANSWER_LARGE_BYTES, ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES, NO_MEMORY_RETRY_SECONDS};
-use crate::line::Line;
 use crate::memory::Memory;
 use crate::metrics::{Metrics, Record, RequestLabels};
 use crate::negotiate::Form;
@@ -70,9 +68,8 @@ pub struct Head {
 
 impl Handler {
     /// Answers `request`.
-    pub async fn answer(&self, mut request: Request<Incoming>, peer: &Peer) -> HttpResponse {
+    pub async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> HttpResponse {
         let started = self.clock.now();
-        let upgrade = hyper::upgrade::on(&mut request);
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query().unwrap_or(""));
         let head_bytes = cost::head(&parts);
@@ -101,7 +98,7 @@ impl Handler {
                 let mut head = Head { method: parts.method, headers, query, info, asker };
                 let (answered, seat) = match self.admit(&mut head, head_bytes, peer).await {
                     Err(failure) => (Err(failure), None),
-                    Ok((seat, _head)) => (self.within_time(&head, served, body, upgrade).await, seat),
+                    Ok((seat, _head)) => (self.within_time(&head, served, body).await, seat),
                 };
                 let mut response =
                     answered.unwrap_or_else(|failure| answer::failure(&failure, &head.headers, &head.query));
@@ -118,11 +115,7 @@ impl Handler {
         self.hold_whole(response.body_mut());
         let (seat, mut record) = recorded;
         record.answered(response.status().as_u16());
-        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            Line::current().hold(record);
-        } else {
-            response.body_mut().hold(seat, record);
-        }
+        response.body_mut().hold(seat, record);
         response
     }
 
@@ -183,13 +176,12 @@ impl Handler {
         head: &Head,
         served: Option<Arc<Served>>,
         body: Incoming,
-        upgrade: OnUpgrade,
     ) -> Result<HttpResponse, Failure> {
         let work = async {
             match (head.info.is_resource, served) {
                 (false, _) => documents::answer(self, head).await,
                 (true, None) => Err(Failure::no_such_resource()),
-                (true, Some(served)) => resource::answer(self, head, served, body, upgrade).await,
+                (true, Some(served)) => resource::answer(self, head, served, body).await,
             }
         };
         if head.info.is_long_running() {

@@ -2,8 +2,9 @@
 //!
 //! In: hyper's connection, and the streams that it begins. Out: the connection's end. A request is worked on by a task of
 //! its own, as others on the connection are not to wait for it. Once its answer is a long body that costs little to make,
-//! that stream moves into the connection's task: between two tasks every piece of the body would be two switches, of
-//! threads as often as not, which cost more than the piece. Never: knows what a body is.
+//! a list or a watch, that stream moves into the connection's task: between two tasks every piece of the body would be two
+//! switches, of threads as often as not, which cost more than the piece; and an event for all watches of a connection is
+//! one turn of it. Never: knows what a body is.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,9 +13,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use forebay_rt::Tasks;
+use futures_util::stream::{FuturesUnordered, Stream as _};
 use hyper::rt::Executor;
 use hyper::server::conn::http2;
 use hyper_util::rt::TokioTimer;
+use tokio::task::coop::has_budget_remaining;
 
 use crate::limits;
 use crate::line::Line;
@@ -33,7 +36,8 @@ pub struct Streams {
 pub struct Connection<C> {
     hyper: Pin<Box<C>>,
     outlet: Outlet,
-    aboard: Vec<Stream>,
+    // Only those that were woken are polled.
+    aboard: FuturesUnordered<Stream>,
     bell: Arc<Bell>,
 }
 
@@ -75,7 +79,12 @@ impl Streams {
 
     /// The future of `connection`, which is written to what `outlet` flushes.
     pub fn carried_by<C>(&self, connection: C, outlet: Outlet) -> Connection<C> {
-        Connection { hyper: Box::pin(connection), outlet, aboard: Vec::new(), bell: self.bell.clone() }
+        Connection {
+            hyper: Box::pin(connection),
+            outlet,
+            aboard: FuturesUnordered::new(),
+            bell: self.bell.clone(),
+        }
     }
 }
 
@@ -118,8 +127,8 @@ impl<C: Future<Output = hyper::Result<()>>> Future for Connection<C> {
         this.bell.awake();
         for _ in 0..limits::CONNECTION_TURNS {
             this.bell.rung.swap(false, Ordering::AcqRel);
-            this.aboard.append(&mut this.bell.inbox().moving);
-            this.aboard.retain_mut(|stream| stream.as_mut().poll(&mut inner).is_pending());
+            this.aboard.extend(std::mem::take(&mut this.bell.inbox().moving));
+            while let Poll::Ready(Some(())) = Pin::new(&mut this.aboard).poll_next(&mut inner) {}
             let ended = this.hyper.as_mut().poll(&mut inner);
             // What it had to say last is sent as far as that is possible now. An error shows itself at the next write.
             let _flushed = this.outlet.poll_flush(&mut inner);
@@ -128,6 +137,10 @@ impl<C: Future<Output = hyper::Result<()>>> Future for Connection<C> {
             }
             if this.bell.sleep(cx.waker()) {
                 return Poll::Pending;
+            }
+            // All would say that they are not ready, and that they are.
+            if !has_budget_remaining() {
+                break;
             }
         }
         cx.waker().wake_by_ref();

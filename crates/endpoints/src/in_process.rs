@@ -18,9 +18,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::authn::Peer;
 use crate::config::Config;
 use crate::handler::Handler;
+use crate::http1;
 use crate::metrics::Metrics;
 use crate::pins::Pins;
-use crate::server::{handler, http1};
+use crate::server::handler;
 use crate::shutdown::Drain;
 
 /// See the module's doc. Cheap to clone.
@@ -45,7 +46,7 @@ impl InProcess {
             let (handler, peer) = (handler.clone(), peer.clone());
             async move { Ok::<_, Infallible>(handler.answer(request, &peer).await) }
         });
-        if let Err(error) = http1().serve_connection(TokioIo::new(stream), service).await {
+        if let Err(error) = http1::builder().serve_connection(TokioIo::new(stream), service).await {
             tracing::debug!(%error, "connection ended");
         }
     }

@@ -17,6 +17,7 @@ mod fuzz;
 mod gzip;
 mod handler;
 pub mod health;
+mod http1;
 mod http2;
 mod impersonate;
 mod in_process;

@@ -4,11 +4,11 @@
 //! it is found out that nobody reads on. hyper asks a body for more only when there is room, so a body that nobody
 //! reads cannot end itself.
 
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
+use bytes::Bytes;
 use forebay_rt::{Instant, Shutdown};
 
 use crate::wire::Socket;
@@ -27,25 +27,42 @@ pub struct WeakLine(Weak<Inner>);
 #[derive(Default)]
 struct Inner {
     cut: Shutdown,
-    // Of HTTP/1.1, where it carries one answer at a time.
-    socket: Option<Arc<Socket>>,
-    // What goes on once HTTP is over.
-    session: Mutex<Option<Session>>,
+    carrier: Carrier,
     only_sends: AtomicBool,
 }
 
-/// What a connection is used for once it was upgraded.
-pub type Session = Pin<Box<dyn Future<Output = ()> + Send>>;
+#[derive(Default)]
+enum Carrier {
+    #[default]
+    Nothing,
+    /// Of HTTP/1.1, where it carries one answer at a time.
+    Connection(Arc<Socket>),
+    Stream(Mutex<Given>),
+}
+
+/// What a stream was given and its connection has not written yet.
+#[derive(Default)]
+struct Given {
+    pieces: usize,
+    // Waits for the end of that.
+    waker: Option<Waker>,
+}
+
+/// A piece of an answer that says when it is written, or thrown away.
+struct Piece {
+    bytes: Bytes,
+    line: Line,
+}
 
 impl Line {
     /// A connection that carries one answer after another.
     pub fn connection(socket: Arc<Socket>) -> Line {
-        Line(Arc::new(Inner { socket: Some(socket), ..Inner::default() }))
+        Line(Arc::new(Inner { carrier: Carrier::Connection(socket), ..Inner::default() }))
     }
 
     /// One of several streams of a connection.
     pub fn stream() -> Line {
-        Line::default()
+        Line(Arc::new(Inner { carrier: Carrier::Stream(Mutex::default()), ..Inner::default() }))
     }
 
     /// The one that this task writes to; where there is none, one that leads nowhere.
@@ -65,7 +82,7 @@ impl Line {
 
     /// Breaks off: the client sees a reset, never an end that looks whole.
     pub fn cut(&self) {
-        if let Some(socket) = &self.0.socket {
+        if let Carrier::Connection(socket) = &self.0.carrier {
             socket.reset();
         }
         self.0.cut.raise();
@@ -81,56 +98,81 @@ impl Line {
         self.0.only_sends.load(Ordering::Relaxed)
     }
 
-    /// A piece of an answer was handed on.
-    pub fn gave(&self) {
-        if let Some(socket) = &self.0.socket {
-            socket.expect();
+    /// The piece of an answer to hand on instead of `bytes`: from now on it is known whether it has passed.
+    pub fn give(&self, bytes: Bytes) -> Bytes {
+        match &self.0.carrier {
+            Carrier::Nothing => bytes,
+            Carrier::Connection(socket) => {
+                socket.expect();
+                bytes
+            }
+            Carrier::Stream(given) => {
+                lock(given).pieces += 1;
+                Bytes::from_owner(Piece { bytes, line: self.clone() })
+            }
         }
     }
 
-    /// Ready when the kernel has what was handed on. HTTP/2 does not ask for more before its stream has room.
-    pub fn poll_flushed(&self, cx: &mut Context<'_>) -> Poll<()> {
-        self.0.socket.as_ref().map_or(Poll::Ready(()), |socket| socket.poll_flushed(cx))
+    /// Ready when the kernel has what was given, or the connection of HTTP/2 has written it.
+    pub fn poll_passed(&self, cx: &mut Context<'_>) -> Poll<()> {
+        match &self.0.carrier {
+            Carrier::Nothing => Poll::Ready(()),
+            Carrier::Connection(socket) => socket.poll_flushed(cx),
+            Carrier::Stream(given) => {
+                let mut given = lock(given);
+                if given.pieces == 0 {
+                    return Poll::Ready(());
+                }
+                given.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Waits for that.
+    pub async fn passed(&self) {
+        std::future::poll_fn(|cx| self.poll_passed(cx)).await;
     }
 
     /// When the client's side last took something, where that can be told.
     pub fn wrote_at(&self) -> Option<Instant> {
-        self.0.socket.as_ref().map(|socket| socket.wrote_at())
+        self.socket().map(Socket::wrote_at)
     }
 
     /// The socket, where it carries one answer at a time.
     pub fn socket(&self) -> Option<&Socket> {
-        self.0.socket.as_deref()
-    }
-
-    /// Goes on with `session` when HTTP is over. Only a connection that carries one answer at a time can.
-    pub fn upgrade(&self, session: Session) {
-        *self.session_slot() = Some(session);
-    }
-
-    /// Keeps `held` until the session is over.
-    pub fn hold(&self, held: impl Send + 'static) {
-        if let Some(session) = self.session() {
-            self.upgrade(Box::pin(async move {
-                session.await;
-                drop(held);
-            }));
+        match &self.0.carrier {
+            Carrier::Connection(socket) => Some(socket),
+            Carrier::Nothing | Carrier::Stream(_) => None,
         }
-    }
-
-    /// What to go on with, if anything.
-    pub fn session(&self) -> Option<Session> {
-        self.session_slot().take()
-    }
-
-    fn session_slot(&self) -> MutexGuard<'_, Option<Session>> {
-        self.0.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A reference that keeps nothing alive.
     pub fn downgrade(&self) -> WeakLine {
         WeakLine(Arc::downgrade(&self.0))
     }
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        let Carrier::Stream(given) = &self.line.0.carrier else { return };
+        let waker = {
+            let mut given = lock(given);
+            given.pieces -= 1;
+            if given.pieces == 0 { given.waker.take() } else { None }
+        };
+        waker.inspect(Waker::wake_by_ref);
+    }
+}
+
+fn lock(given: &Mutex<Given>) -> MutexGuard<'_, Given> {
+    given.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl WeakLine {
@@ -156,8 +198,27 @@ mod tests {
     #[tokio::test]
     async fn outside_of_a_connection_there_is_a_line_that_leads_nowhere() {
         let line = Line::current();
-        line.gave();
-        assert!(std::future::poll_fn(|cx| Poll::Ready(line.poll_flushed(cx))).await.is_ready());
+        let _kept = line.give(Bytes::from_static(b"event"));
+        line.passed().await;
         assert!(line.wrote_at().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_stream_knows_when_its_connection_has_written_what_it_was_given() {
+        let line = Line::stream();
+        let has_passed = || std::future::poll_fn(|cx| Poll::Ready(line.poll_passed(cx).is_ready()));
+        let mut piece = line.give(Bytes::from_static(b"event"));
+        let written = piece.split_to(3);
+        drop(written);
+        assert!(!has_passed().await);
+        let waiting = tokio::spawn({
+            let line = line.clone();
+            async move { line.passed().await }
+        });
+        tokio::task::yield_now().await;
+        assert_eq!(piece, b"nt".as_slice());
+        drop(piece);
+        waiting.await.expect("it is woken");
+        assert!(has_passed().await);
     }
 }

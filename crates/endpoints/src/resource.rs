@@ -18,7 +18,6 @@ use forebay_registry::{As, Encoding, Presenter, Shown};
 use http::StatusCode;
 use http::header;
 use hyper::body::Incoming;
-use hyper::upgrade::OnUpgrade;
 
 use crate::answer::{self, HttpResponse};
 use crate::body_in::{self, Forms, Received};
@@ -44,7 +43,6 @@ pub async fn answer(
     head: &Head,
     served: Arc<Served>,
     body: Incoming,
-    upgrade: OnUpgrade,
 ) -> Result<HttpResponse, Failure> {
     let target = target(head, served)?;
     if target.served.is("", "componentstatuses") {
@@ -53,7 +51,7 @@ pub async fn answer(
     match head.info.verb.as_str() {
         "get" => get(handler, head, &target).await,
         "list" => list(handler, head, &target).await,
-        "watch" => watch(handler, head, &target, upgrade).await,
+        "watch" => watch(handler, head, &target).await,
         "create" => create(handler, head, &target, body).await,
         "update" => update(handler, head, &target, body).await,
         "patch" => patch(handler, head, &target, body).await,
@@ -181,12 +179,7 @@ async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
     Ok(response)
 }
 
-async fn watch(
-    handler: &Handler,
-    head: &Head,
-    target: &Target,
-    upgrade: OnUpgrade,
-) -> Result<HttpResponse, Failure> {
+async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
     let form = negotiate::stream(&head.headers, &head.query, &target.served)?;
     let options = ListOptions::from_query(&head.query)?;
     let shown = shown(form, head)?;
@@ -197,7 +190,9 @@ async fn watch(
     };
     let events = handler.metrics.watch_events(&target.served, &head.info);
     let (slot, clock) = (handler.drain.watch(), handler.clock.clone());
-    let upgraded = websocket::is_asked(&head.headers).then(|| websocket::answer(&head.headers));
+    // Nothing but a connection of HTTP/1.1 can be upgraded.
+    let is_asked = websocket::is_asked(&head.headers) && Line::current().socket().is_some();
+    let upgraded = is_asked.then(|| websocket::answer(&head.headers));
     let is_long = || handler.registry.weight(target, &options).1 >= GZIP_BYTES_MIN;
     let framing = match upgraded {
         Some(_) => Framing::WebSocket,
@@ -206,13 +201,14 @@ async fn watch(
     };
     let stream =
         WatchStream::new(body, (slot, room), events, shown.encoding, framing, &handler.pins, clock.clone());
-    if let Some(answer) = upgraded {
+    let content = Content::Watch(Box::new(stream));
+    if let Some(mut answer) = upgraded {
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
-            Line::current().upgrade(Box::pin(websocket::serve(upgrade, stream, clock)));
+            *answer.body_mut() = ResponseBody::new(content);
         }
         return Ok(answer);
     }
-    let content = Content::Watch(Box::new(stream));
+    Line::current().send_only();
     let content_type = match shown.encoding {
         Encoding::Json => "application/json",
         Encoding::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",

@@ -66,6 +66,21 @@ impl ResponseBody {
         self.record = Some(record);
     }
 
+    pub fn is_watch(&self) -> bool {
+        matches!(self.content, Content::Watch(_))
+    }
+
+    /// The watch, if it is one, for who sends it otherwise than as a body. What belongs to the answer stays here.
+    pub fn take_watch(&mut self) -> Option<Box<WatchStream>> {
+        match std::mem::replace(&mut self.content, Content::End) {
+            Content::Watch(watch) => Some(watch),
+            other => {
+                self.content = other;
+                None
+            }
+        }
+    }
+
     /// Keeps room for what it holds until it is gone.
     pub fn hold_room(&mut self, room: Option<Held>) {
         self.room_bytes = room.as_ref().map_or(0, Held::bytes);

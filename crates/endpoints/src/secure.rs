@@ -12,18 +12,24 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
+use bytes::BytesMut;
 use rustls::ServerConnection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
-use crate::limits::TLS_GATHER_BYTES;
+use crate::limits::{HEAD_BYTES_MAX, TLS_GATHER_BYTES};
 use crate::wire::Wire;
 
 /// What HTTP reads and writes.
 pub struct Secure {
     session: Arc<Mutex<Session>>,
     flushes: Flushes,
+    // Read already, and not by who reads next. HEAD_BYTES_MAX at most.
+    ahead: BytesMut,
 }
+
+/// Whether what was written to a [`Secure`] was sent.
+pub struct Sent(Arc<Mutex<Session>>);
 
 /// What flushes a [`Secure`] that does not do so itself.
 pub struct Outlet(Arc<Mutex<Session>>);
@@ -39,22 +45,59 @@ struct Session {
     tls: TlsStream<Wire>,
     // Plain bytes that were sealed since the socket had everything.
     gathered: usize,
+    // Something was to be written since the kernel had everything.
+    unsent: bool,
 }
 
 impl Secure {
     /// A stream that is flushed by who writes to it.
     pub fn new(tls: TlsStream<Wire>) -> Secure {
-        Secure { session: Arc::new(Mutex::new(Session { tls, gathered: 0 })), flushes: Flushes::Writer }
+        Secure { session: Session::shared(tls), flushes: Flushes::Writer, ahead: BytesMut::new() }
     }
 
     /// A stream whose flushes do nothing, and what flushes it.
     pub fn gathering(tls: TlsStream<Wire>) -> (Secure, Outlet) {
-        let session = Arc::new(Mutex::new(Session { tls, gathered: 0 }));
-        (Secure { session: session.clone(), flushes: Flushes::Outlet }, Outlet(session))
+        let session = Session::shared(tls);
+        let ahead = BytesMut::new();
+        (Secure { session: session.clone(), flushes: Flushes::Outlet, ahead }, Outlet(session))
+    }
+
+    /// Whether what was written was sent, for who does not write.
+    pub fn sent(&self) -> Sent {
+        Sent(self.session.clone())
+    }
+
+    /// Puts back what was read by who reads no more: it comes first.
+    pub fn unread(&mut self, bytes: &[u8]) {
+        self.ahead.extend_from_slice(bytes);
+    }
+
+    /// Ready when the client will say nothing more; what it says until then is kept for who reads next, as long as that is no
+    /// more than a request's head.
+    pub fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut session = lock(&self.session);
+        while self.ahead.len() < HEAD_BYTES_MAX {
+            ready!(session.tls.get_ref().0.socket().poll_heard(cx))?;
+            let mut read = [0; 1_024];
+            let mut read = ReadBuf::new(&mut read);
+            ready!(Pin::new(&mut session.tls).poll_read(cx, &mut read))?;
+            if read.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            self.ahead.extend_from_slice(read.filled());
+        }
+        Poll::Pending
     }
 
     fn session(&self) -> MutexGuard<'_, Session> {
         lock(&self.session)
+    }
+}
+
+impl Sent {
+    /// Whether the kernel has everything.
+    pub fn is_all(&self) -> bool {
+        !lock(&self.0).unsent
     }
 }
 
@@ -70,11 +113,16 @@ fn lock(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
 }
 
 impl Session {
+    fn shared(tls: TlsStream<Wire>) -> Arc<Mutex<Session>> {
+        Arc::new(Mutex::new(Session { tls, gathered: 0, unsent: false }))
+    }
+
     /// Seals `bufs`, as much of them as there is room for, and writes once enough has come together.
     fn poll_write(&mut self, cx: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         if bufs.iter().all(|buf| buf.is_empty()) {
             return Poll::Ready(Ok(0));
         }
+        self.unsent = true;
         loop {
             let sealed = self.tls.get_mut().1.writer().write_vectored(bufs)?;
             self.gathered += sealed;
@@ -103,6 +151,7 @@ impl Session {
         while self.tls.get_ref().1.wants_write() {
             ready!(self.send(cx)?);
         }
+        self.unsent = false;
         Pin::new(self.tls.get_mut().0).poll_flush(cx)
     }
 }
@@ -140,7 +189,16 @@ impl Write for Sync<'_, '_> {
 }
 
 impl AsyncRead for Secure {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if !self.ahead.is_empty() {
+            let first = self.ahead.len().min(buf.remaining());
+            buf.put_slice(&self.ahead.split_to(first));
+            return Poll::Ready(Ok(()));
+        }
         Pin::new(&mut self.session().tls).poll_read(cx, buf)
     }
 }

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use forebay_registry::Registry;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
+use futures_util::FutureExt as _;
 use http::Request;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
 use rustls::server::Acceptor;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -28,6 +28,7 @@ use crate::config::Config;
 use crate::documents::Documents;
 use crate::handler::Handler;
 use crate::health::{Check, Checks, Endpoints};
+use crate::http1::{self, ConnectionError};
 use crate::http2::{self, Streams};
 use crate::inflight::Inflight;
 use crate::line::Line;
@@ -303,31 +304,26 @@ impl Connections {
         let peer = Arc::new(Peer::new(chain.iter().map(|one| one.clone().into_owned()).collect()));
         let is_http2 = session.alpn_protocol() == Some(b"h2");
         let handler = self.handler.clone();
-        let service = service_fn(move |request: Request<Incoming>| {
+        // Boxed, because it is large, and over HTTP/2 its place would be kept for as long as the stream lives.
+        let answer = move |request: Request<Incoming>| -> http1::Answering {
             let (handler, peer) = (handler.clone(), peer.clone());
-            // Boxed, because it is large, and over HTTP/2 its place would be kept for as long as the stream lives.
-            Box::pin(async move { Ok::<_, std::convert::Infallible>(handler.answer(request, &peer).await) })
-        });
+            Box::pin(async move { handler.answer(request, &peer).await })
+        };
         let ended = if is_http2 {
             let streams = Streams::new(self.tasks.clone());
             let (stream, outlet) = Secure::gathering(stream);
             let builder = http2::builder(streams.clone(), self.streams_max);
+            let service = service_fn(move |request| answer(request).map(Ok::<_, std::convert::Infallible>));
             let connection = builder.serve_connection(TokioIo::new(stream), service);
             let connection = Box::pin(streams.carried_by(connection, outlet));
-            self.until_drained(connection, |mut connection| connection.hyper().graceful_shutdown()).await
+            self.until_drained(connection, |mut connection| connection.hyper().graceful_shutdown())
+                .await
+                .map_err(ConnectionError::from)
         } else {
-            let io = TokioIo::new(Secure::new(stream));
             let line = Line::connection(socket);
             self.silence.listen_to(&line);
-            let connection = Box::pin(http1().serve_connection(io, service).with_upgrades());
-            let ended = line.carry(async {
-                let ended = self.until_drained(connection, |connection| connection.graceful_shutdown()).await;
-                if let Some(session) = line.session() {
-                    session.await;
-                }
-                ended
-            });
-            ended.await.unwrap_or(Ok(()))
+            let served = http1::serve(Secure::new(stream), answer, &self.drain, &self.clock);
+            line.carry(served).await.unwrap_or(Ok(()))
         };
         if let Err(error) = ended {
             tracing::debug!(%error, "connection ended");
@@ -350,13 +346,4 @@ impl Connections {
             () = self.clock.sleep(self.drain.wait()) => Ok(()),
         }
     }
-}
-
-pub(crate) fn http1() -> http1::Builder {
-    let mut builder = http1::Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits::HEADER_WAIT)
-        .max_buf_size(limits::HEAD_BYTES_MAX.max(limits::WRITE_BUFFER_BYTES));
-    builder
 }

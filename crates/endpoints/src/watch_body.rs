@@ -1,8 +1,9 @@
 //! A watch on its way out: frames as they come, and the end when it is time.
 //!
 //! In: the registry's [`WatchBody`]. Out: bytes, made of a batch of whole lines or frames at a time, and only when the
-//! one before is gone. Between batches it holds nothing but its place: a slow client is parked by its socket. Ends with
-//! the stream, with an ERROR event, or when the server leaves and it is this watch's turn.
+//! one before is gone: that is looked at when there is something to say, so that nobody is woken for it alone. Between
+//! batches it holds nothing but its place: a slow client is parked by its socket. Ends with the stream, with an ERROR event,
+//! or when the server leaves and it is this watch's turn.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,10 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use forebay_registry::{Encoding, Flow, WatchBody};
+use forebay_registry::{Batch, Encoding, Flow, FrameSink as _, WatchBody};
 use forebay_rt::{Clock, Instant};
 
-use crate::limits::{CHUNK_BYTES, PIECE_BYTES, SEND_BYTES, WATCH_SEND_BYTES};
+use crate::limits::{CHUNK_BYTES, PIECE_BYTES, SEND_BYTES, TLS_GATHER_BYTES, WATCH_SEND_BYTES};
 use crate::line::Line;
 use crate::member::{Effort, Live};
 use crate::metrics::WatchEvents;
@@ -33,7 +34,9 @@ pub struct WatchStream {
     line: Line,
     clock: Clock,
     // Of the last batch, what was not given yet.
-    rest: Bytes,
+    rest: Batch,
+    // Bytes that were given since all before them had passed.
+    given: usize,
     ended: bool,
 }
 
@@ -55,9 +58,9 @@ struct Parked {
 
 struct Place {
     /// `None` while it waits for events: then it is its client that waits.
-    watch: Option<WatchBody>,
+    watch: Option<Box<WatchBody>>,
     // Frames that were made and not given yet.
-    batch: Vec<u8>,
+    batch: Batch,
     /// When the client last had room for more.
     touched: Instant,
 }
@@ -74,27 +77,35 @@ impl WatchStream {
         clock: Clock,
     ) -> WatchStream {
         let line = Line::current();
-        let place = Place { watch: Some(watch), batch: Vec::new(), touched: clock.now() };
+        // Boxed, because it goes back and forth.
+        let place = Place { watch: Some(Box::new(watch)), batch: Batch::default(), touched: clock.now() };
         let parked = Arc::new(Parked { line: line.clone(), place: Mutex::new(place) });
         pins.watch_over(&parked);
         let run = Box::pin(run(parked.clone(), room, slot, events, encoding, framing));
-        WatchStream { run, parked, line, clock, rest: Bytes::new(), ended: false }
+        WatchStream { run, parked, line, clock, rest: Batch::default(), given: 0, ended: false }
     }
 
     /// The next bytes; `None` at the end. Nothing is made before the client has room for it.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        ready!(self.line.poll_flushed(cx));
         if self.rest.is_empty() && !self.ended {
             self.ended = self.run.as_mut().poll(cx).is_ready();
-            self.rest = Bytes::from(std::mem::take(&mut self.parked.place().batch));
+            self.rest = std::mem::take(&mut self.parked.place().batch);
+            // It was made when all before it had passed.
+            self.given = 0;
         }
         if self.rest.is_empty() {
             return if self.ended { Poll::Ready(None) } else { Poll::Pending };
         }
-        let piece = self.rest.split_to(self.rest.len().min(PIECE_BYTES));
+        // How far a connection's reader is, its socket says.
+        let most = if self.line.socket().is_some() { TLS_GATHER_BYTES } else { PIECE_BYTES };
+        if self.given > 0 && self.given + self.rest.next_bytes() > most {
+            ready!(self.line.poll_passed(cx));
+            self.given = 0;
+        }
+        let piece = self.rest.take(most);
+        self.given += piece.len();
         self.parked.place().touched = self.clock.now();
-        self.line.gave();
-        Poll::Ready(Some(piece))
+        Poll::Ready(Some(self.line.give(piece)))
     }
 
     /// Whether what was given last is a part of a batch.
@@ -113,7 +124,7 @@ impl Stalls for Parked {
     fn let_go(&self, since: Instant) -> bool {
         let mut place = self.place();
         let touched = self.line.wrote_at().map_or(place.touched, |at| at.max(place.touched));
-        let is_over = place.watch.as_ref().is_some_and(WatchBody::is_not_worth_waiting_for);
+        let is_over = place.watch.as_ref().is_some_and(|watch| watch.is_not_worth_waiting_for());
         let gone = if is_over && touched <= since { place.watch.take() } else { None };
         drop(place);
         let Some(watch) = gone else { return false };
@@ -123,7 +134,8 @@ impl Stalls for Parked {
     }
 }
 
-/// Makes a batch and pauses, again and again; a final one is there when it returns.
+/// Waits for something to say and for room to say it in, makes a batch of it and pauses, again and again; a final one is
+/// there when it returns.
 async fn run(
     parked: Arc<Parked>,
     mut room: Option<Held>,
@@ -136,7 +148,7 @@ async fn run(
     let mut turn = std::pin::pin!(turn);
     let mut buffer = None;
     let mut zipped = Live::default();
-    let mut is_listing = parked.place().watch.as_ref().is_some_and(WatchBody::is_watch_list);
+    let mut is_listing = parked.place().watch.as_ref().is_some_and(|watch| watch.is_watch_list());
     loop {
         // Taken away when it stalled.
         let Some(mut watch) = parked.place().watch.take() else { return };
@@ -144,28 +156,45 @@ async fn run(
         if buffer.is_none() && !watch.is_initial() {
             buffer = parked.line.socket().map(SmallBuffer::new);
         }
+        let is_turn = tokio::select! {
+            () = watch.ready() => false,
+            () = &mut turn => true,
+        };
+        // Parked here, with its place to be taken away, until the client has room.
+        parked.place().watch = Some(watch);
+        parked.line.passed().await;
+        let Some(mut watch) = parked.place().watch.take() else { return };
         let effort = if watch.is_initial() { Effort::Deflate } else { Effort::Store };
-        let mut frames = Vec::new();
+        let mut frames = Batch::default();
         // Later it may wait for its client with this in hand.
         let frame_bytes = if watch.is_initial() { CHUNK_BYTES } else { PIECE_BYTES };
-        let flow = tokio::select! {
-            flow = watch.next(frame_bytes, &mut frames) => flow,
-            () = &mut turn => Flow::End,
+        if watch.is_initial() {
+            frames.own().reserve(CHUNK_BYTES + CHUNK_BYTES / 4);
+        }
+        let flow = if is_turn {
+            Flow::End
+        } else {
+            tokio::select! {
+                flow = watch.next(frame_bytes, &mut frames) => flow,
+                () = &mut turn => Flow::End,
+            }
         };
         let last = match flow {
             Flow::Frames => false,
             Flow::Error(status) => {
                 match encoding {
-                    Encoding::Json => write_error(&status.into(), &mut frames),
-                    Encoding::Protobuf => protobuf::write_error(&status.into(), &mut frames),
+                    Encoding::Json => write_error(&status.into(), frames.own()),
+                    Encoding::Protobuf => protobuf::write_error(&status.into(), frames.own()),
                 }
                 true
             }
             Flow::End => true,
         };
-        match encoding {
-            Encoding::Json => events.count_lines(&frames),
-            Encoding::Protobuf => events.count_frames(&frames),
+        for part in frames.parts() {
+            match encoding {
+                Encoding::Json => events.count_lines(part),
+                Encoding::Protobuf => events.count_frames(part),
+            }
         }
         if !watch.is_initial() {
             // From here on it takes what a connection may take.
@@ -177,8 +206,12 @@ async fn run(
         }
         frames = match framing {
             Framing::Http => frames,
-            Framing::Gzip => zipped.part(&frames, effort, last),
-            Framing::WebSocket => websocket::messages(encoding, &frames),
+            Framing::Gzip => zipped.part(&frames.whole(), effort, last).into(),
+            Framing::WebSocket => {
+                let mut messages = Vec::with_capacity(frames.frame_bytes() + 64);
+                frames.parts().for_each(|part| websocket::messages(encoding, part, &mut messages));
+                messages.into()
+            }
         };
         {
             let mut place = parked.place();
@@ -229,6 +262,23 @@ mod tests {
     use forebay_apimachinery::{Reason, Status};
 
     use super::*;
+
+    /// What `make` returns takes: a future, of one who waits.
+    fn size_of_made<A, B, C, D, E, F, Made>(_make: impl Fn(A, B, C, D, E, F) -> Made) -> usize {
+        size_of::<Made>()
+    }
+
+    #[test]
+    fn a_watch_that_waits_is_small() {
+        let sizes = [
+            ("what runs", size_of_made(run), 1_280),
+            ("its body", size_of::<WatchBody>(), 704),
+            ("what is between batches", size_of::<Parked>() + size_of::<WatchStream>(), 288),
+        ];
+        for (what, size, most) in sizes {
+            assert!(size <= most, "{what}: {size}, of {most}; all: {sizes:?}");
+        }
+    }
 
     #[test]
     fn an_error_is_a_line() {

@@ -15,8 +15,6 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use forebay_registry::Encoding;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
-use hyper::upgrade::{OnUpgrade, Upgraded};
-use hyper_util::rt::TokioIo;
 use ring::digest;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Notify;
@@ -128,25 +126,23 @@ fn accept_of(key: &str) -> String {
     STANDARD.encode(hash.finish())
 }
 
-/// Frames that were made for a body, as messages: each line a text, or each frame of protobuf without its length.
-pub fn messages(encoding: Encoding, frames: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(frames.len() + 64);
+/// Appends frames that were made for a body as messages: each line a text, or each frame of protobuf without its length.
+pub fn messages(encoding: Encoding, frames: &[u8], out: &mut Vec<u8>) {
     match encoding {
         Encoding::Json => {
             for line in frames.split_inclusive(|byte| *byte == b'\n') {
-                message(Opcode::Text, line, &mut out);
+                message(Opcode::Text, line, out);
             }
         }
         Encoding::Protobuf => {
             let mut rest = frames;
             while let Some((len, behind)) = rest.split_first_chunk() {
                 let len = (u32::from_be_bytes(*len) as usize).min(behind.len());
-                message(Opcode::Binary, &behind[..len], &mut out);
+                message(Opcode::Binary, &behind[..len], out);
                 rest = &behind[len..];
             }
         }
     }
-    out
 }
 
 fn message(opcode: Opcode, payload: &[u8], out: &mut Vec<u8>) {
@@ -165,15 +161,13 @@ fn message(opcode: Opcode, payload: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(payload);
 }
 
-/// Sends the watch until it ends or the client does.
-pub async fn serve(upgrade: OnUpgrade, watch: WatchStream, clock: forebay_rt::Clock) {
-    match upgrade.await {
-        Ok(upgraded) => session(TokioIo::new(upgraded), watch, &clock).await,
-        Err(error) => tracing::debug!(%error, "a client left before its WebSocket began"),
-    }
+/// The answer to a request that asks in a way that the connection cannot be had.
+pub fn refused() -> HttpResponse {
+    refusal(StatusCode::BAD_REQUEST, "")
 }
 
-async fn session(io: TokioIo<Upgraded>, watch: WatchStream, clock: &forebay_rt::Clock) {
+/// Sends the watch until it ends or the client does.
+pub async fn serve(io: impl AsyncRead + AsyncWrite + Unpin, watch: WatchStream, clock: &forebay_rt::Clock) {
     let (mut from, mut to) = tokio::io::split(io);
     let pings = Pings::default();
     let code = {
@@ -344,7 +338,11 @@ mod tests {
     fn a_message_is_an_event() {
         let long = vec![b'x'; 70_000];
         let lines = [b"{}\n".as_slice(), &[b'y'; 130], b"\n", &long, b"\n"].concat();
-        let messages = messages(Encoding::Json, &lines);
+        let made = |encoding, frames: &[u8]| {
+            let mut out = Vec::new();
+            messages(encoding, frames, &mut out);
+            out
+        };
         let want = [
             b"\x81\x03{}\n\x81\x7e\x00\x83".as_slice(),
             &[b'y'; 130],
@@ -352,8 +350,8 @@ mod tests {
             &long,
             b"\n",
         ];
-        assert!(messages == want.concat());
-        assert_eq!(super::messages(Encoding::Protobuf, b"\0\0\0\x02ab\0\0\0\x01c"), b"\x82\x02ab\x82\x01c");
+        assert!(made(Encoding::Json, &lines) == want.concat());
+        assert_eq!(made(Encoding::Protobuf, b"\0\0\0\x02ab\0\0\0\x01c"), b"\x82\x02ab\x82\x01c");
     }
 
     #[tokio::test]

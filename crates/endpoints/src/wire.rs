@@ -126,6 +126,11 @@ impl Socket {
         Poll::Pending
     }
 
+    /// Ready when there is something to be read, or the client's end.
+    pub fn poll_heard(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.tcp.poll_read_ready(cx)
+    }
+
     /// Lets the kernel keep so many bytes for the client at most; what it has already stays.
     pub fn set_send_buffer(&self, bytes: usize) {
         note("SO_SNDBUF", SockRef::from(&self.tcp).set_send_buffer_size(bytes));

@@ -15,6 +15,7 @@ mod custom;
 mod delete;
 mod errors;
 mod eviction;
+mod frames;
 pub mod groups;
 mod incoming;
 mod informer;
@@ -37,6 +38,7 @@ mod watch;
 
 pub use admission::{Admission, ServiceAccountAdmission};
 pub use delete::Selection;
+pub use frames::{Batch, FrameSink};
 pub use incoming::Incoming;
 pub use informer::{CatalogChanges, Informer, Notice, Objects};
 pub use list::{ListBody, Sink};

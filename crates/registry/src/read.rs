@@ -106,7 +106,7 @@ impl Registry {
         let store = self.store_of(&target.served)?;
         let (draw, timeout_min) = (|bound| self.random.below(bound), self.config.min_request_timeout);
         let (plan, interest) = plan::watch(target, &store, options, timeout_min, draw, path_form)?;
-        watch::watch(&target.served, &store, plan, interest, shown.into(), &self.clock).await
+        watch::watch(&target.served, &store, plan, interest, shown.into(), &self.frames, &self.clock).await
     }
 
     /// What a DELETE of a collection is about.

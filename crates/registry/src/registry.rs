@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use crate::admission::{Admission, ServiceAccountAdmission};
 use crate::catalog::{Catalog, Served};
 use crate::errors;
+use crate::frames::Frames;
 use crate::services::{Services, ServicesConfig};
 use crate::store::Store;
 
@@ -65,6 +66,7 @@ pub struct Inner {
     pub(crate) random: Random,
     pub(crate) tasks: Tasks,
     pub(crate) services: Services,
+    pub(crate) frames: Arc<Frames>,
     catalog: ArcSwap<Catalog>,
     // The revision of CRDs that the catalog has taken in, for those who wait for it.
     catalog_revision: watch::Sender<Option<Revision>>,
@@ -96,6 +98,7 @@ impl Registry {
             random,
             tasks,
             services,
+            frames: Arc::default(),
             catalog: ArcSwap::from_pointee(catalog),
             catalog_revision: watch::Sender::new(None),
         }))

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use forebay_apimachinery::object::Scratch;
 use forebay_apimachinery::{Reason, Status};
-use forebay_rt::{Clock, Instant};
+use forebay_rt::{Alarm, Clock, Instant};
 use forebay_watchcache::{Interest, ReadError, WatchStep, Watcher};
 
 use crate::catalog::Served;
 use crate::errors;
+use crate::frames::{FrameSink, Frames};
 use crate::list::timestamp;
 use crate::plan::{WatchPlan, WatchStart};
 use crate::present::{Presenter, Shown};
@@ -27,8 +29,12 @@ pub struct WatchBody {
     // `None` when the stream is nothing but an error.
     watcher: Option<Watcher>,
     presenter: Presenter,
+    frames: Arc<Frames>,
+    // While it is in its initial state.
+    scratch: Scratch,
     plan: WatchPlan,
     clock: Clock,
+    alarm: Alarm,
     deadline: Instant,
     bookmark_at: Instant,
     // Of the resource's selectable fields, those that are selected by.
@@ -45,6 +51,14 @@ enum State {
     /// One more thing to say.
     Failing(Status),
     Done,
+}
+
+/// Why a wait is over.
+#[derive(PartialEq, Eq)]
+enum Rest {
+    /// There may be something new.
+    Event,
+    Alarm,
 }
 
 /// What a watch body has.
@@ -70,6 +84,7 @@ pub async fn watch(
     plan: WatchPlan,
     interest: Interest,
     shown: Shown,
+    frames: &Arc<Frames>,
     clock: &Clock,
 ) -> Result<WatchBody, Status> {
     let wait = clock.now() + forebay_watchcache::limits::FRESH_WAIT;
@@ -106,6 +121,8 @@ pub async fn watch(
     Ok(WatchBody {
         watcher,
         presenter: Presenter::new(served.clone(), shown),
+        frames: frames.clone(),
+        scratch: Scratch::default(),
         deadline: now + plan.timeout,
         // A stream that is shorter than that has its end for a bookmark.
         bookmark_at: match plan.timeout.checked_sub(BOOKMARK_BEFORE_END) {
@@ -117,6 +134,7 @@ pub async fn watch(
         retired: false,
         plan,
         clock: clock.clone(),
+        alarm: Alarm::default(),
         state,
     })
 }
@@ -124,7 +142,7 @@ pub async fn watch(
 impl WatchBody {
     /// Appends frames to `out`, about `chunk_bytes` of them, waiting until there is one. Cancel-safe: a frame that was
     /// appended stays in `out`, one that was not is not lost.
-    pub async fn next(&mut self, chunk_bytes: usize, out: &mut Vec<u8>) -> Flow {
+    pub async fn next(&mut self, chunk_bytes: usize, out: &mut impl FrameSink) -> Flow {
         loop {
             match std::mem::replace(&mut self.state, State::Done) {
                 State::Failing(status) => return Flow::Error(status),
@@ -141,7 +159,7 @@ impl WatchBody {
             }
             if matches!(self.state, State::Open | State::Closing) {
                 self.wait(out).await;
-                if !out.is_empty() {
+                if out.frame_bytes() > 0 {
                     return Flow::Frames;
                 }
             }
@@ -173,29 +191,34 @@ impl WatchBody {
     }
 
     /// Appends the frames that there are now; whether there was one.
-    fn fill(&mut self, chunk_bytes: usize, out: &mut Vec<u8>) -> bool {
+    fn fill(&mut self, chunk_bytes: usize, out: &mut impl FrameSink) -> bool {
         let Some(watcher) = &mut self.watcher else { return false };
-        let (from, now) = (out.len(), timestamp(&self.clock));
+        let (from, now) = (out.frame_bytes(), timestamp(&self.clock));
         let mut sent_bookmark = false;
         let mut bookmark_due =
             self.plan.bookmarks && matches!(self.state, State::Open) && self.clock.now() >= self.bookmark_at;
-        while out.len() < from + chunk_bytes {
+        while out.frame_bytes() < from + chunk_bytes {
             // Where events never cease, it is sent between them.
             if bookmark_due
-                && out.len() > from
+                && out.frame_bytes() > from
                 && let Some(revision) = watcher.passed()
             {
-                self.presenter.bookmark(revision, false, timestamp(&self.clock), out);
+                self.presenter.bookmark(revision, false, timestamp(&self.clock), out.own());
                 bookmark_due = false;
                 sent_bookmark = true;
             }
-            match watcher.try_next() {
+            match watcher.next_within((from + chunk_bytes).saturating_sub(out.frame_bytes())) {
+                Some(WatchStep::Event { kind, object, revision }) if watcher.is_initial() => {
+                    let object = self.presenter.readable(&object, &mut self.scratch);
+                    self.presenter.event(kind, &object, revision, now, out.own());
+                }
                 Some(WatchStep::Event { kind, object, revision }) => {
-                    self.presenter.event(kind, &object, revision, now, out);
+                    self.frames.put(&mut self.presenter, (kind, &object, revision), now, out);
                 }
                 Some(WatchStep::InitialEventsEnd(revision)) => {
+                    self.scratch.clear();
                     if self.plan.end_bookmark {
-                        self.presenter.bookmark(revision, true, now, out);
+                        self.presenter.bookmark(revision, true, now, out.own());
                     }
                 }
                 Some(WatchStep::Expired { asked, oldest }) => {
@@ -214,45 +237,61 @@ impl WatchBody {
         if sent_bookmark && matches!(self.state, State::Open) {
             self.schedule_bookmark();
         }
-        out.len() > from
+        out.frame_bytes() > from
     }
 
-    /// Waits for the next event, bookmark or the end.
-    async fn wait(&mut self, out: &mut Vec<u8>) {
-        let end = self.deadline;
+    /// Waits until [`WatchBody::next`] may have something, which it makes only when it is asked. Cancel-safe.
+    pub async fn ready(&mut self) {
+        if matches!(self.state, State::Open | State::Closing) {
+            self.rest(self.alarm_at()).await;
+        }
+    }
+
+    /// Waits for an event, for what moves the end, or until `alarm`, which is not beyond the end.
+    async fn rest(&mut self, alarm: Instant) -> Rest {
         let Some(watcher) = &mut self.watcher else {
-            self.clock.sleep_until(end).await;
-            self.state = State::Done;
-            return;
+            self.alarm.rings(alarm).await;
+            return Rest::Alarm;
         };
-        let alarm = if self.plan.bookmarks && matches!(self.state, State::Open) {
-            self.bookmark_at.min(end)
-        } else {
-            end
-        };
-        let overdue = alarm < end && self.clock.now() >= alarm;
         tokio::select! {
             biased;
             // On a busy resource of which nothing matches there is always something to look at.
-            () = watcher.ready(), if !overdue => return,
+            () = watcher.ready() => Rest::Event,
             later = self.presenter.retired(&self.fields), if !self.retired => {
                 self.retired = true;
-                self.deadline = (self.clock.now() + later).min(end);
-                return;
+                self.deadline = (self.clock.now() + later).min(self.deadline);
+                Rest::Event
             }
-            () = self.clock.sleep_until(alarm) => {}
+            () = self.alarm.rings(alarm) => Rest::Alarm,
         }
-        if self.clock.now() >= end {
+    }
+
+    /// When there is something to do though nothing happens: the end, or a bookmark before it.
+    fn alarm_at(&self) -> Instant {
+        let bookmarks = self.watcher.is_some() && self.plan.bookmarks && matches!(self.state, State::Open);
+        if bookmarks { self.bookmark_at.min(self.deadline) } else { self.deadline }
+    }
+
+    /// Waits for the next event, bookmark or the end.
+    async fn wait(&mut self, out: &mut impl FrameSink) {
+        let alarm = self.alarm_at();
+        let overdue = alarm < self.deadline && self.clock.now() >= alarm;
+        if !overdue && self.rest(alarm).await == Rest::Event {
+            return;
+        }
+        if self.clock.now() >= self.deadline {
             self.state = State::Done;
             return;
         }
-        let proof = (self.clock.now() + BOOKMARK_PROOF).min(end);
-        match watcher.bookmark(proof).await {
+        let Some(watcher) = &mut self.watcher else { return };
+        let proof = (self.clock.now() + BOOKMARK_PROOF).min(self.deadline);
+        // Boxed, because it is large, and comes once a minute.
+        match Box::pin(watcher.bookmark(proof)).await {
             Some(revision) => {
                 // One that begins in the future is silent until then.
                 let is_early = self.plan.start == WatchStart::After(revision) && watcher.is_ahead();
                 if !is_early {
-                    self.presenter.bookmark(revision, false, timestamp(&self.clock), out);
+                    self.presenter.bookmark(revision, false, timestamp(&self.clock), out.own());
                 }
                 self.schedule_bookmark();
             }

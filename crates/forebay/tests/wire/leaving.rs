@@ -1,7 +1,7 @@
 //! Clients that leave: by a FIN, by a reset, by the reset of a stream; idle, and with a socket that is full.
 
 use forebay_rt::{Clock, Duration};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::common::{Client, Protocol, Scratch, Server, rv};
 use crate::raw::{NO_ROOM, Raw};
@@ -42,6 +42,46 @@ async fn who_leaves_is_let_go_at_once_over_http1() {
             drop(kept);
         }
     }
+}
+
+/// Who stays is served on: what was asked while the watch lasted, and what is asked after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_goes_on_behind_its_watch() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let (admin, http1) = (server.admin().await, server.admin_over(Protocol::Http1).await);
+    let start = churn(&admin, CONFIG_MAPS, "busy", 100, 1).await;
+    let newest = churn(&admin, CONFIG_MAPS, "busy", 100 << 10, 3).await;
+    let path = format!("{CONFIG_MAPS}?watch=true&timeoutSeconds=1&resourceVersion={start}");
+    let mut raw = Raw::ask(&http1, &path).await;
+    raw.ask_again(&path).await;
+    let head = raw.head().await.to_lowercase();
+    for line in ["content-type: application/json", "transfer-encoding: chunked", "audit-id: ", "date: "] {
+        assert!(head.contains(&format!("\r\n{line}")), "{head}");
+    }
+    assert!(!head.contains("connection: "), "{head}");
+    assert_eq!(raw.revisions_up_to(newest).await.len(), 3);
+    raw.ask_again(&path).await;
+    raw.ask_again("/version").await;
+    for _ in 0..2 {
+        assert_eq!(raw.event().await, Ok(None));
+        raw.next_head().await;
+        assert_eq!(raw.revisions_up_to(newest).await.len(), 3);
+    }
+    assert_eq!(raw.event().await, Ok(None));
+    raw.next_head().await;
+    assert_eq!(open_watches(&admin).await, 0);
+    // One that is to be the last is so.
+    let mut last = http1.raw(NO_ROOM).await;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    last.write_all(request.as_bytes()).await.expect("sent");
+    let mut answer = Vec::new();
+    last.read_to_end(&mut answer).await.expect("an end");
+    let answer = String::from_utf8_lossy(&answer).to_lowercase();
+    assert!(
+        answer.contains("\r\nconnection: close\r\n") && answer.ends_with("\r\n0\r\n\r\n"),
+        "{answer:.200}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -28,6 +28,18 @@ impl Raw {
         Raw { stream, coded: Vec::new(), plain: Vec::new(), ended: false }
     }
 
+    /// Asks for more on the same connection.
+    pub async fn ask_again(&mut self, path: &str) {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        timeout(WAIT, self.stream.write_all(request.as_bytes())).await.expect("in time").expect("sent");
+    }
+
+    /// The head of the answer behind the one that was read to its end.
+    pub async fn next_head(&mut self) -> String {
+        assert!(std::mem::take(&mut self.ended), "it is not over");
+        self.head().await
+    }
+
     /// Asks, and reads the head of the answer.
     pub async fn watch(client: &Client, path: &str) -> Raw {
         let mut raw = Raw::ask(client, path).await;

@@ -15,8 +15,8 @@ const PARKED: usize = 150;
 
 /// What a parked watcher may cost more than an idle one: a batch of frames and a TLS record, and what the allocator adds.
 const BYTES_EACH_MAX: usize = 56 << 10;
-/// What a parked stream may cost: 32 KiB to be sent, the piece behind it, and its task.
-const STREAM_BYTES_EACH_MAX: usize = 64 << 10;
+/// What a parked stream may cost: a batch of frames of 16 KiB and what the allocator adds, and its task.
+const STREAM_BYTES_EACH_MAX: usize = 56 << 10;
 /// What the kernel may keep for it, as it counts payload: a buffer of 32 KiB, and the segment that filled it.
 const KERNEL_BYTES_EACH_MAX: u64 = 64 << 10;
 

@@ -16,6 +16,7 @@ use forebay_watchcache::EventKind;
 use jiff::Timestamp;
 
 use crate::catalog::{Served, Source};
+use crate::frames::Seen;
 use message::Messages;
 use text::Text;
 
@@ -72,7 +73,7 @@ pub struct ListMeta {
 #[derive(Clone)]
 pub struct Presenter {
     served: Arc<Served>,
-    shown: As,
+    shown: Shown,
     writer: Writer,
 }
 
@@ -91,7 +92,7 @@ impl Presenter {
             }
             _ => Writer::Text(Text::new(served.clone(), shown)),
         };
-        Presenter { served, shown: shown.what, writer }
+        Presenter { served, shown, writer }
     }
 
     /// Waits until what is shown can no longer be shown as it was begun; how much later to end. Cancel-safe.
@@ -100,7 +101,9 @@ impl Presenter {
     pub(crate) async fn retired(&self, fields: &[usize]) -> Duration {
         match &self.served.source {
             Source::BuiltIn { .. } => std::future::pending().await,
-            Source::Custom(custom) => custom.ending.told(matches!(self.shown, As::Table(_)), fields).await,
+            Source::Custom(custom) => {
+                custom.ending.told(matches!(self.shown.what, As::Table(_)), fields).await
+            }
         }
     }
 
@@ -115,7 +118,7 @@ impl Presenter {
     /// Whether the items of a list are objects as they are stored, unless [`Presenter::shows_body`] denies it for one.
     pub(crate) fn shows_bodies(&self) -> bool {
         matches!(self.writer, Writer::Text(_))
-            && self.shown == As::Object
+            && self.shown.what == As::Object
             && self.served.has_items_as_stored()
     }
 
@@ -184,6 +187,13 @@ impl Presenter {
             Writer::Text(text) => text.written(json, now),
             Writer::Messages(messages) => messages.as_text().written(json, now),
         }
+    }
+
+    /// What [`Presenter::event`] makes is of this, whoever makes it. `None` for a Table, in which it depends on the time and
+    /// on what was sent before.
+    pub(crate) fn seen(&self, object: &Arc<Object>, kind: EventKind, revision: Revision) -> Option<Seen> {
+        let is_table = matches!(self.shown.what, As::Table(_));
+        (!is_table).then(|| Seen::new(object, kind, revision, &self.served, self.shown))
     }
 
     /// One watch event: a line of JSON, or a frame.

@@ -1,0 +1,277 @@
+//! An HTTP/1.1 connection as one task: requests, which hyper reads and answers, and watches, which take it over.
+//!
+//! In: a stream that is secure, and what answers requests. Out: the connection's end. A watch lives for minutes, waits most
+//! of that time, and there are thousands of them: while it lasts nothing of hyper is kept, neither its two buffers nor its
+//! turns, and what it has to say goes to TLS as it is. Then hyper goes on with the next request. Never: knows what an
+//! answer says.
+
+use std::future::Future;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf as _, Bytes};
+use forebay_rt::Clock;
+use http::{Request, StatusCode, Version, header};
+use http_body::Body as _;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimePrinter;
+use tokio::io::{AsyncWrite as _, AsyncWriteExt as _};
+
+use crate::answer::HttpResponse;
+use crate::limits;
+use crate::response::ResponseBody;
+use crate::secure::Secure;
+use crate::shutdown::Drain;
+use crate::websocket;
+
+/// How a connection broke.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectionError {
+    #[error(transparent)]
+    Http(#[from] hyper::Error),
+    #[error(transparent)]
+    Wire(#[from] io::Error),
+}
+
+/// An answer on its way. Boxed, because it is large.
+pub type Answering = Pin<Box<dyn Future<Output = HttpResponse> + Send>>;
+
+/// What a connection may cost and how long it may be silent.
+pub fn builder() -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits::HEADER_WAIT)
+        .max_buf_size(limits::HEAD_BYTES_MAX.max(limits::WRITE_BUFFER_BYTES));
+    builder
+}
+
+/// Serves a connection until its client is done, or the server leaves: then what is in flight may finish, and has as long as
+/// the server waits.
+///
+/// # Errors
+/// It broke.
+pub async fn serve(
+    mut secure: Secure,
+    answer: impl Fn(Request<Incoming>) -> Answering + Clone,
+    drain: &Drain,
+    clock: &Clock,
+) -> Result<(), ConnectionError> {
+    while let Some((mut free, response)) = requests(secure, answer.clone(), drain, clock).await? {
+        let sent = async {
+            let mut goes_on = watch(&mut free, response, clock).await?;
+            if goes_on && drain.is_draining() {
+                free.shutdown().await?;
+                goes_on = false;
+            }
+            Ok::<_, ConnectionError>(goes_on)
+        };
+        let late = async {
+            drain.draining().await;
+            clock.sleep(drain.wait()).await;
+        };
+        let goes_on = tokio::select! {
+            goes_on = sent => goes_on?,
+            () = late => false,
+        };
+        if !goes_on {
+            break;
+        }
+        secure = free;
+    }
+    Ok(())
+}
+
+/// Lets hyper answer requests, until the connection's end, or until one is answered by a watch.
+async fn requests(
+    secure: Secure,
+    answer: impl Fn(Request<Incoming>) -> Answering,
+    drain: &Drain,
+    clock: &Clock,
+) -> Result<Option<(Secure, HttpResponse)>, ConnectionError> {
+    let (taken, sent) = (Taken::default(), secure.sent());
+    let slot = taken.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (may_take, slot, answering) = (may_take(&request), slot.clone(), answer(request));
+        Box::pin(async move {
+            let response = slot.keep(answering.await, may_take).await;
+            Ok::<_, std::convert::Infallible>(response)
+        })
+    });
+    let mut connection = Box::pin(builder().serve_connection(TokioIo::new(secure), service));
+    // What was answered before is sent first, by hyper.
+    let look = |ended: Poll<hyper::Result<()>>| match ended {
+        Poll::Pending if sent.is_all() => {
+            taken.take().map_or(Poll::Pending, |watch| Poll::Ready(Ok(Some(watch))))
+        }
+        ended => ended.map_ok(|()| None),
+    };
+    let ended = tokio::select! {
+        ended = std::future::poll_fn(|cx| look(connection.as_mut().poll(cx))) => Some(ended?),
+        () = drain.draining() => None,
+    };
+    let response = match ended {
+        Some(response) => response,
+        None => {
+            connection.as_mut().graceful_shutdown();
+            tokio::select! {
+                ended = std::future::poll_fn(|cx| look(connection.as_mut().poll(cx))) => ended?,
+                () = clock.sleep(drain.wait()) => None,
+            }
+        }
+    };
+    Ok(response.map(|response| {
+        let parts = Pin::into_inner(connection).into_parts();
+        let mut secure = parts.io.into_inner();
+        secure.unread(&parts.read_buf);
+        (secure, response)
+    }))
+}
+
+/// A watch that takes its connection over, on its way from where it was made.
+#[derive(Clone, Default)]
+struct Taken(Arc<Mutex<Option<HttpResponse>>>);
+
+impl Taken {
+    /// The response, if hyper is to send it; a watch is kept, and hyper never hears of it.
+    async fn keep(&self, response: HttpResponse, may_take: bool) -> HttpResponse {
+        match (response.body().is_watch(), response.status()) {
+            (true, _) if may_take => {
+                *self.slot() = Some(response);
+                std::future::pending().await
+            }
+            (true, StatusCode::SWITCHING_PROTOCOLS) => websocket::refused(),
+            _ => response,
+        }
+    }
+
+    fn take(&self) -> Option<HttpResponse> {
+        self.slot().take()
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Option<HttpResponse>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether the answer is the last thing of its request and the connection goes on behind it; others are left to hyper.
+fn may_take(request: &Request<Incoming>) -> bool {
+    let closes = |value: &http::HeaderValue| {
+        value.as_bytes().to_ascii_lowercase().windows(5).any(|part| part == b"close")
+    };
+    request.version() == Version::HTTP_11
+        && request.body().is_end_stream()
+        && !request.headers().get_all(header::CONNECTION).iter().any(closes)
+}
+
+/// Sends a watch until it ends. Whether the connection can go on.
+async fn watch(secure: &mut Secure, response: HttpResponse, clock: &Clock) -> io::Result<bool> {
+    let head = head(&response, clock);
+    let is_upgrade = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+    let mut body = response.into_body();
+    if is_upgrade && let Some(watch) = body.take_watch() {
+        secure.write_all(&head).await?;
+        secure.flush().await?;
+        websocket::serve(secure, *watch, clock).await;
+        return Ok(false);
+    }
+    let out = [Bytes::from(head), Bytes::new(), Bytes::new()];
+    let mut sending = Sending { secure, body, out, is_sent: false, is_last: false };
+    std::future::poll_fn(|cx| sending.poll(cx)).await
+}
+
+/// A response's head as it is sent.
+fn head(response: &HttpResponse, clock: &Clock) -> Vec<u8> {
+    let status = response.status();
+    let mut head = format!("HTTP/1.1 {}\r\n", status).into_bytes();
+    for (name, value) in response.headers() {
+        head.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    if status != StatusCode::SWITCHING_PROTOCOLS {
+        head.extend_from_slice(b"transfer-encoding: chunked\r\n");
+    }
+    let now = i64::try_from(clock.unix_ms()).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    let date = now.and_then(|now| DateTimePrinter::new().timestamp_to_rfc9110_string(&now).ok());
+    if let Some(date) = date {
+        head.extend_from_slice(format!("date: {date}\r\n").as_bytes());
+    }
+    head.extend_from_slice(b"\r\n");
+    head
+}
+
+/// A watch on its way: a piece at a time, each a chunk.
+struct Sending<'a> {
+    secure: &'a mut Secure,
+    body: ResponseBody,
+    // What is to be written before the next piece is asked for.
+    out: [Bytes; 3],
+    // The kernel has what was written.
+    is_sent: bool,
+    is_last: bool,
+}
+
+impl Sending<'_> {
+    /// Ready when the watch is over, and whether it was its own end.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        if self.poll_send(cx)?.is_ready() {
+            return Poll::Ready(Ok(true));
+        }
+        self.secure.poll_gone(cx).map_ok(|()| false)
+    }
+
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            ready!(self.poll_out(cx))?;
+            if self.is_last {
+                return self.poll_sent(cx);
+            }
+            let piece = match Pin::new(&mut self.body).poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(io::Error::other(error))),
+                Poll::Ready(None) => {
+                    self.is_last = true;
+                    Bytes::new()
+                }
+                // Several events that wait are one write.
+                Poll::Pending => {
+                    ready!(self.poll_sent(cx))?;
+                    return Poll::Pending;
+                }
+            };
+            if self.is_last || !piece.is_empty() {
+                let len = Bytes::from(format!("{:x}\r\n", piece.len()));
+                self.out = [len, piece, Bytes::from_static(b"\r\n")];
+                self.is_sent = false;
+            }
+        }
+    }
+
+    fn poll_sent(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.is_sent {
+            ready!(Pin::new(&mut *self.secure).poll_flush(cx))?;
+            self.is_sent = true;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_out(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.out.iter().any(|part| !part.is_empty()) {
+            let parts = self.out.each_ref().map(|part| IoSlice::new(part));
+            let mut written = ready!(Pin::new(&mut *self.secure).poll_write_vectored(cx, &parts))?;
+            for part in &mut self.out {
+                let own = written.min(part.len());
+                part.advance(own);
+                written -= own;
+            }
+        }
+        // Kept no longer than needed: most of the time there is nothing to send.
+        self.out = Default::default();
+        Poll::Ready(Ok(()))
+    }
+}
