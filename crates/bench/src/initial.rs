@@ -90,7 +90,10 @@ impl Reader {
         self.tail.extend_from_slice(&plain[plain.len().saturating_sub(1_024)..]);
         let excess = self.tail.len().saturating_sub(1_024);
         self.tail.drain(..excess);
-        self.tail.windows(END.len()).any(|window| window == END)
+        // Looked for in a last line that is whole: a search of every piece would take more than reading it does.
+        let Some((b'\n', lines)) = self.tail.split_last() else { return false };
+        let from = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        lines[from..].windows(END.len()).any(|window| window == END)
     }
 }
 

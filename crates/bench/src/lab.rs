@@ -26,6 +26,8 @@ pub struct Lab {
     pub rounds: usize,
     /// Watchers at once in the scenarios fanout and idle.
     pub watchers: usize,
+    /// The same in the scenarios crowd and lanes.
+    pub crowd: usize,
     /// Numbers of objects, and of watchers, that the scenario curve measures.
     pub sizes: Vec<usize>,
     pub crowds: Vec<usize>,

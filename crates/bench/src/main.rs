@@ -18,14 +18,14 @@ use forebay_bench::objects::Objects;
 use forebay_bench::report::{Entrant, Measured, Report};
 use forebay_bench::scenarios::Scenario;
 use forebay_bench::static_server::StaticServer;
-use forebay_bench::{Error, curves, machine, picture};
+use forebay_bench::{Error, curves, machine, picture, proc};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Measures forebay beside kube-apiserver on etcd, on this machine.
 #[derive(Parser, Debug)]
 #[command(name = "cargo xtask bench")]
 struct Options {
-    /// Scenarios to run, in this order: start, create, restart, resident, list, storm, readers, watchlist, envtest, fanout, idle, curve,
+    /// Scenarios to run, in this order: start, create, restart, resident, list, storm, readers, watchlist, envtest, fanout, crowd, lanes, idle, curve,
     /// million, kep3157, kep2340 [default: all]
     #[arg(value_parser = scenario)]
     scenarios: Vec<Scenario>,
@@ -47,6 +47,9 @@ struct Options {
     /// Watchers at once in the scenarios fanout and idle
     #[arg(long, default_value_t = 1_000, value_parser = at_least_one)]
     watchers: usize,
+    /// Watchers at once in the scenarios crowd and lanes
+    #[arg(long, default_value_t = 10_000, value_parser = at_least_one)]
+    crowd: usize,
     /// Control planes at once in the scenario envtest; 20 of kube-apiserver and etcd take 8 GB
     #[arg(long, default_value_t = 20, value_parser = at_least_one)]
     servers: usize,
@@ -100,6 +103,7 @@ struct Options {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let options = Options::parse();
+    proc::raise_open_files();
     let done = tokio::select! {
         done = measure(&options) => done,
         // Leaving drops the servers and their directories.
@@ -139,6 +143,7 @@ async fn measure(options: &Options) -> Result<Report, Error> {
         listers: options.listers,
         rounds: options.rounds,
         watchers: options.watchers,
+        crowd: options.crowd,
         servers: options.servers,
         runs: options.runs,
         protocol: if options.http2 { Protocol::Http2 } else { Protocol::Http1 },

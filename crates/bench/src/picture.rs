@@ -87,6 +87,7 @@ mod tests {
             clients: 4,
             listers: 16,
             watchers: 2,
+            crowd: 10,
             servers: 2,
             rounds: 1,
             runs: None,

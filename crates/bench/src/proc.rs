@@ -40,6 +40,14 @@ pub fn cpu_self() -> Result<Duration, Error> {
     cpu(std::process::id())
 }
 
+/// Lets this process have as many connections open as the system allows.
+pub fn raise_open_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // Where it stays low, connecting fails and says why.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
 /// Watches what the rest of the machine does while we measure.
 #[derive(Debug)]
 pub struct Others {

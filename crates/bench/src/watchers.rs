@@ -26,10 +26,17 @@ const DIALS: usize = 32;
 pub struct Watchers {
     pub count: usize,
     pub connections: usize,
-    // When each event came, from whichever watcher.
-    came: mpsc::UnboundedReceiver<Instant>,
+    // Each event as it comes.
+    came: mpsc::UnboundedReceiver<Came>,
     reading: JoinSet<()>,
     _clients: Vec<Client>,
+}
+
+/// An event: by the number of the watcher that has it, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Came {
+    pub watcher: usize,
+    pub at: Instant,
 }
 
 impl Watchers {
@@ -44,7 +51,9 @@ impl Watchers {
     ) -> Result<Watchers, Error> {
         let streams = if protocol == Protocol::Http1 { 1 } else { STREAMS };
         let paths: Vec<String> = (0..count).map(path).collect();
-        let mut waiting: Vec<Vec<String>> = paths.chunks(streams).map(<[String]>::to_vec).collect();
+        let numbered = |(at, paths): (usize, &[String])| (at * streams, paths.to_vec());
+        let mut waiting: Vec<(usize, Vec<String>)> =
+            paths.chunks(streams).enumerate().map(numbered).collect();
         let connections = waiting.len();
         let target = Arc::new(target.clone());
         let (mut dialing, mut reading) = (JoinSet::new(), JoinSet::new());
@@ -52,15 +61,16 @@ impl Watchers {
         let mut clients = Vec::new();
         while !waiting.is_empty() || !dialing.is_empty() {
             while dialing.len() < DIALS
-                && let Some(paths) = waiting.pop()
+                && let Some((first, paths)) = waiting.pop()
             {
-                dialing.spawn(dial(target.clone(), protocol, paths));
+                let dialed = dial(target.clone(), protocol, paths);
+                dialing.spawn(async move { dialed.await.map(|dialed| (first, dialed)) });
             }
             let Some(dialed) = dialing.join_next().await else { break };
-            let (client, bodies) = dialed.map_err(|e| Error::Connection(e.to_string()))??;
+            let (first, (client, bodies)) = dialed.map_err(|e| Error::Connection(e.to_string()))??;
             clients.push(client);
-            for body in bodies {
-                reading.spawn(read(body, tell.clone()));
+            for (watcher, body) in (first..).zip(bodies) {
+                reading.spawn(read(watcher, body, tell.clone()));
             }
         }
         Ok(Watchers { count, connections, came, reading, _clients: clients })
@@ -79,7 +89,7 @@ impl Watchers {
         let mut delays = Vec::with_capacity(count);
         let all = async {
             while delays.len() < count
-                && let Some(at) = self.came.recv().await
+                && let Some(Came { at, .. }) = self.came.recv().await
             {
                 delays.push(at.saturating_duration_since(since));
             }
@@ -95,7 +105,7 @@ impl Watchers {
     }
 
     /// Waits for the next event of any watcher.
-    pub async fn next(&mut self) -> Option<Instant> {
+    pub async fn next(&mut self) -> Option<Came> {
         self.came.recv().await
     }
 }
@@ -118,13 +128,13 @@ async fn dial(
 }
 
 /// Tells of each line, until the watch ends.
-async fn read(mut body: Incoming, tell: mpsc::UnboundedSender<Instant>) {
+async fn read(watcher: usize, mut body: Incoming, tell: mpsc::UnboundedSender<Came>) {
     while let Some(Ok(frame)) = body.frame().await {
         let Ok(data) = frame.into_data() else { continue };
-        let now = Instant::now();
+        let at = Instant::now();
         for _ in data.iter().filter(|byte| **byte == b'\n') {
             // Nobody listens any more when the scenario is over.
-            let _ = tell.send(now);
+            let _ = tell.send(Came { watcher, at });
         }
     }
 }

@@ -28,6 +28,7 @@ fn small(protocol: Protocol) -> Lab {
         listers: 4,
         rounds: 1,
         watchers: 10,
+        crowd: 10,
         servers: 2,
         runs: Some(1),
         protocol,
@@ -131,6 +132,14 @@ async fn storm_at_size_ten_over_http2() {
 async fn fanout_at_ten_watchers() {
     let names = ["delay p50, own connection", "delay p99, 100 on one"];
     check(Scenario::Fanout, Protocol::Http1, &names).await;
+}
+
+#[tokio::test]
+async fn crowd_and_lanes_at_ten_watchers() {
+    let names = ["delay p50, own connection", "delay p99, 100 on one"];
+    check(Scenario::Crowd, Protocol::Http1, &names).await;
+    let names = ["updates", "delay p50", "delay p99", "server CPU per update"];
+    check(Scenario::Lanes, Protocol::Http1, &names).await;
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ pub mod flags;
 pub mod kubeconfig;
 pub mod logging;
 pub mod memory;
+mod open_files;
 pub mod parent;
 pub mod pki;
 pub mod prepare;

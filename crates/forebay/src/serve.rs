@@ -7,6 +7,7 @@ use forebay_rt::{Clock, Tasks};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::Error;
+use crate::open_files;
 use crate::parent::Parent;
 use crate::prepare::Prepared;
 use crate::server::{Server, Stop};
@@ -30,6 +31,7 @@ pub enum Until {
 /// # Errors
 /// What kept it from serving.
 pub fn run(prepared: &Prepared, until: Until, syncs: Syncs, out: &mut dyn Write) -> Result<(), Error> {
+    open_files::raise_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_name("forebay")
         .max_blocking_threads(BLOCKING_THREADS_MAX)

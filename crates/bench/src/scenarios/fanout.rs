@@ -1,7 +1,8 @@
 //! One update, sent to many watchers: what each delivered event costs, and how long it takes.
 //!
 //! In: a contender. Out: CPU of the server for each delivered event and the delays, a sample a run, with a connection for
-//! each watcher and with 100 on each. Never: a run in which an event was lost.
+//! each watcher and with 100 on each. The scenario crowd is the same with many more of them, one update a second. Never: a
+//! run in which an event was lost.
 
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,9 @@ const RUNS: usize = 5;
 const UPDATES: usize = 50;
 /// From one update to the next, unless the events of the one before take longer.
 const PERIOD: Duration = Duration::from_millis(200);
+/// Updates of the crowd, and from one to the next.
+const CROWD_UPDATES: usize = 10;
+const CROWD_PERIOD: Duration = Duration::from_secs(1);
 /// An event that has not come by then is lost.
 const WAIT: Duration = Duration::from_secs(30);
 /// A pod is padded to about so many bytes.
@@ -37,13 +41,31 @@ pub(super) fn about(lab: &Lab) -> String {
     )
 }
 
+pub(super) fn about_crowd(lab: &Lab) -> String {
+    format!(
+        "{} watchers of all pods, each on a connection of its own (HTTP/1.1) and 100 on one (HTTP/2), TLS; {CROWD_UPDATES} updates of a pod of 8 KB, one each {CROWD_PERIOD:?}; {} runs",
+        lab.crowd,
+        lab.runs(RUNS)
+    )
+}
+
 pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
+    measure(lab, who, (lab.updates(UPDATES), PERIOD)).await
+}
+
+/// Many watchers, as a large cluster has them.
+pub(super) async fn run_crowd(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
+    let crowd = Lab { watchers: lab.crowd, ..lab.clone() };
+    measure(&crowd, who, (CROWD_UPDATES.min(lab.crowd / 4).max(1), CROWD_PERIOD)).await
+}
+
+async fn measure(lab: &Lab, who: &Contender, pace: (usize, Duration)) -> Result<Metrics, Error> {
     let mut metrics = Metrics::new();
     for _ in 0..lab.runs(RUNS) {
         let (_dir, server) = load::start(lab, who).await?;
         let mut pod = Pod::create(&server).await?;
         for (way, protocol) in WAYS {
-            add_fanout(&mut metrics, lab, &server, &mut pod, way, protocol).await?;
+            add_paced(&mut metrics, lab, &server, &mut pod, (way, protocol), pace).await?;
         }
         server.stop().await?;
     }
@@ -58,16 +80,27 @@ pub(super) async fn add_fanout(
     way: &str,
     protocol: Protocol,
 ) -> Result<(), Error> {
+    add_paced(metrics, lab, server, pod, (way, protocol), (lab.updates(UPDATES), PERIOD)).await
+}
+
+async fn add_paced(
+    metrics: &mut Metrics,
+    lab: &Lab,
+    server: &Server,
+    pod: &mut Pod,
+    (way, protocol): (&str, Protocol),
+    (updates, period): (usize, Duration),
+) -> Result<(), Error> {
     let path = format!("/api/v1/pods?watch=1&resourceVersion={}", pod.revision);
     let mut watchers = Watchers::open(&server.target, protocol, lab.watchers, |_| path.clone()).await?;
     tokio::time::sleep(lab.settle).await;
     let before = server.cpus()?;
     let mut delays = Vec::new();
-    for _ in 0..lab.updates(UPDATES) {
+    for _ in 0..updates {
         let sent = Instant::now();
         pod.update().await?;
         delays.extend(watchers.events(watchers.count, sent, WAIT).await?);
-        tokio::time::sleep(PERIOD.saturating_sub(sent.elapsed())).await;
+        tokio::time::sleep(period.saturating_sub(sent.elapsed())).await;
     }
     let cpu: Duration = server.cpu_since(&before)?.iter().sum();
     delays.sort_unstable();

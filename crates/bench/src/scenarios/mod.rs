@@ -9,6 +9,7 @@ mod envtest;
 mod fanout;
 mod idle;
 mod kep;
+mod lanes;
 mod list;
 mod million;
 mod readers;
@@ -39,6 +40,8 @@ pub enum Scenario {
     Watchlist,
     Envtest,
     Fanout,
+    Crowd,
+    Lanes,
     Idle,
     Curve,
     Million,
@@ -55,7 +58,7 @@ pub struct Outcome {
 }
 
 impl Scenario {
-    pub const ALL: [Scenario; 15] = [
+    pub const ALL: [Scenario; 17] = [
         Scenario::Start,
         Scenario::Create,
         Scenario::Restart,
@@ -66,6 +69,8 @@ impl Scenario {
         Scenario::Watchlist,
         Scenario::Envtest,
         Scenario::Fanout,
+        Scenario::Crowd,
+        Scenario::Lanes,
         Scenario::Idle,
         Scenario::Curve,
         Scenario::Million,
@@ -85,6 +90,8 @@ impl Scenario {
             Scenario::Watchlist => "watchlist",
             Scenario::Envtest => "envtest",
             Scenario::Fanout => "fanout",
+            Scenario::Crowd => "crowd",
+            Scenario::Lanes => "lanes",
             Scenario::Idle => "idle",
             Scenario::Curve => "curve",
             Scenario::Million => "million",
@@ -106,6 +113,8 @@ impl Scenario {
             Scenario::Watchlist => watchlist::about(lab),
             Scenario::Envtest => envtest::about(lab),
             Scenario::Fanout => fanout::about(lab),
+            Scenario::Crowd => fanout::about_crowd(lab),
+            Scenario::Lanes => lanes::about(lab),
             Scenario::Idle => idle::about(lab),
             Scenario::Curve => curve::about(lab),
             Scenario::Million => million::about(lab),
@@ -128,6 +137,8 @@ impl Scenario {
             Scenario::Watchlist => watchlist::run(lab, who).await?.into(),
             Scenario::Envtest => envtest::run(lab, who).await?.into(),
             Scenario::Fanout => fanout::run(lab, who).await?.into(),
+            Scenario::Crowd => fanout::run_crowd(lab, who).await?.into(),
+            Scenario::Lanes => lanes::run(lab, who).await?.into(),
             Scenario::Idle => idle::run(lab, who).await?.into(),
             Scenario::Curve => curve::run(lab, who).await?.into(),
             Scenario::Million => million::run(lab, who).await?.into(),
