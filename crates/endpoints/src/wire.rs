@@ -218,7 +218,11 @@ impl AsyncWrite for Wire {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.0.poll_write(cx, |tcp| tcp.try_write_vectored(bufs))
+        match bufs {
+            // An event is one record, most of the time: the kernel does less for one buffer.
+            [one] => self.0.poll_write(cx, |tcp| tcp.try_write(one)),
+            _ => self.0.poll_write(cx, |tcp| tcp.try_write_vectored(bufs)),
+        }
     }
 
     fn is_write_vectored(&self) -> bool {
