@@ -126,6 +126,11 @@ pub trait Backend: Send + Sync + 'static {
     /// Reads a page.
     fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>>;
 
+    /// As [`Backend::range`], but values may be left out. Engines that can do without reading them do.
+    fn keys(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
+        self.range(range)
+    }
+
     /// How many keys `range` has, whatever its limit. Engines that can count without reading values do.
     fn count(&self, range: Range) -> BoxFuture<'_, Result<u64, ReadError>> {
         Box::pin(async move {

@@ -76,6 +76,39 @@ func TestInformersAcrossFaultsOfEtcd(t *testing.T) {
 		len(followers), len(orders), strings.Join(orders, " "), total(writers),
 		last.lists+last.initial-first.lists-first.initial, last.resumed)
 	c.complete(followers, writers)
+	c.holed(proxy, followers, writers)
+}
+
+// holed: history is gone that the informers' server has not had. Who watches what has changed lists again, once; nobody else does.
+func (c *clients) holed(proxy *proxy, followers []*follower, writers map[string]*writer) {
+	c.Helper()
+	before := proxy.counted()
+	stop := make(chan struct{})
+	var writing sync.WaitGroup
+	for _, w := range writers {
+		writing.Go(func() { w.run(c.ctx, stop) })
+	}
+	c.churn(writers, churnAfterFault)
+	c.ask("@hold-all")
+	c.churn(writers, churnAfterFault)
+	c.ask("@compact")
+	c.churn(writers, churnAfterFault)
+	c.heard("compact", followers, writers)
+	close(stop)
+	writing.Wait()
+	c.agree(followers)
+	affected := 0
+	for _, f := range followers {
+		if f.resource.Resource == "configmaps" || f.resource.Resource == "events" || f.resource.Resource == "widgets" || f.resource.Resource == "pods" && f.fields == "" {
+			affected++
+		}
+	}
+	now := proxy.counted()
+	relists := now.lists + now.initial - before.lists - before.initial
+	fmt.Printf("figure: history was gone: %d of %d informers listed again\n", relists, len(followers))
+	if relists != affected {
+		c.Fatalf("%d relists, but %d informers are of what has changed: %v", relists, affected, now.whole)
+	}
 }
 
 // heard waits until each informer was told what was acknowledged last before. Somebody asks for what is current meanwhile, as somebody does.

@@ -378,6 +378,10 @@ impl Backend for Etcd {
         Box::pin(self.0.page(range))
     }
 
+    fn keys(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
+        Box::pin(self.0.keys(range))
+    }
+
     fn count(&self, range: Range) -> BoxFuture<'_, Result<u64, ReadError>> {
         Box::pin(self.0.count(range))
     }

@@ -23,6 +23,30 @@ pub(crate) fn end_of(prefix: &str) -> String {
 }
 
 impl Shared {
+    /// Reads a page of keys without values.
+    pub(crate) async fn keys(&self, range: Range) -> Result<RangePage, ReadError> {
+        let after = range.start_after.as_ref().map(Key::as_str);
+        let (key, end) = (key_of(range.prefix.as_str(), after), end_of(range.prefix.as_str()));
+        let request = RangeRequest {
+            key: key.as_bytes(),
+            end: end.as_bytes(),
+            limit: range.limit.clamp(1, limits::PAGE_KEYS_MAX) as u64,
+            revision: range.at.map_or(0, Revision::get),
+            keys_only: true,
+            ..RangeRequest::default()
+        };
+        let RangeResponse { header, kvs, more, .. } = match self.ask_page(&request).await {
+            Ok(response) => response,
+            Err(fault) => return Err(self.read_error(fault, range.at).await),
+        };
+        let revision = range.at.or(Revision::new(header.revision)).unwrap_or(Revision::FIRST);
+        let item = |kv: KeyValue| {
+            let revision = Revision::new(kv.mod_revision)?;
+            Some((self.key(&kv.key)?, Versioned { revision, value: kv.value }))
+        };
+        Ok(RangePage { revision, items: kvs.into_iter().filter_map(item).collect(), more })
+    }
+
     /// Reads a page; fewer keys than asked for where values are large.
     pub(crate) async fn page(&self, range: Range) -> Result<RangePage, ReadError> {
         let after = range.start_after.as_ref().map(Key::as_str);

@@ -190,6 +190,13 @@ async fn ranges(store: &Etcd) {
     for (range, expected) in cases {
         assert_eq!(list(store, range.clone(), base).await.expect("works"), expected, "{range:?}");
     }
+    let keys = store.keys(range("/r/", 10, Some(here(3)))).await.expect("works");
+    let shown: Vec<_> = keys
+        .items
+        .iter()
+        .map(|(key, found)| format!("{key}@{}={}", found.revision.get() - base.get(), found.value.len()))
+        .collect();
+    assert_eq!(shown, ["/r/1@1=0", "/r/2@2=0", "/r/3@3=0"], "without values");
     let asked = || store.counters().requests.load(Ordering::Relaxed);
     let after = Range { start_after: Some(key("/r/1")), ..range("/r/", 1, Some(here(3))) };
     let counts = [

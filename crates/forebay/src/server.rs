@@ -65,6 +65,7 @@ impl Server {
             service_account_admission: config.service_account_admission,
             services: services(config, bound.address().port(), store.leak_grace()),
             admission: config.admission.clone(),
+            history: store.history(),
             ..Default::default()
         };
         let registry =

@@ -8,6 +8,7 @@ use std::time::Duration;
 use forebay_backend::Backend;
 use forebay_embedded::{Engine, Options, Syncs};
 use forebay_etcd::Etcd;
+use forebay_registry::History;
 use forebay_rt::{Clock, Tasks};
 
 use crate::error::Error;
@@ -17,6 +18,9 @@ use crate::stored::AsKubernetes;
 
 /// How long it is waited for an etcd that does not answer when the server starts.
 const REACH_WAIT: Duration = Duration::from_secs(20);
+
+/// How often a cache is held against etcd, or up to half more: as kube-apiserver does it.
+const CHECK_EVERY: Duration = Duration::from_secs(5 * 60);
 
 /// After so long, something that a Service's address or port was claimed for is known to all servers, or never was.
 const LEAK_GRACE: Duration = Duration::from_secs(180);
@@ -71,6 +75,14 @@ impl Store {
         match self {
             Store::Embedded(engine) => engine.failure(),
             Store::Etcd(etcd) => etcd.failure(),
+        }
+    }
+
+    /// Whose its history is.
+    pub fn history(&self) -> History {
+        match self {
+            Store::Embedded(_) => History::Own,
+            Store::Etcd(_) => History::Shared { check_every: CHECK_EVERY },
         }
     }
 

@@ -527,8 +527,9 @@ fn open_store(registry: &Registry, value: &Value, key: &LayoutKey) -> Store {
     let layout = Layout { prefix_len: prefix.len(), scope, form: Form::Whole, fields };
     // What a definition lets clients select by, they will.
     let indexed = (0..layout.fields.len()).collect();
-    let (name, pace) = (format!("{plural}.{group}"), registry.config.pace);
-    let resource = Resource { name, prefix: Key::from(prefix), layout, indexed, pace };
+    let name = format!("{plural}.{group}");
+    let (pace, history) = (registry.config.pace, registry.config.history);
+    let resource = Resource { name, prefix: Key::from(prefix), layout, indexed, pace, history };
     Store {
         group: group.into(),
         resource: plural.into(),

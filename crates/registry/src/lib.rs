@@ -47,4 +47,4 @@ pub use registry::{Config, Registry};
 pub use services::{AddressRange, PortRange, ServicesConfig};
 pub use watch::{Flow, WatchBody};
 
-pub use forebay_watchcache::{Held, Relief};
+pub use forebay_watchcache::{Held, History, Relief};

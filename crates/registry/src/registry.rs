@@ -11,6 +11,7 @@ use arc_swap::ArcSwap;
 use forebay_apimachinery::{Object, Revision, Status};
 use forebay_backend::Backend;
 use forebay_rt::{Clock, Random, Tasks};
+use forebay_watchcache::History;
 use forebay_watchcache::limits::{self, Pace};
 use forebay_watchcache::{Relief, window_cap};
 use tokio::sync::watch;
@@ -38,6 +39,8 @@ pub struct Config {
     pub admission: Admission,
     /// How soon the caches seal what is quiet.
     pub pace: Pace,
+    /// Whose the store's history is.
+    pub history: History,
 }
 
 /// A lone server's: nothing that a flag of its own would have to ask for, and events are kept.
@@ -51,6 +54,7 @@ impl Default for Config {
             services: ServicesConfig::default(),
             admission: Admission::default(),
             pace: limits::PACE,
+            history: History::Own,
         }
     }
 }

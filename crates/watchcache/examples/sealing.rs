@@ -26,8 +26,14 @@ async fn main() {
         form: Form::Typed,
         fields: vec![vec!["spec".into(), "nodeName".into()]],
     };
-    let resource =
-        Resource { name: "pods".into(), prefix: PREFIX.into(), layout, indexed: vec![0], pace: PACE };
+    let resource = Resource {
+        name: "pods".into(),
+        prefix: PREFIX.into(),
+        layout,
+        indexed: vec![0],
+        pace: PACE,
+        history: Default::default(),
+    };
     let cacher = Cacher::start(resource, engine.clone(), clock.clone(), &Tasks::new());
     cacher.wait_ready().await;
     let random = Random::seeded(1);

@@ -7,14 +7,15 @@ use forebay_apimachinery::object::{Layout, MessageBytes, RecentBlocks};
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::Backend;
 use forebay_revlog::{Cursor, Log, Usage};
-use forebay_rt::{Clock, Instant, Tasks};
+use forebay_rt::{Clock, Duration, Instant, Tasks};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::check::Checker;
 use crate::counters::Counters;
 use crate::error::ReadError;
 use crate::event::Event;
-use crate::ingest;
+use crate::ingest::{self, Hole};
 use crate::interest::{Interest, Reach};
 use crate::lanes::Lanes;
 use crate::limits;
@@ -36,6 +37,18 @@ pub struct Resource {
     pub indexed: Vec<usize>,
     /// [`limits::PACE`], but in tests.
     pub pace: limits::Pace,
+    pub history: History,
+}
+
+/// Whose the store's history is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum History {
+    /// This process's: it is given up once nobody needs it. A hole in it is a mistake, and everybody is told.
+    #[default]
+    Own,
+    /// Others write and give up history, too, and it comes over a network: who has missed nothing that is known goes on across
+    /// a hole, and the cache is held against the store every so often.
+    Shared { check_every: Duration },
 }
 
 /// One resource's watch cache as its readers see it. Cheap to clone. The ingest task owns everything that changes.
@@ -83,6 +96,8 @@ pub(crate) struct Window {
     // What the store had reached before it went back, or 0: from the current revision to there, revisions are of a future
     // that never was.
     pub(crate) lost_upto: u64,
+    // Where history is not known.
+    pub(crate) holes: Arc<[Hole]>,
 }
 
 impl Window {
@@ -94,12 +109,22 @@ impl Window {
     fn expired(&self, asked: Revision) -> ReadError {
         ReadError::Expired { asked, oldest: Revision::from_log(self.log.oldest()) }
     }
+
+    /// # Errors
+    /// [`ReadError::Expired`] when what came right after `revision` is not known.
+    fn check_holes(&self, revision: Revision) -> Result<(), ReadError> {
+        match self.holes.iter().find(|hole| hole.has(revision)) {
+            Some(hole) => Err(ReadError::Expired { asked: revision, oldest: hole.after }),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Cacher {
     /// Starts the cache's ingest task; it is ready once it has reached what is current.
     pub fn start(resource: Resource, backend: Arc<dyn Backend>, clock: Clock, tasks: &Tasks) -> Cacher {
         let (publish, published) = watch::channel(Published::Filling { since: clock.now() });
+        let diverged = Arc::<Notify>::default();
         let (kick, suspect) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let wanted = Arc::new(AtomicU64::new(0));
         let counters = Arc::new(Counters::default());
@@ -120,6 +145,22 @@ impl Cacher {
             counters: counters.clone(),
             recent: recent.clone(),
             inflated: inflated.clone(),
+            diverged: diverged.clone(),
+        };
+        let checker = Checker {
+            resource: resource.clone(),
+            backend: backend.clone(),
+            clock: clock.clone(),
+            published: published.clone(),
+            counters: counters.clone(),
+            diverged,
+        };
+        let history = resource.history;
+        let check = async move {
+            match history {
+                History::Own => std::future::pending().await,
+                History::Shared { check_every } => checker.run(check_every).await,
+            }
         };
         let message_bytes = Arc::<MessageBytes>::default();
         let all = Reach::Below(resource.prefix.clone());
@@ -127,7 +168,7 @@ impl Cacher {
         let let_go = messages::let_go(published.clone(), all, counted, pressed, clock.clone());
         let stopped = stop.clone();
         tasks.spawn("watchcache ingest", async move {
-            tokio::select! { biased; () = stopped.cancelled() => {}, () = ingest.run() => {}, () = let_go => {} }
+            tokio::select! { biased; () = stopped.cancelled() => {}, () = ingest.run() => {}, () = let_go => {}, () = check => {} }
         });
         Cacher(Arc::new(Inner {
             backend,
@@ -328,6 +369,7 @@ impl Cacher {
     pub async fn exact(&self, revision: Revision, deadline: Instant) -> Result<Arc<Snapshot>, ReadError> {
         self.at_least(revision, deadline).await?;
         let (snapshot, window) = self.ready()?;
+        window.check_holes(revision)?;
         if let Some(known) = self.0.recent.find(revision, &snapshot, self.0.clock.now()) {
             return Ok(known);
         }
@@ -352,6 +394,7 @@ impl Cacher {
         if after > current.revision() && window.is_lost(after) {
             return Err(window.expired(after));
         }
+        window.check_holes(after)?;
         let cursor = self.cursor(&window, &interest, after)?;
         Ok(Watcher::new(self.clone(), interest, cursor, None))
     }

@@ -17,6 +17,13 @@ pub struct Counters {
     pub initializations: AtomicU64,
     /// Times the cache was filled without history, because that was compacted again and again meanwhile.
     pub windows_begun_late: AtomicU64,
+    /// Times the cache went on across a hole in the history, and its watchers with it.
+    pub holes_bridged: AtomicU64,
+    /// Keys at which the cache was found to differ from the store.
+    pub mismatches: AtomicU64,
+    /// Times the cache was held against the store and was found to be the same, and not to be.
+    pub checks: AtomicU64,
+    pub checks_failed: AtomicU64,
     /// Times the store had gone back to an older revision.
     pub went_back: AtomicU64,
     /// Times the cache fell behind its feed and went on from the store's history, unnoticed by watchers.

@@ -12,6 +12,8 @@ pub struct Event {
     pub previous: Option<Arc<Object>>,
     /// `None` when the object was deleted.
     pub current: Option<Arc<Object>>,
+    /// Whether it stands for what was lost of the history: who sees it has missed something.
+    pub(crate) is_of_hole: bool,
 }
 
 /// What an event is to one watcher.

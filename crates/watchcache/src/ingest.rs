@@ -3,6 +3,10 @@
 //! Owns the tree, the interner, the log's writer and the router of its lanes. Order: the event is in the window before the snapshot that shows
 //! it is published, and progress is announced with the snapshot.
 
+mod bridge;
+
+pub(crate) use bridge::Hole;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -13,7 +17,7 @@ use forebay_revlog::{Limits, Writer};
 use forebay_rt::{Clock, Instant};
 use tokio::sync::{Notify, watch};
 
-use crate::cacher::{Published, Resource, Window};
+use crate::cacher::{History, Published, Resource, Window};
 use crate::counters::Counters;
 use crate::event::Event;
 use crate::lanes::Router;
@@ -46,6 +50,21 @@ pub(crate) struct Ingest {
     pub(crate) recent: Arc<Recent>,
     // The blocks that were inflated last.
     pub(crate) inflated: Arc<RecentBlocks>,
+    // The self-check has found a difference.
+    pub(crate) diverged: Arc<Notify>,
+}
+
+/// Why a cache has to be filled anew.
+enum Lost {
+    Feed(FeedError),
+    /// It is not what the store says.
+    Diverged,
+}
+
+impl<E: Into<FeedError>> From<E> for Lost {
+    fn from(error: E) -> Lost {
+        Lost::Feed(error.into())
+    }
 }
 
 /// One filling of the cache.
@@ -69,6 +88,8 @@ enum Again {
 struct State {
     snapshot: Snapshot,
     lost_upto: u64,
+    // Oldest first, at most HOLES_MAX.
+    holes: Arc<[Hole]>,
     // Closed before its lanes: who is woken then sees the end.
     window: Writer<Arc<Event>>,
     window_cap: usize,
@@ -92,7 +113,7 @@ impl Ingest {
         let mut fill = Fill { number: 0, lost_upto: 0, overtaken: 0 };
         loop {
             let mut filled_at = None;
-            let Err(error) = self.fill_and_follow(fill, &mut filled_at).await;
+            let Err(lost) = self.fill_and_follow(fill, &mut filled_at).await;
             fill.number += 1;
             if filled_at.is_some() {
                 fill.overtaken = 0;
@@ -100,8 +121,9 @@ impl Ingest {
             if filled_at.is_some_and(|at| self.clock.now() - at >= limits::RETRY_PAUSE.1) {
                 pause = limits::RETRY_PAUSE.0;
             }
-            let again = match error {
-                FeedError::WentBack { reached, current } => {
+            let again = match lost {
+                Lost::Diverged => Again::Now,
+                Lost::Feed(FeedError::WentBack { reached, current }) => {
                     tracing::error!(
                         resource = self.resource.name,
                         %reached,
@@ -112,14 +134,14 @@ impl Ingest {
                     fill.lost_upto = fill.lost_upto.max(reached.get());
                     Again::Now
                 }
-                FeedError::Closed => break,
+                Lost::Feed(FeedError::Closed) => break,
                 // Began while history was being dropped, or fell behind too far.
-                FeedError::Compacted { oldest } => {
+                Lost::Feed(FeedError::Compacted { oldest }) => {
                     fill.overtaken += 1;
                     tracing::info!(resource = self.resource.name, %oldest, "history was compacted, reading the state again");
                     Again::Later
                 }
-                FeedError::Failed { cause } => {
+                Lost::Feed(FeedError::Failed { cause }) => {
                     tracing::error!(resource = self.resource.name, cause, "the watch cache lost its feed");
                     Again::Later
                 }
@@ -138,7 +160,7 @@ impl Ingest {
         &self,
         fill: Fill,
         filled_at: &mut Option<Instant>,
-    ) -> Result<std::convert::Infallible, FeedError> {
+    ) -> Result<std::convert::Infallible, Lost> {
         let mut start = self.backend.oldest().await?;
         if fill.overtaken >= limits::FILLS_FROM_HISTORY_MAX {
             // Whoever compacts is faster than we read: without history, the cache is filled at last.
@@ -154,6 +176,7 @@ impl Ingest {
         let mut state = State {
             snapshot: Snapshot::new(start, fill.number, self.resource.indexed.clone().into()),
             lost_upto: fill.lost_upto,
+            holes: Arc::from([]),
             window: Writer::new(start.get(), LIMITS),
             window_cap: usize::MAX,
             lanes: Router::new(start),
@@ -169,11 +192,23 @@ impl Ingest {
         self.counters.initializations.fetch_add(1, Ordering::Relaxed);
         *filled_at = Some(self.clock.now());
         loop {
-            let Err(lost) = self.follow(&mut source, &mut state).await;
+            let lost = match self.follow(&mut source, &mut state).await {
+                Err(Lost::Feed(lost)) => lost,
+                Err(Lost::Diverged) => {
+                    state.window.lose();
+                    return Err(Lost::Diverged);
+                }
+            };
             let gone_on = self.go_on(&mut source, state.snapshot.revision(), lost).await;
+            let gone_on = match gone_on {
+                Err(FeedError::Compacted { .. }) if self.resource.history != History::Own => {
+                    self.bridge(&mut source, &mut state).await
+                }
+                gone_on => gone_on,
+            };
             if let Err(error @ FeedError::WentBack { .. }) = gone_on {
                 state.window.lose();
-                return Err(error);
+                return Err(error.into());
             }
             gone_on?;
         }
@@ -215,11 +250,7 @@ impl Ingest {
     }
 
     /// Follows the feed until it ends.
-    async fn follow(
-        &self,
-        source: &mut Source,
-        state: &mut State,
-    ) -> Result<std::convert::Infallible, FeedError> {
+    async fn follow(&self, source: &mut Source, state: &mut State) -> Result<std::convert::Infallible, Lost> {
         let mut changes = Vec::new();
         loop {
             let step = source.take(&mut changes).await?;
@@ -243,6 +274,7 @@ impl Ingest {
                 () = source.ready() => {}
                 () = self.kick.notified() => source.hasten(self.wanted()),
                 () = self.suspect.notified() => self.check_store(state.snapshot.revision()).await?,
+                () = self.diverged.notified() => return Err(Lost::Diverged),
                 () = state.sealing.finished() => {}
                 () = self.clock.sleep_until(alarm) => {}
             }
@@ -419,7 +451,7 @@ impl Ingest {
             }
             let snapshot = Arc::new(state.snapshot.clone());
             let (log, lanes) = (state.window.log(), state.lanes.lanes());
-            let window = Window { log, lanes, lost_upto: state.lost_upto };
+            let window = Window { log, lanes, lost_upto: state.lost_upto, holes: state.holes.clone() };
             self.publish.send_replace(Published::Ready { snapshot, window });
         }
     }
@@ -448,7 +480,7 @@ fn event(
     previous: Option<Arc<Object>>,
     current: Option<Arc<Object>>,
 ) -> (u64, Arc<Event>, usize) {
-    let event = Event { revision, previous, current };
+    let event = Event { revision, previous, current, is_of_hole: false };
     let bytes = event.cost_bytes();
     (revision.get(), Arc::new(event), bytes)
 }

@@ -8,16 +8,15 @@ use std::time::Duration;
 use expect_test::expect;
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
-    Backend, BoxFuture, Change, Feed, FeedError, Outcome, Range, RangePage, ReadError, Size, Txn, TxnError,
-    Versioned,
+    Backend, BoxFuture, Change, Feed, FeedError, Op, Outcome, Range, RangePage, ReadError, Size, Txn,
+    TxnError, Versioned,
 };
 use forebay_embedded::Engine;
-use forebay_embedded::limits::{HISTORY_MS, MARK_EVERY_MS};
 use forebay_revlog::{Limits, Writer};
 use forebay_rt::{Clock, Tasks};
 
-use crate::WatchStep;
 use crate::tests::{PREFIX, World, check, everything};
+use crate::{Interest, Reach};
 
 /// The engine, but the first feed is what the test puts into a log that holds one change.
 struct Short {
@@ -29,6 +28,8 @@ struct Short {
     drops: AtomicBool,
     // Above zero, what is said to be current, whatever is.
     current: AtomicU64,
+    // Feeds from before are not to be had.
+    oldest: AtomicU64,
 }
 
 impl Short {
@@ -41,6 +42,7 @@ impl Short {
             asked: Mutex::default(),
             drops: AtomicBool::new(false),
             current: AtomicU64::new(0),
+            oldest: AtomicU64::new(1),
         };
         (Arc::new(short), writer)
     }
@@ -71,7 +73,10 @@ impl Backend for Short {
     }
 
     fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
-        self.engine.oldest()
+        Box::pin(async {
+            let oldest = self.engine.oldest().await?;
+            Ok(oldest.max(Revision::from_log(self.oldest.load(Ordering::Relaxed))))
+        })
     }
 
     fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
@@ -81,7 +86,12 @@ impl Backend for Short {
             None if self.drops.load(Ordering::Relaxed) => {
                 Box::pin(std::future::ready(Err(FeedError::Compacted { oldest: after.next() })))
             }
-            None => Backend::feed(&*self.engine, prefix, after),
+            None => match Revision::from_log(self.oldest.load(Ordering::Relaxed)) {
+                oldest if after < oldest => {
+                    Box::pin(std::future::ready(Err(FeedError::Compacted { oldest })))
+                }
+                _ => Backend::feed(&*self.engine, prefix, after),
+            },
         }
     }
 
@@ -122,28 +132,74 @@ async fn a_cache_that_falls_behind_goes_on_from_history_and_its_watchers_do_not_
 }
 
 #[tokio::test]
-async fn a_cache_that_falls_behind_history_too_reads_the_state_again() {
-    let (clock, hand) = Clock::manual(1_000_000);
+async fn who_sees_nothing_of_a_hole_in_the_history_goes_on_and_the_others_list_again() {
+    let (clock, _hand) = Clock::manual(1_000_000);
     let (engine, tasks) = (World::engine(&clock), Tasks::new());
     let (short, mut log) = Short::new(engine.clone());
-    let cacher = World::start(short.clone(), &clock, &tasks);
+    let cacher = World::start_checked(short.clone(), &clock, &tasks, Duration::from_secs(300));
     cacher.wait_ready().await;
     let world = World { engine, cacher, tasks, clock };
-    let first = world.put("a/x", "").await;
-    log.announce(first.get());
-    let mut watcher = world.cacher.watch(everything(), first).expect("will come");
-    let changes = [world.put("a/y", "").await, world.delete("a/x").await];
-    hand.advance_ms(MARK_EVERY_MS);
-    world.engine.settle().await;
-    hand.advance_ms(HISTORY_MS);
-    world.engine.settle().await;
-    log.append(changes.map(|revision| change("a/lost", revision)), 0);
-    watcher.ready().await;
-    assert!(matches!(watcher.try_next(), Some(WatchStep::Closed)));
-    world.cacher.wait_ready().await;
-    check(expect!["4: a/y@3"], &world.state(None).await);
-    assert_eq!(world.cacher.counters().initializations.load(Ordering::Relaxed), 2);
-    assert_eq!(world.cacher.counters().resumptions.load(Ordering::Relaxed), 0);
+    let key = |place: &str| Key::from(format!("{PREFIX}{place}"));
+    for place in ["a/kept", "a/changed", "a/deleted", "b/deleted", "a/made-anew"] {
+        let revision = world.put(place, "").await;
+        let value = world.engine.get(&key(place)).await.expect("open").map(|found| found.value);
+        log.append([(revision.get(), Change { key: key(place), revision, value }, 0)], 0);
+        world.cacher.fresh(world.soon()).await.expect("taken in");
+    }
+    let one = |place: &str| Interest::all(Reach::One(key(place)));
+    let labelled = Interest {
+        labels: forebay_apimachinery::selector::LabelSelector::parse("k=v").expect("valid").into(),
+        ..everything()
+    };
+    let after = Revision::from_log(6);
+    let interests =
+        [everything(), one("a/deleted"), one("a/kept"), labelled, Interest::all(Reach::Below(key("b/")))];
+    let mut watchers = interests.map(|interest| world.cacher.watch(interest, after).expect("held"));
+    let mut early = world.cacher.watch(everything(), Revision::from_log(4)).expect("held");
+    // None of these is heard of, nor will be: history from before the last of them is gone.
+    let mut lost = vec![world.put("a/changed", "k=v").await, world.put("a/changed", "k=v").await];
+    lost.extend([world.delete("a/deleted").await, world.delete("b/deleted").await]);
+    lost.extend([world.put("a/short", "").await, world.delete("a/short").await]);
+    let other = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"made-anew","namespace":"a","uid":"other","labels":{"k":"v"}}}"#;
+    let other = Op::Put { value: other.into(), ttl: None };
+    lost.extend([world.delete("a/made-anew").await, world.commit("a/made-anew", other).await]);
+    lost.push(world.put("c/new", "").await);
+    short.oldest.store(14, Ordering::Relaxed);
+    log.append(lost.iter().map(|revision| change("a/lost", *revision)).collect::<Vec<_>>(), 0);
+    watchers[0].ready().await;
+    let mut told = Vec::new();
+    for watcher in &mut watchers {
+        told.push(world.drain(watcher).await);
+    }
+    let expired = "EXPIRED 6<14";
+    assert_eq!(told, ["EXPIRED 6<8", expired, "", "EXPIRED 6<8", expired]);
+    let early = world.drain(&mut early).await;
+    assert_eq!(early, "+deleted@5 +made-anew@6 EXPIRED 4<8", "what was known before comes first");
+    let end = "15: a/changed@8 a/kept@2 a/made-anew@14 c/new@15";
+    assert_eq!(world.state(None).await, end);
+    // What is within the hole was seen by nobody here: who saw it elsewhere lists again. Its ends are known.
+    for revision in 6..=14 {
+        let watched = world.cacher.watch(everything(), Revision::from_log(revision));
+        let heard = match watched {
+            Ok(mut watcher) => world.drain(&mut watcher).await,
+            Err(error) => error.to_string(),
+        };
+        let expected = match revision {
+            6 => told[0].clone(),
+            14 => "+new@15".to_string(),
+            hole => format!("too old resource version: {hole} (14)"),
+        };
+        assert_eq!(heard, expected, "after {revision}");
+    }
+    let known = "6: a/changed@3 a/deleted@4 a/kept@2 a/made-anew@6 b/deleted@5";
+    assert_eq!(world.state(Some(after)).await, known);
+    assert_eq!(world.state(Some(Revision::from_log(10))).await, "too old resource version: 10 (14)");
+    world.put("a/kept", "k=v").await;
+    check(expect!["~kept@16"], &world.drain(&mut watchers[2]).await);
+    let counters = world.cacher.counters();
+    assert_eq!(counters.initializations.load(Ordering::Relaxed), 1);
+    assert_eq!(counters.holes_bridged.load(Ordering::Relaxed), 1);
+    assert_eq!(counters.terminated_watchers.load(Ordering::Relaxed), 6, "those that saw a difference");
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@
 //! Never: knows HTTP, decodes an object into a tree, waits for a reader.
 
 mod cacher;
+mod check;
 mod counters;
 mod entries;
 mod error;
@@ -29,7 +30,7 @@ mod source;
 mod tree;
 mod watcher;
 
-pub use cacher::{Cacher, Resource};
+pub use cacher::{Cacher, History, Resource};
 pub use counters::Counters;
 pub use error::ReadError;
 pub use event::{Event, EventKind};

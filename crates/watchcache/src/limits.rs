@@ -80,6 +80,15 @@ pub const INGEST_BATCH_MAX: usize = 1024;
 /// filling begins with what is current.
 pub const FILLS_FROM_HISTORY_MAX: u32 = 3;
 
+/// Keys read in one page of a self-check, without values: about 600 KB.
+pub const CHECK_PAGE: usize = 10_000;
+
+/// Keys that differ and are logged; the others are counted.
+pub const MISMATCHES_LOGGED_MAX: usize = 10;
+
+/// Holes in the history that a window remembers; beyond it the two oldest are one.
+pub const HOLES_MAX: usize = 8;
+
 /// Objects read in one page while a cache is filled: at first, and when they are so small that [`FILL_BYTES`] would be more.
 pub const FILL_FIRST: usize = 16;
 pub const FILL_PAGE: usize = 4_096;

@@ -11,7 +11,7 @@ use forebay_embedded::{Engine, Options};
 use forebay_rt::{Clock, Duration, Tasks};
 
 use crate::limits::{PACE, Pace};
-use crate::{Cacher, EventKind, Interest, Reach, ReadError, Resource, WatchStep, Watcher};
+use crate::{Cacher, EventKind, History, Interest, Reach, ReadError, Resource, WatchStep, Watcher};
 
 pub(crate) const PREFIX: &str = "/registry/pods/";
 
@@ -51,6 +51,25 @@ impl World {
     }
 
     pub(crate) fn start_paced(backend: Arc<dyn Backend>, clock: &Clock, tasks: &Tasks, pace: Pace) -> Cacher {
+        World::start_as(backend, clock, tasks, pace, History::Own)
+    }
+
+    pub(crate) fn start_checked(
+        backend: Arc<dyn Backend>,
+        clock: &Clock,
+        tasks: &Tasks,
+        check_every: Duration,
+    ) -> Cacher {
+        World::start_as(backend, clock, tasks, PACE, History::Shared { check_every })
+    }
+
+    fn start_as(
+        backend: Arc<dyn Backend>,
+        clock: &Clock,
+        tasks: &Tasks,
+        pace: Pace,
+        history: History,
+    ) -> Cacher {
         let layout = Layout {
             prefix_len: PREFIX.len(),
             scope: Scope::Namespaced,
@@ -58,7 +77,7 @@ impl World {
             fields: vec![vec!["spec".into(), "nodeName".into()]],
         };
         let resource =
-            Resource { name: "pods".into(), prefix: PREFIX.into(), layout, indexed: vec![0], pace };
+            Resource { name: "pods".into(), prefix: PREFIX.into(), layout, indexed: vec![0], pace, history };
         Cacher::start(resource, backend, clock.clone(), tasks)
     }
 

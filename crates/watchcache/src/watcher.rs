@@ -197,6 +197,11 @@ impl Watcher {
         }
         for (_, event) in self.pulled.drain(..) {
             if let Some((kind, object)) = event.seen_by(|object| self.interest.matches(object)) {
+                if event.is_of_hole {
+                    Counters::add(&self.cacher.counters().terminated_watchers, 1);
+                    self.pending.push_back(WatchStep::Expired { asked, oldest: event.revision });
+                    break;
+                }
                 let object = object.clone();
                 self.event_bytes = object.body_len().max(1);
                 self.pending.push_back(WatchStep::Event { kind, object, revision: event.revision });

@@ -23,6 +23,10 @@ struct Row {
     dispatched: u64,
     woken: u64,
     went_back: u64,
+    holes: u64,
+    checks: u64,
+    checks_failed: u64,
+    mismatches: u64,
     store_reads: u64,
     lanes: usize,
     init: u64,
@@ -49,6 +53,7 @@ pub fn write(text: &mut Text, catalog: &Catalog) {
     let rows = rows(catalog);
     counters(text, &rows);
     lists(text, &rows);
+    checks(text, &rows);
     gauges(text, &rows);
     if let Some(store) = catalog.stores().first() {
         let size = store.backend.size();
@@ -76,6 +81,10 @@ fn rows(catalog: &Catalog) -> Vec<Row> {
                 dispatched: read(&counters.events_dispatched),
                 store_reads: read(&counters.store_reads),
                 went_back: read(&counters.went_back),
+                holes: read(&counters.holes_bridged),
+                checks: read(&counters.checks),
+                checks_failed: read(&counters.checks_failed),
+                mismatches: read(&counters.mismatches),
                 woken: read(&counters.watchers_woken),
                 lanes: store.cacher.lanes(),
                 init: read(&counters.init_events),
@@ -103,7 +112,17 @@ fn rows(catalog: &Catalog) -> Vec<Row> {
 /// Name, help, and what to read.
 type Counted = (&'static str, &'static str, fn(&Row) -> u64);
 
-const COUNTERS: [Counted; 12] = [
+const COUNTERS: [Counted; 14] = [
+    (
+        "forebay_watch_cache_holes_total",
+        "Times that a cache went on across a hole in the store's history.",
+        |row| row.holes,
+    ),
+    (
+        "forebay_watch_cache_mismatches_total",
+        "Keys at which a cache was found to differ from the store; it was filled anew each time.",
+        |row| row.mismatches,
+    ),
     (
         "forebay_watch_cache_went_back_total",
         "Times that the store was found at an older revision than before.",
@@ -218,6 +237,17 @@ const GAUGES: [Counted; 7] = [
         |row| row.message_bytes,
     ),
 ];
+
+fn checks(text: &mut Text, rows: &[Row]) {
+    let name = "apiserver_storage_consistency_checks_total";
+    text.family(name, "counter", "Times that a cache was held against the store, key by key.");
+    for row in rows {
+        let [group, resource] = row.labels();
+        for (status, count) in [("success", row.checks), ("failure", row.checks_failed)] {
+            text.value(name, &[group, resource, ("status", status)], count);
+        }
+    }
+}
 
 fn gauges(text: &mut Text, rows: &[Row]) {
     let name = "apiserver_watch_cache_resource_version";

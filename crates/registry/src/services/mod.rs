@@ -91,6 +91,7 @@ impl Services {
             layout,
             indexed: Vec::new(),
             pace: config.pace,
+            history: config.history,
         };
         let ports = Store {
             group: "".into(),

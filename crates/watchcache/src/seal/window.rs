@@ -143,6 +143,7 @@ pub(super) fn renew(
             revision: event.revision,
             previous: pick(previous, &event.previous),
             current: pick(current, &event.current),
+            is_of_hole: event.is_of_hole,
         };
         let bytes = renewed.cost_bytes();
         (previous || current).then(|| (Arc::new(renewed), bytes))

@@ -1,0 +1,266 @@
+//! The self-check: what a cache shows is held against its store, key by key, at one revision.
+//!
+//! Only where others write to the store as well, and so only what came over a network is checked. In: the published snapshot, and
+//! the store's keys at its revision, without values, a page at a time; one cache of this process is checked at a time. Out: each
+//! key that differs in the log and the counters, and a word to the ingest task, which fills the cache anew. Never: a change.
+//! Source: kube-apiserver's consistency checker (reference §3.1).
+
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::sync::Arc;
+
+use forebay_apimachinery::object::Interner;
+use forebay_apimachinery::{Key, Object, Revision};
+use forebay_backend::{Backend, Range, ReadError};
+use forebay_rt::{Clock, Duration};
+use tokio::sync::{Notify, Semaphore, watch};
+
+use crate::cacher::{Published, Resource};
+use crate::counters::Counters;
+use crate::interest::Reach;
+use crate::limits;
+use crate::snapshot::Snapshot;
+
+/// Which cache of this process is checked now: etcd reads the keys of one at a time for it.
+static TURN: Semaphore = Semaphore::const_new(1);
+
+pub(crate) struct Checker {
+    pub(crate) resource: Resource,
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) clock: Clock,
+    pub(crate) published: watch::Receiver<Published>,
+    pub(crate) counters: Arc<Counters>,
+    // The cache is not what the store says.
+    pub(crate) diverged: Arc<Notify>,
+}
+
+/// A key at which they differ, and what each has there.
+#[derive(Debug, PartialEq, Eq)]
+struct Mismatch {
+    key: Key,
+    cached: Option<Revision>,
+    stored: Option<Revision>,
+}
+
+impl Checker {
+    /// Checks every `period`, or up to half of that later, so that the caches take turns.
+    pub(crate) async fn run(self, period: Duration) {
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(&self.resource.name);
+        let period = period + period / 2 * (hash % 1000) as u32 / 1000;
+        loop {
+            self.clock.sleep(period).await;
+            let Ok(_turn) = TURN.acquire().await else { return };
+            let shown = match &*self.published.borrow() {
+                Published::Ready { snapshot, .. } => snapshot.clone(),
+                Published::Filling { .. } => continue,
+                Published::Closed => return,
+            };
+            match self.check(&shown).await {
+                Ok(mismatches) => self.report(&shown, &mismatches),
+                // It is too long ago by now, or the store does not answer: the next time, then.
+                Err(why) => {
+                    tracing::debug!(resource = self.resource.name, %why, "the cache could not be checked");
+                }
+            }
+        }
+    }
+
+    fn report(&self, shown: &Snapshot, mismatches: &[Mismatch]) {
+        if mismatches.is_empty() {
+            return Counters::add(&self.counters.checks, 1);
+        }
+        Counters::add(&self.counters.checks_failed, 1);
+        Counters::add(&self.counters.mismatches, mismatches.len());
+        for Mismatch { key, cached, stored } in mismatches.iter().take(limits::MISMATCHES_LOGGED_MAX) {
+            let shown_as = |revision: &Option<Revision>| revision.map_or("none".into(), |r| r.to_string());
+            tracing::error!(
+                resource = self.resource.name, %key, at = %shown.revision(),
+                cached = shown_as(cached), stored = shown_as(stored),
+                "the watch cache differs from the store: it is filled anew, clients list again"
+            );
+        }
+        self.diverged.notify_one();
+    }
+
+    /// What differs, of both the keys and the revisions that put them.
+    async fn check(&self, shown: &Snapshot) -> Result<Vec<Mismatch>, ReadError> {
+        let reach = Reach::Below(self.resource.prefix.clone());
+        let (mut after, mut mismatches) = (None::<Key>, Vec::new());
+        loop {
+            let range = Range {
+                prefix: self.resource.prefix.clone(),
+                start_after: after.clone(),
+                limit: limits::CHECK_PAGE,
+                at: Some(shown.revision()),
+            };
+            let page = self.backend.keys(range).await?;
+            let last = page.items.last().map(|(key, _)| key.clone());
+            let upto = if page.more { last.as_ref() } else { None };
+            let in_page = |object: &&Arc<Object>| upto.is_none_or(|upto| object.key() <= upto);
+            let mut held = shown.range(&reach, after.as_ref()).take_while(in_page).peekable();
+            let mut missing = Vec::new();
+            for (key, found) in page.items {
+                while let Some(object) = held.next_if(|object| object.key() < &key) {
+                    mismatches.push(Mismatch::of(object, None));
+                }
+                match held.next_if(|object| *object.key() == key) {
+                    Some(object) if object.revision() == found.revision => {}
+                    Some(object) => mismatches.push(Mismatch::of(object, Some(found.revision))),
+                    None => missing.push((key, found.revision)),
+                }
+            }
+            mismatches.extend(held.map(|object| Mismatch::of(object, None)));
+            for (key, stored) in missing {
+                if self.is_readable(&key, stored).await? {
+                    mismatches.push(Mismatch { key, cached: None, stored: Some(stored) });
+                }
+            }
+            if !page.more {
+                return Ok(mismatches);
+            }
+            after = last;
+        }
+    }
+
+    /// Whether the cache would show what the store has at `key`: what cannot be decoded it never does.
+    async fn is_readable(&self, key: &Key, stored: Revision) -> Result<bool, ReadError> {
+        let Some(found) = self.backend.get(key).await? else { return Ok(true) };
+        let layout = &self.resource.layout;
+        let decoded = Object::decode(layout, key.clone(), stored, &found.value, &mut Interner::default());
+        Ok(decoded.is_ok())
+    }
+}
+
+impl Mismatch {
+    fn of(object: &Object, stored: Option<Revision>) -> Mismatch {
+        Mismatch { key: object.key().clone(), cached: Some(object.revision()), stored }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::Ordering;
+
+    use forebay_backend::{BoxFuture, Feed, FeedError, Outcome, RangePage, Size, Txn, TxnError, Versioned};
+    use forebay_embedded::Engine;
+    use forebay_rt::Tasks;
+
+    use super::*;
+    use crate::tests::{PREFIX, World, everything};
+    use crate::{Cacher, WatchStep};
+
+    type Lie = fn(&mut RangePage);
+
+    /// The engine, whose keys are told otherwise.
+    struct Lying {
+        engine: Arc<Engine>,
+        lie: Mutex<Option<Lie>>,
+    }
+
+    impl Backend for Lying {
+        fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
+            Backend::commit(&*self.engine, txn)
+        }
+
+        fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>> {
+            self.engine.get(key)
+        }
+
+        fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
+            Backend::range(&*self.engine, range)
+        }
+
+        fn keys(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
+            Box::pin(async move {
+                let mut page = Backend::range(&*self.engine, range).await?;
+                if let Some(lie) = *self.lie.lock().expect("not poisoned") {
+                    lie(&mut page);
+                }
+                Ok(page)
+            })
+        }
+
+        fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
+            self.engine.barrier()
+        }
+
+        fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
+            self.engine.oldest()
+        }
+
+        fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
+            Backend::feed(&*self.engine, prefix, after)
+        }
+
+        fn size(&self) -> Size {
+            self.engine.size()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cache_that_differs_from_its_store_is_noticed_by_key_and_filled_anew() {
+        let (clock, tasks) = (Clock::system(), Tasks::new());
+        let (manual, _hand) = Clock::manual(1_000_000);
+        let engine = World::engine(&manual);
+        let store = Arc::new(Lying { engine: engine.clone(), lie: Mutex::default() });
+        let period = Duration::from_secs(300);
+        let cacher: Cacher = World::start_checked(store.clone(), &clock, &tasks, period);
+        cacher.wait_ready().await;
+        let world = World { engine, cacher, tasks, clock: clock.clone() };
+        for number in 0..2_500 {
+            world.put(&format!("a/x{number:04}"), "").await;
+        }
+        let unreadable = forebay_backend::Op::Put { value: "no JSON".into(), ttl: None };
+        world.commit("a/y", unreadable).await;
+        let mut watcher = world.cacher.watch(everything(), Revision::FIRST).expect("held");
+        world.drain(&mut watcher).await;
+        let counters = world.cacher.counters();
+        let counted = || {
+            let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+            (read(&counters.mismatches), read(&counters.initializations))
+        };
+        clock.sleep(period * 2).await;
+        assert_eq!(counted(), (0, 1), "what cannot be read is no difference");
+        assert!(counters.checks.load(Ordering::Relaxed) > 0, "after 300 to 450 s");
+        let lies: [(Lie, u64); 3] = [
+            // One is gone, one is there that nobody knows of, one is another.
+            (|page| page.items.retain(|(key, _)| !key.as_str().ends_with("/x1700")), 1),
+            (
+                |page| {
+                    page.items.iter_mut().for_each(|(key, _)| {
+                        if key.as_str().ends_with("/x0003") {
+                            *key = Key::from(format!("{PREFIX}a/x0003-other"));
+                        }
+                    })
+                },
+                2,
+            ),
+            (
+                |page| {
+                    page.items.iter_mut().for_each(|(key, found)| {
+                        if key.as_str().ends_with("/x2499") {
+                            found.revision = found.revision.next();
+                        }
+                    })
+                },
+                1,
+            ),
+        ];
+        let mut before = counted();
+        for (lie, mismatches) in lies {
+            let mut watcher = world.cacher.watch(everything(), Revision::from_log(2_502)).expect("held");
+            *store.lie.lock().expect("not poisoned") = Some(lie);
+            watcher.ready().await;
+            assert!(
+                matches!(watcher.try_next(), Some(WatchStep::Expired { .. })),
+                "who has seen it lists again"
+            );
+            *store.lie.lock().expect("not poisoned") = None;
+            world.cacher.wait_ready().await;
+            assert_eq!(counted(), (before.0 + mismatches, before.1 + 1));
+            before = counted();
+            clock.sleep(period * 2).await;
+            assert_eq!(counted(), before, "all is well again");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Across a hole in the history: what has changed from one end of it to the other, as events of its far end.
+//!
+//! The store gave up changes that the cache has not had. The state after them is read and held against the one from before. Who
+//! watches nothing that differs has an exact view and goes on. Who would see a difference has missed something that nobody knows
+//! any more, at least how it came about, and is told Expired: an event of a hole is never given out. So is who comes with a
+//! revision from within the hole, having seen an unknown part of it.
+//!
+//! In: the store's state at the oldest revision that is kept. Out: events, and a [`Hole`]. Never: a change to what is published
+//! before all of it is known.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use forebay_apimachinery::{Key, Object, Revision};
+use forebay_backend::{FeedError, Range, Versioned};
+
+use super::{Ingest, State, page_limit};
+use crate::counters::Counters;
+use crate::event::Event;
+use crate::interest::Reach;
+use crate::limits;
+use crate::source::Source;
+
+/// Revisions of which nobody here knows all changes: those between, without the ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hole {
+    pub(crate) before: Revision,
+    pub(crate) after: Revision,
+}
+
+impl Hole {
+    pub(crate) fn has(&self, revision: Revision) -> bool {
+        self.before < revision && revision < self.after
+    }
+}
+
+/// A key that differs, and when it was changed last.
+struct Difference {
+    revision: Revision,
+    previous: Option<Arc<Object>>,
+    current: Option<Arc<Object>>,
+}
+
+impl Ingest {
+    /// Goes on at the far end of a hole; waits for a store that cannot be reached.
+    ///
+    /// # Errors
+    /// [`FeedError::Compacted`] when history is given up faster than the state can be read; else as for a feed.
+    pub(super) async fn bridge(&self, source: &mut Source, state: &mut State) -> Result<(), FeedError> {
+        let (mut overtaken, mut pause) = (0, limits::REOPEN_PAUSE.0);
+        loop {
+            let far_end = match overtaken {
+                limits::FILLS_FROM_HISTORY_MAX => self.backend.barrier().await,
+                _ => self.backend.oldest().await,
+            };
+            let bridged = match far_end {
+                Ok(far_end) => self.bridge_to(far_end, source, state).await,
+                Err(error) => Err(error.into()),
+            };
+            match bridged {
+                Err(FeedError::Compacted { .. }) if overtaken < limits::FILLS_FROM_HISTORY_MAX => {
+                    overtaken += 1;
+                }
+                Err(FeedError::Failed { cause }) => {
+                    tracing::warn!(
+                        resource = self.resource.name,
+                        cause,
+                        "the state cannot be read again yet"
+                    );
+                    self.clock.sleep(pause).await;
+                    pause = (pause * 2).min(limits::REOPEN_PAUSE.1);
+                }
+                bridged => return bridged,
+            }
+        }
+    }
+
+    async fn bridge_to(
+        &self,
+        far_end: Revision,
+        source: &mut Source,
+        state: &mut State,
+    ) -> Result<(), FeedError> {
+        let before = state.snapshot.revision();
+        if far_end <= before {
+            // The store says that what comes next is gone, and that it is not.
+            return Err(FeedError::Compacted { oldest: far_end });
+        }
+        // Before the state is read, so that nothing between the two is missed.
+        let opened = Source::open(self.backend.clone(), self.resource.prefix.clone(), far_end).await?;
+        let mut differences = self.differences(far_end, state).await?;
+        differences.sort_by_key(|difference| difference.revision);
+        let count = differences.len();
+        let hole = Hole { before, after: far_end };
+        tracing::warn!(
+            resource = self.resource.name, %before, after = %far_end, objects = count,
+            "history is gone between two revisions: who watches what differs lists again, the others go on"
+        );
+        Counters::add(&self.counters.holes_bridged, 1);
+        state.cross(hole, differences, self.clock.unix_ms());
+        self.note_pressure(state);
+        *source = opened;
+        Ok(())
+    }
+
+    /// What differs between the cache and the store at `at`.
+    async fn differences(&self, at: Revision, state: &mut State) -> Result<Vec<Difference>, FeedError> {
+        let (mut after, mut limit) = (None, limits::FILL_FIRST);
+        let mut differences = Vec::new();
+        loop {
+            let prefix = self.resource.prefix.clone();
+            let range = Range { prefix, start_after: after.clone(), limit, at: Some(at) };
+            let page = self.backend.range(range).await?;
+            limit = page_limit(&page);
+            let last = page.items.last().map(|(key, _)| key.clone());
+            let upto = if page.more { last.clone() } else { None };
+            self.compare(at, (after.as_ref(), upto.as_ref()), page.items, state, &mut differences);
+            if !page.more {
+                return Ok(differences);
+            }
+            after = last;
+        }
+    }
+
+    /// Holds a page against what the cache has between the same keys. Both are in key order.
+    fn compare(
+        &self,
+        at: Revision,
+        (after, upto): (Option<&Key>, Option<&Key>),
+        page: Vec<(Key, Versioned)>,
+        state: &mut State,
+        differences: &mut Vec<Difference>,
+    ) {
+        let before = state.snapshot.clone();
+        let reach = Reach::Below(self.resource.prefix.clone());
+        let in_page = |object: &&Arc<Object>| upto.is_none_or(|upto| object.key() <= upto);
+        let mut held = before.range(&reach, after).take_while(in_page).peekable();
+        let gone =
+            |object: &Arc<Object>| Difference { revision: at, previous: Some(object.clone()), current: None };
+        for (key, found) in page {
+            while let Some(object) = held.next_if(|object| object.key() < &key) {
+                differences.push(gone(object));
+            }
+            let previous = held.next_if(|object| object.key().cmp(&key) == Ordering::Equal);
+            if previous.is_some_and(|object| object.revision() == found.revision) {
+                continue;
+            }
+            let current = self.decode(state, key, found.revision, &found.value);
+            // One that was changed before the hole was not as the cache had it: that is told now.
+            let revision = if found.revision > before.revision() { found.revision } else { at };
+            if previous.is_some() || current.is_some() {
+                differences.push(Difference { revision, previous: previous.cloned(), current });
+            }
+        }
+        differences.extend(held.map(gone));
+    }
+}
+
+impl State {
+    /// Takes in what differs at the far end of `hole`.
+    fn cross(&mut self, hole: Hole, differences: Vec<Difference>, now_ms: u64) {
+        let mut events = Vec::with_capacity(differences.len());
+        for Difference { revision, previous, current } in differences {
+            match (&previous, &current) {
+                (_, Some(current)) => drop(self.snapshot.put(current.clone())),
+                (Some(previous), None) => drop(self.snapshot.remove(previous.key())),
+                (None, None) => {}
+            }
+            let event = Event { revision, previous, current, is_of_hole: true };
+            let bytes = event.cost_bytes();
+            events.push((revision.get(), Arc::new(event), bytes));
+        }
+        let routes = self.lanes.route(&events);
+        self.window.append_routed(events, routes, now_ms);
+        self.window.announce(hole.after.get());
+        self.snapshot.set_revision(hole.after);
+        self.note_hole(hole);
+    }
+
+    /// Keeps the hole for as long as the window reaches back beyond it.
+    fn note_hole(&mut self, hole: Hole) {
+        let oldest = Revision::from_log(self.window.log().oldest());
+        let mut holes: Vec<Hole> =
+            self.holes.iter().copied().filter(|hole| hole.after > oldest).chain([hole]).collect();
+        if let [first, second, ..] = holes[..]
+            && holes.len() > limits::HOLES_MAX
+        {
+            holes.splice(..2, [Hole { before: first.before, after: second.after }]);
+        }
+        self.holes = holes.into();
+    }
+}
