@@ -20,7 +20,7 @@ pub enum Contender {
 impl Contender {
     pub fn name(&self) -> &'static str {
         match self {
-            Contender::Forebay(_) => "forebay",
+            Contender::Forebay(forebay) => forebay.name(),
             Contender::Kubernetes(_) => "kube-apiserver + etcd",
         }
     }

@@ -1,6 +1,7 @@
-//! Starts `forebay serve`.
+//! Starts `forebay serve`, on its own store or on an etcd that is started for it.
 //!
-//! In: the binary and a directory. Out: a ready [`Server`]. Never: a flag beyond the directory and the port.
+//! In: the binaries and a directory. Out: a ready [`Server`]. Never: a flag beyond the directory, the port and etcd's place; an
+//! etcd with other flags than the rival's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,11 +14,13 @@ use rustls::ClientConfig;
 
 use crate::contender::{present, shown};
 use crate::server::{Process, Server, free_ports};
-use crate::{Error, pki};
+use crate::{Error, kubernetes, pki};
 
 #[derive(Debug)]
 pub struct Forebay {
     pub program: PathBuf,
+    /// What it stands on; its own store without it.
+    pub etcd: Option<PathBuf>,
 }
 
 impl Forebay {
@@ -27,25 +30,52 @@ impl Forebay {
     /// [`Error::Missing`] when it is not there.
     pub fn at(program: &Path) -> Result<Forebay, Error> {
         present("forebay", program, "build it with `cargo build --package forebay`")?;
-        Ok(Forebay { program: program.to_owned() })
+        Ok(Forebay { program: program.to_owned(), etcd: None })
+    }
+
+    /// The same on the etcd in `bin`.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when it is not there.
+    pub fn on_etcd(self, bin: &Path) -> Result<Forebay, Error> {
+        let etcd = bin.join("etcd");
+        present("etcd", &etcd, kubernetes::HOW)?;
+        Ok(Forebay { etcd: Some(etcd), ..self })
+    }
+
+    pub fn name(&self) -> &'static str {
+        if self.etcd.is_some() { "forebay + etcd" } else { "forebay" }
     }
 
     pub(crate) async fn start(&self, dir: &Path) -> Result<Server, Error> {
-        let [port] = free_ports()?;
+        let [port, client_port, peer_port] = free_ports()?;
         let data = dir.join("data");
-        let args = args(&data.to_string_lossy(), &port.to_string());
+        let mut processes = Vec::new();
+        let mut args = args(&data.to_string_lossy(), &port.to_string());
+        if let Some(program) = &self.etcd {
+            processes.push(kubernetes::start_etcd(program, dir, client_port, peer_port).await?);
+            args.push(etcd_flag(&client_port.to_string()));
+        }
         let command = &mut Command::new(&self.program);
         let mut process =
             Process::start("forebay", command.args(args).current_dir(dir), &dir.join("forebay.log"))?;
         let kubeconfig = data.join("admin.kubeconfig");
-        let since = process.started;
+        let since = processes.first().map_or(process.started, |etcd| etcd.started);
         let (target, ready) = process.ready(since, port, || credentials(&kubeconfig)).await?;
-        Ok(Server { name: "forebay", processes: vec![process], target, ready })
+        processes.push(process);
+        Ok(Server { name: self.name(), processes, target, ready })
     }
 
     pub(crate) fn commands(&self) -> Vec<String> {
-        vec![shown(&self.program, &args("$DIR/data", "$PORT"))]
+        let mut ours = args("$DIR/data", "$PORT");
+        let Some(etcd) = &self.etcd else { return vec![shown(&self.program, &ours)] };
+        ours.push(etcd_flag("$PORT1"));
+        vec![shown(etcd, &kubernetes::etcd_args("$DIR", "$PORT1", "$PORT2")), shown(&self.program, &ours)]
     }
+}
+
+fn etcd_flag(port: &str) -> String {
+    format!("--etcd-servers=http://127.0.0.1:{port}")
 }
 
 fn args(data: &str, port: &str) -> Vec<String> {

@@ -12,7 +12,7 @@ use crate::contender::{present, shown};
 use crate::server::{Process, Server, free_ports};
 use crate::{Error, pki};
 
-const HOW: &str = "build it with `cargo xtask peers`";
+pub(crate) const HOW: &str = "build it with `cargo xtask peers`";
 
 #[derive(Debug)]
 pub struct Kubernetes {
@@ -41,13 +41,7 @@ impl Kubernetes {
         let [client_port, peer_port, secure_port] = free_ports()?;
         let place = dir.to_string_lossy();
 
-        let args = etcd_args(&place, &client_port.to_string(), &peer_port.to_string());
-        let mut etcd = Process::start(
-            "etcd",
-            Command::new(&self.etcd).args(args).current_dir(dir),
-            &dir.join("etcd.log"),
-        )?;
-        etcd.listening(client_port).await?;
+        let etcd = start_etcd(&self.etcd, dir, client_port, peer_port).await?;
 
         let args = apiserver_args(&place, &client_port.to_string(), &secure_port.to_string());
         let command = &mut Command::new(&self.apiserver);
@@ -66,7 +60,21 @@ impl Kubernetes {
     }
 }
 
-fn etcd_args(dir: &str, client: &str, peer: &str) -> Vec<String> {
+/// Starts etcd on `dir` and waits until it listens.
+pub(crate) async fn start_etcd(
+    program: &Path,
+    dir: &Path,
+    client_port: u16,
+    peer_port: u16,
+) -> Result<Process, Error> {
+    let args = etcd_args(&dir.to_string_lossy(), &client_port.to_string(), &peer_port.to_string());
+    let command = &mut Command::new(program);
+    let mut etcd = Process::start("etcd", command.args(args).current_dir(dir), &dir.join("etcd.log"))?;
+    etcd.listening(client_port).await?;
+    Ok(etcd)
+}
+
+pub(crate) fn etcd_args(dir: &str, client: &str, peer: &str) -> Vec<String> {
     vec![
         format!("--data-dir={dir}/etcd"),
         format!("--listen-client-urls=http://127.0.0.1:{client}"),

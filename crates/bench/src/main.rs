@@ -74,6 +74,9 @@ struct Options {
     /// Runs of each scenario [default: 5; million 1]
     #[arg(long)]
     runs: Option<usize>,
+    /// Let forebay stand on etcd, as kube-apiserver does
+    #[arg(long)]
+    on_etcd: bool,
     /// Let the clients speak HTTP/2 instead of HTTP/1.1
     #[arg(long)]
     http2: bool,
@@ -219,7 +222,9 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 fn contenders(options: &Options) -> Result<Vec<Contender>, Error> {
     let mut all = Vec::new();
     if !options.theirs_only {
-        all.push(Contender::Forebay(Forebay::at(&options.forebay)?));
+        let forebay = Forebay::at(&options.forebay)?;
+        let forebay = if options.on_etcd { forebay.on_etcd(&options.peers)? } else { forebay };
+        all.push(Contender::Forebay(forebay));
     }
     if !options.ours_only {
         all.push(Contender::Kubernetes(Kubernetes::in_dir(&options.peers)?));
