@@ -22,11 +22,15 @@ use crate::store::Store;
 /// How long the tasks of the caches may take to end.
 const TASKS_WAIT: Duration = Duration::from_secs(5);
 
+/// How long it may take to say that nobody is to be led here any more.
+const WITHDRAW_WAIT: Duration = Duration::from_secs(3);
+
 /// A server that listens. Clients that come before [`Server::run`] wait in the kernel's backlog.
 pub struct Server {
     store: Store,
     bound: Bound,
     registry: Registry,
+    clock: Clock,
     controllers: forebay_controllers::Config,
     tasks: Tasks,
     /// Authorities of client certificates, PEM.
@@ -69,12 +73,20 @@ impl Server {
             ..Default::default()
         };
         let registry =
-            Registry::new(registry_config, store.backend(), clock, Random::system(), tasks.clone());
+            Registry::new(registry_config, store.backend(), clock.clone(), Random::system(), tasks.clone());
         let controllers = forebay_controllers::Config {
             selection: config.controllers.clone(),
             root_ca: prepared.authority().to_owned(),
         };
-        Ok(Server { store, bound, registry, controllers, tasks, client_ca: prepared.client_ca.clone() })
+        Ok(Server {
+            store,
+            bound,
+            registry,
+            clock,
+            controllers,
+            tasks,
+            client_ca: prepared.client_ca.clone(),
+        })
     }
 
     /// Where clients connect.
@@ -87,7 +99,7 @@ impl Server {
     /// # Errors
     /// [`Error::Serve`]: the store cannot be served. What `ready` returned.
     pub async fn run(self, stop: &Stop, ready: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
-        let Server { store, bound, registry, controllers, tasks, client_ca } = self;
+        let Server { store, bound, registry, clock, controllers, tasks, client_ca } = self;
         let served = async {
             tokio::select! {
                 started = start(&registry, &client_ca) => started?,
@@ -98,8 +110,15 @@ impl Server {
             // Nobody waits for them: what they do can be done at any time.
             forebay_controllers::start(&controllers, &registry, Random::system(), &tasks);
             let checks = checks(&store);
+            let leaving = async {
+                stop.orderly.raised().await;
+                tokio::select! { () = registry.withdraw() => {}, () = clock.sleep(WITHDRAW_WAIT) => {} }
+                std::future::pending::<()>().await
+            };
+            let (served, random, running) = (registry.clone(), Random::system(), tasks.clone());
             tokio::select! {
-                () = bound.serve(registry, checks, Random::system(), tasks.clone(), stop.orderly.clone()) => {}
+                () = leaving => {}
+                () = bound.serve(served, checks, random, running, stop.orderly.clone()) => {}
                 () = stop.at_once.raised() => {}
             }
             Ok(())

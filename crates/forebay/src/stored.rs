@@ -35,7 +35,8 @@ struct Kind<'a> {
 impl AsKubernetes {
     pub fn new(prefix: &str) -> AsKubernetes {
         let places = table().resources().iter().filter_map(|resource| resource.storage_prefix);
-        let mut built_in: Vec<_> = places.map(|place| format!("{place}/")).collect();
+        // Where servers say where they are: Endpoints, in a place that no resource has.
+        let mut built_in: Vec<_> = places.chain(["masterleases"]).map(|place| format!("{place}/")).collect();
         built_in.sort();
         built_in.dedup();
         AsKubernetes { prefix: prefix.to_string(), built_in }

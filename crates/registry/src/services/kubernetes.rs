@@ -5,16 +5,17 @@
 //! writes only what is wrong.
 //!
 //! Endpoints and EndpointSlice are written past validation: a server that is known by its loopback address only leads
-//! there. With several servers on one store each would name itself alone: they need upstream's leases then.
+//! there. With several servers on one store they lead to all of them (`advertised.rs`).
 //!
 //! Source: kubernetes v1.36.3 `controlplane/{controller/{kubernetesservice,defaultservicecidr},reconcilers}`.
 
 use std::net::IpAddr;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Object, Reason, Status};
-use forebay_watchcache::Snapshot;
+use forebay_watchcache::{History, Snapshot};
 use serde_json::{Value, json};
 
 use super::claim::typed;
@@ -80,12 +81,8 @@ impl Registry {
     /// Makes right what is not. What fails is tried again the next time.
     async fn settle_kubernetes(&self, part: Part) {
         let settled = async {
-            let all = tokio::join!(
-                self.settle_default_cidr(),
-                self.settle_endpoints(),
-                self.settle_endpoint_slice()
-            );
-            all.0.and(all.1).and(all.2)?;
+            let all = tokio::join!(self.settle_default_cidr(), self.settle_where());
+            all.0.and(all.1)?;
             if part == Part::All {
                 let repaired = self.repair_services().await?;
                 tracing::debug!(?repaired, "claims of services");
@@ -167,36 +164,73 @@ impl Registry {
         }
     }
 
-    /// Where the Service leads to.
-    async fn settle_endpoints(&self) -> Result<(), Status> {
-        let Some((address, port)) = self.config.services.endpoint else { return Ok(()) };
+    /// Where the Service leads to: here, and to the other servers.
+    async fn settle_where(&self) -> Result<(), Status> {
+        let Some((own, _)) = self.config.services.endpoint else { return Ok(()) };
+        if self.services.is_withdrawn() {
+            return Ok(());
+        }
+        let addresses = self.advertise(own).await?;
+        self.settle_advertised(&addresses).await?;
+        self.services.ports_settled.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Makes the Service lead to `addresses`. Their order is nobody's concern: two servers would not agree on it.
+    pub(super) async fn settle_advertised(&self, addresses: &[String]) -> Result<(), Status> {
+        self.settle_endpoints(addresses).await?;
+        self.settle_endpoint_slice(addresses).await
+    }
+
+    async fn settle_endpoints(&self, addresses: &[String]) -> Result<(), Status> {
+        let Some((_, port)) = self.config.services.endpoint else { return Ok(()) };
+        let ips: Vec<Value> = addresses.iter().map(|address| json!({ "ip": address })).collect();
         let subsets = json!([{
-            "addresses": [{ "ip": address.to_string() }],
+            "addresses": ips,
             "ports": [{ "name": "https", "port": port, "protocol": "TCP" }],
         }]);
         let wanted = json!({ "kind": "Endpoints", "apiVersion": "v1", "subsets": subsets });
         self.settle(("", "endpoints"), named(wanted), |found| {
             found["metadata"]["labels"]["endpointslice.kubernetes.io/skip-mirror"] = "true".into();
-            found["subsets"] = subsets.clone();
+            let is_one = found["subsets"].as_array().is_some_and(|all| all.len() == 1);
+            let same = is_one && same_addresses(&found["subsets"][0], "/addresses", &ips);
+            if !same || !self.has_ports(&found["subsets"][0]) {
+                found["subsets"] = subsets.clone();
+            }
         })
         .await
     }
 
-    async fn settle_endpoint_slice(&self) -> Result<(), Status> {
-        let Some((address, port)) = self.config.services.endpoint else { return Ok(()) };
-        let endpoints = json!([{ "addresses": [address.to_string()], "conditions": { "ready": true } }]);
+    async fn settle_endpoint_slice(&self, addresses: &[String]) -> Result<(), Status> {
+        let Some((own, port)) = self.config.services.endpoint else { return Ok(()) };
+        let endpoint = |address: &String| json!({ "addresses": [address], "conditions": { "ready": true } });
+        let is_v6 = matches!(own, IpAddr::V6(_));
+        // A slice is of one family.
+        let of_family = addresses.iter().filter(|address| address.contains(':') == is_v6);
+        let endpoints: Vec<Value> = of_family.map(endpoint).collect();
         let ports = json!([{ "name": "https", "port": port, "protocol": "TCP" }]);
-        let family = if matches!(address, IpAddr::V6(_)) { "IPv6" } else { "IPv4" };
+        let family = if is_v6 { "IPv6" } else { "IPv4" };
         let wanted = json!({
             "kind": "EndpointSlice", "apiVersion": "discovery.k8s.io/v1", "addressType": family,
         });
         self.settle(("discovery.k8s.io", "endpointslices"), named(wanted), |found| {
             found["addressType"] = family.into();
             found["metadata"]["labels"]["kubernetes.io/service-name"] = NAME.into();
-            found["endpoints"] = endpoints.clone();
-            found["ports"] = ports.clone();
+            if !same_addresses(found, "/endpoints", &endpoints) || !self.has_ports(found) {
+                found["endpoints"] = json!(endpoints);
+                found["ports"] = ports.clone();
+            }
         })
         .await
+    }
+
+    /// Whether `of` has the ports that it should have. Those of another server are left as they are, as upstream does but at its start.
+    fn has_ports(&self, of: &Value) -> bool {
+        let Some((_, port)) = self.config.services.endpoint else { return true };
+        let Some([known]) = of["ports"].as_array().map(Vec::as_slice) else { return false };
+        let settled = self.services.ports_settled.load(Ordering::Relaxed);
+        let is_others = settled && self.config.history != History::Own;
+        known["name"] == "https" && known["protocol"] == "TCP" && (known["port"] == port || is_others)
     }
 
     fn target(&self, group: &str, resource: &str) -> Result<Target, Status> {
@@ -270,6 +304,12 @@ pub(super) fn is_ours(served: &Served, object: &Object) -> bool {
     let default_cidr = served.is("networking.k8s.io", "servicecidrs");
     let ours = kinds.iter().any(|(group, resource)| served.is(group, resource));
     object.name() == NAME && (default_cidr || ours && object.namespace() == NAMESPACE)
+}
+
+/// Whether what is at `place` of `found` are `wanted`, in whatever order.
+fn same_addresses(found: &Value, place: &str, wanted: &[Value]) -> bool {
+    let found = found.pointer(place).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    found.len() == wanted.len() && wanted.iter().all(|one| found.contains(one))
 }
 
 fn named(mut object: Value) -> Value {

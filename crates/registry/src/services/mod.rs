@@ -13,6 +13,7 @@
 //!
 //! ADR-0016. Source: kubernetes v1.36.3 `registry/core/service/storage`, `ipallocator`, `portallocator`.
 
+mod advertised;
 mod claim;
 mod claims;
 mod kubernetes;
@@ -21,6 +22,7 @@ mod repair;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -78,6 +80,10 @@ pub(crate) struct Services {
     repaired: watch::Sender<bool>,
     // Something of the `kubernetes` Service is gone.
     look: Notify,
+    // This server ends: nobody is led here any more.
+    withdrawn: AtomicBool,
+    // The ports of its endpoints are this server's; from then on another one's are left alone.
+    ports_settled: AtomicBool,
 }
 
 impl Services {
@@ -105,11 +111,21 @@ impl Services {
             in_flight: Mutex::default(),
             repaired: watch::Sender::new(false),
             look: Notify::new(),
+            withdrawn: AtomicBool::new(false),
+            ports_settled: AtomicBool::new(false),
         }
     }
 
     fn in_flight(&self) -> MutexGuard<'_, BTreeMap<Item, usize>> {
         self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn withdraw(&self) {
+        self.withdrawn.store(true, Ordering::Release);
+    }
+
+    fn is_withdrawn(&self) -> bool {
+        self.withdrawn.load(Ordering::Acquire)
     }
 
     fn begin(&self, item: Item) {

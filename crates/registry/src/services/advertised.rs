@@ -1,0 +1,122 @@
+//! Where the servers of a store are to be found: each keeps a lease with its own address, and the union of them is where the
+//! `kubernetes` Service leads to. So servers on one store, real ones among them, do not overwrite each other's endpoints, and one
+//! that is gone is left out when its lease ends.
+//!
+//! In: this server's address. Out: everybody's. A lease is the key `masterleases/<address>` with an Endpoints object, which is put
+//! again every few seconds for a little longer than that. Where nobody else can be on the store there is no lease.
+//! Source: kubernetes v1.36.3 `controlplane/reconcilers`.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use forebay_apimachinery::{Key, Status};
+use forebay_backend::{Expect, Op, Outcome, Range, Txn, Versioned};
+use forebay_watchcache::History;
+use serde_json::{Value, json};
+
+use crate::errors;
+use crate::registry::Registry;
+use crate::store::ROUNDS_MAX;
+
+/// How long a server that says nothing is led to; it says so every 10 s.
+const LEASE: Duration = Duration::from_secs(15);
+
+/// Servers of one store that are led to at most.
+const SERVERS_MAX: usize = 1_000;
+
+impl Registry {
+    /// The addresses of all servers that are there, this one's included; it says so with this call.
+    pub(super) async fn advertise(&self, own: IpAddr) -> Result<Vec<String>, Status> {
+        if self.config.history == History::Own {
+            return Ok(vec![own.to_string()]);
+        }
+        self.renew_lease(own).await?;
+        let mut all = self.advertised().await?;
+        // Read after the lease was put: it is among them unless that took very long.
+        if all.is_empty() {
+            all.push(own.to_string());
+        }
+        Ok(all)
+    }
+
+    /// Leads nobody here any more, before this server ends. Others go on to be led to.
+    pub async fn withdraw(&self) {
+        let Some((own, _)) = self.config.services.endpoint else { return };
+        if self.config.history == History::Own {
+            return;
+        }
+        if let Err(status) = self.end_lease(own).await {
+            tracing::warn!(
+                why = status.message,
+                "this server is still led to, for as long as its lease lasts"
+            );
+        }
+    }
+
+    async fn end_lease(&self, own: IpAddr) -> Result<(), Status> {
+        self.services.withdraw();
+        let key = self.lease_key(own);
+        if let Some(found) = self.lease(&key).await? {
+            let txn = Txn { key, expect: Expect::At(found.revision), op: Op::Delete };
+            self.backend.commit(txn).await.map_err(|error| errors::txn(&error))?;
+        }
+        let rest = self.advertised().await?;
+        // The last one leaves everything as it is: whoever comes next writes it anew.
+        if rest.is_empty() { Ok(()) } else { self.settle_advertised(&rest).await }
+    }
+
+    async fn renew_lease(&self, own: IpAddr) -> Result<(), Status> {
+        let key = self.lease_key(own);
+        for _ in 0..ROUNDS_MAX {
+            let found = self.lease(&key).await?;
+            // Each time something else, or it would not be put.
+            let generation = found.as_ref().map_or(0, |found| generation(&found.value)) + 1;
+            let value = json!({
+                "metadata": { "generation": generation }, "subsets": [{ "addresses": [{ "ip": own.to_string() }] }],
+            });
+            // Values begin with their type.
+            let value = format!(r#"{{"kind":"Endpoints","apiVersion":"v1",{}"#, &value.to_string()[1..]);
+            let expect = found.map_or(Expect::Absent, |found| Expect::At(found.revision));
+            let op = Op::Put { value: value.into(), ttl: Some(LEASE) };
+            match self.backend.commit(Txn { key: key.clone(), expect, op }).await {
+                Ok(Outcome::Committed(_)) => return Ok(()),
+                Ok(Outcome::Conflict(_)) => {}
+                Err(error) => return Err(errors::txn(&error)),
+            }
+        }
+        Err(Status::internal(format!("somebody else keeps the lease of {own}")))
+    }
+
+    async fn lease(&self, key: &Key) -> Result<Option<Versioned>, Status> {
+        self.backend.get(key).await.map_err(|error| errors::read(&error))
+    }
+
+    /// The addresses that leases hold, in order.
+    async fn advertised(&self) -> Result<Vec<String>, Status> {
+        let range = Range { prefix: self.leases(), start_after: None, limit: SERVERS_MAX, at: None };
+        let page = self.backend.range(range).await.map_err(|error| errors::read(&error))?;
+        let mut all: Vec<String> = page.items.iter().filter_map(|(_, found)| address(&found.value)).collect();
+        all.sort();
+        all.dedup();
+        Ok(all)
+    }
+
+    fn leases(&self) -> Key {
+        Key::from(format!("{}/masterleases/", self.config.storage_prefix))
+    }
+
+    fn lease_key(&self, own: IpAddr) -> Key {
+        Key::from(format!("{}{own}", self.leases()))
+    }
+}
+
+fn generation(lease: &[u8]) -> i64 {
+    let value: Value = serde_json::from_slice(lease).unwrap_or_default();
+    value["metadata"]["generation"].as_i64().unwrap_or(0)
+}
+
+fn address(lease: &[u8]) -> Option<String> {
+    let value: Value = serde_json::from_slice(lease).ok()?;
+    let address = value["subsets"][0]["addresses"][0]["ip"].as_str()?;
+    address.parse::<IpAddr>().ok().map(|address| address.to_string())
+}
