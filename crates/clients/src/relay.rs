@@ -40,7 +40,8 @@ pub struct Relay {
 
 #[derive(Debug)]
 struct Shared {
-    target: u16,
+    // Where a connection goes, in turn; to the next one if nobody listens there.
+    targets: Vec<u16>,
     state: Mutex<State>,
     changed: Condvar,
     opened: AtomicU64,
@@ -65,11 +66,19 @@ impl Relay {
     /// # Errors
     /// No port.
     pub fn start(target: u16) -> Result<Relay, String> {
+        Relay::between(vec![target])
+    }
+
+    /// Listens, and spreads connections over `targets` on this machine, as a plain balancer does.
+    ///
+    /// # Errors
+    /// No port.
+    pub fn between(targets: Vec<u16>) -> Result<Relay, String> {
         let [port] = ports::free()?;
         let listener = TcpListener::bind(("127.0.0.1", port))
             .map_err(|why| format!("the relay cannot listen: {why}"))?;
         let shared = Arc::new(Shared {
-            target,
+            targets,
             state: Mutex::default(),
             changed: Condvar::new(),
             opened: AtomicU64::new(0),
@@ -159,8 +168,11 @@ impl Shared {
         if !self.let_pass(cuts, 0) {
             return;
         }
-        self.opened.fetch_add(1, Ordering::Relaxed);
-        let Ok(server) = TcpStream::connect(("127.0.0.1", self.target)) else { return };
+        let turn = self.opened.fetch_add(1, Ordering::Relaxed) as usize;
+        let mut targets =
+            self.targets.iter().cycle().skip(turn % self.targets.len()).take(self.targets.len());
+        let connected = targets.find_map(|port| TcpStream::connect(("127.0.0.1", *port)).ok());
+        let Some(server) = connected else { return };
         let ends = [&client, &server].map(TcpStream::try_clone);
         let [Ok(client_end), Ok(server_end)] = ends else { return };
         let _ = client.set_nodelay(true);
@@ -282,6 +294,16 @@ mod tests {
         assert!(echoed(&mut connect(&relay), "five").is_err());
         assert_eq!(relay.opened(), 2);
         assert_eq!(relay.sent_bytes(), "onetwofour".len() as u64);
+    }
+
+    #[test]
+    fn a_balancer_goes_round_and_past_those_that_are_not_there() {
+        let [nobody] = ports::free().expect("a port");
+        let relay = Relay::between(vec![nobody, echo(), echo()]).expect("starts");
+        for number in 0..6 {
+            assert_eq!(echoed(&mut connect(&relay), "here").expect("somebody listens"), "here", "{number}");
+        }
+        assert_eq!(relay.opened(), 6);
     }
 
     #[test]

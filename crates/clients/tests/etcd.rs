@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use forebay_clients::etcd::{Cluster, Security};
-use forebay_clients::relay::Trouble;
+use forebay_clients::relay::{Relay, Trouble};
+use forebay_clients::wait::until;
 use forebay_clients::{Detector, Kind, Scenario, Server, Session, needs};
 
 fn start(kind: Kind, cluster: &Cluster) -> Server {
@@ -30,6 +31,7 @@ fn fifty_informers_across_faults_of_etcd_lose_nothing_and_ask_for_nothing_again(
     let other = Server::start_told(cluster.direct_flags()).expect("starts");
     server.tell("FOREBAY_TEST_OTHER", other.kubeconfig().display().to_string());
     server.tell("FOREBAY_TEST_FAULTS", FAULTS.to_owned());
+    server.tell("FOREBAY_TEST_HOLE", "yes".to_owned());
     let (mut killed, mut sent_bytes) = (0, 0);
     scenario.run_with("TestInformersAcrossFaultsOfEtcd", &mut server, Detector::Off, |order| {
         let clients =
@@ -88,6 +90,79 @@ fn fifty_informers_across_faults_of_etcd_lose_nothing_and_ask_for_nothing_again(
         }
     });
 }
+
+/// Each server and each member in turn, while others write.
+const ROLL: &str = "kill start kill-1 start-1 terminate-2 start-2 kill-member restart-member";
+
+#[test]
+fn clients_of_three_servers_behind_a_balancer_go_from_one_to_the_other_and_ask_for_nothing_again() {
+    let (Some(_), Some(scenario)) = (needs::built_peers(), Scenario::built()) else { return };
+    let mut cluster = Cluster::start(3, Security::Plain).expect("starts");
+    let start = |number: usize| {
+        let mut flags = cluster.flags();
+        // One authority for all of them, as there is behind a balancer.
+        flags.push(format!("--cert-dir={}", cluster.dir().join("pki").display()));
+        flags.push(format!("--advertise-address={}", ADVERTISED[number]));
+        Server::start_told(flags).unwrap_or_else(|why| panic!("{why}"))
+    };
+    let (mut first, mut second, mut third) = (start(0), start(1), start(2));
+    let Some(kubectl) = needs::kubectl() else { return };
+    let kubeconfig = first.kubeconfig().to_owned();
+    let leads_to = |wanted: &[&str]| {
+        let places = [
+            ("endpoints", "{.subsets[*].addresses[*].ip}"),
+            ("endpointslice", "{.endpoints[*].addresses[0]}"),
+        ];
+        until("the Service leads to them", Duration::from_secs(40), || {
+            for (resource, path) in places {
+                let mut command = std::process::Command::new(kubectl);
+                command.args(["--kubeconfig".as_ref(), kubeconfig.as_os_str()]);
+                command.args([
+                    "get",
+                    resource,
+                    "kubernetes",
+                    "-n",
+                    "default",
+                    "-o",
+                    &format!("jsonpath={path}"),
+                ]);
+                let output = command.output().map_err(|why| why.to_string())?;
+                let text = String::from_utf8_lossy(&output.stdout);
+                let mut shown: Vec<&str> = text.split_whitespace().collect();
+                shown.sort_unstable();
+                if shown != wanted {
+                    return Err(format!("{resource}: {shown:?}"));
+                }
+            }
+            Ok(())
+        })
+    };
+    leads_to(&ADVERTISED).expect("all three are led to");
+    let balancer = Relay::between(vec![first.port(), second.port(), third.port()]).expect("starts");
+    let text = std::fs::read_to_string(first.kubeconfig()).expect("written");
+    let balanced = cluster.dir().join("balanced.kubeconfig");
+    let text = text.replace(&format!(":{}", first.port()), &format!(":{}", balancer.port()));
+    std::fs::write(&balanced, text).expect("written");
+    for variable in ["KUBECONFIG", "FOREBAY_TEST_OTHER"] {
+        first.tell(variable, balanced.display().to_string());
+    }
+    first.tell("FOREBAY_TEST_FAULTS", ROLL.to_owned());
+    scenario.run_with("TestInformersAcrossFaultsOfEtcd", &mut first, Detector::Off, |order| match order {
+        "@kill-1" => second.kill(),
+        "@start-1" => second.start_again(),
+        "@terminate-2" => {
+            third.terminate()?;
+            // It says that it goes; one that was killed is led to until its lease ends.
+            leads_to(&ADVERTISED[..2])
+        }
+        "@start-2" => third.start_again(),
+        "@kill-member" => cluster.kill(1),
+        "@restart-member" => cluster.restart(1),
+        order => Err(format!("nobody knows {order}")),
+    });
+}
+
+const ADVERTISED: [&str; 3] = ["10.0.0.11", "10.0.0.12", "10.0.0.13"];
 
 /// What may be sent while etcd stands still: a few quorum reads, attempts to connect, and questions for progress. A request
 /// for each of 300 lists would be more.
