@@ -1,12 +1,15 @@
 """Watches through Python's client: from the state, resumed, and after history is gone."""
 
+import base64
+import random
+
 from kubernetes import watch
 from kubernetes.client.exceptions import ApiException
 
 from support import GROUP, VERSION, ServerTest, define
 
-# As much as a third of what etcd takes, so that what history keeps fills up.
-BIG = "x" * (1 << 19)
+# As much as a third of what etcd takes, so that what history keeps fills up; of noise, which cannot be made smaller there.
+BIG = base64.b64encode(random.Random(1).randbytes(3 << 17)).decode()
 # More writes than the history of any server here has room for.
 WRITES_MAX = 400
 
