@@ -81,9 +81,10 @@ impl Scenario {
             let _ = child.kill();
         }
         let status = child.wait().unwrap_or_else(|e| panic!("{name}: {e}"));
-        let output = done.unwrap_or_else(|why| panic!("{name}: {why}\n{}", server.log_end()));
+        // The reason comes last: the end is what is read of a long text.
+        let output = done.unwrap_or_else(|why| panic!("{}\n{name}: {why}", server.log_end()));
         let passed = status.success() && output.contains(&format!("--- PASS: {name}"));
-        assert!(passed, "{name}: {status}\n{output}{}", server.log_end());
+        assert!(passed, "{}\n{output}{name}: {status}", server.log_end());
     }
 
     fn start(&self, name: &str, server: &Server, detector: Detector) -> Child {

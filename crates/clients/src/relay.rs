@@ -105,10 +105,13 @@ impl Relay {
 
     /// What goes wrong from now on, instead of what did.
     pub fn set(&self, trouble: Trouble) {
-        self.shared.with(|state| state.trouble = trouble);
-        if trouble == Trouble::Refuse {
-            self.cut();
-        }
+        self.shared.with(|state| {
+            state.trouble = trouble;
+            // At once: what was held must not slip through before its connection is cut.
+            if trouble == Trouble::Refuse {
+                state.cut();
+            }
+        });
     }
 
     /// Breaks every connection there is.
@@ -294,6 +297,28 @@ mod tests {
         assert!(echoed(&mut connect(&relay), "five").is_err());
         assert_eq!(relay.opened(), 2);
         assert_eq!(relay.sent_bytes(), "onetwofour".len() as u64);
+    }
+
+    #[test]
+    fn what_is_held_is_not_let_through_by_a_refusal() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let relay = Relay::start(listener.local_addr().expect("bound").port()).expect("starts");
+        for round in 0..50 {
+            relay.set(Trouble::None);
+            let mut client = connect(&relay);
+            client.write_all(b"a").expect("taken");
+            let (mut server, _) = listener.accept().expect("comes");
+            server.read_exact(&mut [0]).expect("passed on");
+            relay.set(Trouble::Hold);
+            client.write_all(b"b").expect("taken");
+            while relay.sent_bytes() < (round + 1) * 2 {
+                thread::yield_now();
+            }
+            relay.set(Trouble::Refuse);
+            let mut late = Vec::new();
+            let _ = server.read_to_end(&mut late);
+            assert_eq!(late, b"", "round {round}");
+        }
     }
 
     #[test]
