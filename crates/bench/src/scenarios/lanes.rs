@@ -41,9 +41,7 @@ pub(super) fn about(lab: &Lab) -> String {
 pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
     let mut metrics = Metrics::new();
     for _ in 0..lab.runs(RUNS) {
-        let dir = lab.fresh_dir()?;
-        let server = who.start(dir.path()).await?;
-        load::namespaces(&server).await?;
+        let (_dir, server) = load::start(lab, who).await?;
         add_run(&mut metrics, lab, &server).await?;
         server.stop().await?;
     }
