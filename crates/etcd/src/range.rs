@@ -22,19 +22,28 @@ pub(crate) fn end_of(prefix: &str) -> String {
     format!("{}0", prefix.strip_suffix('/').unwrap_or(prefix))
 }
 
+/// Where what `range` asks for begins, and where it ends.
+fn bounds(range: &Range) -> (String, String) {
+    let after = range.start_after.as_ref().map(Key::as_str);
+    (key_of(range.prefix.as_str(), after), end_of(range.prefix.as_str()))
+}
+
+/// All that is within `bounds`, at the revision of `range`.
+fn request<'a>((key, end): &'a (String, String), range: &Range) -> RangeRequest<'a> {
+    RangeRequest {
+        key: key.as_bytes(),
+        end: end.as_bytes(),
+        revision: range.at.map_or(0, Revision::get),
+        ..RangeRequest::default()
+    }
+}
+
 impl Shared {
     /// Reads a page of keys without values.
     pub(crate) async fn keys(&self, range: Range) -> Result<RangePage, ReadError> {
-        let after = range.start_after.as_ref().map(Key::as_str);
-        let (key, end) = (key_of(range.prefix.as_str(), after), end_of(range.prefix.as_str()));
-        let request = RangeRequest {
-            key: key.as_bytes(),
-            end: end.as_bytes(),
-            limit: range.limit.clamp(1, limits::PAGE_KEYS_MAX) as u64,
-            revision: range.at.map_or(0, Revision::get),
-            keys_only: true,
-            ..RangeRequest::default()
-        };
+        let bounds = bounds(&range);
+        let limit = range.limit.clamp(1, limits::PAGE_KEYS_MAX) as u64;
+        let request = RangeRequest { limit, keys_only: true, ..request(&bounds, &range) };
         let RangeResponse { header, kvs, more, .. } = match self.ask_page(&request).await {
             Ok(response) => response,
             Err(fault) => return Err(self.read_error(fault, range.at).await),
@@ -49,17 +58,10 @@ impl Shared {
 
     /// Reads a page; fewer keys than asked for where values are large.
     pub(crate) async fn page(&self, range: Range) -> Result<RangePage, ReadError> {
-        let after = range.start_after.as_ref().map(Key::as_str);
-        let (key, end) = (key_of(range.prefix.as_str(), after), end_of(range.prefix.as_str()));
+        let bounds = bounds(&range);
         let mut limit = range.limit.clamp(1, limits::PAGE_KEYS_MAX).min(self.page_keys());
         loop {
-            let request = RangeRequest {
-                key: key.as_bytes(),
-                end: end.as_bytes(),
-                limit: limit as u64,
-                revision: range.at.map_or(0, Revision::get),
-                ..RangeRequest::default()
-            };
+            let request = RangeRequest { limit: limit as u64, ..request(&bounds, &range) };
             match self.ask_page(&request).await {
                 Ok(response) => {
                     self.note_page(&response.kvs);
@@ -73,15 +75,8 @@ impl Shared {
 
     /// Counts the keys of `range`, whatever its limit. etcd reads no value for it.
     pub(crate) async fn count(&self, range: Range) -> Result<u64, ReadError> {
-        let after = range.start_after.as_ref().map(Key::as_str);
-        let (key, end) = (key_of(range.prefix.as_str(), after), end_of(range.prefix.as_str()));
-        let request = RangeRequest {
-            key: key.as_bytes(),
-            end: end.as_bytes(),
-            revision: range.at.map_or(0, Revision::get),
-            count_only: true,
-            ..RangeRequest::default()
-        };
+        let bounds = bounds(&range);
+        let request = RangeRequest { count_only: true, ..request(&bounds, &range) };
         match self.ask_page(&request).await {
             Ok(response) => Ok(response.count),
             Err(fault) => Err(self.read_error(fault, range.at).await),
