@@ -9,10 +9,10 @@
 
 use std::cell::RefCell;
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+use flate2::{Compress, Decompress, FlushCompress, FlushDecompress, Status};
 
 use super::{Body, Object};
 
@@ -29,8 +29,6 @@ pub const CHAIN_MAX: u8 = 8;
 /// What is not smaller than this part of the plain bytes is better put in a block, whose objects may stand for it all.
 const WORTH: usize = 16;
 
-const LEVEL: u32 = 4;
-
 #[derive(Debug)]
 pub(super) struct Delta {
     next: Mutex<Arc<Object>>,
@@ -44,23 +42,14 @@ thread_local! {
     static INFLATE: RefCell<Decompress> = RefCell::new(Decompress::new(false));
 }
 
-/// Makes them. Keeps the compressor's memory between them.
-pub(super) struct Differ {
-    compress: Compress,
-    deflated: Vec<u8>,
-}
-
-impl Differ {
-    pub(super) fn new() -> Differ {
-        Differ { compress: Compress::new(Compression::new(LEVEL), false), deflated: Vec::new() }
-    }
-
+impl Delta {
     /// What `plain` has other than `base`, the text of `next`; none where that is not worth it.
-    pub(super) fn delta(
-        &mut self,
+    ///
+    /// - `compress`: makes raw deflate.
+    pub(super) fn new(
+        compress: &mut Compress,
         plain: &[u8],
-        base: &[u8],
-        next: &Arc<Object>,
+        (base, next): (&[u8], &Arc<Object>),
         chain: u8,
     ) -> Option<Delta> {
         let sizes = BYTES_MIN..=DICTIONARY_BYTES;
@@ -68,22 +57,20 @@ impl Differ {
             return None;
         }
         let room = (plain.len() / WORTH).saturating_sub(mem::size_of::<Delta>());
-        self.deflated.clear();
-        self.deflated.reserve_exact(room);
-        self.compress.reset();
-        self.compress.set_dictionary(base).ok()?;
-        let done = self.compress.compress_vec(plain, &mut self.deflated, FlushCompress::Finish);
-        let worth_it = matches!(done, Ok(Status::StreamEnd)) && self.deflated.len() <= room;
+        // What does not fit into that is given up.
+        let mut deflated = Vec::with_capacity(room);
+        compress.reset();
+        compress.set_dictionary(base).ok()?;
+        let done = compress.compress_vec(plain, &mut deflated, FlushCompress::Finish);
+        let worth_it = matches!(done, Ok(Status::StreamEnd)) && deflated.len() <= room;
         worth_it.then(|| Delta {
             next: Mutex::new(next.clone()),
-            deflated: Box::from(&self.deflated[..]),
+            deflated: Box::from(&deflated[..]),
             len: plain.len() as u32,
             chain,
         })
     }
-}
 
-impl Delta {
     pub(super) fn len(&self) -> usize {
         self.len as usize
     }
@@ -94,7 +81,7 @@ impl Delta {
 
     /// The bytes, made of the successor's.
     pub(super) fn bytes(&self) -> Bytes {
-        let next = self.next.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let next = self.next().clone();
         // First: it may be of this kind, too.
         let base = next.body();
         let mut plain = Vec::with_capacity(self.len());
@@ -106,6 +93,10 @@ impl Delta {
         let whole = matches!(done, Ok(Status::StreamEnd)) && plain.len() == self.len();
         assert!(whole, "a delta of this process cannot be inflated: {done:?}");
         Bytes::from(plain)
+    }
+
+    fn next(&self) -> MutexGuard<'_, Arc<Object>> {
+        self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -121,7 +112,7 @@ impl Object {
     /// Where it is read through `old`, it is read through `new` from now on, which says the same.
     pub fn follow(&self, old: &Arc<Object>, new: &Arc<Object>) {
         if let Body::Behind(delta) = &self.body {
-            let mut next = delta.next.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut next = delta.next();
             if Arc::ptr_eq(&next, old) {
                 *next = new.clone();
             }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress, Status};
 
 use super::block::{Block, Part, RecentBlocks, Scratch};
-use super::delta::Differ;
+use super::delta::Delta;
 use super::{Body, Messages, Object};
 
 /// What makes a block, whichever comes first: ADR 25 has the table. A run of neighbours becomes blocks of two thirds to one
@@ -31,7 +31,6 @@ const PROBE_BYTES: usize = 32 << 10;
 /// Makes blocks. Keeps the compressor's memory between them.
 pub struct Sealer {
     compress: Compress,
-    differ: Option<Differ>,
     recent: Arc<RecentBlocks>,
     scratch: Scratch,
     plain: Vec<u8>,
@@ -41,14 +40,7 @@ pub struct Sealer {
 impl Sealer {
     pub fn new(recent: Arc<RecentBlocks>) -> Sealer {
         let compress = Compress::new(Compression::new(LEVEL), false);
-        Sealer {
-            compress,
-            differ: None,
-            recent,
-            scratch: Scratch::default(),
-            plain: Vec::new(),
-            deflated: Vec::new(),
-        }
+        Sealer { compress, recent, scratch: Scratch::default(), plain: Vec::new(), deflated: Vec::new() }
     }
 
     /// The objects of `run` with their bytes in blocks of even size and without their messages, in order. Those of a block
@@ -70,11 +62,10 @@ impl Sealer {
     ///
     /// - `chain`: how many are read through it already.
     pub fn put_behind(&mut self, object: &Object, next: &Arc<Object>, chain: u8) -> Option<Arc<Object>> {
-        let differ = self.differ.get_or_insert_with(Differ::new);
         let base = self.scratch.bytes(next);
         // Its own may be in the same block.
         let plain = self.scratch.bytes(object);
-        let delta = differ.delta(&plain, &base, next, chain)?;
+        let delta = Delta::new(&mut self.compress, &plain, (&base, next), chain)?;
         Some(Arc::new(object.with_body(Body::Behind(Box::new(delta)))))
     }
 
