@@ -54,13 +54,8 @@ impl Replaced {
             let settled = window.settled(self.next_seq, until_ms, limits::SEAL_BATCH);
             let (last, _) = settled.last()?;
             let (next_seq, whole) = (last + 1, settled.len() == limits::SEAL_BATCH);
-            let replaced = |(seq, event): (u64, Arc<Event>)| {
-                let object = event.previous.clone()?;
-                let chain = chain(window, &object);
-                Some(One { seq, object, next: event.current.clone(), chain })
-            };
-            let found: Vec<One> = settled.into_iter().filter_map(replaced).collect();
-            let bytes: usize = found.iter().map(|one| one.object.body_len()).sum();
+            let replaced = settled.iter().filter_map(|(_, event)| event.previous.as_ref());
+            let bytes: usize = replaced.map(|object| object.body_len()).sum();
             let worth_it = bytes >= limits::SEAL_BYTES_MIN;
             let patience_ms = until_ms.saturating_sub(limits::SEAL_PATIENCE_MS);
             if !worth_it && !whole && window.settled(self.next_seq, patience_ms, 1).is_empty() {
@@ -69,7 +64,12 @@ impl Replaced {
             }
             self.next_seq = next_seq;
             if worth_it {
-                return Some(Found { found });
+                let one = |(seq, event): (u64, Arc<Event>)| {
+                    let object = event.previous.clone()?;
+                    let chain = chain(window, &object);
+                    Some(One { seq, object, next: event.current.clone(), chain })
+                };
+                return Some(Found { found: settled.into_iter().filter_map(one).collect() });
             }
         }
         None
