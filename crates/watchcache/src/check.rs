@@ -15,6 +15,7 @@ use forebay_rt::{Clock, Duration};
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::cacher::{Published, Resource};
+use crate::compare::{Differs, differences};
 use crate::counters::Counters;
 use crate::interest::Reach;
 use crate::limits;
@@ -94,27 +95,23 @@ impl Checker {
             };
             let page = self.backend.keys(range).await?;
             let last = page.items.last().map(|(key, _)| key.clone());
-            let upto = if page.more { last.as_ref() } else { None };
-            let in_page = |object: &&Arc<Object>| upto.is_none_or(|upto| object.key() <= upto);
-            let mut held = shown.range(&reach, after.as_ref()).take_while(in_page).peekable();
-            let mut missing = Vec::new();
-            for (key, found) in page.items {
-                while let Some(object) = held.next_if(|object| object.key() < &key) {
-                    mismatches.push(Mismatch::of(object, None));
-                }
-                match held.next_if(|object| *object.key() == key) {
-                    Some(object) if object.revision() == found.revision => {}
-                    Some(object) => mismatches.push(Mismatch::of(object, Some(found.revision))),
-                    None => missing.push((key, found.revision)),
-                }
+            let more = page.more;
+            for differs in differences(shown, &reach, after.as_ref(), page) {
+                let (key, cached, stored) = match differs {
+                    Differs::Gone(held) => (held.key().clone(), Some(held.revision()), None),
+                    Differs::Found { held: Some(held), key, found } => {
+                        (key, Some(held.revision()), Some(found.revision))
+                    }
+                    Differs::Found { held: None, key, found } => {
+                        if !self.is_readable(&key, found.revision).await? {
+                            continue;
+                        }
+                        (key, None, Some(found.revision))
+                    }
+                };
+                mismatches.push(Mismatch { key, cached, stored });
             }
-            mismatches.extend(held.map(|object| Mismatch::of(object, None)));
-            for (key, stored) in missing {
-                if self.is_readable(&key, stored).await? {
-                    mismatches.push(Mismatch { key, cached: None, stored: Some(stored) });
-                }
-            }
-            if !page.more {
+            if !more {
                 return Ok(mismatches);
             }
             after = last;
@@ -127,12 +124,6 @@ impl Checker {
         let layout = &self.resource.layout;
         let decoded = Object::decode(layout, key.clone(), stored, &found.value, &mut Interner::default());
         Ok(decoded.is_ok())
-    }
-}
-
-impl Mismatch {
-    fn of(object: &Object, stored: Option<Revision>) -> Mismatch {
-        Mismatch { key: object.key().clone(), cached: Some(object.revision()), stored }
     }
 }
 

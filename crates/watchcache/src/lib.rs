@@ -12,6 +12,7 @@
 
 mod cacher;
 mod check;
+mod compare;
 mod counters;
 mod entries;
 mod error;

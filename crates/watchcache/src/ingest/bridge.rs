@@ -8,13 +8,13 @@
 //! In: the store's state at the oldest revision that is kept. Out: events, and a [`Hole`]. Never: a change to what is published
 //! before all of it is known.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Object, Revision};
-use forebay_backend::{FeedError, Range, Versioned};
+use forebay_backend::{FeedError, Range, RangePage};
 
 use super::{Ingest, State, page_limit};
+use crate::compare::{self, Differs};
 use crate::counters::Counters;
 use crate::event::Event;
 use crate::interest::Reach;
@@ -112,47 +112,40 @@ impl Ingest {
             let range = Range { prefix, start_after: after.clone(), limit, at: Some(at) };
             let page = self.backend.range(range).await?;
             limit = page_limit(&page);
-            let last = page.items.last().map(|(key, _)| key.clone());
-            let upto = if page.more { last.clone() } else { None };
-            self.compare(at, (after.as_ref(), upto.as_ref()), page.items, state, &mut differences);
-            if !page.more {
+            let (more, last) = (page.more, page.items.last().map(|(key, _)| key.clone()));
+            self.compare(at, after.as_ref(), page, state, &mut differences);
+            if !more {
                 return Ok(differences);
             }
             after = last;
         }
     }
 
-    /// Holds a page against what the cache has between the same keys. Both are in key order.
+    /// Holds a page against what the cache has between the same keys.
     fn compare(
         &self,
         at: Revision,
-        (after, upto): (Option<&Key>, Option<&Key>),
-        page: Vec<(Key, Versioned)>,
+        after: Option<&Key>,
+        page: RangePage,
         state: &mut State,
         differences: &mut Vec<Difference>,
     ) {
         let before = state.snapshot.clone();
         let reach = Reach::Below(self.resource.prefix.clone());
-        let in_page = |object: &&Arc<Object>| upto.is_none_or(|upto| object.key() <= upto);
-        let mut held = before.range(&reach, after).take_while(in_page).peekable();
-        let gone =
-            |object: &Arc<Object>| Difference { revision: at, previous: Some(object.clone()), current: None };
-        for (key, found) in page {
-            while let Some(object) = held.next_if(|object| object.key() < &key) {
-                differences.push(gone(object));
-            }
-            let previous = held.next_if(|object| object.key().cmp(&key) == Ordering::Equal);
-            if previous.is_some_and(|object| object.revision() == found.revision) {
-                continue;
-            }
-            let current = self.decode(state, key, found.revision, &found.value);
-            // One that was changed before the hole was not as the cache had it: that is told now.
-            let revision = if found.revision > before.revision() { found.revision } else { at };
+        for differs in compare::differences(&before, &reach, after, page) {
+            let (revision, previous, current) = match differs {
+                Differs::Gone(held) => (at, Some(held), None),
+                Differs::Found { held, key, found } => {
+                    let current = self.decode(state, key, found.revision, &found.value);
+                    // One that was changed before the hole was not as the cache had it: that is told now.
+                    let revision = if found.revision > before.revision() { found.revision } else { at };
+                    (revision, held, current)
+                }
+            };
             if previous.is_some() || current.is_some() {
                 differences.push(Difference { revision, previous: previous.cloned(), current });
             }
         }
-        differences.extend(held.map(gone));
     }
 }
 

@@ -1,0 +1,44 @@
+//! A state held against the store's, a page at a time.
+//!
+//! In: a state, and a page of what the store has. Out: where they differ, by the revisions that put the objects. Never: looks at
+//! values.
+
+use std::sync::Arc;
+
+use forebay_apimachinery::{Key, Object};
+use forebay_backend::{RangePage, Versioned};
+
+use crate::interest::Reach;
+use crate::snapshot::Snapshot;
+
+/// What each has at a key where they differ.
+pub(crate) enum Differs<'a> {
+    /// The state alone has it.
+    Gone(&'a Arc<Object>),
+    /// The store has it, and the state none or another one.
+    Found { held: Option<&'a Arc<Object>>, key: Key, found: Versioned },
+}
+
+/// Where `state` and the store differ from behind `after` up to the end of `page`, in key order.
+pub(crate) fn differences<'a>(
+    state: &'a Snapshot,
+    reach: &Reach,
+    after: Option<&Key>,
+    page: RangePage,
+) -> Vec<Differs<'a>> {
+    let upto = page.items.last().filter(|_| page.more).map(|(key, _)| key.clone());
+    let in_page = |object: &&Arc<Object>| upto.as_ref().is_none_or(|upto| object.key() <= upto);
+    let mut held = state.range(reach, after).take_while(in_page).peekable();
+    let mut differences = Vec::new();
+    for (key, found) in page.items {
+        while let Some(object) = held.next_if(|object| object.key() < &key) {
+            differences.push(Differs::Gone(object));
+        }
+        let held = held.next_if(|object| *object.key() == key);
+        if held.is_none_or(|object| object.revision() != found.revision) {
+            differences.push(Differs::Found { held, key, found });
+        }
+    }
+    differences.extend(held.map(Differs::Gone));
+    differences
+}
