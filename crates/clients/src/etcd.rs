@@ -24,6 +24,32 @@ pub enum Security {
     Mutual,
 }
 
+/// Which etcd.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Series {
+    V3_5,
+    /// The one that is taken where nothing else is said.
+    V3_6,
+    V3_7,
+}
+
+impl Series {
+    pub const ALL: [Series; 3] = [Series::V3_5, Series::V3_6, Series::V3_7];
+
+    /// Its program.
+    ///
+    /// # Errors
+    /// It was not built.
+    pub fn program(self) -> Result<&'static Path, String> {
+        let peers = needs::peers()?;
+        Ok(match self {
+            Series::V3_5 => &peers.etcd_3_5,
+            Series::V3_6 => &peers.etcd,
+            Series::V3_7 => &peers.etcd_3_7,
+        })
+    }
+}
+
 /// One owner; dropping it kills the processes and removes their directory, and so does our death.
 #[derive(Debug)]
 pub struct Cluster {
@@ -65,15 +91,23 @@ impl Cluster {
     /// # Errors
     /// No etcd, no port, or a member that does not start.
     pub fn start(size: usize, security: Security) -> Result<Cluster, String> {
-        Cluster::start_from(&needs::peers()?.etcd, size, security)
+        Cluster::start_of(Series::V3_6, size, security)
+    }
+
+    /// The same of another version.
+    ///
+    /// # Errors
+    /// As for [`Cluster::start`].
+    pub fn start_of(series: Series, size: usize, security: Security) -> Result<Cluster, String> {
+        Cluster::start_from(series.program()?, size, security)
     }
 
     /// The same, plain, with relays before each member.
     ///
     /// # Errors
     /// As for [`Cluster::start`].
-    pub fn start_relayed(size: usize) -> Result<Cluster, String> {
-        Cluster::start_as(&needs::peers()?.etcd, size, Security::Plain, true)
+    pub fn start_relayed(series: Series, size: usize) -> Result<Cluster, String> {
+        Cluster::start_as(series.program()?, size, Security::Plain, true)
     }
 
     /// The same with the etcd at `program`.
@@ -172,6 +206,15 @@ impl Cluster {
     pub fn kill(&mut self, number: usize) -> Result<(), String> {
         let mut process = self.members[number].process.take().ok_or("the member does not run")?;
         process.kill(&mut self.watchdog)
+    }
+
+    /// Members that are started from now on are of this version.
+    ///
+    /// # Errors
+    /// It was not built.
+    pub fn become_series(&mut self, series: Series) -> Result<(), String> {
+        self.program = series.program()?.to_owned();
+        Ok(())
     }
 
     /// Starts a member that was killed, and waits until it listens.

@@ -15,6 +15,11 @@ use std::time::SystemTime;
 #[derive(Debug)]
 pub struct Peers {
     pub etcd: PathBuf,
+    /// The versions before and after it.
+    pub etcd_3_5: PathBuf,
+    pub etcd_3_7: PathBuf,
+    /// Restores backups of etcd's.
+    pub etcdutl: PathBuf,
     pub apiserver: PathBuf,
     pub kubectl: PathBuf,
     pub controller_manager: PathBuf,
@@ -50,6 +55,9 @@ fn locate_peers() -> Result<Peers, String> {
     let path = |name: &str| known(name).ok_or_else(|| format!("cargo xtask peers --print names no {name}"));
     Ok(Peers {
         etcd: path("ETCD")?,
+        etcd_3_5: path("ETCD_3_5")?,
+        etcd_3_7: path("ETCD_3_7")?,
+        etcdutl: path("ETCDUTL")?,
         apiserver: path("KUBE_APISERVER")?,
         kubectl: path("KUBECTL")?,
         controller_manager: path("KUBE_CONTROLLER_MANAGER")?,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forebay_clients::etcd::{Cluster, Security};
+use forebay_clients::etcd::{Cluster, Security, Series};
 use forebay_clients::relay::{Relay, Trouble};
 use forebay_clients::wait::until;
 use forebay_clients::{Detector, Kind, Scenario, Server, Session, needs};
@@ -26,7 +26,7 @@ const FAULTS: &str = "move-leader kill-leader restart hold-member release hold-p
 #[test]
 fn fifty_informers_across_faults_of_etcd_lose_nothing_and_ask_for_nothing_again() {
     let (Some(_), Some(scenario)) = (needs::built_peers(), Scenario::built()) else { return };
-    let mut cluster = Cluster::start_relayed(3).expect("starts");
+    let mut cluster = Cluster::start_relayed(Series::V3_6, 3).expect("starts");
     let mut server = start(Kind::Forebay, &cluster);
     let other = Server::start_told(cluster.direct_flags()).expect("starts");
     server.tell("FOREBAY_TEST_OTHER", other.kubeconfig().display().to_string());

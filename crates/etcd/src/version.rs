@@ -1,13 +1,35 @@
-//! Which versions of etcd announce progress in order (kubernetes' reference: etcd-io/etcd#15220, #17507).
+//! What the versions of etcd can do, and where they are wrong.
+//!
+//! In: the version that a member says it has, asked of each one that is connected to. Out: what may be relied on.
 
 /// Whether what a member of `version` says of progress can be trusted: from 3.4.31, from 3.5.13, and all after those.
+///
+/// Before 3.4.25 and 3.5.8 it is announced ahead of events (etcd-io/etcd#15220), before 3.4.31 and 3.5.13 it can be
+/// announced by a watch that is not synchronized (etcd-io/etcd#17507). What comes before a release is not that release.
 pub fn is_trusted(version: &str) -> bool {
-    let mut numbers = version.split(['.', '-', '+']).map(|number| number.parse::<u32>().unwrap_or(0));
-    let mut next = || numbers.next().unwrap_or(0);
-    match (next(), next(), next()) {
-        (3, 4, patch) => patch >= 31,
-        (3, 5, patch) => patch >= 13,
-        (major, minor, _) => (major, minor) > (3, 5),
+    match Numbers::of(version) {
+        Some(Numbers { series: (3, 4), patch, is_early }) => patch >= 31 + u32::from(is_early),
+        Some(Numbers { series: (3, 5), patch, is_early }) => patch >= 13 + u32::from(is_early),
+        Some(Numbers { series, .. }) => series > (3, 5),
+        None => false,
+    }
+}
+
+struct Numbers {
+    series: (u32, u32),
+    patch: u32,
+    // Of a release that was still to come: `-alpha.0`, `-rc.1`.
+    is_early: bool,
+}
+
+impl Numbers {
+    /// `None` for what is no version.
+    fn of(version: &str) -> Option<Numbers> {
+        let release = version.split('+').next()?;
+        let (release, early) = release.split_once('-').map_or((release, None), |(r, e)| (r, Some(e)));
+        let mut numbers = release.split('.').map(|number| number.parse::<u32>().ok());
+        let (major, minor, patch) = (numbers.next()??, numbers.next()??, numbers.next()??);
+        Some(Numbers { series: (major, minor), patch, is_early: early.is_some() })
     }
 }
 
@@ -17,10 +39,22 @@ mod tests {
 
     #[test]
     fn versions_with_progress_out_of_order_are_not_trusted() {
-        for good in ["3.4.31", "3.5.13", "3.5.27", "3.6.0", "3.6.0-rc.1", "3.7.3", "4.0.0"] {
+        for good in ["3.4.31", "3.5.13", "3.5.27", "3.6.0", "3.6.0-rc.1", "3.7.3", "3.5.14-rc.0", "4.0.0"] {
             assert!(is_trusted(good), "{good}");
         }
-        for bad in ["3.3.27", "3.4.30", "3.5.0", "3.5.12", "2.3.8", "", "x.y.z"] {
+        for bad in [
+            "3.3.27",
+            "3.4.30",
+            "3.4.31-rc.0",
+            "3.5.0",
+            "3.5.12",
+            "3.5.13-rc.0",
+            "2.3.8",
+            "",
+            "3.7",
+            "not_decided",
+            "x.y.z",
+        ] {
             assert!(!is_trusted(bad), "{bad}");
         }
     }

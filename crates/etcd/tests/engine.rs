@@ -1,6 +1,7 @@
 //! The contract of a store, on a real etcd. What `embedded` is held against on a clock of the test's own is held against
 //! here on etcd's.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
     Backend, Expect, Feed, FeedError, FeedStep, Op, Outcome, Range, ReadError, Txn, TxnError,
 };
-use forebay_clients::etcd::{Cluster, Security};
+use forebay_clients::etcd::{Cluster, Security, Series};
 use forebay_clients::needs;
 use forebay_etcd::{Etcd, Options, TlsFiles, Verbatim};
 use forebay_rt::{Clock, Tasks};
@@ -58,6 +59,17 @@ async fn committed(store: &Etcd, txn: Txn) -> Revision {
     match store.commit(txn).await.expect("works") {
         Outcome::Committed(revision) => revision,
         conflict => panic!("{conflict:?}"),
+    }
+}
+
+/// Runs `test` on every version of etcd at the same time: most of it is waiting.
+async fn on_every_etcd<F: Future<Output = ()> + Send + 'static>(test: fn(Series) -> F) {
+    if needs::built_peers().is_none() {
+        return;
+    }
+    let running = Series::ALL.map(|series| (series, tokio::spawn(test(series))));
+    for (series, run) in running {
+        run.await.unwrap_or_else(|why| panic!("on etcd {series:?}: {why}"));
     }
 }
 
@@ -125,13 +137,14 @@ async fn list(store: &Etcd, range: Range, base: Revision) -> Result<String, Read
     Ok(format!("{} {} {}", page.revision.get() - base.get(), items.join(" "), page.more))
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_store_on_etcd_keeps_the_contract() {
-    if needs::built_peers().is_none() {
-        return;
-    }
+    on_every_etcd(keeps_the_contract).await;
+}
+
+async fn keeps_the_contract(series: Series) {
     // With client certificates, so that all of it is shown to work with them.
-    let cluster = Cluster::start(1, Security::Mutual).expect("starts");
+    let cluster = Cluster::start_of(series, 1, Security::Mutual).expect("starts");
     let store = open(&cluster);
     store.reach(WAIT).await.expect("answers");
     assert_eq!(store.failure(), None);
@@ -313,12 +326,13 @@ async fn sizes(store: &Etcd) {
     assert!(pages >= 1);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn history_that_is_gone_is_told_by_type_and_found_where_it_begins() {
-    if needs::built_peers().is_none() {
-        return;
-    }
-    let cluster = Cluster::start(1, Security::Plain).expect("starts");
+    on_every_etcd(tells_gone_history).await;
+}
+
+async fn tells_gone_history(series: Series) {
+    let cluster = Cluster::start_of(series, 1, Security::Plain).expect("starts");
     let store = open(&cluster);
     store.reach(WAIT).await.expect("answers");
     assert_eq!(store.oldest().await.expect("open"), Revision::FIRST);
@@ -364,12 +378,13 @@ async fn insist(store: &Etcd, n: u64) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn members_that_die_or_stand_still_cost_no_event_and_no_write() {
-    if needs::built_peers().is_none() {
-        return;
-    }
-    let mut cluster = Cluster::start(3, Security::Plain).expect("starts");
+    on_every_etcd(outlives_members).await;
+}
+
+async fn outlives_members(series: Series) {
+    let mut cluster = Cluster::start_of(series, 3, Security::Plain).expect("starts");
     let store = open(&cluster);
     store.reach(WAIT).await.expect("answers");
     let base = store.barrier().await.expect("open");
@@ -400,12 +415,13 @@ async fn members_that_die_or_stand_still_cost_no_event_and_no_write() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_several_servers_one_gives_up_history_and_all_know_where_it_begins() {
-    if needs::built_peers().is_none() {
-        return;
-    }
-    let cluster = Cluster::start(1, Security::Plain).expect("starts");
+    on_every_etcd(gives_up_history_once).await;
+}
+
+async fn gives_up_history_once(series: Series) {
+    let cluster = Cluster::start_of(series, 1, Security::Plain).expect("starts");
     let period = Duration::from_millis(400);
     let stores: Vec<_> = (0..3).map(|_| open_with(&cluster, TlsFiles::default(), Some(period))).collect();
     let begun = Clock::system().now();
@@ -427,12 +443,13 @@ async fn of_several_servers_one_gives_up_history_and_all_know_where_it_begins() 
     assert!(stores[2].oldest().await.expect("open") >= last);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_store_that_is_gone_is_waited_for_and_one_that_was_put_back_is_noticed() {
-    if needs::built_peers().is_none() {
-        return;
-    }
-    let mut cluster = Cluster::start(1, Security::Plain).expect("starts");
+    on_every_etcd(is_waited_for).await;
+}
+
+async fn is_waited_for(series: Series) {
+    let mut cluster = Cluster::start_of(series, 1, Security::Plain).expect("starts");
     let store = open(&cluster);
     store.reach(WAIT).await.expect("answers");
     let base = store.barrier().await.expect("open");

@@ -1,5 +1,5 @@
-//! The peers: the real etcd, kube-apiserver, kubectl, kube-controller-manager and kube-scheduler that tests and benches
-//! compare with or run.
+//! The peers: the real etcd in three versions and etcdutl, kube-apiserver, kubectl, kube-controller-manager and
+//! kube-scheduler that tests and benches compare with or run.
 //!
 //! In: the scratch Go modules under `tools/peers/`, one a version. Out: binaries in a cache outside the repository,
 //! `<cache>/<module>-<version>/<binary>`, and a link `<cache>/bin/<name>` to each, which is what others use.
@@ -25,13 +25,12 @@ struct Recipe {
     stamps: &'static [&'static str],
 }
 
-const RECIPES: [Recipe; 3] = [
-    Recipe {
-        folder: "etcd-3.6",
-        module: "go.etcd.io/etcd/server/v3",
-        programs: &[("etcd", "go.etcd.io/etcd/server/v3")],
-        stamps: &[],
-    },
+const RECIPES: [Recipe; 6] = [
+    // The one that most tests and all benches run on, and the program that restores its backups.
+    Recipe { folder: "etcd-3.6", module: ETCD, programs: &[("etcd", ETCD)], stamps: &[] },
+    Recipe { folder: "etcdutl-3.6", module: ETCDUTL, programs: &[("etcdutl", ETCDUTL)], stamps: &[] },
+    Recipe { folder: "etcd-3.5", module: ETCD, programs: &[("etcd-3.5", ETCD)], stamps: &[] },
+    Recipe { folder: "etcd-3.7", module: ETCD, programs: &[("etcd-3.7", ETCD)], stamps: &[] },
     Recipe {
         folder: "kubernetes-1.36",
         module: "k8s.io/kubernetes",
@@ -53,6 +52,8 @@ const RECIPES: [Recipe; 3] = [
     },
 ];
 
+const ETCD: &str = "go.etcd.io/etcd/server/v3";
+const ETCDUTL: &str = "go.etcd.io/etcd/etcdutl/v3";
 const KUBERNETES_STAMPS: &[&str] = &["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"];
 
 /// Builds what is missing, and says where everything is.
@@ -74,7 +75,7 @@ pub fn ensure_all() -> Done {
 /// Writes a `NAME=path` line for each program, and for the Python client's interpreter if it is installed; builds nothing.
 pub fn print() -> Done {
     for (name, path) in located()? {
-        println!("{}={}", name.to_uppercase().replace('-', "_"), path.display());
+        println!("{}={}", name.to_uppercase().replace(['-', '.'], "_"), path.display());
     }
     if let Some(interpreter) = python::located(&cache_dir()?)? {
         println!("PYTHON={}", interpreter.display());
