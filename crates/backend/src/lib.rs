@@ -13,9 +13,11 @@
 
 mod error;
 mod feed;
+mod pages;
 
 pub use error::{FeedError, ReadError, TxnError};
 pub use feed::{Backlog, Feed, FeedStep, Follow};
+pub use pages::Pages;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -125,6 +127,11 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Reads a page.
     fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>>;
+
+    /// Reads all that `range` has, whatever its limit, as one state. Engines that have a shorter way than page by page take it.
+    fn pages<'a>(&'a self, range: Range) -> Box<dyn Pages + 'a> {
+        Box::new(pages::Ranges::new(self, range))
+    }
 
     /// As [`Backend::range`], but values may be left out. Engines that can do without reading them do.
     fn keys(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {

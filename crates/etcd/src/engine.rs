@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
-    Backend, BoxFuture, Expect, Feed, FeedError, Op, Outcome, Range, RangePage, ReadError, Size, Txn,
+    Backend, BoxFuture, Expect, Feed, FeedError, Op, Outcome, Pages, Range, RangePage, ReadError, Size, Txn,
     TxnError, Versioned,
 };
 use forebay_rt::{Clock, Duration, Instant, Tasks};
@@ -30,6 +30,7 @@ use crate::range;
 use crate::tls::{self, TlsError, TlsFiles};
 use crate::url::Endpoint;
 use crate::values::Values;
+use crate::walk::Walk;
 
 /// Where the cluster is, and how its values are kept.
 pub struct Options {
@@ -52,6 +53,7 @@ pub(crate) struct Shared {
     pub(crate) pool: Pool,
     pub(crate) clock: Clock,
     pub(crate) pages: Semaphore,
+    pub(crate) streams: Semaphore,
     tasks: Tasks,
     values: Values,
     barrier: Barrier,
@@ -78,6 +80,8 @@ pub struct Counters {
     pub requests: AtomicU64,
     /// Quorum reads for barriers among them.
     pub barriers: AtomicU64,
+    /// Ranges that were asked for as a stream among them.
+    pub range_streams: AtomicU64,
     /// Watches that were opened again.
     pub reopened: AtomicU64,
 }
@@ -98,6 +102,7 @@ impl Etcd {
             pool: Pool::new(endpoints, tls, clock.clone(), tasks.clone()),
             clock: clock.clone(),
             pages: Semaphore::new(limits::PAGES_MAX),
+            streams: Semaphore::new(limits::RANGE_STREAMS_MAX),
             tasks: tasks.clone(),
             values: Values::new(codec),
             barrier,
@@ -127,6 +132,11 @@ impl Etcd {
     /// Why etcd could not be read when that was last tried, if it could not.
     pub fn failure(&self) -> Option<String> {
         self.0.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.0
     }
 
     pub fn counters(&self) -> &Counters {
@@ -376,6 +386,10 @@ impl Backend for Etcd {
 
     fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
         Box::pin(self.0.page(range))
+    }
+
+    fn pages<'a>(&'a self, range: Range) -> Box<dyn Pages + 'a> {
+        Box::new(Walk::new(&self.0, range))
     }
 
     fn keys(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {

@@ -51,6 +51,9 @@ pub enum Fault {
     /// The answer is longer than the limit.
     #[error("an answer of etcd has {bytes} bytes")]
     LongAnswer { bytes: usize },
+    /// The member has no such method.
+    #[error("etcd does not do that: {text}")]
+    Unimplemented { text: String },
     /// Anything else that etcd says.
     #[error("etcd says (code {code}): {text}")]
     Other { code: u32, text: String },
@@ -61,6 +64,7 @@ mod code {
     pub const DEADLINE: u32 = 4;
     pub const PERMISSION: u32 = 7;
     pub const EXHAUSTED: u32 = 8;
+    pub const UNIMPLEMENTED: u32 = 12;
     pub const UNAVAILABLE: u32 = 14;
     pub const UNAUTHENTICATED: u32 = 16;
 }
@@ -99,6 +103,7 @@ impl Fault {
             code::DEADLINE => Fault::Timeout { text },
             code::PERMISSION | code::UNAUTHENTICATED => Fault::Denied { text },
             code::EXHAUSTED => Fault::TooManyRequests,
+            code::UNIMPLEMENTED => Fault::Unimplemented { text },
             code::UNAVAILABLE => Fault::Lost { text },
             code => Fault::Other { code, text },
         }
@@ -181,6 +186,7 @@ mod tests {
             (3, "etcdserver: user name is empty", "Denied"),
             (8, "grpc: received message larger than max (9 vs. 8)", "TooLarge"),
             (8, "something is exhausted", "TooManyRequests"),
+            (12, "unknown method RangeStream for service etcdserverpb.KV", "Unimplemented"),
             (13, "something new", "Other"),
         ];
         for (code, text, kind) in cases {

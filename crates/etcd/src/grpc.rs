@@ -59,13 +59,20 @@ impl Channel {
     /// # Errors
     /// [`Fault`]; [`Fault::Unreachable`] only when it was never sent.
     pub async fn call(&self, path: &str, message: &[u8]) -> Result<Bytes, Fault> {
-        let response = self.send(path, Outgoing::One(Some(framed(message)))).await?;
-        let mut receiver = Receiver::new(response)?;
+        let mut receiver = self.download(path, message).await?;
         match receiver.next().await? {
             // Whatever the trailers say of an answer that is here, it is here.
             Some(answer) => Ok(answer),
             None => Err(Fault::Lost { text: "an answer without a message".to_string() }),
         }
+    }
+
+    /// One message there, many back.
+    ///
+    /// # Errors
+    /// As for [`Channel::call`].
+    pub async fn download(&self, path: &str, message: &[u8]) -> Result<Receiver, Fault> {
+        Receiver::new(self.send(path, Outgoing::One(Some(framed(message)))).await?)
     }
 
     /// Messages both ways. `first` is sent at once.

@@ -24,6 +24,7 @@ mod tls;
 mod url;
 mod values;
 mod version;
+mod walk;
 
 pub use codec::{Codec, Verbatim};
 pub use engine::{Counters, Etcd, Options};

@@ -24,6 +24,15 @@ pub const READS_MAX: usize = 256;
 /// Pages in flight to etcd; more wait. 8 pages of [`PAGE_BYTES`] are 32 MiB, usually.
 pub const PAGES_MAX: usize = 8;
 
+/// Streams of ranges that are open at once, each with [`UNARY_STREAM_WINDOW`] on its way: 32 MiB. Who finds none free asks for
+/// pages.
+pub const RANGE_STREAMS_MAX: usize = 4;
+const _: () = assert!(RANGE_STREAMS_MAX * UNARY_STREAM_WINDOW as usize <= CONNECTION_WINDOW as usize / 2);
+
+/// How often each page of a whole state is asked for, with the pauses of [`REOPEN_PAUSE`]; then the read fails, and whoever reads
+/// begins anew.
+pub const WALK_TRIES_MAX: usize = 5;
+
 /// How long a request waits for its turn.
 pub const SEAT_WAIT: Duration = Duration::from_secs(3);
 

@@ -10,6 +10,7 @@ use crate::proto::{Fields, Malformed, Message};
 /// The methods that are called.
 pub mod path {
     pub const RANGE: &str = "/etcdserverpb.KV/Range";
+    pub const RANGE_STREAM: &str = "/etcdserverpb.KV/RangeStream";
     pub const TXN: &str = "/etcdserverpb.KV/Txn";
     pub const COMPACT: &str = "/etcdserverpb.KV/Compact";
     pub const WATCH: &str = "/etcdserverpb.Watch/Watch";
@@ -178,6 +179,17 @@ pub fn read_range(message: Bytes) -> Result<RangeResponse, Malformed> {
         }
     }
     Ok(response)
+}
+
+/// One message of a RangeStream: keys; in the last one also the header, and how many keys all of them had.
+pub fn read_range_stream(message: Bytes) -> Result<RangeResponse, Malformed> {
+    let mut fields = Fields::of(message);
+    while let Some((field, content)) = fields.next()? {
+        if field == 1 {
+            return read_range(content.bytes());
+        }
+    }
+    Ok(RangeResponse::default())
 }
 
 pub fn read_txn(message: Bytes) -> Result<TxnResponse, Malformed> {

@@ -52,6 +52,27 @@ pub(crate) struct Connection {
     endpoint: usize,
     // Somebody found that the member does not do its part.
     faulty: AtomicBool,
+    // As far as is known: by its version, until it says that it has not.
+    range_stream: AtomicBool,
+}
+
+impl Connection {
+    /// Whether the member has RangeStream.
+    pub(crate) fn has_range_stream(&self) -> bool {
+        self.range_stream.load(Ordering::Acquire)
+    }
+
+    /// Notes what `fault` says of what the member can do.
+    pub(crate) fn note(&self, fault: &Fault) {
+        if let Fault::Unimplemented { .. } = fault {
+            self.range_stream.store(false, Ordering::Release);
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn claim_range_stream(&self) {
+        self.range_stream.store(true, Ordering::Release);
+    }
 }
 
 struct Lane {
@@ -135,10 +156,11 @@ impl Pool {
                 () = self.clock.sleep(limits::CONNECT_WAIT) => Err(Fault::Unreachable { text: "no answer".to_string() }),
             };
             match made {
-                Ok(channel) => {
+                Ok((channel, version)) => {
                     self.preferred.store(number, Ordering::Release);
                     let faulty = AtomicBool::new(false);
-                    return Ok(Arc::new(Connection { channel, endpoint: number, faulty }));
+                    let range_stream = AtomicBool::new(version::has_range_stream(&version));
+                    return Ok(Arc::new(Connection { channel, endpoint: number, faulty, range_stream }));
                 }
                 Err(fault) => {
                     tracing::debug!(member = %endpoint, %fault, "a member of etcd cannot be used");
@@ -154,7 +176,8 @@ impl Pool {
         Err(last)
     }
 
-    async fn connect_to(&self, endpoint: &Endpoint, stream_window: u32) -> Result<Channel, Fault> {
+    /// A channel to a member, and its version.
+    async fn connect_to(&self, endpoint: &Endpoint, stream_window: u32) -> Result<(Channel, String), Fault> {
         let unreachable = |error: std::io::Error| Fault::Unreachable { text: chain(&error) };
         let stream = dial(endpoint).await.map_err(unreachable)?;
         let channel = match (&self.tls, endpoint.tls) {
@@ -175,7 +198,7 @@ impl Pool {
             );
             return Err(Fault::Untrusted { text });
         }
-        Ok(channel)
+        Ok((channel, status.version))
     }
 
     async fn speak(

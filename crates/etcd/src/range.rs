@@ -23,13 +23,13 @@ pub(crate) fn end_of(prefix: &str) -> String {
 }
 
 /// Where what `range` asks for begins, and where it ends.
-fn bounds(range: &Range) -> (String, String) {
+pub(crate) fn bounds(range: &Range) -> (String, String) {
     let after = range.start_after.as_ref().map(Key::as_str);
     (key_of(range.prefix.as_str(), after), end_of(range.prefix.as_str()))
 }
 
 /// All that is within `bounds`, at the revision of `range`.
-fn request<'a>((key, end): &'a (String, String), range: &Range) -> RangeRequest<'a> {
+pub(crate) fn request<'a>((key, end): &'a (String, String), range: &Range) -> RangeRequest<'a> {
     RangeRequest {
         key: key.as_bytes(),
         end: end.as_bytes(),
@@ -92,7 +92,11 @@ impl Shared {
     }
 
     /// Values are decoded on several threads, and stay in order.
-    async fn decoded(&self, at: Option<Revision>, response: RangeResponse) -> Result<RangePage, ReadError> {
+    pub(crate) async fn decoded(
+        &self,
+        at: Option<Revision>,
+        response: RangeResponse,
+    ) -> Result<RangePage, ReadError> {
         let RangeResponse { header, kvs, more, .. } = response;
         let revision = at.or(Revision::new(header.revision)).unwrap_or(Revision::FIRST);
         let parts = kvs.chunks(PART_KEYS).map(|part| {

@@ -15,6 +15,11 @@ pub fn is_trusted(version: &str) -> bool {
     }
 }
 
+/// Whether a member of `version` has RangeStream: from 3.7 on. Who asks is told so all the same where one has not.
+pub fn has_range_stream(version: &str) -> bool {
+    Numbers::of(version).is_some_and(|numbers| numbers.series >= (3, 7))
+}
+
 struct Numbers {
     series: (u32, u32),
     patch: u32,
@@ -56,6 +61,21 @@ mod tests {
             "x.y.z",
         ] {
             assert!(!is_trusted(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_streamed_from_3_7_on() {
+        for (version, has) in [
+            ("3.7.0", true),
+            ("3.7.0-rc.0", true),
+            ("3.8.1", true),
+            ("4.0.0", true),
+            ("3.6.99", false),
+            ("3.5.35", false),
+            ("", false),
+        ] {
+            assert_eq!(has_range_stream(version), has, "{version}");
         }
     }
 }

@@ -349,14 +349,11 @@ impl Ingest {
 
     /// Reads the state at `start`, page by page, and puts it at rest as it comes.
     async fn fill(&self, state: &mut State, start: Revision) -> Result<(), FeedError> {
-        let page_after = |start_after: Option<Key>, limit: usize| {
-            let prefix = self.resource.prefix.clone();
-            self.backend.range(Range { prefix, start_after, limit, at: Some(start) })
-        };
+        let (prefix, limit) = (self.resource.prefix.clone(), limits::FILL_FIRST);
+        let mut pages = self.backend.pages(Range { prefix, start_after: None, limit, at: Some(start) });
         let mut resting = Resting::new(self.inflated.clone());
-        let mut page = page_after(None, limits::FILL_FIRST).await?;
+        let mut page = pages.next(limit).await?;
         loop {
-            let last = page.items.last().map(|(key, _)| key.clone());
             let (more, limit) = (page.more, page_limit(&page));
             let decode = async {
                 let decoded = page.items.into_iter().filter_map(|(key, versioned)| {
@@ -372,7 +369,7 @@ impl Ingest {
                 break;
             }
             // The next page is asked for first, so that it is read while this one is decoded.
-            let (next, ()) = tokio::join!(page_after(last, limit), decode);
+            let (next, ()) = tokio::join!(pages.next(limit), decode);
             page = next?;
         }
         while let Some(page) = resting.next().await {

@@ -107,10 +107,10 @@ impl Ingest {
     async fn differences(&self, at: Revision, state: &mut State) -> Result<Vec<Difference>, FeedError> {
         let (mut after, mut limit) = (None, limits::FILL_FIRST);
         let mut differences = Vec::new();
+        let prefix = self.resource.prefix.clone();
+        let mut pages = self.backend.pages(Range { prefix, start_after: None, limit, at: Some(at) });
         loop {
-            let prefix = self.resource.prefix.clone();
-            let range = Range { prefix, start_after: after.clone(), limit, at: Some(at) };
-            let page = self.backend.range(range).await?;
+            let page = pages.next(limit).await?;
             limit = page_limit(&page);
             let (more, last) = (page.more, page.items.last().map(|(key, _)| key.clone()));
             self.compare(at, after.as_ref(), page, state, &mut differences);

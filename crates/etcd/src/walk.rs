@@ -1,0 +1,265 @@
+//! A whole state: its first page by Range, and the rest in one RangeStream from members that have it.
+//!
+//! In: a range. Out: its pages, in order, of one revision. A stream that breaks off, that is not to be had, or that has told
+//! less than it says, costs nothing but a page that is asked for by Range from where the last one ended. Held at most: a page,
+//! one message, and what a stream's window lets etcd send ahead; streams are few, who finds none free asks for pages.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use forebay_backend::{BoxFuture, Pages, Range, RangePage, ReadError};
+use tokio::sync::SemaphorePermit;
+
+use crate::engine::Shared;
+use crate::error::Fault;
+use crate::grpc::Receiver;
+use crate::limits;
+use crate::messages::{self, RangeResponse, path};
+use crate::pool::{Connection, Use};
+use crate::range;
+
+/// See the module's doc.
+pub(crate) struct Walk<'a> {
+    shared: &'a Shared,
+    rest: Range,
+    stream: Option<Stream<'a>>,
+}
+
+/// An open RangeStream.
+struct Stream<'a> {
+    connection: Arc<Connection>,
+    receiver: Receiver,
+    // Keys that it has told.
+    told: u64,
+    // Keys that there are, which it says at its end.
+    count: Option<u64>,
+    _seat: SemaphorePermit<'a>,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(shared: &'a Shared, range: Range) -> Walk<'a> {
+        Walk { shared, rest: range, stream: None }
+    }
+
+    async fn page(&mut self, limit: usize) -> Result<RangePage, ReadError> {
+        self.rest.limit = limit;
+        // What is small is told whole by one Range.
+        let streamed = match (&self.rest.start_after, self.rest.at) {
+            (Some(_), Some(_)) => self.streamed(limit).await,
+            _ => None,
+        };
+        let page = match streamed {
+            Some(response) => self.shared.decoded(self.rest.at, response).await?,
+            None => self.asked().await?,
+        };
+        self.rest.pass(&page);
+        Ok(page)
+    }
+
+    /// The next page by Range. A connection that was lost meanwhile is no reason to begin anew.
+    async fn asked(&self) -> Result<RangePage, ReadError> {
+        let mut pause = limits::REOPEN_PAUSE.0;
+        for _ in 1..limits::WALK_TRIES_MAX {
+            match self.shared.page(self.rest.clone()).await {
+                Err(ReadError::Unanswered { cause }) => {
+                    tracing::debug!(prefix = %self.rest.prefix, cause, "a page is asked for again");
+                    self.shared.clock.sleep(pause).await;
+                    pause = (pause * 2).min(limits::REOPEN_PAUSE.1);
+                }
+                read => return read,
+            }
+        }
+        self.shared.page(self.rest.clone()).await
+    }
+
+    /// The next page out of a stream; `None` where it has to be asked for.
+    async fn streamed(&mut self, limit: usize) -> Option<RangeResponse> {
+        let mut stream = match self.stream.take() {
+            Some(stream) => stream,
+            None => self.open().await?,
+        };
+        match stream.gather(self.shared, limit).await {
+            Ok(response) => {
+                self.stream = response.more.then_some(stream);
+                Some(response)
+            }
+            Err(fault) => {
+                tracing::debug!(prefix = %self.rest.prefix, %fault, "a stream of a range is asked for in pages");
+                stream.connection.note(&fault);
+                self.shared.pool.blame(&stream.connection, &fault);
+                None
+            }
+        }
+    }
+
+    /// Asks for all that is left; `None` when the member has no streams, or too many are open.
+    async fn open(&self) -> Option<Stream<'a>> {
+        let seat = self.shared.streams.try_acquire().ok()?;
+        let connection = self.shared.pool.connection(Use::Pages).await.ok()?;
+        if !connection.has_range_stream() {
+            return None;
+        }
+        let bounds = range::bounds(&self.rest);
+        let message = messages::range(&range::request(&bounds, &self.rest));
+        self.shared.counters.requests.fetch_add(1, Ordering::Relaxed);
+        self.shared.counters.range_streams.fetch_add(1, Ordering::Relaxed);
+        let opened = tokio::select! {
+            opened = connection.channel.download(path::RANGE_STREAM, &message) => opened,
+            () = self.shared.clock.sleep(limits::READ_WAIT) => Err(late()),
+        };
+        match opened {
+            Ok(receiver) => Some(Stream { connection, receiver, told: 0, count: None, _seat: seat }),
+            Err(fault) => {
+                connection.note(&fault);
+                self.shared.pool.blame(&connection, &fault);
+                None
+            }
+        }
+    }
+}
+
+impl Stream<'_> {
+    /// Messages that make a page.
+    async fn gather(&mut self, shared: &Shared, limit: usize) -> Result<RangeResponse, Fault> {
+        let (mut page, mut bytes) = (RangeResponse { more: true, ..RangeResponse::default() }, 0);
+        while page.kvs.len() < limit && bytes < limits::PAGE_BYTES {
+            let message = tokio::select! {
+                message = self.receiver.next() => message?,
+                () = shared.clock.sleep(limits::PAGE_WAIT) => return Err(late()),
+            };
+            let Some(message) = message else {
+                self.check()?;
+                page.more = false;
+                break;
+            };
+            let part = messages::read_range_stream(message)?;
+            if part.header.revision > 0 {
+                self.count = Some(part.count);
+            }
+            self.told += part.kvs.len() as u64;
+            bytes += part.kvs.iter().map(range::cost).sum::<usize>();
+            page.kvs.extend(part.kvs);
+        }
+        Ok(page)
+    }
+
+    /// Whether all of it was told.
+    fn check(&self) -> Result<(), Fault> {
+        match self.count {
+            Some(count) if count == self.told => Ok(()),
+            count => Err(Fault::Lost { text: format!("a stream told {} keys of {count:?}", self.told) }),
+        }
+    }
+}
+
+impl Pages for Walk<'_> {
+    fn next(&mut self, limit: usize) -> BoxFuture<'_, Result<RangePage, ReadError>> {
+        Box::pin(self.page(limit))
+    }
+}
+
+fn late() -> Fault {
+    Fault::Timeout { text: "a stream of a range keeps quiet".to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use forebay_apimachinery::{Key, Revision};
+    use forebay_backend::{Backend, Expect, Op, Outcome, Txn};
+    use forebay_clients::etcd::{Cluster, Security, Series};
+    use forebay_clients::needs;
+    use forebay_rt::{Clock, Tasks};
+
+    use super::*;
+    use crate::{Etcd, Options, TlsFiles, Verbatim};
+
+    const KEYS: usize = 700;
+
+    fn open(cluster: &Cluster) -> Arc<Etcd> {
+        let endpoints = cluster.endpoints().iter().map(|url| url.parse().expect("a URL")).collect();
+        let (clock, tasks, tls) = (Clock::system(), Tasks::new(), TlsFiles::default());
+        let codec = Arc::new(Verbatim);
+        Etcd::open(Options { endpoints, tls, codec, compact_every: None, clock, tasks }).expect("valid")
+    }
+
+    async fn put(store: &Etcd, name: &str, bytes: usize, expect: Expect) -> Revision {
+        let op = Op::Put { value: vec![b'x'; bytes].into(), ttl: None };
+        match store.commit(Txn { key: Key::new(name), expect, op }).await.expect("works") {
+            Outcome::Committed(revision) => revision,
+            conflict => panic!("{conflict:?}"),
+        }
+    }
+
+    /// Keys, revisions and lengths of all pages.
+    async fn walked(store: &Etcd, at: Revision, mut between: impl FnMut(usize)) -> Vec<(String, u64, usize)> {
+        let mut pages =
+            store.pages(Range { prefix: Key::new("/a/"), start_after: None, limit: 1, at: Some(at) });
+        let mut all = Vec::new();
+        for number in 0.. {
+            let page = pages.next(16).await.expect("kept");
+            assert_eq!(page.revision, at);
+            let bytes: usize = page.items.iter().map(|(_, found)| found.value.len()).sum();
+            assert!(bytes <= 2 * limits::PAGE_BYTES, "a page of {bytes} bytes");
+            let shown = |(key, found): (Key, forebay_backend::Versioned)| {
+                (key.to_string(), found.revision.get(), found.value.len())
+            };
+            all.extend(page.items.into_iter().map(shown));
+            if !page.more {
+                break;
+            }
+            between(number);
+        }
+        all
+    }
+
+    async fn is_told_whole(series: Series) {
+        let mut cluster = Cluster::start_of(series, 1, Security::Plain).expect("starts");
+        let store = open(&cluster);
+        store.reach(Duration::from_secs(30)).await.expect("answers");
+        let mut expected = Vec::new();
+        for number in 0..KEYS {
+            // Some are large, so that pages are full before they have many keys.
+            let (name, bytes) = (format!("/a/{number:04}"), if number % 70 == 69 { 1 << 20 } else { number });
+            expected.push((name.clone(), put(&store, &name, bytes, Expect::Absent).await.get(), bytes));
+        }
+        let at = Revision::from_log(expected[KEYS - 1].1);
+        put(&store, "/a/0500", 1, Expect::At(Revision::from_log(expected[500].1))).await;
+        let streams = || store.counters().range_streams.load(Ordering::Relaxed);
+        let has_streams = u64::from(series == Series::V3_7);
+        assert_eq!(walked(&store, at, |_| ()).await, expected);
+        assert_eq!(streams(), has_streams, "one for all of it, where there are any");
+        // While the member is killed and comes back.
+        let broken = walked(&store, at, |number| {
+            if number == 3 {
+                cluster.kill(0).expect("killed");
+                cluster.restart(0).expect("back");
+            }
+        });
+        assert_eq!(broken.await, expected);
+        // A member that says that it has them and has not: it is asked once.
+        let before = streams();
+        store.shared().pool.connection(Use::Pages).await.expect("connected").claim_range_stream();
+        assert_eq!(walked(&store, at, |_| ()).await, expected);
+        assert_eq!(walked(&store, at, |_| ()).await, expected);
+        assert_eq!(streams() - before, 1 + has_streams);
+        // When none is free, pages do as well.
+        let all = store.shared().streams.acquire_many(limits::RANGE_STREAMS_MAX as u32).await.expect("open");
+        let before = streams();
+        assert_eq!(walked(&store, at, |_| ()).await, expected);
+        assert_eq!(streams(), before);
+        drop(all);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn a_state_is_told_whole_by_streams_and_by_pages() {
+        if needs::built_peers().is_none() {
+            return;
+        }
+        let running = [Series::V3_6, Series::V3_7].map(|series| tokio::spawn(is_told_whole(series)));
+        for run in running {
+            run.await.expect("no panic");
+        }
+    }
+}
