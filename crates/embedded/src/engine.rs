@@ -25,6 +25,7 @@ use crate::open::{self, Opened};
 use crate::queue::{LogWish, Waiting, WaitingPut};
 use crate::row::Stored;
 use crate::shared::{self, Shared};
+use crate::snapshot::State;
 use crate::writer::{Ending, Writer};
 
 /// How an engine is set up.
@@ -60,6 +61,7 @@ pub struct Engine {
     thread: Mutex<Option<JoinHandle<()>>>,
     // Holds the directory for this process.
     lock: Mutex<Option<File>>,
+    clock: Clock,
 }
 
 impl Engine {
@@ -94,19 +96,19 @@ impl Engine {
     /// As for [`Engine::open`].
     pub fn open_stepped(disk: Disk, options: Options) -> Result<(Arc<Engine>, Stepper), OpenError> {
         let Opened { writer, .. } = open::open_disk(disk, &options)?;
-        let shared = writer.shared.clone();
+        let (shared, clock) = (writer.shared.clone(), writer.clock.clone());
         let stepper = Stepper { writer: Some(writer), ending: Ending(shared.clone()) };
-        Ok((Arc::new(Engine { shared, thread: Mutex::new(None), lock: Mutex::new(None) }), stepper))
+        Ok((Arc::new(Engine { shared, thread: Mutex::new(None), lock: Mutex::new(None), clock }), stepper))
     }
 
     fn start(opened: Opened) -> Result<Arc<Engine>, OpenError> {
         let Opened { writer, lock, file } = opened;
-        let shared = writer.shared.clone();
+        let (shared, clock) = (writer.shared.clone(), writer.clock.clone());
         let thread =
             std::thread::Builder::new().name("forebay-store".to_string()).spawn(move || writer.run());
         let thread =
             thread.map_err(|cause| OpenError::Failed { file, cause: format!("no thread: {cause}") })?;
-        Ok(Arc::new(Engine { shared, thread: Mutex::new(Some(thread)), lock: Mutex::new(lock) }))
+        Ok(Arc::new(Engine { shared, thread: Mutex::new(Some(thread)), lock: Mutex::new(lock), clock }))
     }
 
     /// Commits what is waiting, ends every feed, closes the file, and lets another process have the directory. Blocks
@@ -125,6 +127,11 @@ impl Engine {
         if self.shared.queue.push_settle(reply).is_ok() {
             let _ = settled.await;
         }
+    }
+
+    /// The state as of now, to be read while writes go on.
+    pub fn state(&self) -> State {
+        State::of(self.shared.clone(), &self.clock)
     }
 
     /// Why the store takes no more writes, if it does not.

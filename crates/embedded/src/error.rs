@@ -26,6 +26,15 @@ pub enum OpenError {
          backup, or remove {witness} to go on without those commits"
     )]
     Lost { file: String, witness: String, found: u64, acknowledged: u64 },
+    /// A restore or a migration into it was killed.
+    #[error(
+        "a store was being put together in {} and was not finished: do that again, or remove the directory to start empty",
+        beside.display()
+    )]
+    Unfinished { beside: PathBuf },
+    /// It was to be read, not made.
+    #[error("{} has no store", dir.display())]
+    Absent { dir: PathBuf },
     /// There is something else in the directory's place.
     #[error("{} is not a directory", dir.display())]
     NotADirectory { dir: PathBuf },

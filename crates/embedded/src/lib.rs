@@ -23,6 +23,7 @@ mod open;
 mod queue;
 mod row;
 mod shared;
+pub mod snapshot;
 mod store;
 mod witness;
 mod writer;

@@ -96,6 +96,14 @@ pub const RETIRED_LOOK_MS: u64 = 100;
 /// forward is noticed.
 pub const TICK_MS_MAX: u64 = 10_000;
 
+/// Bytes of keys and values that one block of a snapshot aims at; one entry always fits.
+pub const SNAPSHOT_BLOCK_BYTES: usize = 1 << 20;
+
+/// Bytes of one block of a snapshot: what it aims at, the entry that passes that, and 21 B for each of the shortest. A
+/// longer one is damage.
+pub const SNAPSHOT_BLOCK_BYTES_MAX: usize = 32 << 20;
+
+const _: () = assert!(SNAPSHOT_BLOCK_BYTES_MAX > 22 * SNAPSHOT_BLOCK_BYTES + VALUE_BYTES_MAX + KEY_BYTES_MAX);
 const _: () = assert!(BATCH_BYTES_MAX >= VALUE_BYTES_MAX);
 const _: () = assert!(QUEUE_KIB_MAX > VALUE_BYTES_MAX / 1024);
 const _: () = assert!(LOG_BYTES_MAX >= VALUE_BYTES_MAX);

@@ -29,10 +29,12 @@ use crate::store::{FORMAT, Meta, Progress, Rows, Store, Work};
 use crate::witness::Witness;
 use crate::writer::Writer;
 
-const STORE_FILE: &str = "store.redb";
+pub(crate) const STORE_FILE: &str = "store.redb";
 const NEW_FILE: &str = "store.redb.new";
-const WITNESS_FILE: &str = "store.witness";
-const LOCK_FILE: &str = "store.lock";
+/// What the name of a directory in which a store is put together ends with.
+const BESIDE: &str = ".unfinished";
+pub(crate) const WITNESS_FILE: &str = "store.witness";
+pub(crate) const LOCK_FILE: &str = "store.lock";
 
 /// An engine that is open and not yet running.
 pub(crate) struct Opened {
@@ -44,6 +46,7 @@ pub(crate) struct Opened {
 
 /// Opens the store in `dir`, made if it is not there.
 pub(crate) fn open_dir(dir: &Path, options: &Options) -> Result<Opened, OpenError> {
+    refuse_what_is_unfinished(dir)?;
     make_dir(dir)?;
     let lock = lock(dir)?;
     let (path, new) = (dir.join(STORE_FILE), dir.join(NEW_FILE));
@@ -127,7 +130,45 @@ pub(crate) fn open_disk(disk: Disk, options: &Options) -> Result<Opened, OpenErr
     Ok(Opened { writer, lock: None, file: name })
 }
 
-fn make_dir(dir: &Path) -> Result<(), OpenError> {
+/// Whether there is a store in `dir`.
+pub(crate) fn is_there(dir: &Path) -> Result<bool, OpenError> {
+    let path = dir.join(STORE_FILE);
+    path.try_exists().map_err(|cause| io_error(&path, cause))
+}
+
+/// Whether there is anything in `dir` that a store would be made of; a lock alone is nothing.
+pub(crate) fn has_anything(dir: &Path) -> Result<bool, OpenError> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            return Err(OpenError::NotADirectory { dir: dir.to_path_buf() });
+        }
+        Err(cause) => return Err(io_error(dir, cause)),
+    };
+    for entry in entries {
+        if entry.map_err(|cause| io_error(dir, cause))?.file_name() != LOCK_FILE {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Where a store that is to be in `dir` is put together.
+pub(crate) fn beside(dir: &Path) -> PathBuf {
+    let mut name = dir.file_name().unwrap_or_default().to_os_string();
+    name.push(BESIDE);
+    dir.with_file_name(name)
+}
+
+/// An empty store where another one was about to be would pass for it.
+fn refuse_what_is_unfinished(dir: &Path) -> Result<(), OpenError> {
+    let beside = beside(dir);
+    let is_unfinished = !is_there(dir)? && beside.try_exists().map_err(|cause| io_error(&beside, cause))?;
+    if is_unfinished { Err(OpenError::Unfinished { beside }) } else { Ok(()) }
+}
+
+pub(crate) fn make_dir(dir: &Path) -> Result<(), OpenError> {
     match fs::metadata(dir) {
         Ok(found) if found.is_dir() => Ok(()),
         Ok(_) => Err(OpenError::NotADirectory { dir: dir.to_path_buf() }),
@@ -146,7 +187,7 @@ fn make_dir(dir: &Path) -> Result<(), OpenError> {
 }
 
 /// Takes the directory for this process, for as long as the file is open, and writes the process id into it.
-fn lock(dir: &Path) -> Result<File, OpenError> {
+pub(crate) fn lock(dir: &Path) -> Result<File, OpenError> {
     let path = dir.join(LOCK_FILE);
     let failed = |cause| io_error(&path, cause);
     let mut file = private().create(true).open(&path).map_err(failed)?;
@@ -204,7 +245,7 @@ fn refuse_what_is_no_store(guard: &Guard, file: &str) -> Result<(), OpenError> {
 }
 
 /// redb means to report damage, but where it panics instead, that is a report as well.
-fn open_store(guard: Guard, file: &str) -> Result<Store, OpenError> {
+pub(crate) fn open_store(guard: Guard, file: &str) -> Result<Store, OpenError> {
     match catch_unwind(AssertUnwindSafe(|| Store::open(guard))) {
         Ok(opened) => opened.map_err(|error| database_error(file, error)),
         Err(_) => {
@@ -214,7 +255,7 @@ fn open_store(guard: Guard, file: &str) -> Result<Store, OpenError> {
     }
 }
 
-fn initialize(store: &Store) -> Result<Meta, StoreError> {
+pub(crate) fn initialize(store: &Store) -> Result<Meta, StoreError> {
     let random = Random::system();
     let mut store_id = [0; 16];
     store_id[..8].copy_from_slice(&random.next_u64().to_le_bytes());
@@ -280,7 +321,7 @@ fn scan(rows: &Rows, progress: Progress) -> Result<Scan, StoreError> {
     Ok(scan)
 }
 
-fn io_error(path: &Path, cause: io::Error) -> OpenError {
+pub(crate) fn io_error(path: &Path, cause: io::Error) -> OpenError {
     OpenError::Io { path: PathBuf::from(path), cause }
 }
 
@@ -288,7 +329,7 @@ pub(crate) fn database_error(file: &str, error: redb::DatabaseError) -> OpenErro
     store_error(file, error.into())
 }
 
-fn store_error(file: &str, error: StoreError) -> OpenError {
+pub(crate) fn store_error(file: &str, error: StoreError) -> OpenError {
     let file = file.to_string();
     let StoreError::Redb(error) = error else {
         return OpenError::Corrupt { file, cause: error.to_string() };

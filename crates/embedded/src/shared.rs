@@ -17,7 +17,7 @@ use crate::guard::Guard;
 use crate::index::Index;
 use crate::limits::READERS_MAX;
 use crate::queue::Queue;
-use crate::row;
+use crate::row::{self, RowPut};
 use crate::store::Rows;
 
 /// See the module's doc.
@@ -228,12 +228,26 @@ pub(crate) fn value(rows: &Rows, revision: u64, key: &Key) -> Result<Bytes, Read
     read_value(rows, revision, key).map_err(|error| failed(key, &error))
 }
 
+/// The same, and when it expires, unix ms.
+pub(crate) fn expiring(rows: &Rows, revision: u64, key: &Key) -> Result<(Bytes, Option<u64>), ReadError> {
+    read_put(rows, revision, key, |put| Ok((put.value()?, put.expires_ms)))
+        .map_err(|error| failed(key, &error))
+}
+
 fn read_value(rows: &Rows, revision: u64, key: &Key) -> Result<Bytes, StoreError> {
+    read_put(rows, revision, key, |put| Ok(put.value()?))
+}
+
+fn read_put<T>(
+    rows: &Rows,
+    revision: u64,
+    key: &Key,
+    read: impl FnOnce(RowPut<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
     let row = rows.get_owned(revision)?.ok_or(StoreError::Missing { revision })?;
     let changes = row::decode(revision, row.value())?;
     let change = changes.iter().find(|change| change.key == key.as_str());
-    let put = change.and_then(|change| change.put).ok_or(StoreError::Missing { revision })?;
-    Ok(put.value()?)
+    read(change.and_then(|change| change.put).ok_or(StoreError::Missing { revision })?)
 }
 
 fn failed(key: &Key, error: &StoreError) -> ReadError {

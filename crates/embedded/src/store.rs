@@ -12,7 +12,7 @@ use redb::{Database, Durability, ReadOnlyTable, ReadableDatabase, TableDefinitio
 use crate::error::StoreError;
 use crate::guard::Guard;
 use crate::limits::PAGE_CACHE_BYTES;
-use crate::row;
+use crate::row::{self, NewChange};
 
 /// Format of the tables, and of everything in them that has no version of its own.
 pub(crate) const FORMAT: u32 = 1;
@@ -196,6 +196,31 @@ impl Store {
         }
         txn.commit()?;
         Ok(bytes)
+    }
+}
+
+impl Store {
+    /// Adds `changes`, in any order, to rows that may be there already. For a store that nobody reads yet.
+    pub(crate) fn load(&self, changes: &[(u64, NewChange)], sync: Sync) -> Result<(), StoreError> {
+        let mut txn = self.db.begin_write()?;
+        if sync == Sync::Later {
+            txn.set_durability(Durability::None)?;
+        }
+        {
+            let (mut table, mut row, mut both) = (txn.open_table(ROWS)?, Vec::new(), Vec::new());
+            for (revision, change) in changes {
+                row::encode(*revision, std::slice::from_ref(change), &mut row);
+                let Some(there) = table.insert(revision, row.as_slice())?.map(|there| there.value().to_vec())
+                else {
+                    continue;
+                };
+                let mut all = row::decode(*revision, &there)?;
+                all.extend(row::decode(*revision, &row)?);
+                row::encode_rest(*revision, &all, &mut both);
+                table.insert(revision, both.as_slice())?;
+            }
+        }
+        Ok(txn.commit()?)
     }
 }
 

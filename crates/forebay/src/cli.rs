@@ -18,7 +18,7 @@ use crate::flags::{argv, help, nearest};
 use crate::prepare::Prepared;
 use crate::serve::{self, Until};
 use crate::version::{Format, Version};
-use crate::{completion, envtest, logging};
+use crate::{completion, envtest, logging, snapshot};
 
 /// Runs the command of this process, or the program that its name says.
 pub fn main() -> ExitCode {
@@ -41,7 +41,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-const COMMANDS: [&str; 5] = ["serve", "envtest", "version", "completion", "help"];
+const COMMANDS: [&str; 6] = ["serve", "snapshot", "envtest", "version", "completion", "help"];
 
 fn run(mut arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Result<(), Error> {
     let Some(command) = arguments.next() else {
@@ -51,6 +51,7 @@ fn run(mut arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Re
     };
     match command.to_str() {
         Some("serve") => serve_command(arguments, out),
+        Some("snapshot") => snapshot::run(arguments, out),
         Some("envtest") => print_envtest(&texts(arguments)?, out),
         Some("version" | "--version" | "-V") => version(&texts(arguments)?, out),
         Some("completion") => complete(&texts(arguments)?, out),
@@ -136,8 +137,11 @@ fn complete(arguments: &[String], out: &mut dyn Write) -> Result<(), Error> {
 }
 
 fn print_help(arguments: &[String], out: &mut dyn Write) -> Result<(), Error> {
-    let serve = arguments.first().is_some_and(|command| command == "serve");
-    let text = if serve { help::serve() } else { help::COMMANDS.to_owned() };
+    let text = match arguments.first().map(String::as_str) {
+        Some("serve") => help::serve(),
+        Some("snapshot") => snapshot::help(),
+        _ => help::COMMANDS.to_owned(),
+    };
     Ok(out.write_all(text.as_bytes())?)
 }
 
@@ -182,6 +186,7 @@ mod tests {
         for line in ["help serve", "serve -h", "serve --data-dir x --help"] {
             assert_eq!(output(line), serve, "{line}");
         }
+        assert_eq!(output("snapshot save --help"), output("help snapshot"));
         assert!(output("completion bash").contains("_forebay"));
         assert!(output("envtest /some/dir").contains("export KUBEBUILDER_ASSETS='/some/dir'\n"));
     }
@@ -202,6 +207,15 @@ mod tests {
             ("serve now", "2: unexpected argument: now"),
             ("envtest --now", "2: unknown flag: --now"),
             ("envtest here now", "2: unexpected argument: now"),
+            ("snapshot", "2: snapshot needs a command: save, restore or status"),
+            ("snapshot stat f", "2: unknown command: snapshot stat; did you mean snapshot status?"),
+            ("snapshot status", "2: snapshot needs the name of a file"),
+            ("snapshot save f g", "2: unexpected argument: g"),
+            ("snapshot status f -o xml", "2: --output must be 'table' or 'json'"),
+            (
+                "snapshot restore f --bump-revision=-1",
+                "2: invalid argument \"-1\" for --bump-revision: not a number",
+            ),
             ("serve --data-dri=x", "2: unknown flag: --data-dri; did you mean --data-dir?"),
         ];
         for (line, want) in rows {
@@ -219,6 +233,7 @@ mod tests {
 
             Commands:
               serve        Run the API server
+              snapshot     Save the store to a file, look at such a file, or make a store of it
               envtest      Print how to run controller-runtime's envtest on it
               version      Print the version; -o json or -o yaml for programs
               completion   Print a completion script: bash, elvish, fish, powershell or zsh

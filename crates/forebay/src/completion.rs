@@ -9,8 +9,10 @@ use clap::{Arg, ArgAction, Command};
 use clap_complete::Shell;
 
 use crate::error::Error;
+use crate::flags::options::Known;
 use crate::flags::spec::{Flag, Kind};
 use crate::flags::{nearest, table};
+use crate::snapshot;
 
 const SHELLS: [(&str, Shell); 5] = [
     ("bash", Shell::Bash),
@@ -45,8 +47,42 @@ fn command() -> Command {
                 .about("Print how to run controller-runtime's envtest on it")
                 .arg(Arg::new("dir").value_hint(ValueHint::DirPath)),
         )
+        .subcommand(
+            Command::new("snapshot")
+                .about("Save the store to a file, look at such a file, or make a store of it")
+                .subcommands(
+                    snapshot::commands()
+                        .map(|(name, known)| with_options(Command::new(name), known).arg(file())),
+                ),
+        )
         .subcommand(Command::new("version").about("Print the version").arg(output))
         .subcommand(Command::new("completion").about("Print a completion script").arg(shell))
+}
+
+fn file() -> Arg {
+    Arg::new("file").value_hint(ValueHint::FilePath)
+}
+
+fn with_options(command: Command, known: &'static [Known]) -> Command {
+    command.args(known.iter().map(|option| {
+        let mut argument = Arg::new(option.name).long(option.name).help(option.text);
+        argument = option
+            .short
+            .and_then(|short| short.chars().next())
+            .map_or(argument.clone(), |short| argument.short(short));
+        if option.value.is_empty() {
+            return argument.action(ArgAction::SetTrue);
+        }
+        argument.value_name(option.value).value_hint(hint(option.value))
+    }))
+}
+
+fn hint(value: &str) -> ValueHint {
+    match value {
+        "DIR" => ValueHint::DirPath,
+        "FILE" => ValueHint::FilePath,
+        _ => ValueHint::Other,
+    }
 }
 
 fn argument(flag: &'static Flag) -> Arg {
@@ -59,12 +95,7 @@ fn argument(flag: &'static Flag) -> Arg {
     if flag.kind == Kind::Bool {
         return argument.action(ArgAction::SetTrue);
     }
-    let hint = match help.value {
-        "DIR" => ValueHint::DirPath,
-        "FILE" => ValueHint::FilePath,
-        _ => ValueHint::Other,
-    };
-    argument.value_name(help.value).value_hint(hint)
+    argument.value_name(help.value).value_hint(hint(help.value))
 }
 
 #[cfg(test)]

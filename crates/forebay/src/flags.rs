@@ -9,6 +9,7 @@ pub mod gates;
 pub mod help;
 pub mod layers;
 mod nearest;
+pub mod options;
 mod refused;
 mod served;
 pub mod spec;

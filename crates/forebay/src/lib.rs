@@ -21,10 +21,12 @@ pub mod parent;
 pub mod pki;
 pub mod prepare;
 mod private_files;
+mod progress;
 #[cfg(test)]
 mod scratch;
 pub mod serve;
 pub mod server;
+mod snapshot;
 pub mod store;
 pub mod stored;
 mod stored_definition;

@@ -14,6 +14,7 @@ use forebay_rt::{Clock, Tasks};
 use crate::error::Error;
 use crate::prepare::Prepared;
 use crate::server::failed;
+use crate::snapshot;
 use crate::stored::AsKubernetes;
 
 /// How long it is waited for an etcd that does not answer when the server starts.
@@ -46,9 +47,9 @@ impl Store {
         let config = &prepared.config;
         let Some(etcd) = &config.etcd else {
             let options = Options { clock: clock.clone(), syncs, ..Options::default() };
-            return Engine::open(&config.data_dir.join("store"), options)
-                .map(Store::Embedded)
-                .map_err(failed);
+            let engine = Engine::open(&snapshot::store_of(&config.data_dir), options).map_err(failed)?;
+            snapshot::live::serve(&config.data_dir, engine.clone(), clock.clone(), tasks);
+            return Ok(Store::Embedded(engine));
         };
         let options = forebay_etcd::Options {
             endpoints: etcd.endpoints.clone(),

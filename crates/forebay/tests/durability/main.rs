@@ -1,6 +1,8 @@
 //! What was acknowledged is kept, whatever happens to the process, and clients go on where they were.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod snapshot;
 
 use std::collections::BTreeMap;
 
