@@ -163,11 +163,13 @@ fn file(scratch: &Scratch, keys: u64) -> PathBuf {
     path
 }
 
+type Change = fn(&mut Vec<u8>);
+
 #[test]
 fn a_snapshot_that_is_not_whole_is_refused_before_anything_is_written() {
     let scratch = Scratch::new();
     let whole = fs::read(file(&scratch, 600)).expect("made");
-    let cases: [(&str, fn(&mut Vec<u8>), &str); 9] = [
+    let cases: [(&str, Change, &str); 9] = [
         ("empty", |file| file.clear(), "is truncated: it ends at byte 0, within the header"),
         ("text", |file| file[0] = b'{', "is not a snapshot of a store"),
         ("newer", |file| file[8] = 2, "has format 2, this version reads 1"),
