@@ -9,7 +9,7 @@ mod list;
 mod query;
 mod write;
 
-pub use delete::{DeleteOptions, Preconditions, PropagationPolicy};
+pub use delete::{DeleteOptions, IGNORE_READ_ERRORS, Preconditions, PropagationPolicy};
 pub use fault::{field_forbidden, field_invalid, field_not_supported, field_required};
 pub use list::{GetOptions, IncludeObject, ListOptions, TableOptions};
 pub use query::Query;

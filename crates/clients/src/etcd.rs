@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
 use crate::process::Process;
 use crate::relay::Relay;
 use crate::wait::until;
@@ -265,6 +268,24 @@ impl Cluster {
     /// etcd says no.
     pub fn gateway_of(&self, number: usize, call: &str, body: &str) -> Result<serde_json::Value, String> {
         gateway(self.members[number].client_port, call, body)
+    }
+
+    /// Puts a value past every server. A plain cluster only.
+    ///
+    /// # Errors
+    /// etcd says no.
+    pub fn put(&self, key: &str, value: &[u8]) -> Result<(), String> {
+        let body = serde_json::json!({ "key": STANDARD.encode(key), "value": STANDARD.encode(value) });
+        self.gateway("kv/put", &body.to_string()).map(drop)
+    }
+
+    /// Whether there is a value at `key`. A plain cluster only.
+    ///
+    /// # Errors
+    /// etcd says no.
+    pub fn has(&self, key: &str) -> Result<bool, String> {
+        let body = serde_json::json!({ "key": STANDARD.encode(key), "count_only": true });
+        Ok(self.gateway("kv/range", &body.to_string())?["count"] == "1")
     }
 
     /// The member that leads, as soon as one does.

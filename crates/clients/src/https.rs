@@ -1,6 +1,6 @@
-//! One HTTPS request with a client certificate: enough to ask a server whether it is ready.
+//! One HTTPS request with a client certificate: enough to ask a server whether it is ready, and for what no client asks.
 //!
-//! In: a port, what a kubeconfig says of the trust between both, a path. Out: the status code and the body.
+//! In: a port, what a kubeconfig says of the trust between both, a request. Out: the status code and the body.
 //! Never: a connection kept.
 
 use std::io::{ErrorKind, Read, Write};
@@ -23,6 +23,28 @@ pub struct Credentials {
 
 /// GETs `https://127.0.0.1:<port><path>`.
 pub fn get(port: u16, credentials: &Credentials, path: &str) -> Result<(u16, String), String> {
+    call(port, credentials, &Call { method: "GET", path, body: "" }).map(|answer| (answer.code, answer.body))
+}
+
+/// A request with a JSON body, or without one.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    pub method: &'a str,
+    pub path: &'a str,
+    pub body: &'a str,
+}
+
+/// An answer, whole.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub code: u16,
+    /// The headers as they came.
+    pub head: String,
+    pub body: String,
+}
+
+/// One request, answered whole.
+pub fn call(port: u16, credentials: &Credentials, call: &Call<'_>) -> Result<Answer, String> {
     let config = config(credentials)?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let tcp = TcpStream::connect_timeout(&address, ANSWER_MAX).map_err(shown)?;
@@ -30,7 +52,13 @@ pub fn get(port: u16, credentials: &Credentials, path: &str) -> Result<(u16, Str
     let name = ServerName::IpAddress(address.ip().into());
     let tls = ClientConnection::new(Arc::new(config), name).map_err(shown)?;
     let mut stream = StreamOwned::new(tls, tcp);
-    let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
+    let Call { method, path, body } = call;
+    // Of 1.0, so that no answer comes in chunks.
+    let request = format!(
+        "{method} {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
     stream.write_all(request.as_bytes()).map_err(shown)?;
     let mut answer = Vec::new();
     match stream.read_to_end(&mut answer) {
@@ -55,10 +83,11 @@ fn config(credentials: &Credentials) -> Result<ClientConfig, String> {
         .map_err(shown)
 }
 
-fn parse(answer: &str) -> Result<(u16, String), String> {
+fn parse(answer: &str) -> Result<Answer, String> {
     let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(|| format!("half an answer: {answer:?}"))?;
     let code = head.split(' ').nth(1).and_then(|code| code.parse().ok());
-    Ok((code.ok_or_else(|| format!("no status code: {head:?}"))?, body.to_owned()))
+    let code = code.ok_or_else(|| format!("no status code: {head:?}"))?;
+    Ok(Answer { code, head: head.to_owned(), body: body.to_owned() })
 }
 
 fn shown(why: impl std::fmt::Display) -> String {
@@ -71,7 +100,9 @@ mod tests {
 
     #[test]
     fn an_answer_is_its_code_and_its_body() {
-        assert_eq!(parse("HTTP/1.1 200 OK\r\nA: b\r\n\r\nok"), Ok((200, "ok".to_owned())));
+        let head = "HTTP/1.1 200 OK\r\nA: b".to_owned();
+        let whole = Answer { code: 200, head, body: "ok".to_owned() };
+        assert_eq!(parse("HTTP/1.1 200 OK\r\nA: b\r\n\r\nok"), Ok(whole));
         assert!(parse("HTTP/1.1 200 OK\r\n").is_err());
         assert!(parse("nonsense\r\n\r\n").is_err());
     }

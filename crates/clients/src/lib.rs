@@ -11,7 +11,7 @@ pub mod clientgo;
 mod controllers;
 pub mod envtest;
 pub mod etcd;
-mod https;
+pub mod https;
 pub mod needs;
 mod normal;
 mod pki;

@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::etcd::Cluster;
-use crate::https::Credentials;
+use crate::https::{Answer, Call, Credentials};
 use crate::process::Process;
 use crate::rival::Rival;
 use crate::wait::until;
@@ -86,6 +86,15 @@ impl Server {
             Kind::Forebay => Server::start_from(kind, cluster.flags(), None),
             Kind::KubeApiserver => Server::start_from(kind, Vec::new(), Some(cluster.flags())),
         }
+    }
+
+    /// Starts a real kube-apiserver on `cluster` with `flags`, and waits for `/readyz`.
+    ///
+    /// # Errors
+    /// As for [`Server::start`].
+    pub fn start_rival_told(cluster: &Cluster, flags: &[&str]) -> Result<Server, String> {
+        let all = cluster.flags().into_iter().chain(flags.iter().map(|flag| (*flag).to_owned())).collect();
+        Server::start_from(Kind::KubeApiserver, Vec::new(), Some(all))
     }
 
     /// Starts a server of ours with `flags`, and waits for `/readyz`.
@@ -169,6 +178,15 @@ impl Server {
             Kind::Forebay => "data/pki/ca.crt",
             Kind::KubeApiserver => "ca.crt",
         })
+    }
+
+    /// Asks it as its administrator.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn ask(&self, call: Call<'_>) -> Result<Answer, String> {
+        let (port, credentials) = reach(&self.kubeconfig)?;
+        https::call(port, &credentials, &call)
     }
 
     /// What the server wrote to its standard output.

@@ -1,5 +1,8 @@
 //! Ours on a real etcd: alone, and beside a real kube-apiserver on the same objects.
 
+#[path = "etcd/broken.rs"]
+mod broken;
+
 use std::time::Duration;
 
 use forebay_clients::etcd::{Cluster, Security, Series};
@@ -244,7 +247,9 @@ fn ours_and_kube_apiserver_read_each_others_objects_and_see_each_others_writes()
     }
     let cluster = Cluster::start(1, Security::Plain).expect("starts");
     // Theirs first: it finds an empty store and fills it, and ours finds that.
-    let theirs = start(Kind::KubeApiserver, &cluster);
+    let theirs =
+        Server::start_rival_told(&cluster, &["--feature-gates=AllowUnsafeMalformedObjectDeletion=true"])
+            .unwrap_or_else(|why| panic!("{why}"));
     let ours = start(Kind::Forebay, &cluster);
     let (Some(there), Some(here)) = (Session::new(&theirs, "beside"), Session::open(&ours, "beside")) else {
         return;
@@ -283,7 +288,11 @@ fn ours_and_kube_apiserver_read_each_others_objects_and_see_each_others_writes()
         let gone = writer.transcript(&format!("kubectl get pod pod-{side}"));
         assert!(gone.contains("not found"), "{gone}");
     }
+    broken::values(&cluster, &ours, &theirs, &here);
 }
+
+/// How long a server may take to see what another one did.
+const SEEN_MAX: Duration = Duration::from_secs(30);
 
 fn json(text: &str) -> serde_json::Value {
     let begin = text.find('{').unwrap_or(0);

@@ -135,5 +135,6 @@ fn store(
         cacher: Cacher::start(cached, backend.clone(), clock.clone(), tasks),
         backend: backend.clone(),
         lists: Arc::default(),
+        shown_from: config.storage_prefix.len(),
     }
 }

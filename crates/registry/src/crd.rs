@@ -536,6 +536,7 @@ fn open_store(registry: &Registry, value: &Value, key: &LayoutKey) -> Store {
         cacher: Cacher::start(resource, registry.backend.clone(), registry.clock.clone(), &registry.tasks),
         backend: registry.backend.clone(),
         lists: Arc::default(),
+        shown_from: registry.config.storage_prefix.len(),
     }
 }
 

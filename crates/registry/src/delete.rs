@@ -3,8 +3,8 @@
 //! Source: kube-apiserver v1.36.3 `registry/generic/registry/store.go`, `registry/rest/delete.go`.
 
 use bytes::Bytes;
-use forebay_apimachinery::options::DeleteOptions;
-use forebay_apimachinery::{Object, Revision, Status};
+use forebay_apimachinery::options::{DeleteOptions, IGNORE_READ_ERRORS, field_invalid};
+use forebay_apimachinery::{Key, Object, Revision, Status};
 use forebay_backend::BoxFuture;
 use forebay_watchcache::Interest;
 use serde_json::{Map, Value, json};
@@ -17,7 +17,7 @@ use crate::present::{As, Presenter};
 use crate::registry::{Registry, whole};
 use crate::request::{Answer, Outcome, Target};
 use crate::services;
-use crate::store::{Current, Decision, Done, Mode};
+use crate::store::{Current, Decision, Done, Mode, Store};
 use crate::strategy::{self, Deletion};
 use crate::update::not_found;
 
@@ -59,6 +59,9 @@ impl Registry {
         admission::admit_delete(served, target.name())?;
         let store = self.store_of(served)?;
         let key = store.key(target.namespace(), target.name());
+        if options.ignores_read_errors() {
+            return delete_corrupt(target, &store, &key).await;
+        }
         let mode = if options.dry_run { Mode::DryRun } else { Mode::Commit };
         let done = store
             .guarded_update(&key, mode, |current| {
@@ -141,6 +144,11 @@ impl Registry {
         selection: Selection,
         options: &DeleteOptions,
     ) -> Result<Answer, Status> {
+        if options.ignores_read_errors() {
+            let why = "is not allowed with DELETECOLLECTION, try again after removing the option";
+            let cause = field_invalid(IGNORE_READ_ERRORS, "true", why);
+            return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", vec![cause]));
+        }
         let Selection { interest, plan } = selection;
         let mut left = plan.limit.unwrap_or(usize::MAX);
         let served = &target.served;
@@ -206,6 +214,22 @@ impl Registry {
     ) -> BoxFuture<'a, Result<Answer, Status>> {
         Box::pin(self.delete_now(target, options))
     }
+}
+
+/// Deletes what cannot be read: without preconditions, finalizers and what else a delete means.
+async fn delete_corrupt(target: &Target, store: &Store, key: &Key) -> Result<Answer, Status> {
+    let served = &target.served;
+    if !store.remove_corrupt(key).await? {
+        let why = "is exclusively used to delete corrupt object(s), try again by removing this option";
+        let cause = field_invalid(IGNORE_READ_ERRORS, "true", why);
+        return Err(Status::invalid(served.group(), served.resource(), target.name(), vec![cause]));
+    }
+    tracing::warn!(%key, "deleted a value that cannot be read, as a client asked for");
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+        "details": { "name": target.name(), "kind": *served.gvk.kind }, "code": 200,
+    });
+    Ok(Answer::plain(Outcome::Success(lined(&status))))
 }
 
 /// Refuses what is not the object that was meant.
@@ -277,7 +301,11 @@ fn success(served: &Served, object: &Object) -> Result<Bytes, Status> {
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
     });
-    let mut out = crate::kinds::compact(&status).into_bytes();
+    Ok(lined(&status))
+}
+
+fn lined(status: &Value) -> Bytes {
+    let mut out = crate::kinds::compact(status).into_bytes();
     out.push(b'\n');
-    Ok(Bytes::from(out))
+    Bytes::from(out)
 }

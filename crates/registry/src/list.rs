@@ -221,7 +221,22 @@ fn interest_prefix(interest: &Interest) -> &str {
 /// Objects measured in one go: while their messages are made, a millisecond or two.
 const MEASURE_BATCH: usize = 64;
 
+/// Values that a list names as left out; of more it says how many.
+const LEFT_OUT_SHOWN_MAX: usize = 5;
+
 impl ListBody {
+    /// What the list leaves out because it cannot be read, for `Warning` headers.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut left_out = self.snapshot.unreadable(&self.interest.reach);
+        let text = |key: &Key| format!("left out of the list, because it cannot be read in the store: {key}");
+        let mut warnings: Vec<String> = left_out.by_ref().take(LEFT_OUT_SHOWN_MAX).map(text).collect();
+        match left_out.count() {
+            0 => {}
+            more => warnings.push(format!("left out of the list for the same reason: {more} more")),
+        }
+        warnings
+    }
+
     /// Adds up what the items take. Makes the messages that were not made yet, which sending them would do anyway, and
     /// lets others work in between.
     async fn measure(&mut self) {

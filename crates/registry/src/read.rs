@@ -33,7 +33,14 @@ impl Registry {
             Freshness::Latest | Freshness::Exact(_) => cacher.fresh(deadline).await,
         };
         match (snapshot, freshness) {
-            (Ok(snapshot), _) => snapshot.get(&key).cloned().ok_or_else(|| not_found(target)),
+            (Ok(snapshot), _) => match snapshot.get(&key) {
+                Some(object) => Ok(object.clone()),
+                // It says why.
+                None if snapshot.may_hide(&key) => {
+                    self.get_from_store(target, &store, &key, Freshness::Latest).await
+                }
+                None => Err(not_found(target)),
+            },
             // Leases must renew: one key is read from the store, and nothing more.
             (Err(_), Freshness::Latest) | (Err(ReadError::NotReady { .. }), _) => {
                 self.get_from_store(target, &store, &key, freshness).await

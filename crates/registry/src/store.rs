@@ -21,6 +21,8 @@ pub struct Store {
     pub cacher: Cacher,
     pub backend: Arc<dyn Backend>,
     pub lists: Arc<ListCounts>,
+    /// Where keys begin as errors show them: behind what all of the store's begin with.
+    pub shown_from: usize,
 }
 
 /// A label that field selectors may name.
@@ -82,6 +84,9 @@ pub enum Mode {
     /// Everything but the commit.
     DryRun,
 }
+
+/// What is encrypted at rest begins with this.
+const ENCRYPTED: &[u8] = b"k8s:enc:";
 
 /// Retries of one guarded update against concurrent writers. Each lost round means that another write won, so the
 /// system as a whole moves; beyond this the client is told to try again.
@@ -249,9 +254,44 @@ impl Store {
 
     /// An object from a value, outside the cache.
     pub fn decode(&self, key: Key, revision: Revision, value: &[u8]) -> Result<Arc<Object>, Status> {
-        let layout = &self.cacher.resource().layout;
+        let (layout, unread) = (&self.cacher.resource().layout, key.clone());
         Object::decode(layout, key, revision, value, &mut Interner::default())
             .map(Arc::new)
-            .map_err(|error| Status::internal(format!("the stored object cannot be read: {error}")))
+            .map_err(|error| self.corrupt(&unread, revision, value, &error))
+    }
+
+    /// What is at `key`, of which `value` is all that is known.
+    fn corrupt(&self, key: &Key, revision: Revision, value: &[u8], error: &dyn std::fmt::Display) -> Status {
+        let why = match value.starts_with(ENCRYPTED) {
+            true => {
+                "data from the storage is not transformable revision=0: identity transformer tried to read \
+                     encrypted data"
+                    .to_string()
+            }
+            false => format!("object not decodable revision={revision}: {error}"),
+        };
+        let key = key.as_str().get(self.shown_from..).unwrap_or(key.as_str());
+        Status::internal(format!(
+            "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+        ))
+    }
+
+    /// Removes what is at `key` although it cannot be read. Whether there was such a thing.
+    ///
+    /// # Errors
+    /// The store's own failures.
+    pub async fn remove_corrupt(&self, key: &Key) -> Result<bool, Status> {
+        for _ in 0..ROUNDS_MAX {
+            let found = self.backend.get(key).await.map_err(|error| errors::read(&error))?;
+            let Some(found) = found.filter(|found| self.current(key.clone(), found).is_err()) else {
+                return Ok(false);
+            };
+            let txn = Txn { key: key.clone(), expect: Expect::At(found.revision), op: Op::Delete };
+            match self.backend.commit(txn).await.map_err(|error| errors::txn(&error))? {
+                Outcome::Committed(_) => return Ok(true),
+                Outcome::Conflict(_) => {}
+            }
+        }
+        Err(errors::too_contended())
     }
 }

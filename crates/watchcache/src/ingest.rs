@@ -407,7 +407,10 @@ impl Ingest {
                         continue;
                     }
                 },
-                None => None,
+                None => {
+                    state.snapshot.note_gone(&change.key);
+                    None
+                }
             };
             match current {
                 Some(object) => {
@@ -459,6 +462,7 @@ impl Ingest {
             Err(error) => {
                 Counters::add(&self.counters.decode_errors, 1);
                 tracing::error!(resource = self.resource.name, %key, %revision, %error, "a stored value cannot be read");
+                state.snapshot.note_unreadable(key);
                 None
             }
         }

@@ -29,6 +29,7 @@ mod seal;
 mod snapshot;
 mod source;
 mod tree;
+mod unreadable;
 mod watcher;
 
 pub use cacher::{Cacher, History, Resource};

@@ -86,6 +86,10 @@ pub const CHECK_PAGE: usize = 10_000;
 /// Keys that differ and are logged; the others are counted.
 pub const MISMATCHES_LOGGED_MAX: usize = 10;
 
+/// Keys of values that cannot be read, known by name in each cache: about 100 KB. Beyond it any key may be one, and a GET of what
+/// is not in the cache looks into the store.
+pub const UNREADABLE_MAX: usize = 1_000;
+
 /// Holes in the history that a window remembers; beyond it the two oldest are one.
 pub const HOLES_MAX: usize = 8;
 

@@ -10,6 +10,7 @@ use crate::entries::ByField;
 use crate::event::Event;
 use crate::interest::{FieldTerm, Interest, Reach};
 use crate::tree::{Entry, Side, Tree};
+use crate::unreadable::Unreadable;
 
 /// A resource's objects at a revision. Pins its tree until dropped.
 #[derive(Clone, Debug)]
@@ -23,6 +24,7 @@ pub struct Snapshot {
     // Which of the layout's fields.
     indexed: Arc<[usize]>,
     held: Held,
+    unreadable: Unreadable,
 }
 
 /// What the objects of a state take, by what it is, in bytes.
@@ -72,7 +74,8 @@ const INDEX_PLACE_BYTES: usize = 24;
 impl Snapshot {
     pub(crate) fn new(revision: Revision, fill: u64, indexed: Arc<[usize]>) -> Snapshot {
         let index = indexed.iter().map(|_| Tree::default()).collect();
-        Snapshot { revision, fill, tree: Tree::default(), index, indexed, held: Held::default() }
+        let (tree, held, unreadable) = Default::default();
+        Snapshot { revision, fill, tree, index, indexed, held, unreadable }
     }
 
     /// The revision up to which it holds every change.
@@ -107,6 +110,21 @@ impl Snapshot {
 
     pub fn get(&self, key: &Key) -> Option<&Arc<Object>> {
         self.tree.get(key)
+    }
+
+    /// Whether something may be there at `key` that cannot be read, which it does not show.
+    pub fn may_hide(&self, key: &Key) -> bool {
+        self.unreadable.may_have(key)
+    }
+
+    /// The keys of `reach` whose values cannot be read, as far as they are known.
+    pub fn unreadable<'a>(&'a self, reach: &'a Reach) -> impl Iterator<Item = &'a Key> {
+        self.unreadable.within(reach)
+    }
+
+    /// How many values cannot be read, as far as they are known.
+    pub fn unreadable_len(&self) -> usize {
+        self.unreadable.len()
     }
 
     /// The objects in `reach` whose keys come after `after`, in key order, from either end. O(log n) to begin, or to skip;
@@ -196,10 +214,26 @@ impl Snapshot {
 
     pub(crate) fn put(&mut self, object: Arc<Object>) -> Option<Arc<Object>> {
         self.held.add(&object);
+        self.unreadable.forget(object.key());
         let previous = self.tree.insert(object.clone());
         previous.iter().for_each(|object| self.held.subtract(object));
         self.reindex(previous.as_ref(), Some(&object));
         previous
+    }
+
+    /// Notes that what is at `key` cannot be read.
+    pub(crate) fn note_unreadable(&mut self, key: Key) {
+        self.unreadable.note(key);
+    }
+
+    /// Forgets which values cannot be read: all of the state is read again.
+    pub(crate) fn forget_unreadable(&mut self) {
+        self.unreadable = Unreadable::default();
+    }
+
+    /// Notes that nothing is at `key`.
+    pub(crate) fn note_gone(&mut self, key: &Key) {
+        self.unreadable.forget(key);
     }
 
     pub(crate) fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {

@@ -305,6 +305,26 @@ async fn an_unreadable_value_hides_nothing_else() {
     world.put("a/y", "").await;
     check(expect!["4: a/x@2 a/y@4"], &world.state(None).await);
     assert_eq!(world.cacher.counters().decode_errors.load(std::sync::atomic::Ordering::Relaxed), 1);
+    let all = Reach::Below(Key::new(PREFIX));
+    let known =
+        |state: &crate::Snapshot| state.unreadable(&all).map(Key::to_string).collect::<Vec<_>>().join(" ");
+    let bad = Key::from(format!("{PREFIX}a/bad"));
+    let state = world.cacher.snapshot().expect("ready");
+    assert_eq!((known(&state), state.unreadable_len()), (bad.to_string(), 1));
+    assert!(state.may_hide(&bad) && !state.may_hide(&Key::from(format!("{PREFIX}a/other"))));
+    // What was shown is told as gone once it cannot be read, and as new when it can be read again.
+    let mut watcher = world.cacher.watch(everything(), state.revision()).expect("held");
+    for value in ["not json", ""] {
+        match value {
+            "" => drop(world.put("a/y", "").await),
+            broken => drop(world.commit("a/y", Op::Put { value: broken.into(), ttl: None }).await),
+        }
+    }
+    world.commit("a/bad", Op::Delete).await;
+    check(expect!["7: a/x@2 a/y@6"], &world.state(None).await);
+    check(expect!["-y@5 +y@6"], &world.drain(&mut watcher).await);
+    let state = world.cacher.snapshot().expect("ready");
+    assert_eq!((known(&state).as_str(), state.unreadable_len()), ("", 0));
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ pub struct DeleteOptions {
     pub orphan_dependents: Option<bool>,
     pub propagation_policy: Option<PropagationPolicy>,
     pub dry_run: bool,
-    /// Read but not checked: a kube-apiserver ignores it until its feature is turned on.
+    /// The object cannot be read and is to go all the same. A kube-apiserver ignores it until its feature is turned on.
     pub ignore_store_read_error_with_cluster_breaking_potential: Option<bool>,
 }
 
@@ -52,7 +52,15 @@ impl PropagationPolicy {
     }
 }
 
+/// The option that deletes what cannot be read.
+pub const IGNORE_READ_ERRORS: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
+
 impl DeleteOptions {
+    /// Whether what cannot be read is to be deleted.
+    pub fn ignores_read_errors(&self) -> bool {
+        self.ignore_store_read_error_with_cluster_breaking_potential == Some(true)
+    }
+
     /// The options of a DELETE without a body.
     ///
     /// # Errors
@@ -65,8 +73,7 @@ impl DeleteOptions {
             orphan_dependents: query.boolean("orphanDependents"),
             propagation_policy: None,
             dry_run: false,
-            ignore_store_read_error_with_cluster_breaking_potential: query
-                .boolean("ignoreStoreReadErrorWithClusterBreakingPotential"),
+            ignore_store_read_error_with_cluster_breaking_potential: query.boolean(IGNORE_READ_ERRORS),
         };
         options.checked(query.first("propagationPolicy"), &query.texts("dryRun"))
     }
@@ -96,8 +103,7 @@ impl DeleteOptions {
             orphan_dependents: members.boolean("orphanDependents")?,
             propagation_policy: None,
             dry_run: false,
-            ignore_store_read_error_with_cluster_breaking_potential: members
-                .boolean("ignoreStoreReadErrorWithClusterBreakingPotential")?,
+            ignore_store_read_error_with_cluster_breaking_potential: members.boolean(IGNORE_READ_ERRORS)?,
         };
         let policy = members.text("propagationPolicy", "v1.DeletionPropagation")?;
         Ok((options, policy, members.texts("dryRun")?))
@@ -124,6 +130,18 @@ impl DeleteOptions {
             };
         }
         causes.extend(dry_run_fault(dry_run));
+        if self.ignores_read_errors() {
+            let beside = [
+                (!dry_run.is_empty(), ".dryRun"),
+                (policy.is_some(), ".propagationPolicy"),
+                (self.orphan_dependents.is_some(), ".orphanDependents"),
+                (self.grace_period_seconds.is_some(), ".gracePeriodSeconds"),
+                (self.preconditions != Preconditions::default(), ".preconditions"),
+            ];
+            causes.extend(beside.into_iter().filter(|(is_set, _)| *is_set).map(|(_, other)| {
+                field_invalid(IGNORE_READ_ERRORS, "true", &format!("cannot be set together with {other}"))
+            }));
+        }
         refuse("DeleteOptions", causes)?;
         self.dry_run = !dry_run.is_empty();
         Ok(self)

@@ -33,6 +33,8 @@ struct Row {
     initializations: u64,
     terminated: u64,
     decode_errors: u64,
+    unreadable: usize,
+    begun_late: u64,
     window_events: usize,
     window_bytes: usize,
     window_capacity: usize,
@@ -91,6 +93,8 @@ fn rows(catalog: &Catalog) -> Vec<Row> {
                 initializations: read(&counters.initializations),
                 terminated: read(&counters.terminated_watchers),
                 decode_errors: read(&counters.decode_errors),
+                begun_late: read(&counters.windows_begun_late),
+                unreadable: state.as_ref().map_or(0, |snapshot| snapshot.unreadable_len()),
                 window_events: window.items,
                 window_bytes: window.bytes,
                 window_capacity: window.capacity,
@@ -112,7 +116,12 @@ fn rows(catalog: &Catalog) -> Vec<Row> {
 /// Name, help, and what to read.
 type Counted = (&'static str, &'static str, fn(&Row) -> u64);
 
-const COUNTERS: [Counted; 14] = [
+const COUNTERS: [Counted; 15] = [
+    (
+        "forebay_watch_cache_windows_begun_late_total",
+        "Times that a cache was filled without history, because that was compacted faster than it could be read.",
+        |row| row.begun_late,
+    ),
     (
         "forebay_watch_cache_holes_total",
         "Times that a cache went on across a hole in the store's history.",
@@ -208,7 +217,12 @@ fn lists(text: &mut Text, rows: &[Row]) {
 
 type Listed = (&'static str, &'static str, fn(&ListCount) -> u64);
 
-const GAUGES: [Counted; 7] = [
+const GAUGES: [Counted; 8] = [
+    (
+        "forebay_watch_cache_unreadable_values",
+        "Values in the store that cannot be read, which a cache leaves out and names in the log.",
+        |row| row.unreadable as u64,
+    ),
     ("watch_cache_capacity", "Events that a cache's window has room for at present.", |row| {
         row.window_capacity as u64
     }),

@@ -105,6 +105,7 @@ impl Services {
             cacher: Cacher::start(cached, backend.clone(), clock.clone(), tasks),
             backend: backend.clone(),
             lists: Arc::default(),
+            shown_from: config.storage_prefix.len(),
         };
         Services {
             ports: Arc::new(ports),

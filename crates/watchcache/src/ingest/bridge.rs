@@ -107,6 +107,7 @@ impl Ingest {
     async fn differences(&self, at: Revision, state: &mut State) -> Result<Vec<Difference>, FeedError> {
         let (mut after, mut limit) = (None, limits::FILL_FIRST);
         let mut differences = Vec::new();
+        state.snapshot.forget_unreadable();
         let prefix = self.resource.prefix.clone();
         let mut pages = self.backend.pages(Range { prefix, start_after: None, limit, at: Some(at) });
         loop {

@@ -1,0 +1,152 @@
+//! Values that nobody can read, under the keys of Secrets: what both servers say of them, and how they are got rid of.
+
+use forebay_clients::etcd::Cluster;
+use forebay_clients::https::{Answer, Call};
+use forebay_clients::wait::until;
+use forebay_clients::{Server, Session};
+use serde_json::Value;
+
+use super::SEEN_MAX;
+
+const SECRETS: &str = "/api/v1/namespaces/beside/secrets";
+const OPTION: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
+
+/// A name, what is kept there, and whether both servers say why in the same words.
+const BROKEN: [(&str, &[u8], bool); 3] = [
+    ("encrypted", b"k8s:enc:aescbc:v1:key1:xxxx", true),
+    ("message", b"k8s\0garbage", false),
+    ("text", b"garbage", false),
+];
+
+fn ask(server: &Server, method: &str, path: &str, body: &str) -> Answer {
+    server.ask(Call { method, path, body }).unwrap_or_else(|why| panic!("{method} {path}: {why}"))
+}
+
+/// The code and the body of an answer; of a reason that each server has words of its own for, what comes before it.
+fn said(answer: &Answer, is_same: bool) -> (u16, String) {
+    let mut value: Value = serde_json::from_str(&answer.body).unwrap_or_else(|_| panic!("{}", answer.body));
+    let cut = |text: &mut Value| {
+        let whole = text.as_str().unwrap_or_default();
+        if let Some((head, _)) = whole.split_once(" revision=").filter(|_| !is_same) {
+            *text = head.into();
+        }
+    };
+    cut(&mut value["message"]);
+    value["details"]["causes"]
+        .as_array_mut()
+        .into_iter()
+        .flatten()
+        .for_each(|cause| cut(&mut cause["message"]));
+    (answer.code, value.to_string())
+}
+
+/// Puts what is broken into etcd, past both servers, and asks both of it.
+pub fn values(cluster: &Cluster, ours: &Server, theirs: &Server, here: &Session<'_>) {
+    let mut watching = here.follow("kubectl get secrets -w -o name");
+    let key = |name: &str| format!("/registry/secrets/beside/{name}");
+    let path = |name: &str| format!("{SECRETS}/{name}");
+    here.run("kubectl create secret generic readable");
+    here.run("kubectl create secret generic breaks");
+    watching.until("secret/breaks");
+    for (name, value, _) in BROKEN {
+        cluster.put(&key(name), value).expect("put");
+    }
+    // One that could be read.
+    cluster.put(&key("breaks"), BROKEN[0].1).expect("put");
+    both_say(ours, theirs);
+    left_out_by_name(ours);
+
+    // Others are heard of, and written.
+    here.run("kubectl create secret generic later");
+    watching.until("secret/later");
+    here.run("kubectl delete secret later");
+
+    // Each server deletes what it is told to, whatever it cannot read of it.
+    for ((name, ..), server) in BROKEN.iter().zip([ours, theirs, ours]) {
+        let deleted = ask(server, "DELETE", &format!("{}?{OPTION}=true", path(name)), "");
+        let value: Value = serde_json::from_str(&deleted.body).expect("JSON");
+        let expected = serde_json::json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+            "details": { "name": name, "kind": "Secret" }, "code": 200,
+        });
+        assert_eq!((deleted.code, value), (200, expected), "{name}");
+        assert!(!cluster.has(&key(name)).expect("answers"), "{name}");
+        until("it is gone for both", SEEN_MAX, || {
+            match [ours, theirs].map(|server| ask(server, "GET", &path(name), "").code) {
+                [404, 404] => Ok(()),
+                codes => Err(format!("{name}: {codes:?}")),
+            }
+        })
+        .expect("gone");
+    }
+    let body = format!(r#"{{"kind":"DeleteOptions","apiVersion":"v1","{OPTION}":true}}"#);
+    assert_eq!(ask(ours, "DELETE", &path("breaks"), &body).code, 200);
+    let left = ask(ours, "GET", SECRETS, "");
+    assert!(!left.head.to_lowercase().contains("warning:"), "{}", left.head);
+    // The name can be used again.
+    here.run("kubectl create secret generic encrypted");
+    watching.until("secret/encrypted");
+}
+
+/// What is the same on both.
+fn both_say(ours: &Server, theirs: &Server) {
+    let option = |more: &str| format!("{SECRETS}/encrypted?{OPTION}=true{more}");
+    let collection = format!(r#"{{"kind":"DeleteOptions","apiVersion":"v1","{OPTION}":true}}"#);
+    let secret =
+        |name: &str| format!(r#"{{"apiVersion":"v1","kind":"Secret","metadata":{{"name":"{name}"}}}}"#);
+    let mut cases: Vec<(&str, String, String, u16, bool)> = vec![
+        ("DELETE", SECRETS.to_owned(), collection, 422, true),
+        ("POST", SECRETS.to_owned(), secret("encrypted"), 409, true),
+        ("GET", format!("{SECRETS}/none"), String::new(), 404, true),
+        ("DELETE", format!("{SECRETS}/none?{OPTION}=true"), String::new(), 422, true),
+        ("DELETE", format!("{SECRETS}/readable?{OPTION}=true"), String::new(), 422, true),
+    ];
+    for more in [
+        "&dryRun=All",
+        "&propagationPolicy=Orphan",
+        "&orphanDependents=true",
+        "&gracePeriodSeconds=0",
+        "&uid=x",
+        "&dryRun=All&propagationPolicy=Nope&gracePeriodSeconds=1",
+    ] {
+        cases.push(("DELETE", option(more), String::new(), 422, true));
+    }
+    for (name, _, is_same) in BROKEN {
+        cases.push(("GET", format!("{SECRETS}/{name}"), String::new(), 500, is_same));
+        cases.push(("DELETE", format!("{SECRETS}/{name}"), String::new(), 500, is_same));
+    }
+    for (method, path, body, code, is_same) in cases {
+        let [here, there] = [ours, theirs].map(|server| said(&ask(server, method, &path, &body), is_same));
+        assert_eq!(here, there, "{method} {path}");
+        assert_eq!(here.0, code, "{method} {path}: {}", here.1);
+    }
+    // Both refuse to replace it; theirs in words that depend on what is wrong with it.
+    for (name, ..) in BROKEN {
+        let answered = ask(ours, "PUT", &format!("{SECRETS}/{name}"), &secret(name));
+        assert_eq!(answered.code, 500, "{}", answered.body);
+    }
+}
+
+/// A list of ours shows what can be read, and names what it leaves out, as do the log and the metrics.
+fn left_out_by_name(ours: &Server) {
+    let names = BROKEN.iter().map(|(name, ..)| *name).chain(["breaks"]);
+    for query in ["", "?resourceVersion=0", "?limit=500"] {
+        let list = ask(ours, "GET", &format!("{SECRETS}{query}"), "");
+        assert_eq!(list.code, 200, "{query}: {}", list.body);
+        assert!(list.body.contains(r#""name":"readable""#), "{query}: {}", list.body);
+        for name in names.clone() {
+            assert!(!list.body.contains(&format!(r#""name":"{name}""#)), "{query}: {}", list.body);
+            let key = format!("cannot be read in the store: /registry/secrets/beside/{name}");
+            assert!(list.head.contains(&key), "{query}: {}", list.head);
+        }
+    }
+    let elsewhere = ask(ours, "GET", "/api/v1/namespaces/default/secrets", "");
+    assert!(!elsewhere.head.contains("cannot be read"), "only to who asks for them: {}", elsewhere.head);
+    let log = ours.log_end();
+    for name in names {
+        assert!(log.contains(&format!("/registry/secrets/beside/{name}")), "{name}: {log}");
+    }
+    let metrics = ask(ours, "GET", "/metrics", "").body;
+    let line = r#"forebay_watch_cache_unreadable_values{group="",resource="secrets"} 4"#;
+    assert!(metrics.lines().any(|found| found == line), "{line}");
+}
