@@ -52,7 +52,7 @@ func TestInformersAcrossFaultsOfEtcd(t *testing.T) {
 		begun := time.Now()
 		c.ask("@" + strings.TrimSuffix(order, "!"))
 		switch order {
-		case "stall!":
+		case "stall!", "leaderless!":
 			c.stalled()
 		case "full!":
 			other.full()
@@ -238,4 +238,66 @@ func (c *clients) full() {
 	if len(list.Items) == 1 {
 		must(c.T, maps.Delete(c.ctx, list.Items[0].GetName(), metav1.DeleteOptions{}))
 	}
+}
+
+// A backup is restored while informers watch. They end with what is there now, none asks for ever for what never was; those ask for
+// it anew whose history is gone: all of them, or if the revision was raised beyond what anybody saw, those that saw what is gone.
+func TestInformersAcrossARestore(t *testing.T) {
+	c := start(t, "restore")
+	c.define("widgets", "Widget")
+	c.define("gadgets", "Gadget")
+	proxy := newProxy(c)
+	followers := c.followers(proxy)
+	c.write(followers)
+	c.ask("@back-up")
+	c.write(followers)
+	before := proxy.counted()
+	c.ask("@restore")
+	c.until("the server tells what is there now", func() (bool, string) {
+		err := c.list(interests()[0], "limit=1")
+		return err == nil, fmt.Sprint(err)
+	})
+	// Who saw what never was asks for no less first, and is refused: reflectors do after any 410.
+	least, most := len(followers), 2*len(followers)
+	if os.Getenv("FOREBAY_TEST_BUMPED") != "" {
+		least = 0
+		for _, f := range followers {
+			if f.name == "maps" || f.name == "events" || f.name == "widgets" || f.name == "pods" || f.name == "kept pods" {
+				least++
+			}
+		}
+		most = least
+	}
+	asked := func() int {
+		now := proxy.counted()
+		return now.lists + now.initial - before.lists - before.initial
+	}
+	// Who holds what is there now need not have heard of it yet.
+	c.until("informers have asked again", func() (bool, string) { return asked() >= least, fmt.Sprint(asked()) })
+	c.agree(followers)
+	now, relists := proxy.counted(), asked()
+	fmt.Printf("figure: a backup was restored: %d relists of %d informers\n", relists, len(followers))
+	if relists < least || relists > most {
+		t.Fatalf("%d relists, not %d to %d: %v", relists, least, most, now.whole)
+	}
+	c.write(followers)
+	last := proxy.counted()
+	if last.lists+last.initial != now.lists+now.initial {
+		t.Fatalf("%d relists after the restore was over: %v", last.lists+last.initial-now.lists-now.initial, last.whole)
+	}
+}
+
+// write has others write for a while, and waits until each informer has it.
+func (c *clients) write(followers []*follower) {
+	c.Helper()
+	stop := make(chan struct{})
+	writers := c.writers()
+	var writing sync.WaitGroup
+	for _, w := range writers {
+		writing.Go(func() { w.run(c.ctx, stop) })
+	}
+	c.churn(writers, churnAfterFault)
+	close(stop)
+	writing.Wait()
+	c.agree(followers)
 }

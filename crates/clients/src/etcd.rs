@@ -3,6 +3,7 @@
 //! In: the etcd that `cargo xtask peers` built. Out: members that answer, and the flags of a server that uses them.
 //! Never: synced to disk; these tests kill processes, not machines.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::process::Process;
-use crate::relay::Relay;
+use crate::relay::{Relay, Trouble};
 use crate::wait::until;
 use crate::watchdog::Watchdog;
 use crate::{needs, pki, ports};
@@ -85,6 +86,9 @@ impl Relays {
         Ok(Relays { clients: Relay::start(client_port)?, peers: Relay::start(peer_port)? })
     }
 }
+
+/// The file of a backup.
+const BACKUP: &str = "backup.db";
 
 const NAMES: [&str; 3] = ["etcd-0", "etcd-1", "etcd-2"];
 
@@ -301,6 +305,100 @@ impl Cluster {
             };
             running.into_iter().find(leads).ok_or_else(|| "none leads".to_owned())
         })
+    }
+
+    /// Cuts a member off from the others, both ways, and from nobody else.
+    ///
+    /// # Errors
+    /// No relays, or etcd says no.
+    pub fn part(&self, number: usize) -> Result<(), String> {
+        let status = self.gateway_of(number, "maintenance/status", "{}")?;
+        let id = status["header"]["member_id"].as_str().and_then(|id| id.parse().ok());
+        let id = id.ok_or_else(|| format!("no id in {status}"))?;
+        for other in 0..self.members.len() {
+            let trouble = if other == number { Trouble::Hold } else { Trouble::HoldFrom(id) };
+            self.relays(other)?.peers.set(trouble);
+        }
+        Ok(())
+    }
+
+    /// Kills all members but one, and waits until that one has ended watches because it has no leader.
+    ///
+    /// # Errors
+    /// It ends none in time.
+    pub fn leave_alone(&mut self, number: usize) -> Result<(), String> {
+        for other in (0..self.members.len()).filter(|other| *other != number) {
+            self.kill(other)?;
+        }
+        let ended = |line: &str| {
+            let is_ended = line.starts_with("grpc_server_handled_total{")
+                && line.contains(r#"grpc_code="Unavailable""#)
+                && line.contains(r#"grpc_method="Watch""#);
+            is_ended && !line.ends_with(" 0")
+        };
+        until("etcd ends watches for want of a leader", LISTENS_MAX, || {
+            match self.metrics_of(number)?.lines().any(ended) {
+                true => Ok(()),
+                false => Err("none ended".to_owned()),
+            }
+        })
+    }
+
+    /// Starts all members that were killed, and waits until they listen.
+    ///
+    /// # Errors
+    /// One does not start.
+    pub fn restart_all(&mut self) -> Result<(), String> {
+        let gone: Vec<_> = (0..self.members.len()).filter(|n| self.members[*n].process.is_none()).collect();
+        gone.iter().try_for_each(|number| self.launch(*number))?;
+        gone.iter().try_for_each(|number| self.wait(*number))
+    }
+
+    fn metrics_of(&self, number: usize) -> Result<String, String> {
+        let shown = |e: std::io::Error| format!("etcd: {e}");
+        let mut etcd = TcpStream::connect(("127.0.0.1", self.members[number].client_port)).map_err(shown)?;
+        etcd.write_all(b"GET /metrics HTTP/1.0\r\nHost: etcd\r\n\r\n").map_err(shown)?;
+        let mut answer = String::new();
+        etcd.read_to_string(&mut answer).map_err(shown)?;
+        Ok(answer)
+    }
+
+    /// Copies the state of a cluster of one, as a backup. The member is not there meanwhile.
+    ///
+    /// # Errors
+    /// It does not stop, or start again.
+    pub fn back_up(&mut self) -> Result<(), String> {
+        self.kill(0)?;
+        let state = self.dir().join(NAMES[0]).join("member/snap/db");
+        fs::copy(&state, self.dir().join(BACKUP)).map_err(|e| format!("{}: {e}", state.display()))?;
+        self.restart(0)
+    }
+
+    /// Restores the backup in place of what is there, by etcdutl.
+    ///
+    /// - `bump`: by how much the revision is raised; what was before it is marked as compacted then.
+    ///
+    /// # Errors
+    /// There is no backup, or etcdutl says no.
+    pub fn restore(&mut self, bump: Option<u64>) -> Result<(), String> {
+        self.kill(0)?;
+        let peers = format!("http://127.0.0.1:{}", self.members[0].peer_port);
+        let mut command = Command::new(&needs::peers()?.etcdutl);
+        command.current_dir(self.dir()).args(["snapshot", "restore", BACKUP, "--skip-hash-check"]).args([
+            "--data-dir=restored".to_owned(),
+            format!("--name={}", NAMES[0]),
+            format!("--initial-cluster={}={peers}", NAMES[0]),
+            format!("--initial-advertise-peer-urls={peers}"),
+        ]);
+        if let Some(by) = bump {
+            command.arg(format!("--bump-revision={by}")).arg("--mark-compacted");
+        }
+        needs::output(&mut command)?;
+        let (restored, home) = (self.dir().join("restored"), self.dir().join(NAMES[0]));
+        let shown = |e: std::io::Error| format!("{}: {e}", home.display());
+        fs::remove_dir_all(&home).map_err(shown)?;
+        fs::rename(restored, &home).map_err(shown)?;
+        self.restart(0)
     }
 
     /// Has another member lead.

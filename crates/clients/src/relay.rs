@@ -29,6 +29,8 @@ pub enum Trouble {
     CutAfter(u64),
     /// Those there are have been cut, and no new one is let in.
     Refuse,
+    /// As [`Trouble::Hold`], for the connections of the member of etcd with this id alone: it says who it is.
+    HoldFrom(u64),
 }
 
 /// See the module's doc.
@@ -168,7 +170,8 @@ impl Shared {
             }
             state.cuts
         };
-        if !self.let_pass(cuts, 0) {
+        let peer = Arc::new(AtomicU64::new(0));
+        if !self.let_pass(cuts, 0, &peer) {
             return;
         }
         let turn = self.opened.fetch_add(1, Ordering::Relaxed) as usize;
@@ -191,22 +194,33 @@ impl Shared {
         if is_over {
             return;
         }
-        let back = self.clone();
-        thread::spawn(move || back.pass(from_server, to_client, cuts, None));
-        self.pass(client, server, cuts, Some(&self.sent_bytes));
+        let (back, of) = (self.clone(), peer.clone());
+        thread::spawn(move || back.pass(from_server, to_client, cuts, &of, None));
+        self.pass(client, server, cuts, &peer, Some(&self.sent_bytes));
     }
 
     /// Passes bytes on, one way, until either end is closed.
     ///
-    /// - `count`: where they are counted.
-    fn pass(&self, mut from: TcpStream, mut to: TcpStream, cuts: u64, count: Option<&AtomicU64>) {
+    /// - `peer`: the member of etcd that the connection is of, once it has said so.
+    /// - `count`: where what clients send is counted.
+    fn pass(
+        &self,
+        mut from: TcpStream,
+        mut to: TcpStream,
+        cuts: u64,
+        peer: &AtomicU64,
+        count: Option<&AtomicU64>,
+    ) {
         let (mut piece, mut carried) = (vec![0; PIECE_BYTES], 0);
         while let Ok(bytes @ 1..) = from.read(&mut piece) {
             carried += bytes as u64;
             if let Some(count) = count {
                 count.fetch_add(bytes as u64, Ordering::Relaxed);
+                if let Some(id) = member_of(&piece[..bytes]) {
+                    peer.store(id, Ordering::Relaxed);
+                }
             }
-            if !self.let_pass(cuts, carried) || to.write_all(&piece[..bytes]).is_err() {
+            if !self.let_pass(cuts, carried, peer) || to.write_all(&piece[..bytes]).is_err() {
                 break;
             }
         }
@@ -215,7 +229,7 @@ impl Shared {
     }
 
     /// Waits as long as the trouble asks for. Whether the connection goes on.
-    fn let_pass(&self, cuts: u64, carried: u64) -> bool {
+    fn let_pass(&self, cuts: u64, carried: u64, peer: &AtomicU64) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.pieces += 1;
         let (came, number) = (Instant::now(), state.pieces);
@@ -224,7 +238,8 @@ impl Shared {
                 return false;
             }
             let wait = match state.trouble {
-                Trouble::None | Trouble::Refuse => return true,
+                Trouble::HoldFrom(held) if peer.load(Ordering::Relaxed) == held => Duration::MAX,
+                Trouble::None | Trouble::Refuse | Trouble::HoldFrom(_) => return true,
                 Trouble::CutAfter(bytes) => return carried < bytes,
                 Trouble::Hold => Duration::MAX,
                 Trouble::Delay(least, most) => {
@@ -244,9 +259,35 @@ impl Shared {
     }
 }
 
+/// The member that a request between members of etcd comes from.
+fn member_of(piece: &[u8]) -> Option<u64> {
+    let head = b"\r\nX-Server-From: ";
+    let begin = piece.windows(head.len()).position(|window| window == head)? + head.len();
+    let id = piece[begin..].split(|byte| *byte == b'\r').next()?;
+    u64::from_str_radix(std::str::from_utf8(id).ok()?, 16).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_members_connections_are_held_and_no_others() {
+        let relay = Relay::start(echo()).expect("starts");
+        let request = |id: &str| format!("GET /raft HTTP/1.1\r\nX-Server-From: {id}\r\n\r\n");
+        let (mut held, mut free) = (connect(&relay), connect(&relay));
+        echoed(&mut held, &request("8e9e05c52164694d")).expect("passed on");
+        echoed(&mut free, &request("1")).expect("passed on");
+        relay.set(Trouble::HoldFrom(0x8e9e_05c5_2164_694d));
+        held.set_read_timeout(Some(Duration::from_millis(50))).expect("set");
+        assert!(echoed(&mut held, "one").is_err(), "held");
+        assert_eq!(echoed(&mut free, "two").expect("passed on"), "two");
+        relay.set(Trouble::None);
+        let mut back = [0; 3];
+        held.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
+        held.read_exact(&mut back).expect("passed on");
+        assert_eq!(&back, b"one");
+    }
 
     /// A server that sends back what it gets.
     fn echo() -> u16 {

@@ -29,6 +29,13 @@ pub fn until<T>(
     }
 }
 
+/// What `work` gives, and how long it took.
+pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let begun = Instant::now();
+    let done = work();
+    (done, begun.elapsed())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -486,6 +486,67 @@ async fn is_waited_for(series: Series) {
     );
 }
 
+/// Bytes of the large resource in the test, in MiB; `FOREBAY_TEST_LARGE_MB=400` gives the figures.
+const LARGE_MB: usize = 48;
+
+/// How late an event may be while all of it is read: a read of the whole resource takes longer when there is much of it.
+const LATE_MAX: Duration = Duration::from_secs(2);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_watch_is_told_in_time_while_a_large_resource_is_read() {
+    on_every_etcd(tells_in_time).await;
+}
+
+async fn tells_in_time(series: Series) {
+    let mb = std::env::var("FOREBAY_TEST_LARGE_MB").ok().and_then(|mb| mb.parse().ok()).unwrap_or(LARGE_MB);
+    // With TLS, over which etcd serves streams of one connection in turn (etcd-io/etcd#15402).
+    let cluster = Cluster::start_of(series, 1, Security::Mutual).expect("starts");
+    let store = open(&cluster);
+    store.reach(WAIT).await.expect("answers");
+    let value = "y".repeat(1 << 20);
+    for number in 0..mb {
+        committed(&store, put(&format!("/large/{number:04}"), Expect::Absent, &value)).await;
+    }
+    let at = store.barrier().await.expect("open");
+    // Caches of several servers that are filled at the same time, begun before the watch.
+    let fill = |store: Arc<Etcd>| async move {
+        let clock = Clock::system();
+        let (begun, mut keys) = (clock.now(), 0);
+        let mut pages = store.pages(range("/large/", 16, Some(at)));
+        loop {
+            let page = pages.next(16).await.expect("kept");
+            keys += page.items.len();
+            if !page.more {
+                return (keys, clock.now() - begun);
+            }
+        }
+    };
+    let fills: Vec<_> = (0..3).map(|_| tokio::spawn(fill(store.clone()))).collect();
+    let mut feed = store.feed("/k/", at).await.expect("kept");
+    let (clock, mut latest, mut rounds) = (Clock::system(), Duration::ZERO, 0);
+    while fills.iter().any(|fill| !fill.is_finished()) || rounds < 10 {
+        let written = committed(&store, put(&format!("/k/{rounds}"), Expect::Absent, "x")).await;
+        let begun = clock.now();
+        let before = Revision::from_log(written.get() - 1);
+        let told = told(&mut feed, before, written).await;
+        assert_eq!(told, format!("/k/{rounds}=x@1"), "each once, none else");
+        latest = latest.max(clock.now() - begun);
+        rounds += 1;
+    }
+    let mut slowest = Duration::ZERO;
+    for fill in fills {
+        let (keys, took) = fill.await.expect("no panic");
+        assert_eq!(keys, mb);
+        slowest = slowest.max(took);
+    }
+    println!(
+        "figure: etcd {series:?}: {mb} MiB read three times in {:.2} s; {rounds} events meanwhile, at most {:.0} ms after the write",
+        slowest.as_secs_f64(),
+        latest.as_secs_f64() * 1e3
+    );
+    assert!(latest <= LATE_MAX, "an event came {latest:?} after the write");
+}
+
 fn copy(from: &std::path::Path, to: &std::path::Path) {
     std::fs::create_dir(to).expect("made");
     for entry in std::fs::read_dir(from).expect("listed") {
