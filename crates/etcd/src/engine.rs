@@ -134,7 +134,6 @@ impl Etcd {
         self.0.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    #[cfg(test)]
     pub(crate) fn shared(&self) -> &Shared {
         &self.0
     }

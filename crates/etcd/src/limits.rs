@@ -109,3 +109,6 @@ pub const LEASES_MAX: usize = 16;
 pub const LEASE_KEYS_MAX: u64 = 1_000;
 pub const LEASE_REUSE_SECONDS_MAX: u64 = 60;
 pub const LEASE_REUSE_PERCENT: u64 = 5;
+
+/// How often a request of a transfer is tried, with pauses like those before a watch is opened again: half a minute.
+pub const TRANSFER_TRIES_MAX: usize = 16;

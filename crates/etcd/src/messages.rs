@@ -12,9 +12,12 @@ pub mod path {
     pub const RANGE: &str = "/etcdserverpb.KV/Range";
     pub const RANGE_STREAM: &str = "/etcdserverpb.KV/RangeStream";
     pub const TXN: &str = "/etcdserverpb.KV/Txn";
+    pub const PUT: &str = "/etcdserverpb.KV/Put";
+    pub const DELETE_RANGE: &str = "/etcdserverpb.KV/DeleteRange";
     pub const COMPACT: &str = "/etcdserverpb.KV/Compact";
     pub const WATCH: &str = "/etcdserverpb.Watch/Watch";
     pub const LEASE_GRANT: &str = "/etcdserverpb.Lease/LeaseGrant";
+    pub const LEASE_TIME_TO_LIVE: &str = "/etcdserverpb.Lease/LeaseTimeToLive";
     pub const STATUS: &str = "/etcdserverpb.Maintenance/Status";
 }
 
@@ -33,6 +36,8 @@ pub struct KeyValue {
     pub mod_revision: u64,
     /// How often the key was put since it was absent.
     pub version: u64,
+    /// 0 for none.
+    pub lease: u64,
 }
 
 /// Which keys of which state.
@@ -151,6 +156,20 @@ pub fn compact(revision: u64) -> Vec<u8> {
     Message::default().number(1, revision).finish()
 }
 
+/// Puts without a lease, whatever is there.
+pub fn put(key: &[u8], value: &[u8]) -> Vec<u8> {
+    Message::default().bytes(1, key).bytes(2, value).finish()
+}
+
+/// Deletes `[key, end)`; with an empty `end`, `key`.
+pub fn delete_range(key: &[u8], end: &[u8]) -> Vec<u8> {
+    Message::default().bytes(1, key).bytes(2, end).finish()
+}
+
+pub fn lease_time_to_live(lease: u64) -> Vec<u8> {
+    Message::default().number(1, lease).finish()
+}
+
 pub fn lease_grant(ttl_seconds: u64) -> Vec<u8> {
     Message::default().number(1, ttl_seconds).finish()
 }
@@ -227,6 +246,18 @@ pub fn read_lease_grant(message: Bytes) -> Result<(u64, u64), Malformed> {
     Ok((id, seconds))
 }
 
+/// For how many seconds a lease still lasts; `None` when it is gone, which etcd says by -1.
+pub fn read_lease_time_to_live(message: Bytes) -> Result<Option<u64>, Malformed> {
+    let mut seconds = 0;
+    let mut fields = Fields::of(message);
+    while let Some((field, content)) = fields.next()? {
+        if field == 3 {
+            seconds = content.number();
+        }
+    }
+    Ok(i64::try_from(seconds).ok().map(i64::unsigned_abs))
+}
+
 pub fn read_watch(message: Bytes) -> Result<WatchResponse, Malformed> {
     let mut response = WatchResponse::default();
     let mut fields = Fields::of(message);
@@ -294,6 +325,7 @@ fn key_value(message: Bytes) -> Result<KeyValue, Malformed> {
             3 => read.mod_revision = content.number(),
             4 => read.version = content.number(),
             5 => read.value = content.bytes(),
+            6 => read.lease = content.number(),
             _ => {}
         }
     }

@@ -83,7 +83,7 @@ impl Shared {
         }
     }
 
-    async fn ask_page(&self, request: &RangeRequest<'_>) -> Result<RangeResponse, Fault> {
+    pub(crate) async fn ask_page(&self, request: &RangeRequest<'_>) -> Result<RangeResponse, Fault> {
         let closed = |_| Fault::Unreachable { text: "the store is closed".to_string() };
         let _seat = self.pages.acquire().await.map_err(closed)?;
         let message = messages::range(request);

@@ -35,6 +35,11 @@ impl Values {
         })
     }
 
+    /// The value at `key`, or why it cannot be decoded.
+    pub(crate) fn read(&self, key: &Key, stored: Bytes) -> Result<Bytes, String> {
+        self.codec.to_value(key.as_str(), stored).map_err(|(_, cause)| cause)
+    }
+
     /// Keys of ours are text; what is not is none of ours.
     pub(crate) fn key(&self, key: &[u8]) -> Option<Key> {
         let text = std::str::from_utf8(key);

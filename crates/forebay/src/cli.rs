@@ -18,7 +18,7 @@ use crate::flags::{argv, help, nearest};
 use crate::prepare::Prepared;
 use crate::serve::{self, Until};
 use crate::version::{Format, Version};
-use crate::{completion, envtest, logging, snapshot};
+use crate::{completion, envtest, logging, migrate, snapshot};
 
 /// Runs the command of this process, or the program that its name says.
 pub fn main() -> ExitCode {
@@ -41,7 +41,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-const COMMANDS: [&str; 6] = ["serve", "snapshot", "envtest", "version", "completion", "help"];
+const COMMANDS: [&str; 7] = ["serve", "snapshot", "migrate", "envtest", "version", "completion", "help"];
 
 fn run(mut arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Result<(), Error> {
     let Some(command) = arguments.next() else {
@@ -52,6 +52,7 @@ fn run(mut arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Re
     match command.to_str() {
         Some("serve") => serve_command(arguments, out),
         Some("snapshot") => snapshot::run(arguments, out),
+        Some("migrate") => migrate::run(arguments, out),
         Some("envtest") => print_envtest(&texts(arguments)?, out),
         Some("version" | "--version" | "-V") => version(&texts(arguments)?, out),
         Some("completion") => complete(&texts(arguments)?, out),
@@ -140,6 +141,7 @@ fn print_help(arguments: &[String], out: &mut dyn Write) -> Result<(), Error> {
     let text = match arguments.first().map(String::as_str) {
         Some("serve") => help::serve(),
         Some("snapshot") => snapshot::help(),
+        Some("migrate") => migrate::help(),
         _ => help::COMMANDS.to_owned(),
     };
     Ok(out.write_all(text.as_bytes())?)
@@ -187,6 +189,7 @@ mod tests {
             assert_eq!(output(line), serve, "{line}");
         }
         assert_eq!(output("snapshot save --help"), output("help snapshot"));
+        assert_eq!(output("migrate --help"), output("help migrate"));
         assert!(output("completion bash").contains("_forebay"));
         assert!(output("envtest /some/dir").contains("export KUBEBUILDER_ASSETS='/some/dir'\n"));
     }
@@ -216,6 +219,20 @@ mod tests {
                 "snapshot restore f --bump-revision=-1",
                 "2: invalid argument \"-1\" for --bump-revision: not a number",
             ),
+            ("migrate now", "2: unexpected argument: now"),
+            (
+                "migrate --to-etcd-servers=http://a",
+                "2: migrate needs --from-data-dir or --from-snapshot with --to-etcd-servers, or --from-etcd-servers \
+                 with --to-data-dir",
+            ),
+            (
+                "migrate --from-etcd-servers=https://a --to-data-dir=b",
+                "1: --etcd-servers at https need --etcd-cafile",
+            ),
+            (
+                "migrate --from-etcd-servers=http://a --to-data-dir=b --overwrite",
+                "1: --overwrite is for etcd: move the store of the data directory away yourself",
+            ),
             ("serve --data-dri=x", "2: unknown flag: --data-dri; did you mean --data-dir?"),
         ];
         for (line, want) in rows {
@@ -234,6 +251,7 @@ mod tests {
             Commands:
               serve        Run the API server
               snapshot     Save the store to a file, look at such a file, or make a store of it
+              migrate      Move all objects from a data directory into etcd, or back
               envtest      Print how to run controller-runtime's envtest on it
               version      Print the version; -o json or -o yaml for programs
               completion   Print a completion script: bash, elvish, fish, powershell or zsh

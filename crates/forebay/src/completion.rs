@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::flags::options::Known;
 use crate::flags::spec::{Flag, Kind};
 use crate::flags::{nearest, table};
-use crate::snapshot;
+use crate::{migrate, snapshot};
 
 const SHELLS: [(&str, Shell); 5] = [
     ("bash", Shell::Bash),
@@ -55,6 +55,10 @@ fn command() -> Command {
                         .map(|(name, known)| with_options(Command::new(name), known).arg(file())),
                 ),
         )
+        .subcommand(with_options(
+            Command::new("migrate").about("Move all objects from a data directory into etcd, or back"),
+            migrate::KNOWN,
+        ))
         .subcommand(Command::new("version").about("Print the version").arg(output))
         .subcommand(Command::new("completion").about("Print a completion script").arg(shell))
 }

@@ -17,6 +17,7 @@ pub mod kubeconfig;
 pub mod logging;
 pub mod memory;
 mod open_files;
+mod migrate;
 pub mod parent;
 pub mod pki;
 pub mod prepare;

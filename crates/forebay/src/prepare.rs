@@ -8,7 +8,7 @@ use forebay_etcd::TlsFiles;
 use jiff::Timestamp;
 
 use crate::auth_files;
-use crate::config::ServeConfig;
+use crate::config::{CertificateFiles, EtcdConfig, ServeConfig};
 use crate::data_dir;
 use crate::error::Error;
 use crate::kubeconfig::Kubeconfig;
@@ -115,18 +115,7 @@ impl Given {
         let accounts = &config.authentication.service_accounts;
         Ok(Self {
             serving,
-            etcd: match &config.etcd {
-                Some(etcd) => TlsFiles {
-                    ca: etcd.ca_file.as_deref().map(given::read_authorities).transpose()?,
-                    client: match &etcd.client {
-                        Some(files) => {
-                            Some((given::read_authorities(&files.cert)?, private_files::read(&files.key)?))
-                        }
-                        None => None,
-                    },
-                },
-                None => TlsFiles::default(),
-            },
+            etcd: config.etcd.as_ref().map_or_else(|| Ok(TlsFiles::default()), etcd_tls)?,
             client_ca,
             token_users: match &config.authentication.token_auth_file {
                 Some(path) => auth_files::read(path, warnings)?,
@@ -140,6 +129,17 @@ impl Given {
                 .collect::<Result<_, _>>()?,
         })
     }
+}
+
+/// Reads what is spoken to etcd with.
+pub(crate) fn etcd_tls(etcd: &EtcdConfig) -> Result<TlsFiles, Error> {
+    let pair = |files: &CertificateFiles| {
+        Ok::<_, Error>((given::read_authorities(&files.cert)?, private_files::read(&files.key)?))
+    };
+    Ok(TlsFiles {
+        ca: etcd.ca_file.as_deref().map(given::read_authorities).transpose()?,
+        client: etcd.client.as_ref().map(pair).transpose()?,
+    })
 }
 
 fn joined(given: Option<&str>, made: &str) -> String {

@@ -20,6 +20,7 @@ Usage:
 Commands:
   serve        Run the API server
   snapshot     Save the store to a file, look at such a file, or make a store of it
+  migrate      Move all objects from a data directory into etcd, or back
   envtest      Print how to run controller-runtime's envtest on it
   version      Print the version; -o json or -o yaml for programs
   completion   Print a completion script: bash, elvish, fish, powershell or zsh

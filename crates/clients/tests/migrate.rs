@@ -1,0 +1,312 @@
+//! `forebay migrate` between a data directory and a real etcd, with kube-apiserver on the same etcd.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use forebay_clients::etcd::{Cluster, Security, Series};
+use forebay_clients::relay::Trouble;
+use forebay_clients::wait::until;
+use forebay_clients::{Kind, Server, needs};
+use serde_json::Value;
+
+const MADE: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: things, singular: thing, kind: Thing}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: moved, labels: {side: embedded}}
+data: {text: \"a\\nb\", empty: \"\"}
+binaryData: {bytes: AAEC/w==}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: moved}
+stringData: {password: secret}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: moved}
+spec:
+  replicas: 3
+  selector: {matchLabels: {a: b}}
+  template:
+    metadata: {labels: {a: b}}
+    spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 100m, memory: 1Gi}}}]}
+---
+apiVersion: v1
+kind: Event
+metadata: {name: moved, namespace: default}
+involvedObject: {kind: Pod, namespace: default, name: web}
+reason: Tested
+message: it expires in an hour
+";
+
+const CUSTOM: &str = "\
+apiVersion: example.com/v1
+kind: Thing
+metadata: {name: moved}
+spec: {any: {thing: [1, 2.5, \"x\", null]}}
+";
+
+struct Kubectl<'a>(&'a Path, &'a Server);
+
+impl Kubectl<'_> {
+    fn run(&self, arguments: &[&str], input: &str) -> Output {
+        let mut command = Command::new(self.0);
+        command.arg("--kubeconfig").arg(self.1.kubeconfig()).args(arguments);
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = child.expect("kubectl");
+        std::io::Write::write_all(&mut child.stdin.take().expect("its stdin"), input.as_bytes())
+            .expect("written");
+        child.wait_with_output().expect("it ends")
+    }
+
+    fn does(&self, arguments: &[&str], input: &str) -> String {
+        let output = self.run(arguments, input);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    fn create(&self) {
+        self.does(&["create", "-f", "-"], MADE);
+        self.does(&["wait", "--for=condition=Established", "crd/things.example.com"], "");
+        self.does(&["create", "-f", "-"], CUSTOM);
+    }
+
+    /// What was made, without what differs from server to server.
+    fn shown(&self) -> Value {
+        let kinds = "configmaps,secrets,deployments,things,events";
+        let text = self.does(&["get", kinds, "-n", "default", "-o", "json"], "");
+        let mut list: Value = serde_json::from_str(&text).expect("JSON");
+        let items = list["items"].as_array_mut().expect("items");
+        items.retain(|item| item["metadata"]["name"] == "moved");
+        for item in items.iter_mut() {
+            let metadata = item["metadata"].as_object_mut().expect("metadata");
+            metadata.remove("resourceVersion");
+            metadata.remove("managedFields");
+        }
+        assert_eq!(items.len(), 5, "{items:?}");
+        list["items"].take()
+    }
+
+    fn revision(&self) -> u64 {
+        let list = self.does(&["get", "--raw", "/api/v1/namespaces/default/configmaps"], "");
+        let list: Value = serde_json::from_str(&list).expect("JSON");
+        list["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok()).expect("a revision")
+    }
+
+    /// Whether who comes with `revision` has to list again.
+    fn is_expired(&self, revision: u64) -> bool {
+        let path = format!(
+            "/api/v1/namespaces/default/configmaps?watch=true&resourceVersion={revision}&timeoutSeconds=1"
+        );
+        let output = self.run(&["get", "--raw", &path], "");
+        let told = [output.stdout, output.stderr].concat();
+        String::from_utf8_lossy(&told).contains("too old resource version")
+    }
+}
+
+fn migrate(arguments: &[String]) -> Command {
+    let mut command = Command::new(needs::forebay().expect("built"));
+    command.arg("migrate").args(arguments).env_clear().stdin(Stdio::null());
+    command
+}
+
+/// Its exit code, and what it said on both ways.
+fn migrated(arguments: &[String]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = migrate(arguments).output().expect("the binary");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (status.code(), text(stdout), text(stderr))
+}
+
+/// The flags that lead to a cluster, with the way before the first: `--to-etcd-servers=…`.
+fn etcd(way: &str, cluster: &Cluster) -> Vec<String> {
+    let mut flags = cluster.flags();
+    flags[0] = flags[0].replacen("--", &format!("--{way}-"), 1);
+    flags
+}
+
+fn into_etcd(from: &Path, cluster: &Cluster) -> Vec<String> {
+    let mut arguments = etcd("to", cluster);
+    arguments.push(format!("--from-data-dir={}", from.display()));
+    arguments
+}
+
+/// The digests and how many keys, of what was said; both sides have the same.
+fn digest(said: &str) -> (String, u64) {
+    let of = |side: &str| said.lines().find_map(|line| line.strip_prefix(&format!("digest of the {side} ")));
+    let (source, target) = (of("source").expect("a digest"), of("target").expect("a digest"));
+    assert_eq!((source, source.len()), (target, 64));
+    let keys = said.strip_prefix("Moved ").and_then(|said| said.split(' ').next()?.parse().ok());
+    (source.to_owned(), keys.unwrap_or_else(|| panic!("{said}")))
+}
+
+fn key(key: &str) -> String {
+    STANDARD.encode(key)
+}
+
+#[test]
+fn all_objects_go_into_etcd_where_kube_apiserver_has_them_and_back_and_clients_list_again() {
+    let (Some(_), Some(kubectl)) = (needs::built_peers(), needs::kubectl()) else { return };
+    let mut server = Server::start_as(Kind::Forebay).expect("starts");
+    let data: PathBuf = server.dir().join("data");
+    let ours = Kubectl(kubectl, &server);
+    ours.create();
+    let (made, before) = (ours.shown(), ours.revision());
+    server.terminate().expect("ends");
+
+    let cluster = Cluster::start(1, Security::Plain).expect("starts");
+    let arguments = into_etcd(&data, &cluster);
+    let (code, said, why) = migrated(&arguments);
+    assert_eq!(code, Some(0), "{why}");
+    let (first, keys) = digest(&said);
+    assert!(keys > 50 && said.contains(" keys that expire,"), "{said}");
+    assert!(cluster.revision().expect("answers") > before, "no number of before has another meaning");
+    let event = format!(r#"{{"key":"{}"}}"#, key("/registry/events/default/moved"));
+    let event = cluster.gateway("kv/range", &event).expect("answers");
+    let lease = event["kvs"][0]["lease"].as_str().unwrap_or_else(|| panic!("no lease: {event}"));
+    let left = cluster.gateway("lease/timetolive", &format!(r#"{{"ID":"{lease}"}}"#)).expect("answers");
+    let left: u64 = left["TTL"].as_str().and_then(|text| text.parse().ok()).expect("seconds");
+    assert!((3_400..=3_660).contains(&left), "{left} s");
+    // What is there stays.
+    let (code, said, why) = migrated(&arguments);
+    assert_eq!((code, said.as_str()), (Some(1), ""));
+    assert!(why.contains("they are left as they are: name another --etcd-prefix, or --overwrite"), "{why}");
+    let again: Vec<String> = arguments.iter().cloned().chain(["--overwrite".to_owned()]).collect();
+    let (code, said, why) = migrated(&again);
+    assert_eq!((code, digest(&said)), (Some(0), (first, keys)), "{why}");
+
+    let mut theirs = Server::start_on(Kind::KubeApiserver, &cluster).expect("starts");
+    let kube = Kubectl(kubectl, &theirs);
+    assert_eq!(kube.shown(), made);
+    assert!(kube.is_expired(before) && kube.is_expired(before - 3));
+    kube.does(&["label", "configmap/moved", "side=etcd", "--overwrite"], "");
+    kube.does(&["patch", "thing/moved", "--type=merge", "-p", r#"{"spec":{"more":"yes"}}"#], "");
+    let (changed, newest) = (kube.shown(), kube.revision());
+    let broken =
+        format!(r#"{{"key":"{}","value":"{}"}}"#, key("/registry/secrets/default/hidden"), key("k8s:enc:x"));
+    theirs.kill().expect("ends");
+    cluster.gateway("kv/put", &broken).expect("put");
+
+    std::fs::rename(data.join("store"), data.join("store-before")).expect("moved away");
+    let mut back = etcd("from", &cluster);
+    back.push(format!("--to-data-dir={}", data.display()));
+    let strict: Vec<String> = back.iter().cloned().chain(["--fail-fast".to_owned()]).collect();
+    let (code, _, why) = migrated(&strict);
+    assert_eq!(code, Some(1));
+    assert!(why.contains("/registry/secrets/default/hidden cannot be moved: it is encrypted"), "{why}");
+    assert!(!data.join("store").exists() && !data.join("store.unfinished").exists());
+    let (code, said, why) = migrated(&back);
+    assert_eq!(code, Some(1), "not all of it");
+    assert!(why.contains("left out /registry/secrets/default/hidden: it is encrypted\n"), "{why}");
+    assert!(why.contains("error: 1 keys could not be moved"), "{why}");
+    assert!(digest(&said).1 > keys);
+    server.start_again().expect("starts");
+    let ours = Kubectl(kubectl, &server);
+    assert_eq!(ours.shown(), changed);
+    assert!(ours.revision() > newest + (1 << 30));
+    assert!(ours.is_expired(before) && ours.is_expired(newest) && ours.is_expired(newest + 5));
+}
+
+#[test]
+fn a_migration_that_was_killed_is_known_by_its_mark_and_done_again_when_asked_for() {
+    if needs::built_peers().is_none() {
+        return;
+    }
+    let mut server = Server::start_as(Kind::Forebay).expect("starts");
+    let data = server.dir().join("data");
+    // A server that runs gives out its state.
+    let mut cluster = Cluster::start_relayed(Series::V3_6, 1).expect("starts");
+    let clients = |trouble| cluster.relays(0).expect("a relay").clients.set(trouble);
+    clients(Trouble::Delay(Duration::from_millis(15), Duration::from_millis(25)));
+    let arguments = into_etcd(&data, &cluster);
+    let mut command = migrate(&arguments);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary");
+    let keys = |prefix: &str, end: &str| {
+        let body = format!(r#"{{"key":"{}","range_end":"{}","count_only":true}}"#, key(prefix), key(end));
+        let read = cluster.gateway("kv/range", &body).expect("answers");
+        read["count"].as_str().and_then(|count| count.parse::<u64>().ok()).unwrap_or(0)
+    };
+    until("some of it is there", Duration::from_secs(30), || {
+        if keys("/registry/", "/registry0") > 0 { Ok(()) } else { Err("nothing".to_owned()) }
+    })
+    .expect("it begins");
+    child.kill().expect("it had not ended");
+    child.wait().expect("ended");
+    clients(Trouble::None);
+    assert_eq!(keys("forebay-migration", "forebay-migratioo"), 1, "it was killed too late");
+    let (code, _, why) = migrated(&arguments);
+    assert_eq!(code, Some(1));
+    assert!(why.contains("was not finished, and what is below /registry/ is not whole"), "{why}");
+    server.terminate().expect("ends");
+    let again: Vec<String> = arguments.iter().cloned().chain(["--overwrite".to_owned()]).collect();
+    let (code, said, why) = migrated(&again);
+    assert_eq!(code, Some(0), "{why}");
+    let (_, moved) = digest(&said);
+    assert!(keys("/registry/", "/registry0") >= moved);
+    assert_eq!(keys("forebay-migration", "forebay-migratioo"), 0);
+    cluster.kill(0).expect("ends");
+}
+
+#[test]
+fn an_etcd_that_is_far_behind_is_raised_as_the_message_says() {
+    let Some(peers) = needs::built_peers() else { return };
+    let mut server = Server::start_as(Kind::Forebay).expect("starts");
+    let (data, restored) = (server.dir().join("data"), server.dir().join("restored"));
+    let file = server.dir().join("backup").display().to_string();
+    let snapshot = |command: &str, dir: &Path| {
+        let mut forebay = Command::new(needs::forebay().expect("built"));
+        let output = forebay.args(["snapshot", command, &file, "--data-dir"]).arg(dir).output();
+        assert!(output.expect("the binary").status.success(), "{command}");
+    };
+    snapshot("save", &data);
+    server.kill().expect("ends");
+    // Which goes on 2^30 above.
+    snapshot("restore", &restored);
+
+    let mut cluster = Cluster::start(1, Security::Plain).expect("starts");
+    let current = cluster.revision().expect("answers");
+    let arguments = into_etcd(&restored, &cluster);
+    let (code, said, why) = migrated(&arguments);
+    assert_eq!((code, said.as_str()), (Some(1), ""));
+    assert!(why.contains("clients would meet their numbers again with other meanings"), "{why}");
+    assert_eq!(cluster.revision(), Ok(current), "nothing was written");
+    let words: Vec<_> = why.split_whitespace().collect();
+    let bump = words.iter().position(|word| *word == "--bump-revision").expect("what to do");
+
+    cluster.kill(0).expect("ends");
+    let (dir, member) = (cluster.dir().to_owned(), cluster.dir().join("etcd-0"));
+    let mut etcdutl = Command::new(&peers.etcdutl);
+    etcdutl.current_dir(&dir).args(["snapshot", "restore", "etcd-0/member/snap/db", "--skip-hash-check"]);
+    etcdutl.args([words[bump], words[bump + 1], words[bump + 2], "--data-dir", "raised"]);
+    let output = etcdutl.output().expect("etcdutl");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::rename(&member, dir.join("before")).expect("moved away");
+    std::fs::rename(dir.join("raised"), &member).expect("moved there");
+    cluster.restart(0).expect("starts");
+
+    let (code, said, why) = migrated(&arguments);
+    assert_eq!(code, Some(0), "{why}");
+    assert!(digest(&said).1 > 50, "{said}");
+    assert!(cluster.revision().expect("answers") > 1 << 30);
+    // The snapshot has the same, and is of less: it needs no more room.
+    let mut again = etcd("to", &cluster);
+    again.extend([format!("--from-snapshot={file}"), "--overwrite".to_owned()]);
+    let (code, other, why) = migrated(&again);
+    assert_eq!((code, digest(&other)), (Some(0), digest(&said)), "{why}");
+}

@@ -1,0 +1,210 @@
+//! Moving a whole state into etcd or out of it, as it is kept there: keys and values as bytes, leases, and what a cluster needs
+//! before and after.
+//!
+//! In: keys with the bytes to keep. Out: the same, page by page, of one revision. For a command that nobody serves from
+//! meanwhile: each request is tried again for a while, since each may be repeated.
+
+use std::future::Future;
+
+use bytes::Bytes;
+use forebay_apimachinery::{Key, Revision};
+use forebay_backend::ReadError;
+use forebay_rt::Duration;
+
+use crate::engine::Etcd;
+use crate::error::Fault;
+use crate::limits;
+use crate::messages::{self, Action, Compare, KeyValue, RangeRequest, path};
+use crate::pool::Use;
+use crate::range::end_of;
+
+/// A key as etcd keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    pub key: Bytes,
+    pub value: Bytes,
+    pub revision: Revision,
+    /// The lease that it goes with.
+    pub lease: Option<u64>,
+}
+
+/// Keys in order, of one revision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptPage {
+    pub revision: Revision,
+    pub items: Vec<Kept>,
+    pub more: bool,
+}
+
+impl Etcd {
+    /// The next keys below `prefix`, which ends with `/`, as of `at` or now.
+    ///
+    /// - `after`: the last key of the page before.
+    ///
+    /// # Errors
+    /// [`ReadError::Compacted`] when that state was given up meanwhile.
+    pub async fn kept(
+        &self,
+        prefix: &str,
+        after: Option<&[u8]>,
+        at: Option<Revision>,
+    ) -> Result<KeptPage, ReadError> {
+        let shared = self.shared();
+        let (mut begin, end) = (prefix.as_bytes().to_vec(), end_of(prefix));
+        if let Some(after) = after {
+            begin = [after, b"\0"].concat();
+        }
+        let mut limit = shared.page_keys() as u64;
+        let response = loop {
+            let revision = at.map_or(0, Revision::get);
+            let request =
+                RangeRequest { key: &begin, end: end.as_bytes(), limit, revision, ..RangeRequest::default() };
+            match self.tried(|| shared.ask_page(&request)).await {
+                Err(Fault::LongAnswer { .. }) if limit > 1 => limit /= 2,
+                Err(fault) => return Err(shared.read_error(fault, at).await),
+                Ok(response) => break response,
+            }
+        };
+        shared.note_page(&response.kvs);
+        let revision = at.or(Revision::new(response.header.revision)).unwrap_or(Revision::FIRST);
+        let kept = |kv: KeyValue| {
+            let KeyValue { key, value, mod_revision, lease, .. } = kv;
+            let revision = Revision::new(mod_revision)?;
+            Some(Kept { key, value, revision, lease: (lease != 0).then_some(lease) })
+        };
+        let items = response.kvs.into_iter().filter_map(kept).collect();
+        Ok(KeptPage { revision, items, more: response.more })
+    }
+
+    /// How long a lease still lasts; `None` when it is gone.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub async fn time_left(&self, lease: u64) -> Result<Option<Duration>, Fault> {
+        let message = messages::lease_time_to_live(lease);
+        match self.asked(path::LEASE_TIME_TO_LIVE, &message).await {
+            Ok(answer) => Ok(messages::read_lease_time_to_live(answer)?.map(Duration::from_secs)),
+            Err(Fault::NoLease) => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// A lease of that many seconds.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub async fn grant(&self, seconds: u64) -> Result<u64, Fault> {
+        let answer = self.asked(path::LEASE_GRANT, &messages::lease_grant(seconds)).await?;
+        Ok(messages::read_lease_grant(answer)?.0)
+    }
+
+    /// Puts `value` where there is none. `false`: there is another one, and it stays.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub async fn add(&self, key: &[u8], value: &[u8], lease: Option<u64>) -> Result<bool, Fault> {
+        let action = Action::Put { value, lease: lease.unwrap_or(0) };
+        let answer = self.asked(path::TXN, &messages::txn(key, Compare::ModRevision(0), action)).await?;
+        let response = messages::read_txn(answer)?;
+        // What is there may be of an attempt that was not answered.
+        Ok(response.succeeded || response.found.is_some_and(|kv| kv.value == value))
+    }
+
+    /// Puts `value`, whatever is there.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub async fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Fault> {
+        self.asked(path::PUT, &messages::put(key, value)).await.map(drop)
+    }
+
+    /// The value of one key now.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub async fn value(&self, key: &[u8]) -> Result<Option<Bytes>, Fault> {
+        let request = RangeRequest { key, limit: 1, ..RangeRequest::default() };
+        let found = self.tried(|| self.shared().read_key(&request)).await?;
+        Ok(found.map(|kv| kv.value))
+    }
+
+    /// Deletes one key.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub async fn remove(&self, key: &[u8]) -> Result<(), Fault> {
+        self.asked(path::DELETE_RANGE, &messages::delete_range(key, &[])).await.map(drop)
+    }
+
+    /// Deletes what is below `prefix`, which ends with `/`, some thousand keys at a time.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub async fn remove_below(&self, prefix: &str) -> Result<(), Fault> {
+        let (begin, end) = (prefix.as_bytes(), end_of(prefix));
+        loop {
+            let request = RangeRequest {
+                key: begin,
+                end: end.as_bytes(),
+                limit: REMOVED_AT_ONCE,
+                keys_only: true,
+                ..RangeRequest::default()
+            };
+            let response = self.tried(|| self.shared().ask_page(&request)).await?;
+            let Some(last) = response.kvs.last() else { return Ok(()) };
+            let behind = [&last.key[..], b"\0"].concat();
+            self.asked(path::DELETE_RANGE, &messages::delete_range(begin, &behind)).await?;
+        }
+    }
+
+    /// Gives up history before `revision`: nobody can watch from an earlier one any more.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub async fn give_up_history(&self, revision: Revision) -> Result<(), Fault> {
+        match self.asked(path::COMPACT, &messages::compact(revision.get())).await {
+            // It was given up already, or by an attempt that was not answered.
+            Ok(_) | Err(Fault::Compacted) => Ok(()),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// The value that stands for `stored` at `key`, or why it cannot be read.
+    ///
+    /// # Errors
+    /// The codec's words.
+    pub fn decoded(&self, key: &Key, stored: Bytes) -> Result<Bytes, String> {
+        self.shared().values().read(key, stored)
+    }
+
+    /// What is kept for `value` at `key`.
+    ///
+    /// # Errors
+    /// The codec's words.
+    pub fn encoded(&self, key: &Key, value: &Bytes) -> Result<Bytes, String> {
+        self.shared().values().to_stored(key, value)
+    }
+
+    async fn asked(&self, path: &str, message: &[u8]) -> Result<Bytes, Fault> {
+        self.tried(|| self.shared().ask(Use::Keys, path, message, limits::COMMIT_WAIT)).await
+    }
+
+    /// Tries again while a member has no leader, goes, or is too slow.
+    async fn tried<T, F: Future<Output = Result<T, Fault>>>(&self, ask: impl Fn() -> F) -> Result<T, Fault> {
+        let mut pause = limits::REOPEN_PAUSE.0;
+        for _ in 1..limits::TRANSFER_TRIES_MAX {
+            match ask().await {
+                Err(fault) if fault.is_of_the_member() || fault == Fault::TooManyRequests => {
+                    tracing::debug!(%fault, "asked again");
+                    self.shared().clock.sleep(pause).await;
+                    pause = (pause * 2).min(limits::REOPEN_PAUSE.1);
+                }
+                answer => return answer,
+            }
+        }
+        ask().await
+    }
+}
+
+/// Keys that are deleted in one transaction.
+const REMOVED_AT_ONCE: u64 = 4_096;

@@ -1,0 +1,282 @@
+//! Into etcd: first its revision is raised above the source's, then every key is put, read back and compared, and in the
+//! end all history is given up.
+//!
+//! etcd counts revisions itself. Whoever comes with a resourceVersion from before must not be told of something else by that
+//! number: so all keys are put above the source's revision, and nothing at or below them can be watched from any more.
+//! While it goes on, a key beside the objects says so: what is there is not whole.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use forebay_apimachinery::Revision;
+use forebay_backend::{Backend as _, Range};
+use forebay_embedded::snapshot::Entry;
+use forebay_etcd::Etcd;
+use forebay_rt::Clock;
+use tokio::task::JoinSet;
+
+use super::Manner;
+use super::moved::{LeftOut, Moved, Side};
+use super::source::{Place, Source};
+use crate::error::Error;
+use crate::progress::Progress;
+use crate::server::failed;
+
+/// Puts in flight.
+const PUTS_MAX: usize = 64;
+
+/// Revisions that are passed by writing, at most: a minute or two of puts. More is for etcdutl, which writes nothing.
+const RAISE_MAX: u64 = 1_000_000;
+
+/// Puts between two compactions of what they leave.
+const RAISE_STEP: u64 = 50_000;
+
+/// Leases are shared by keys that expire within so many seconds of each other: (of this many seconds left, step).
+const LEASE_STEPS: [(u64, u64); 3] = [(1_200, 60), (200, 10), (0, 1)];
+
+pub async fn run(place: Place, etcd: &Arc<Etcd>, manner: &Manner, clock: &Clock) -> Result<Moved, Error> {
+    let source = forebay_rt::blocking(move || Source::open(&place)).await.map_err(failed)??;
+    let mark = format!("forebay-migration{}", manner.prefix);
+    look(etcd, &source, &mark, manner).await?;
+    let begun = format!("from revision {}", source.head().revision);
+    etcd.put(mark.as_bytes(), begun.as_bytes()).await.map_err(failed)?;
+    if manner.overwrite {
+        etcd.remove_below(&below(manner)).await.map_err(failed)?;
+    }
+    raise(etcd, source.head().revision, mark.as_bytes()).await?;
+    let from = source.head().revision;
+    let mut left_out = LeftOut::new(manner.strictness);
+    let (sent, outside) = load(source, etcd, manner, clock, &mut left_out).await?;
+    let found = read_back(etcd, manner).await?;
+    let to = etcd.barrier().await.map_err(failed)?;
+    assert!(to > from, "{to} after {from}");
+    let moved = Moved::compared((sent, from), (found, to), &left_out, outside)?;
+    etcd.give_up_history(to).await.map_err(failed)?;
+    etcd.remove(mark.as_bytes()).await.map_err(failed)?;
+    Ok(moved)
+}
+
+/// Where objects are.
+fn below(manner: &Manner) -> String {
+    format!("{}/", manner.prefix)
+}
+
+/// Whether etcd can take it. Writes nothing.
+async fn look(etcd: &Etcd, source: &Source, mark: &str, manner: &Manner) -> Result<(), Error> {
+    let range = Range { prefix: below(manner).as_str().into(), start_after: None, limit: 1, at: None };
+    let keys = etcd.count(range).await.map_err(failed)?;
+    let interrupted = etcd.value(mark.as_bytes()).await.map_err(failed)?.is_some();
+    if !manner.overwrite {
+        let below = below(manner);
+        if interrupted {
+            return Err(Error::Conflict(format!(
+                "an earlier migration into this etcd was not finished, and what is below {below} is not whole ({keys} \
+                 keys): --overwrite deletes that and begins again"
+            )));
+        }
+        if keys > 0 {
+            return Err(Error::Conflict(format!(
+                "etcd has {keys} keys below {below}, and they are left as they are: name another --etcd-prefix, or \
+                 --overwrite deletes them first"
+            )));
+        }
+    }
+    let (from, current) = (source.head().revision.get(), etcd.barrier().await.map_err(failed)?.get());
+    let gap = from.saturating_sub(current);
+    if gap > RAISE_MAX {
+        let bump = gap + RAISE_MAX / 1_000;
+        return Err(Error::Conflict(format!(
+            "etcd is at revision {current}, and the source at {from}: clients would meet their numbers again with other \
+             meanings. Raise it first, with etcd stopped: etcdutl snapshot restore FILE --bump-revision {bump} \
+             --mark-compacted …, where FILE is what etcdctl snapshot save made of this etcd; then migrate again"
+        )));
+    }
+    Ok(())
+}
+
+/// Writes until etcd's revision is above `from`.
+async fn raise(etcd: &Arc<Etcd>, from: Revision, mark: &[u8]) -> Result<(), Error> {
+    let mut progress = Progress::new("passed revision", Some(from.get()));
+    loop {
+        let current = etcd.barrier().await.map_err(failed)?;
+        if current > from {
+            return Ok(());
+        }
+        let puts = (from.get() + 1 - current.get()).min(RAISE_STEP);
+        let mut sent = JoinSet::new();
+        for _ in 0..puts {
+            join_one(&mut sent, PUTS_MAX).await?;
+            let (etcd, mark) = (etcd.clone(), mark.to_vec());
+            sent.spawn(async move { etcd.put(&mark, b"passing revisions").await.map_err(failed) });
+        }
+        join_one(&mut sent, 1).await?;
+        progress.at(current.get() + puts);
+        if puts == RAISE_STEP {
+            etcd.give_up_history(etcd.barrier().await.map_err(failed)?).await.map_err(failed)?;
+        }
+    }
+}
+
+/// Waits until fewer than `max` are in flight.
+async fn join_one(sent: &mut JoinSet<Result<(), Error>>, max: usize) -> Result<(), Error> {
+    while sent.len() >= max {
+        match sent.join_next().await {
+            Some(done) => done.map_err(failed)??,
+            None => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+/// Puts everything; what was sent, and how many keys were not below the prefix.
+async fn load(
+    mut source: Source,
+    etcd: &Arc<Etcd>,
+    manner: &Manner,
+    clock: &Clock,
+    left_out: &mut LeftOut,
+) -> Result<(Side, u64), Error> {
+    let (below, mut progress) = (below(manner), Progress::new("moved", source.keys()));
+    let (mut side, mut outside, mut leases) = (Side::default(), 0, Leases::default());
+    let mut puts = JoinSet::new();
+    loop {
+        let (store, prefix) = (etcd.clone(), below.clone());
+        let step = forebay_rt::blocking(move || {
+            let page = source.page();
+            let encoded = page.map(|page| page.into_iter().map(|entry| Encoded::of(entry, &store, &prefix)));
+            let encoded = encoded.map(Iterator::collect::<Vec<_>>);
+            (source, encoded)
+        });
+        let (read, encoded) = step.await.map_err(failed)?;
+        source = read;
+        let encoded = encoded?;
+        if encoded.is_empty() {
+            break;
+        }
+        for Encoded { key, expires_ms, form } in encoded {
+            let (stored, value) = match form {
+                Form::Outside => {
+                    outside += 1;
+                    continue;
+                }
+                Form::Unreadable(why) => {
+                    left_out.add(&key, &why)?;
+                    continue;
+                }
+                Form::Kept { stored, value } => (stored, value),
+            };
+            let lease = match expires_ms.map(|at_ms| at_ms.saturating_sub(clock.unix_ms()).div_ceil(1_000)) {
+                // Its time has come.
+                Some(0) => continue,
+                Some(seconds) => Some(leases.of(seconds, etcd, clock).await?),
+                None => None,
+            };
+            if stored.len() > forebay_etcd::limits::REQUEST_BYTES_MAX {
+                let max = forebay_etcd::limits::REQUEST_BYTES_MAX;
+                left_out.add(&key, &format!("it has {} bytes in etcd, which takes {max}", stored.len()))?;
+                continue;
+            }
+            side.add(&key, &value, lease.is_some());
+            join_one(&mut puts, PUTS_MAX).await?;
+            let etcd = etcd.clone();
+            puts.spawn(async move { put(&etcd, &key, &stored, lease).await });
+        }
+        progress.at(side.keys());
+    }
+    join_one(&mut puts, 1).await?;
+    Ok((side, outside))
+}
+
+async fn put(etcd: &Etcd, key: &str, stored: &[u8], lease: Option<u64>) -> Result<(), Error> {
+    let added = etcd.add(key.as_bytes(), stored, lease).await;
+    match added.map_err(|fault| Error::Serve(format!("{key}: {fault}; run it again with --overwrite")))? {
+        true => Ok(()),
+        false => Err(Error::Serve(format!("{key} is there already: somebody else writes into this etcd"))),
+    }
+}
+
+/// An entry as it is kept in etcd.
+struct Encoded {
+    key: String,
+    expires_ms: Option<u64>,
+    form: Form,
+}
+
+enum Form {
+    Outside,
+    Unreadable(String),
+    /// - `value`: what is read of it again.
+    Kept {
+        stored: Bytes,
+        value: Bytes,
+    },
+}
+
+impl Encoded {
+    fn of(entry: Entry, etcd: &Etcd, below: &str) -> Encoded {
+        let Entry { key, expires_ms, value, .. } = entry;
+        let form = if key.as_str().starts_with(below) {
+            let kept = etcd.encoded(&key, &value);
+            let both = kept.and_then(|stored| Ok((etcd.decoded(&key, stored.clone())?, stored)));
+            match both {
+                Ok((value, stored)) => Form::Kept { stored, value },
+                Err(why) => Form::Unreadable(why),
+            }
+        } else {
+            Form::Outside
+        };
+        Encoded { key: key.to_string(), expires_ms, form }
+    }
+}
+
+/// Leases by when they end.
+#[derive(Default)]
+struct Leases {
+    // (end in unix s, lease, keys), at most one for each step of LEASE_STEPS in the lifetimes that there are
+    held: std::collections::BTreeMap<u64, (u64, u64)>,
+}
+
+impl Leases {
+    /// A lease that ends in `seconds`, or a little later: as kube-apiserver's last a minute longer than was asked for.
+    async fn of(&mut self, seconds: u64, etcd: &Etcd, clock: &Clock) -> Result<u64, Error> {
+        let step = LEASE_STEPS.iter().find(|(least, _)| seconds >= *least).map_or(1, |(_, step)| *step);
+        let now = clock.unix_ms() / 1_000;
+        let end = (now + seconds).div_ceil(step) * step;
+        self.held.retain(|end, _| *end > now);
+        if let Some((lease, keys)) = self.held.get_mut(&end)
+            && *keys < forebay_etcd::limits::LEASE_KEYS_MAX
+        {
+            *keys += 1;
+            return Ok(*lease);
+        }
+        let lease = etcd.grant(end - now).await.map_err(failed)?;
+        self.held.insert(end, (lease, 1));
+        Ok(lease)
+    }
+}
+
+/// What etcd has below the prefix now.
+async fn read_back(etcd: &Arc<Etcd>, manner: &Manner) -> Result<Side, Error> {
+    let (below, mut progress) = (below(manner), Progress::new("compared", None));
+    let (mut side, mut after, mut at): (Side, Option<Bytes>, _) = (Side::default(), None, None);
+    loop {
+        let page = etcd.kept(&below, after.as_deref(), at).await.map_err(failed)?;
+        at = Some(page.revision);
+        after = page.items.last().map(|kept| kept.key.clone());
+        let (store, more) = (etcd.clone(), page.more && after.is_some());
+        let decoded = forebay_rt::blocking(move || {
+            for kept in page.items {
+                let Ok(key) = std::str::from_utf8(&kept.key) else { continue };
+                // What cannot be read is not what was sent: the digest will say so.
+                let value = store.decoded(&key.into(), kept.value.clone()).unwrap_or(kept.value);
+                side.add(key, &value, kept.lease.is_some());
+            }
+            side
+        });
+        side = decoded.await.map_err(failed)?;
+        progress.at(side.keys());
+        if !more {
+            return Ok(side);
+        }
+    }
+}
