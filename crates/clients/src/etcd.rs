@@ -40,6 +40,14 @@ pub enum Series {
 impl Series {
     pub const ALL: [Series; 3] = [Series::V3_5, Series::V3_6, Series::V3_7];
 
+    fn name(self) -> &'static str {
+        match self {
+            Series::V3_5 => "3.5",
+            Series::V3_6 => "3.6",
+            Series::V3_7 => "3.7",
+        }
+    }
+
     /// Its program.
     ///
     /// # Errors
@@ -215,13 +223,28 @@ impl Cluster {
         process.kill(&mut self.watchdog)
     }
 
-    /// Members that are started from now on are of this version.
+    /// Kills a member, and starts it again as one of another version; the last one waits until all act as that version.
     ///
     /// # Errors
-    /// It was not built.
-    pub fn become_series(&mut self, series: Series) -> Result<(), String> {
+    /// It was not built, or the members do not get along.
+    pub fn change(&mut self, number: usize, series: Series) -> Result<(), String> {
+        self.kill(number)?;
         self.program = series.program()?.to_owned();
-        Ok(())
+        self.restart(number)?;
+        until("it takes part", LISTENS_MAX, || {
+            if let Some(process) = &mut self.members[number].process {
+                process.alive()?;
+            }
+            self.gateway_of(number, "kv/range", r#"{"key":"AA=="}"#)
+        })?;
+        if number + 1 < self.members.len() {
+            return Ok(());
+        }
+        let wanted = format!(r#""etcdcluster":"{}."#, series.name());
+        until("all members act as the new version", LISTENS_MAX, || {
+            let told = self.get(0, "/version")?;
+            if told.contains(&wanted) { Ok(()) } else { Err(told) }
+        })
     }
 
     /// Starts a member that was killed, and waits until it listens.
@@ -337,7 +360,7 @@ impl Cluster {
             is_ended && !line.ends_with(" 0")
         };
         until("etcd ends watches for want of a leader", LISTENS_MAX, || {
-            match self.metrics_of(number)?.lines().any(ended) {
+            match self.get(number, "/metrics")?.lines().any(ended) {
                 true => Ok(()),
                 false => Err("none ended".to_owned()),
             }
@@ -354,10 +377,11 @@ impl Cluster {
         gone.iter().try_for_each(|number| self.wait(*number))
     }
 
-    fn metrics_of(&self, number: usize) -> Result<String, String> {
+    /// GETs `path` of a member.
+    fn get(&self, number: usize, path: &str) -> Result<String, String> {
         let shown = |e: std::io::Error| format!("etcd: {e}");
         let mut etcd = TcpStream::connect(("127.0.0.1", self.members[number].client_port)).map_err(shown)?;
-        etcd.write_all(b"GET /metrics HTTP/1.0\r\nHost: etcd\r\n\r\n").map_err(shown)?;
+        etcd.write_all(format!("GET {path} HTTP/1.0\r\nHost: etcd\r\n\r\n").as_bytes()).map_err(shown)?;
         let mut answer = String::new();
         etcd.read_to_string(&mut answer).map_err(shown)?;
         Ok(answer)
