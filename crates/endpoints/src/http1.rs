@@ -178,7 +178,8 @@ async fn watch(secure: &mut Secure, response: HttpResponse, clock: &Clock) -> io
     if is_upgrade && let Some(watch) = body.take_watch() {
         secure.write_all(&head).await?;
         secure.flush().await?;
-        websocket::serve(secure, *watch, clock).await;
+        // Boxed, because it is large, and most watches are none.
+        Box::pin(websocket::serve(secure, *watch, clock)).await;
         return Ok(false);
     }
     let out = [Bytes::from(head), Bytes::new(), Bytes::new()];

@@ -15,8 +15,8 @@ use http::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use rustls::ServerConfig;
 use rustls::server::Acceptor;
+use rustls::{ServerConfig, ServerConnection};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::LazyConfigAcceptor;
@@ -28,7 +28,7 @@ use crate::config::Config;
 use crate::documents::Documents;
 use crate::handler::Handler;
 use crate::health::{Check, Checks, Endpoints};
-use crate::http1::{self, ConnectionError};
+use crate::http1::{self, Answering, ConnectionError};
 use crate::http2::{self, Streams};
 use crate::inflight::Inflight;
 use crate::line::Line;
@@ -272,16 +272,16 @@ impl Connections {
             }
         };
         // Each step is boxed: what it takes is given back when it is over, however long the connection lives.
-        let secured = tokio::select! {
-            secured = Box::pin(self.secure(wire)) => secured,
+        let spoken = tokio::select! {
+            spoken = Box::pin(self.secure(wire)) => spoken,
             () = self.clock.sleep(limits::HANDSHAKE_WAIT) => {
                 self.metrics.handshake_errors.add(1);
                 return;
             }
             () = self.drain.draining() => return,
         };
-        match secured {
-            Ok(stream) => Box::pin(self.speak(stream)).await,
+        match spoken {
+            Ok(spoken) => spoken.await,
             Err(error) => {
                 self.metrics.handshake_errors.add(1);
                 tracing::debug!(%error, "TLS handshake failed");
@@ -289,15 +289,17 @@ impl Connections {
         }
     }
 
-    async fn secure(&self, wire: Wire) -> io::Result<TlsStream<Wire>> {
+    /// The handshake; then what the connection does until its end.
+    async fn secure(&self, wire: Wire) -> io::Result<Pin<Box<dyn Future<Output = ()> + Send + '_>>> {
         let hello = LazyConfigAcceptor::new(Acceptor::default(), wire).await?;
         let config = tls::for_client(&self.tls, hello.client_hello().cipher_suites());
-        hello
-            .into_stream_with(config, |session| session.set_buffer_limit(Some(limits::TLS_BUFFER_BYTES)))
-            .await
+        let limited = |session: &mut ServerConnection| {
+            session.set_buffer_limit(Some(limits::TLS_BUFFER_BYTES));
+        };
+        Ok(self.speak(hello.into_stream_with(config, limited).await?))
     }
 
-    async fn speak(&self, stream: TlsStream<Wire>) {
+    fn speak(&self, stream: TlsStream<Wire>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         let (wire, session) = stream.get_ref();
         let socket = wire.socket().clone();
         let chain = session.peer_certificates().unwrap_or_default();
@@ -305,28 +307,27 @@ impl Connections {
         let is_http2 = session.alpn_protocol() == Some(b"h2");
         let handler = self.handler.clone();
         // Boxed, because it is large, and over HTTP/2 its place would be kept for as long as the stream lives.
-        let answer = move |request: Request<Incoming>| -> http1::Answering {
+        let answer = move |request: Request<Incoming>| -> Answering {
             let (handler, peer) = (handler.clone(), peer.clone());
             Box::pin(async move { handler.answer(request, &peer).await })
         };
-        let ended = if is_http2 {
+        if is_http2 {
             let streams = Streams::new(self.tasks.clone());
             let (stream, outlet) = Secure::gathering(stream);
             let builder = http2::builder(streams.clone(), self.streams_max);
             let service = service_fn(move |request| answer(request).map(Ok::<_, std::convert::Infallible>));
             let connection = builder.serve_connection(TokioIo::new(stream), service);
             let connection = Box::pin(streams.carried_by(connection, outlet));
-            self.until_drained(connection, |mut connection| connection.hyper().graceful_shutdown())
-                .await
-                .map_err(ConnectionError::from)
+            Box::pin(async {
+                let spoken =
+                    self.until_drained(connection, |mut connection| connection.hyper().graceful_shutdown());
+                ended(spoken.await.map_err(ConnectionError::from));
+            })
         } else {
             let line = Line::connection(socket);
             self.silence.listen_to(&line);
-            let served = http1::serve(Secure::new(stream), answer, &self.drain, &self.clock);
-            line.carry(served).await.unwrap_or(Ok(()))
-        };
-        if let Err(error) = ended {
-            tracing::debug!(%error, "connection ended");
+            let served = Box::pin(http1::serve(Secure::new(stream), answer, &self.drain, &self.clock));
+            Box::pin(async move { ended(line.carry(served).await.unwrap_or(Ok(()))) })
         }
     }
 
@@ -345,5 +346,11 @@ impl Connections {
             ended = connection => ended,
             () = self.clock.sleep(self.drain.wait()) => Ok(()),
         }
+    }
+}
+
+fn ended(how: Result<(), ConnectionError>) {
+    if let Err(error) = how {
+        tracing::debug!(%error, "connection ended");
     }
 }

@@ -31,14 +31,14 @@ pub struct WatchBody {
     presenter: Presenter,
     frames: Arc<Frames>,
     // While it is in its initial state.
-    scratch: Scratch,
+    scratch: Option<Box<Scratch>>,
     plan: WatchPlan,
     clock: Clock,
     alarm: Alarm,
     deadline: Instant,
     bookmark_at: Instant,
     // Of the resource's selectable fields, those that are selected by.
-    fields: Vec<usize>,
+    fields: Box<[usize]>,
     // Its resource has changed: the deadline is when it is its turn to end.
     retired: bool,
     state: State,
@@ -49,16 +49,8 @@ enum State {
     /// The bookmark before the end was sent.
     Closing,
     /// One more thing to say.
-    Failing(Status),
+    Failing(Box<Status>),
     Done,
-}
-
-/// Why a wait is over.
-#[derive(PartialEq, Eq)]
-enum Rest {
-    /// There may be something new.
-    Event,
-    Alarm,
 }
 
 /// What a watch body has.
@@ -110,7 +102,7 @@ pub async fn watch(
     let (watcher, state) = match started {
         Ok(_) if plan.timeout.is_zero() => (None, State::Done),
         Ok(watcher) => (Some(watcher), State::Open),
-        Err(error @ ReadError::Expired { .. }) => (None, State::Failing(errors::cache(&error))),
+        Err(error @ ReadError::Expired { .. }) => (None, State::Failing(Box::new(errors::cache(&error)))),
         Err(error @ ReadError::TooLarge { .. }) => {
             let status = errors::cache(&error);
             return Err(Status { reason: Reason::TooManyRequests, ..status }.retry_after(1));
@@ -122,7 +114,7 @@ pub async fn watch(
         watcher,
         presenter: Presenter::new(served.clone(), shown),
         frames: frames.clone(),
-        scratch: Scratch::default(),
+        scratch: None,
         deadline: now + plan.timeout,
         // A stream that is shorter than that has its end for a bookmark.
         bookmark_at: match plan.timeout.checked_sub(BOOKMARK_BEFORE_END) {
@@ -130,7 +122,7 @@ pub async fn watch(
             Some(before_end) if !before_end.is_zero() => now + BOOKMARK_PERIOD.min(before_end),
             _ => now + BOOKMARK_PERIOD,
         },
-        fields,
+        fields: fields.into(),
         retired: false,
         plan,
         clock: clock.clone(),
@@ -144,23 +136,39 @@ impl WatchBody {
     /// appended stays in `out`, one that was not is not lost.
     pub async fn next(&mut self, chunk_bytes: usize, out: &mut impl FrameSink) -> Flow {
         loop {
+            if let Some(flow) = self.now(chunk_bytes, out).await {
+                return flow;
+            }
+            self.ready().await;
+        }
+    }
+
+    /// What there is now, as [`WatchBody::next`] has it; waits for nothing but the proof of a bookmark that is due.
+    pub async fn now(&mut self, chunk_bytes: usize, out: &mut impl FrameSink) -> Option<Flow> {
+        loop {
             match std::mem::replace(&mut self.state, State::Done) {
-                State::Failing(status) => return Flow::Error(status),
-                State::Done => return Flow::End,
+                State::Failing(status) => return Some(Flow::Error(*status)),
+                State::Done => return Some(Flow::End),
                 open => self.state = open,
             }
             // One that is never out of events ends in time, too.
             if self.clock.now() >= self.deadline {
                 self.state = State::Done;
-                return Flow::End;
+                return Some(Flow::End);
             }
             if self.fill(chunk_bytes, out) {
-                return Flow::Frames;
+                return Some(Flow::Frames);
             }
             if matches!(self.state, State::Open | State::Closing) {
-                self.wait(out).await;
+                let now = self.clock.now();
+                if now < self.alarm_at() {
+                    return None;
+                }
+                if now < self.deadline {
+                    self.bookmark(out).await;
+                }
                 if out.frame_bytes() > 0 {
-                    return Flow::Frames;
+                    return Some(Flow::Frames);
                 }
             }
         }
@@ -209,20 +217,25 @@ impl WatchBody {
             }
             match watcher.next_within((from + chunk_bytes).saturating_sub(out.frame_bytes())) {
                 Some(WatchStep::Event { kind, object, revision }) if watcher.is_initial() => {
-                    let object = self.presenter.readable(&object, &mut self.scratch);
+                    if out.frame_bytes() == from {
+                        // There are more, and the last one goes beyond.
+                        out.own().reserve(chunk_bytes + chunk_bytes / 4);
+                    }
+                    let object = self.presenter.readable(&object, self.scratch.get_or_insert_default());
                     self.presenter.event(kind, &object, revision, now, out.own());
                 }
                 Some(WatchStep::Event { kind, object, revision }) => {
                     self.frames.put(&mut self.presenter, (kind, &object, revision), now, out);
                 }
                 Some(WatchStep::InitialEventsEnd(revision)) => {
-                    self.scratch.clear();
+                    self.scratch = None;
                     if self.plan.end_bookmark {
                         self.presenter.bookmark(revision, true, now, out.own());
                     }
                 }
                 Some(WatchStep::Expired { asked, oldest }) => {
-                    self.state = State::Failing(errors::cache(&ReadError::Expired { asked, oldest }));
+                    let status = errors::cache(&ReadError::Expired { asked, oldest });
+                    self.state = State::Failing(Box::new(status));
                     break;
                 }
                 Some(WatchStep::Closed) => {
@@ -240,29 +253,26 @@ impl WatchBody {
         out.frame_bytes() > from
     }
 
-    /// Waits until [`WatchBody::next`] may have something, which it makes only when it is asked. Cancel-safe.
+    /// Waits for an event, for what moves the end, for a bookmark that is due, or for the end: until
+    /// [`WatchBody::now`] may have something, which it makes only when it is asked. Cancel-safe.
     pub async fn ready(&mut self) {
-        if matches!(self.state, State::Open | State::Closing) {
-            self.rest(self.alarm_at()).await;
+        if !matches!(self.state, State::Open | State::Closing) {
+            return;
         }
-    }
-
-    /// Waits for an event, for what moves the end, or until `alarm`, which is not beyond the end.
-    async fn rest(&mut self, alarm: Instant) -> Rest {
+        let alarm = self.alarm_at();
         let Some(watcher) = &mut self.watcher else {
             self.alarm.rings(alarm).await;
-            return Rest::Alarm;
+            return;
         };
         tokio::select! {
             biased;
             // On a busy resource of which nothing matches there is always something to look at.
-            () = watcher.ready() => Rest::Event,
+            () = watcher.ready() => {}
             later = self.presenter.retired(&self.fields), if !self.retired => {
                 self.retired = true;
                 self.deadline = (self.clock.now() + later).min(self.deadline);
-                Rest::Event
             }
-            () = self.alarm.rings(alarm) => Rest::Alarm,
+            () = self.alarm.rings(alarm) => {}
         }
     }
 
@@ -272,17 +282,8 @@ impl WatchBody {
         if bookmarks { self.bookmark_at.min(self.deadline) } else { self.deadline }
     }
 
-    /// Waits for the next event, bookmark or the end.
-    async fn wait(&mut self, out: &mut impl FrameSink) {
-        let alarm = self.alarm_at();
-        let overdue = alarm < self.deadline && self.clock.now() >= alarm;
-        if !overdue && self.rest(alarm).await == Rest::Event {
-            return;
-        }
-        if self.clock.now() >= self.deadline {
-            self.state = State::Done;
-            return;
-        }
+    /// Says how far it is, once that is proved, unless events come first.
+    async fn bookmark(&mut self, out: &mut impl FrameSink) {
         let Some(watcher) = &mut self.watcher else { return };
         let proof = (self.clock.now() + BOOKMARK_PROOF).min(self.deadline);
         // Boxed, because it is large, and comes once a minute.

@@ -102,7 +102,8 @@ impl Presenter {
         match &self.served.source {
             Source::BuiltIn { .. } => std::future::pending().await,
             Source::Custom(custom) => {
-                custom.ending.told(matches!(self.shown.what, As::Table(_)), fields).await
+                // Boxed, because it is large, and most resources never wait for it.
+                Box::pin(custom.ending.told(matches!(self.shown.what, As::Table(_)), fields)).await
             }
         }
     }
