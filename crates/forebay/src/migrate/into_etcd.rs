@@ -35,7 +35,8 @@ const RAISE_STEP: u64 = 50_000;
 const LEASE_STEPS: [(u64, u64); 3] = [(1_200, 60), (200, 10), (0, 1)];
 
 pub async fn run(place: Place, etcd: &Arc<Etcd>, manner: &Manner, clock: &Clock) -> Result<Moved, Error> {
-    let source = forebay_rt::blocking(move || Source::open(&place)).await.map_err(failed)??;
+    let place = Arc::new(place);
+    let mut source = open(&place).await?;
     let mark = format!("forebay-migration{}", manner.prefix);
     look(etcd, &source, &mark, manner).await?;
     let begun = format!("from revision {}", source.head().revision);
@@ -43,8 +44,15 @@ pub async fn run(place: Place, etcd: &Arc<Etcd>, manner: &Manner, clock: &Clock)
     if manner.overwrite {
         etcd.remove_below(&below(manner)).await.map_err(failed)?;
     }
-    raise(etcd, source.head().revision, mark.as_bytes()).await?;
-    let from = source.head().revision;
+    let mut from = source.head().revision;
+    if etcd.barrier().await.map_err(failed)?.get() + RAISE_STEP < from.get() {
+        // That takes a while, and a server that gives out its state waits for nobody so long.
+        drop(source);
+        raise(etcd, from, mark.as_bytes()).await?;
+        source = open(&place).await?;
+        from = source.head().revision;
+    }
+    raise(etcd, from, mark.as_bytes()).await?;
     let mut left_out = LeftOut::new(manner.strictness);
     let (sent, outside) = load(source, etcd, manner, clock, &mut left_out).await?;
     let found = read_back(etcd, manner).await?;
@@ -54,6 +62,11 @@ pub async fn run(place: Place, etcd: &Arc<Etcd>, manner: &Manner, clock: &Clock)
     etcd.give_up_history(to).await.map_err(failed)?;
     etcd.remove(mark.as_bytes()).await.map_err(failed)?;
     Ok(moved)
+}
+
+async fn open(place: &Arc<Place>) -> Result<Source, Error> {
+    let place = place.clone();
+    forebay_rt::blocking(move || Source::open(&place)).await.map_err(failed)?
 }
 
 /// Where objects are.
@@ -96,7 +109,7 @@ async fn look(etcd: &Etcd, source: &Source, mark: &str, manner: &Manner) -> Resu
 
 /// Writes until etcd's revision is above `from`.
 async fn raise(etcd: &Arc<Etcd>, from: Revision, mark: &[u8]) -> Result<(), Error> {
-    let mut progress = Progress::new("passed revision", Some(from.get()));
+    let mut progress = Progress::counting("revisions", "passed", Some(from.get()));
     loop {
         let current = etcd.barrier().await.map_err(failed)?;
         if current > from {
