@@ -20,7 +20,9 @@ use crate::backlog::History;
 use crate::batch::versioned;
 use crate::disk::{Disk, Syncs};
 use crate::error::OpenError;
-use crate::limits::{DEFRAG_SLACK_BYTES, HISTORY_MS, KEY_BYTES_MAX, MARK_EVERY_MS, VALUE_BYTES_MAX};
+use crate::limits::{
+    DEFRAG_SLACK_BYTES, HISTORY_MS, KEY_BYTES_MAX, MARK_EVERY_MS, RANGE_BYTES_MAX, VALUE_BYTES_MAX,
+};
 use crate::open::{self, Opened};
 use crate::queue::{LogWish, Waiting, WaitingPut};
 use crate::row::Stored;
@@ -267,12 +269,17 @@ fn read_range(shared: &Shared, range: &Range) -> Result<RangePage, ReadError> {
     let walked =
         shared.walk(range.prefix.as_str(), range.start_after.as_ref(), range.limit.max(1), range.at)?;
     let rows = walked.rows.ok_or(ReadError::Closed)?;
-    let mut items = Vec::with_capacity(walked.items.len());
-    for (key, revision) in walked.items {
+    let (mut items, mut bytes) = (Vec::with_capacity(walked.items.len()), 0);
+    let mut keys = walked.items.into_iter();
+    while bytes < RANGE_BYTES_MAX
+        && let Some((key, revision)) = keys.next()
+    {
         let value = shared::value(&rows, revision, &key)?;
+        bytes += value.len();
         items.push((key, versioned(revision, value)));
     }
-    Ok(RangePage { revision: Revision::from_log(walked.revision), items, more: walked.more })
+    let more = walked.more || keys.next().is_some();
+    Ok(RangePage { revision: Revision::from_log(walked.revision), items, more })
 }
 
 impl Backend for Engine {

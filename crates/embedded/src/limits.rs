@@ -63,6 +63,9 @@ pub const LOGS_MAX: usize = 1 << 14;
 /// Reads that run at once, each on a thread that may wait for the disk; the others wait for one of these, in order.
 pub const READERS_MAX: usize = 16;
 
+/// Bytes of values in one page of a range; one key always fits. Whoever asked for more keys is told that there are more.
+pub const RANGE_BYTES_MAX: usize = 4 << 20;
+
 /// Rows in one page of a feed's backlog.
 pub const BACKLOG_ROWS_MAX: usize = 512;
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use common::{Scratch, at, del, drain, key, options, put, put_ttl, show};
 use forebay_apimachinery::Revision;
 use forebay_backend::{Backend, Expect, FeedError, Outcome, Range, ReadError, TxnError};
+use forebay_embedded::limits::RANGE_BYTES_MAX;
 use forebay_embedded::{Engine, OpenError, Options, Syncs};
 use forebay_rt::Clock;
 
@@ -94,6 +95,29 @@ async fn a_range_pages_through_a_prefix_now_and_as_of_older_revisions() {
     assert_eq!(list(range("/c/", 1, None)).await.expect("works"), "8  false");
     let future = list(range("/a/", 1, Some(9))).await.expect_err("not yet");
     assert!(matches!(future, ReadError::Future { asked, current } if (asked.get(), current.get()) == (9, 8)));
+}
+
+#[tokio::test]
+async fn a_page_of_large_values_is_short_and_says_that_there_are_more() {
+    let store = Engine::open_in_memory(Options::default()).expect("opens");
+    let (large, keys) = ("x".repeat(RANGE_BYTES_MAX / 4), 11);
+    for number in 0..keys {
+        store.commit(put(&format!("/a/{number:02}"), Expect::Absent, &large)).await.expect("works");
+    }
+    let (mut found, mut after, mut pages) = (Vec::new(), None, Vec::new());
+    loop {
+        let page = store.range(Range { start_after: after, ..range("/a/", 100, None) }).await.expect("works");
+        pages.push(page.items.len());
+        found.extend(page.items.iter().map(|(key, _)| key.clone()));
+        after = found.last().cloned();
+        if !page.more {
+            break;
+        }
+    }
+    assert_eq!(pages, [4, 4, 3]);
+    assert_eq!(found, (0..keys).map(|number| key(&format!("/a/{number:02}"))).collect::<Vec<_>>());
+    let all = store.range(range("/a/", 4, None)).await.expect("works");
+    assert!(all.items.len() == 4 && all.more);
 }
 
 #[tokio::test]

@@ -127,8 +127,8 @@ fn store(
     let layout = Layout { prefix_len: prefix.len(), scope, form: Form::Typed, fields };
     let name = format!("{}.{}", resource.plural, resource.group);
     let name = name.trim_end_matches('.').to_string();
-    let (pace, history) = (config.pace, config.history);
-    let cached = Resource { name, prefix: Key::from(prefix), layout, indexed, pace, history };
+    let (pace, history, room) = (config.pace, config.history, config.room.clone());
+    let cached = Resource { name, prefix: Key::from(prefix), layout, indexed, pace, history, room };
     Store {
         group: resource.group.into(),
         resource: resource.plural.into(),

@@ -528,8 +528,8 @@ fn open_store(registry: &Registry, value: &Value, key: &LayoutKey) -> Store {
     // What a definition lets clients select by, they will.
     let indexed = (0..layout.fields.len()).collect();
     let name = format!("{plural}.{group}");
-    let (pace, history) = (registry.config.pace, registry.config.history);
-    let resource = Resource { name, prefix: Key::from(prefix), layout, indexed, pace, history };
+    let (pace, history, room) = (registry.config.pace, registry.config.history, registry.config.room.clone());
+    let resource = Resource { name, prefix: Key::from(prefix), layout, indexed, pace, history, room };
     Store {
         group: group.into(),
         resource: plural.into(),

@@ -11,8 +11,8 @@ use arc_swap::ArcSwap;
 use forebay_apimachinery::{Object, Revision, Status};
 use forebay_backend::Backend;
 use forebay_rt::{Clock, Random, Tasks};
-use forebay_watchcache::History;
 use forebay_watchcache::limits::{self, Pace};
+use forebay_watchcache::{History, Room};
 use forebay_watchcache::{Relief, window_cap};
 use tokio::sync::watch;
 
@@ -41,6 +41,8 @@ pub struct Config {
     pub pace: Pace,
     /// Whose the store's history is.
     pub history: History,
+    /// For what the caches hold in plain form and have not put at rest yet.
+    pub room: Arc<Room>,
 }
 
 /// A lone server's: nothing that a flag of its own would have to ask for, and events are kept.
@@ -55,6 +57,7 @@ impl Default for Config {
             admission: Admission::default(),
             pace: limits::PACE,
             history: History::Own,
+            room: Arc::new(Room::new(limits::LOOSE_BYTES_MAX)),
         }
     }
 }

@@ -198,6 +198,11 @@ impl<T: Clone> Writer<T> {
         give_room_back(&mut state);
     }
 
+    /// The number of the oldest item that is held, or else of the next.
+    pub fn first_seq(&self) -> u64 {
+        self.shared.read().first_seq
+    }
+
     /// The number of the next item to be appended.
     pub fn next_seq(&self) -> u64 {
         let state = self.shared.read();

@@ -1,11 +1,11 @@
-//! Where work runs that nobody waits for, but that costs CPU: one thread of this process, behind everything else.
+//! Where work runs that costs CPU: what nobody waits for on one thread of this process, behind everything else; what somebody
+//! waits for on a few, like everything else.
 //!
-//! The thread is started with the first work, at a low priority, and stays. In a simulation the work runs as a task of its
-//! runtime.
+//! The threads are started with the first work, and stay. In a simulation the work runs as a task of its runtime.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::oneshot;
 
@@ -20,6 +20,9 @@ const NICENESS: i32 = 10;
 /// Work that waits for its turn. Each who asks does so when it has the last, so that there is less than one for each watch
 /// cache. What is beyond is not done.
 const WAITING_MAX: usize = 1 << 12;
+
+/// Threads for work that somebody waits for: more would keep more compressors, and everything else from two cores.
+const PROMPT_THREADS: usize = 2;
 
 /// The result of work that was asked for.
 #[derive(Debug)]
@@ -48,6 +51,22 @@ pub struct NotYet;
 
 /// Runs `work` after what was asked for before.
 pub fn background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Background<T> {
+    static QUEUE: OnceLock<Mutex<SyncSender<Work>>> = OnceLock::new();
+    ask(&QUEUE, ("background", 1, give_way), work)
+}
+
+/// Runs `work`, which somebody waits for, at ordinary priority, once one of a few threads is free.
+pub fn promptly<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Background<T> {
+    static QUEUE: OnceLock<Mutex<SyncSender<Work>>> = OnceLock::new();
+    ask(&QUEUE, ("promptly", PROMPT_THREADS, || ()), work)
+}
+
+/// - `threads`: their name, how many they are, and what each does first.
+fn ask<T: Send + 'static>(
+    queue: &'static OnceLock<Mutex<SyncSender<Work>>>,
+    threads: (&str, usize, fn()),
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Background<T> {
     let (send, receive) = oneshot::channel();
     let work = move || {
         // Who asked may be gone.
@@ -56,28 +75,36 @@ pub fn background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     match blocking::as_tasks() {
         true => drop(tokio::task::spawn(async move { work() })),
         false => {
-            let queue = queue().lock().unwrap_or_else(PoisonError::into_inner);
-            // Dropped when too much is waiting, or the thread could not be started; who asked sees that.
+            let queue = queue.get_or_init(|| started(threads)).lock().unwrap_or_else(PoisonError::into_inner);
+            // Dropped when too much is waiting, or no thread could be started; who asked sees that.
             let _dropped = queue.try_send(Box::new(work)).is_err();
         }
     }
     Background(receive)
 }
 
-fn queue() -> &'static Mutex<SyncSender<Work>> {
-    static QUEUE: OnceLock<Mutex<SyncSender<Work>>> = OnceLock::new();
-    QUEUE.get_or_init(|| {
-        let (send, receive) = sync_channel::<Work>(WAITING_MAX);
+fn started((name, threads, first): (&str, usize, fn())) -> Mutex<SyncSender<Work>> {
+    let (send, receive) = sync_channel::<Work>(WAITING_MAX);
+    let receive = Arc::new(Mutex::new(receive));
+    for _ in 0..threads {
+        let receive = receive.clone();
         let run = move || {
-            give_way();
-            // A panic is reported by its hook; whoever asked sees that there is no result.
-            receive.into_iter().for_each(|work| drop(catch_unwind(AssertUnwindSafe(work))));
+            first();
+            while let Some(work) = next(&receive) {
+                // A panic is reported by its hook; whoever asked sees that there is no result.
+                drop(catch_unwind(AssertUnwindSafe(work)));
+            }
         };
-        if let Err(error) = std::thread::Builder::new().name("background".into()).spawn(run) {
-            tracing::error!(%error, "there is no thread for work in the background");
+        if let Err(error) = std::thread::Builder::new().name(name.into()).spawn(run) {
+            tracing::error!(%error, name, "there is no thread for work");
         }
-        Mutex::new(send)
-    })
+    }
+    Mutex::new(send)
+}
+
+/// The next work; whoever waits for it has the others wait.
+fn next(receive: &Mutex<Receiver<Work>>) -> Option<Work> {
+    receive.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
 
 /// On Linux the priority is the calling thread's own.
@@ -101,6 +128,16 @@ mod tests {
         assert_eq!(third.finished().await, Some(3));
         assert_eq!(second.try_finished(), Ok(None));
         assert_eq!(first.try_finished(), Ok(Some(Some("background".to_string()))));
+    }
+
+    #[tokio::test]
+    async fn prompt_work_is_done_beside_other_prompt_work() {
+        let (meet, met) = sync_channel(1);
+        // The first waits for the second.
+        let mut first = promptly(move || met.recv().is_ok());
+        let mut second = promptly(move || meet.send(()).is_ok());
+        assert_eq!((second.finished().await, first.finished().await), (Some(true), Some(true)));
+        assert_eq!(promptly(|| -> u32 { panic!("as it should") }).finished().await, None);
     }
 
     #[tokio::test]

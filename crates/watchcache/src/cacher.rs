@@ -22,6 +22,7 @@ use crate::limits;
 use crate::messages;
 use crate::recent::Recent;
 use crate::relief::{self, Relief};
+use crate::room::Room;
 use crate::snapshot::Snapshot;
 use crate::watcher::Watcher;
 
@@ -38,6 +39,8 @@ pub struct Resource {
     /// [`limits::PACE`], but in tests.
     pub pace: limits::Pace,
     pub history: History,
+    /// For what is loose, in all caches of a server.
+    pub room: Arc<Room>,
 }
 
 /// Whose the store's history is.
@@ -432,6 +435,11 @@ impl Cacher {
     /// A revision up to which every event is in the window now, as new as the store can prove by `deadline`.
     pub(crate) async fn settle(&self, deadline: Instant) -> Result<Revision, ReadError> {
         self.fresh(deadline).await.map(|snapshot| snapshot.revision())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn published_now(&self) -> Result<(Arc<Snapshot>, Window), ReadError> {
+        self.ready()
     }
 
     fn ready(&self) -> Result<(Arc<Snapshot>, Window), ReadError> {

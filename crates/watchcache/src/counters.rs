@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counters of one cache. They only grow.
+/// Counters of one cache. They only grow, but for what is loose.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Changes that came from the store.
@@ -34,9 +34,19 @@ pub struct Counters {
     pub terminated_watchers: AtomicU64,
     /// Stored values that could not be read.
     pub decode_errors: AtomicU64,
+    /// Bytes that are in plain form and not at rest yet, now and at most.
+    pub loose_bytes: AtomicU64,
+    pub loose_bytes_max: AtomicU64,
+    /// Times the cache went on although it had waited in vain for room for more of them.
+    pub rooms_overdrawn: AtomicU64,
 }
 
 impl Counters {
+    pub(crate) fn note_loose(&self, bytes: usize) {
+        self.loose_bytes.store(bytes as u64, Ordering::Relaxed);
+        self.loose_bytes_max.fetch_max(bytes as u64, Ordering::Relaxed);
+    }
+
     pub(crate) fn add(counter: &AtomicU64, count: usize) {
         counter.fetch_add(count as u64, Ordering::Relaxed);
     }

@@ -4,6 +4,8 @@
 //! it is published, and progress is announced with the snapshot.
 
 mod bridge;
+mod fill;
+mod loose;
 
 pub(crate) use bridge::Hole;
 
@@ -12,7 +14,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use forebay_apimachinery::object::{Interner, RecentBlocks};
 use forebay_apimachinery::{Key, Object, Revision};
-use forebay_backend::{Backend, Change, FeedError, FeedStep, Range, RangePage};
+use forebay_backend::{Backend, Change, FeedError, FeedStep};
 use forebay_revlog::{Limits, Writer};
 use forebay_rt::{Clock, Instant};
 use tokio::sync::{Notify, watch};
@@ -24,7 +26,8 @@ use crate::lanes::Router;
 use crate::limits;
 use crate::recent::Recent;
 use crate::relief;
-use crate::seal::{Resting, Sealing};
+use crate::room::Share;
+use crate::seal::{Haste, Sealing};
 use crate::snapshot::Snapshot;
 use crate::source::Source;
 
@@ -96,6 +99,10 @@ struct State {
     lanes: Router,
     interner: Interner,
     sealing: Sealing,
+    // The room that what is loose takes; none before anything is.
+    share: Option<Share>,
+    // In haste there was nothing to be sealed; looked for again when the time comes, or more does.
+    through: bool,
     // The state's bytes are elsewhere than in what is published.
     renewed: bool,
     // When to look next for what has grown too old, and for what is to be sealed.
@@ -182,6 +189,8 @@ impl Ingest {
             lanes: Router::new(start),
             interner: Interner::default(),
             sealing: Sealing::new(self.resource.pace, self.inflated.clone()),
+            share: None,
+            through: false,
             renewed: false,
             sweep_at: self.clock.now() + limits::EVICT_PERIOD,
             seal_at: self.clock.now() + self.resource.pace.period,
@@ -255,11 +264,9 @@ impl Ingest {
         loop {
             let step = source.take(&mut changes).await?;
             check_order(state.snapshot.revision(), &step, &changes)?;
-            self.drain(&step, state, &mut changes);
+            self.drain(&step, state, &mut changes, source.current()).await;
             self.tidy(state);
-            if state.snapshot.revision() >= source.current() {
-                self.publish(state);
-            }
+            self.show(state, source.current());
             if !matches!(step, FeedStep::Idle) {
                 continue;
             }
@@ -269,6 +276,7 @@ impl Ingest {
             }
             let behind = state.sealing.is_behind(&state.window);
             let alarm = if behind { state.sweep_at.min(state.seal_at) } else { state.sweep_at };
+            let may_hasten = !state.through && state.sealing.is_idle() && state.loose_bytes() > 0;
             tokio::select! {
                 biased;
                 () = source.ready() => {}
@@ -276,6 +284,7 @@ impl Ingest {
                 () = self.suspect.notified() => self.check_store(state.snapshot.revision()).await?,
                 () = self.diverged.notified() => return Err(Lost::Diverged),
                 () = state.sealing.finished() => {}
+                () = self.resource.room.short(), if may_hasten => {}
                 () = self.clock.sleep_until(alarm) => {}
             }
         }
@@ -307,10 +316,10 @@ impl Ingest {
         if now >= state.sweep_at {
             self.sweep(state);
         }
-        if now >= state.seal_at || state.sealing.is_finished() {
-            let now_ms = self.clock.unix_ms();
-            state.renewed |= state.sealing.go_on(&mut state.window, &mut state.snapshot, now_ms);
-            state.seal_at = now + self.resource.pace.period;
+        let haste = self.haste(state);
+        let in_haste = haste == Haste::Now && !state.through;
+        if in_haste || now >= state.seal_at || state.sealing.is_finished() {
+            self.seal(state, haste);
         }
     }
 
@@ -347,43 +356,24 @@ impl Ingest {
         state.complain_at = self.clock.now() + limits::PRESSURE_PERIOD;
     }
 
-    /// Reads the state at `start`, page by page, and puts it at rest as it comes.
-    async fn fill(&self, state: &mut State, start: Revision) -> Result<(), FeedError> {
-        let (prefix, limit) = (self.resource.prefix.clone(), limits::FILL_FIRST);
-        let mut pages = self.backend.pages(Range { prefix, start_after: None, limit, at: Some(start) });
-        let mut resting = Resting::new(self.inflated.clone());
-        let mut page = pages.next(limit).await?;
-        loop {
-            let (more, limit) = (page.more, page_limit(&page));
-            let decode = async {
-                let decoded = page.items.into_iter().filter_map(|(key, versioned)| {
-                    self.decode(state, key, versioned.revision, &versioned.value)
-                });
-                let decoded = decoded.collect();
-                for object in resting.put(decoded).await {
-                    state.snapshot.put(object);
-                }
-            };
-            if !more {
-                decode.await;
-                break;
-            }
-            // The next page is asked for first, so that it is read while this one is decoded.
-            let (next, ()) = tokio::join!(pages.next(limit), decode);
-            page = next?;
-        }
-        while let Some(page) = resting.next().await {
-            for object in page {
-                state.snapshot.put(object);
-            }
-        }
-        Ok(())
-    }
-
     /// Takes one step of the feed into the state.
-    fn drain(&self, step: &FeedStep, state: &mut State, changes: &mut Vec<Change>) {
+    ///
+    /// - `shown_from`: what is shown from then on.
+    async fn drain(
+        &self,
+        step: &FeedStep,
+        state: &mut State,
+        changes: &mut Vec<Change>,
+        shown_from: Revision,
+    ) {
         match step {
-            FeedStep::Changes => self.apply(state, changes),
+            FeedStep::Changes => {
+                while let Some((part, bytes)) = loose::next_part(changes) {
+                    self.make_room(state, bytes, shown_from).await;
+                    self.apply(state, part);
+                    self.settle(state);
+                }
+            }
             FeedStep::Progress(revision) => {
                 state.window.announce(revision.get());
                 state.snapshot.set_revision(*revision);
@@ -392,11 +382,11 @@ impl Ingest {
         }
     }
 
-    fn apply(&self, state: &mut State, changes: &mut Vec<Change>) {
+    fn apply(&self, state: &mut State, changes: Vec<Change>) {
         Counters::add(&self.counters.events_received, changes.len());
         let mut events = Vec::with_capacity(changes.len());
         let mut last = state.snapshot.revision();
-        for change in changes.drain(..) {
+        for change in changes {
             last = change.revision;
             let current = match &change.value {
                 Some(value) => match self.decode(state, change.key.clone(), change.revision, value) {
@@ -421,8 +411,7 @@ impl Ingest {
             }
         }
         Counters::add(&self.counters.events_dispatched, events.len());
-        let routes = state.lanes.route(&events);
-        state.window.append_routed(events, routes, self.clock.unix_ms());
+        state.append(events, self.clock.unix_ms());
         self.note_pressure(state);
         state.window.announce(last.get());
         state.snapshot.set_revision(last);
@@ -437,6 +426,13 @@ impl Ingest {
     ) {
         if let Some(previous) = state.snapshot.remove(key) {
             events.push(event(revision, Some(previous), None));
+        }
+    }
+
+    /// Publishes what there is, unless the cache has not reached `shown_from` yet, what was current when its feed was opened.
+    fn show(&self, state: &mut State, shown_from: Revision) {
+        if state.snapshot.revision() >= shown_from {
+            self.publish(state);
         }
     }
 
@@ -469,11 +465,14 @@ impl Ingest {
     }
 }
 
-/// How many objects make the next page, by the size of those in this one.
-fn page_limit(page: &RangePage) -> usize {
-    let bytes: usize = page.items.iter().map(|(_, versioned)| versioned.value.len()).sum();
-    let each = bytes / page.items.len().max(1);
-    (limits::FILL_BYTES / each.max(1)).clamp(limits::FILL_FIRST, limits::FILL_PAGE)
+impl State {
+    /// Gives the window events whose objects the state has already.
+    fn append(&mut self, events: Vec<(u64, Arc<Event>, usize)>, now_ms: u64) {
+        let routes = self.lanes.route(&events);
+        self.sealing.note(self.window.next_seq(), events.iter().map(|(_, event, _)| event));
+        self.window.append_routed(events, routes, now_ms);
+        self.through = false;
+    }
 }
 
 fn event(

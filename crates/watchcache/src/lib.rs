@@ -25,6 +25,7 @@ mod messages;
 mod past;
 mod recent;
 mod relief;
+mod room;
 mod seal;
 mod snapshot;
 mod source;
@@ -39,6 +40,7 @@ pub use event::{Event, EventKind};
 pub use interest::{FieldSource, FieldTerm, Interest, Reach};
 pub use past::ExactPage;
 pub use relief::{Relief, window_cap};
+pub use room::Room;
 pub use snapshot::{Held, Snapshot};
 pub use watcher::{WatchStep, Watcher};
 
@@ -52,6 +54,8 @@ mod lane_tests;
 mod model_tests;
 #[cfg(test)]
 mod past_tests;
+#[cfg(test)]
+mod room_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

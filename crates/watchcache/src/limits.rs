@@ -35,6 +35,23 @@ pub const SEAL_LOOKS: usize = 16;
 pub const SEAL_BYTES_MIN: usize = 4 << 10;
 pub const SEAL_PATIENCE_MS: u64 = 60_000;
 
+/// What all caches of a server may hold in plain form before it is sealed: 32 MiB, which two threads seal in a tenth of a second.
+/// Who takes in more, at the start or while clients write faster than that is sealed, waits for room: consistent reads wait with it,
+/// writes do not. From half of it on nothing waits to become quiet.
+pub const LOOSE_BYTES_MAX: usize = 32 << 20;
+
+/// A cache that has less of it has what is loose become quiet, unless somebody waits for room.
+pub const HASTE_BYTES_MIN: usize = 1 << 20;
+
+/// How long a cache waits for room. Then it goes on without it, and counts that: what is sealed is a matter of milliseconds.
+pub const ROOM_WAIT: Duration = Duration::from_secs(2);
+
+/// What is taken in at once of a page of changes; one revision always is.
+pub const PART_BYTES: usize = 1 << 20;
+
+/// What an object grows by when its revision is written into it, at most.
+pub const REVISION_BYTES: usize = 48;
+
 /// How soon what is quiet is sealed. A field of the caches' so that tests need not wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
@@ -97,15 +114,15 @@ pub const HOLES_MAX: usize = 8;
 pub const FILL_FIRST: usize = 16;
 pub const FILL_PAGE: usize = 4_096;
 
-/// Bytes of such a page, by the objects of the one before. With the page that is read meanwhile and those that are being
-/// sealed, a cache holds six times that in plain form while it is filled.
+/// Bytes of such a page, by the objects of the one before, which has its room from before it is read until it is sealed. The store
+/// bounds pages whose objects are larger than those.
 pub const FILL_BYTES: usize = 4 << 20;
 
 /// Pages that are being sealed at once, each on a thread that blocks.
 pub const FILL_SEALING_MAX: usize = 3;
 
-/// Caches of one process that read history from disk at once, each on a thread that blocks; the others wait. Twice what
-/// two cores can use: some of it is waiting for the disk.
+/// Pages of history that the caches of one process read, or have read and not taken in, each read on a thread that blocks; who
+/// wants one more waits. Twice what two cores can use: some of it is waiting for the disk.
 pub const HISTORY_READERS_MAX: usize = 4;
 
 /// How long a read waits for the cache to reach a revision (reference §3.1, blockTimeout).
@@ -169,3 +186,4 @@ pub const RETRY_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Durat
 pub const REOPEN_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 const _: () = assert!(EVENTS_MAX >= INGEST_BATCH_MAX);
+const _: () = assert!(LOOSE_BYTES_MAX >= 2 * FILL_BYTES);

@@ -25,6 +25,8 @@ pub struct Snapshot {
     indexed: Arc<[usize]>,
     held: Held,
     unreadable: Unreadable,
+    // Bytes in plain form that may be put at rest.
+    loose: usize,
 }
 
 /// What the objects of a state take, by what it is, in bytes.
@@ -75,7 +77,7 @@ impl Snapshot {
     pub(crate) fn new(revision: Revision, fill: u64, indexed: Arc<[usize]>) -> Snapshot {
         let index = indexed.iter().map(|_| Tree::default()).collect();
         let (tree, held, unreadable) = Default::default();
-        Snapshot { revision, fill, tree, index, indexed, held, unreadable }
+        Snapshot { revision, fill, tree, index, indexed, held, unreadable, loose: 0 }
     }
 
     /// The revision up to which it holds every change.
@@ -106,6 +108,11 @@ impl Snapshot {
     pub fn held(&self) -> Held {
         let places = TREE_PLACE_BYTES + INDEX_PLACE_BYTES * self.index.len();
         Held { places: places * self.len(), ..self.held }
+    }
+
+    /// Bytes of the objects in it that are in plain form and may be put at rest.
+    pub(crate) fn loose_bytes(&self) -> usize {
+        self.loose
     }
 
     pub fn get(&self, key: &Key) -> Option<&Arc<Object>> {
@@ -215,8 +222,9 @@ impl Snapshot {
     pub(crate) fn put(&mut self, object: Arc<Object>) -> Option<Arc<Object>> {
         self.held.add(&object);
         self.unreadable.forget(object.key());
+        self.loose += object.loose_bytes();
         let previous = self.tree.insert(object.clone());
-        previous.iter().for_each(|object| self.held.subtract(object));
+        previous.iter().for_each(|object| self.leaves(object));
         self.reindex(previous.as_ref(), Some(&object));
         previous
     }
@@ -238,9 +246,14 @@ impl Snapshot {
 
     pub(crate) fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {
         let previous = self.tree.remove(key);
-        previous.iter().for_each(|object| self.held.subtract(object));
+        previous.iter().for_each(|object| self.leaves(object));
         self.reindex(previous.as_ref(), None);
         previous
+    }
+
+    fn leaves(&mut self, object: &Object) {
+        self.held.subtract(object);
+        self.loose -= object.loose_bytes();
     }
 
     /// Entries of the index: one for each object and indexed field.

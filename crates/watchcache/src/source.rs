@@ -15,11 +15,12 @@ use tokio::task::JoinHandle;
 
 use crate::limits;
 
-/// Who may read history now, of all caches of this process: each holds a thread while it does.
+/// Who may read history now, of all caches of this process: each holds a thread while it does, and then a page that the cache
+/// has not taken in yet.
 static READERS: Semaphore = Semaphore::const_new(limits::HISTORY_READERS_MAX);
 
 /// What a thread gives back: the feed, a page, and what the page is.
-type Read = (Feed, Vec<Change>, Result<FeedStep, FeedError>);
+type Read = (Feed, Vec<Change>, Result<FeedStep, FeedError>, SemaphorePermit<'static>);
 
 /// See the module's doc.
 pub(crate) struct Source {
@@ -29,6 +30,8 @@ pub(crate) struct Source {
     feed: Option<Feed>,
     // The page after the one that was taken last.
     ahead: Option<JoinHandle<Read>>,
+    // For the page that was taken last, which the caller has.
+    taken: Option<SemaphorePermit<'static>>,
     // Below this there may be history to read.
     current: Revision,
     caught_up: bool,
@@ -49,7 +52,16 @@ impl Source {
             return Err(FeedError::WentBack { reached: after, current });
         }
         let feed = Some(feed);
-        Ok(Source { backend, prefix, feed, ahead: None, current, caught_up: false, opened_after: after })
+        Ok(Source {
+            backend,
+            prefix,
+            feed,
+            ahead: None,
+            taken: None,
+            current,
+            caught_up: false,
+            opened_after: after,
+        })
     }
 
     /// Goes on after `reached` although the feed was lost, from the store's history.
@@ -81,6 +93,7 @@ impl Source {
             let feed = self.feed.as_mut().ok_or_else(gone)?;
             return feed.take(limits::INGEST_BATCH_MAX, changes);
         }
+        self.taken = None;
         let reading = match self.ahead.take() {
             Some(reading) => reading,
             None => {
@@ -88,10 +101,11 @@ impl Source {
                 read(self.feed.take().ok_or_else(gone)?, reader)
             }
         };
-        let (feed, page, step) = reading.await.map_err(|_| gone())?;
+        let (feed, page, step, reader) = reading.await.map_err(|_| gone())?;
         changes.extend(page);
         let reached = changes.last().is_some_and(|change| change.revision >= self.current);
         self.caught_up = reached || !matches!(step, Ok(FeedStep::Changes));
+        self.taken = (!self.caught_up).then_some(reader);
         match READERS.try_acquire() {
             Ok(reader) if !self.caught_up => self.ahead = Some(read(feed, reader)),
             _ => self.feed = Some(feed),
@@ -119,8 +133,7 @@ fn read(mut feed: Feed, reader: SemaphorePermit<'static>) -> JoinHandle<Read> {
     forebay_rt::blocking(move || {
         let mut page = Vec::new();
         let step = feed.take(limits::INGEST_BATCH_MAX, &mut page);
-        drop(reader);
-        (feed, page, step)
+        (feed, page, step, reader)
     })
 }
 

@@ -8,10 +8,10 @@ use forebay_apimachinery::selector::LabelSelector;
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{Backend, Expect as Wanted, Op, Outcome, Txn};
 use forebay_embedded::{Engine, Options};
-use forebay_rt::{Clock, Duration, Tasks};
+use forebay_rt::{Clock, Duration, Random, Tasks};
 
-use crate::limits::{PACE, Pace};
-use crate::{Cacher, EventKind, History, Interest, Reach, ReadError, Resource, WatchStep, Watcher};
+use crate::limits::{self, PACE, Pace};
+use crate::{Cacher, EventKind, History, Interest, Reach, ReadError, Resource, Room, WatchStep, Watcher};
 
 pub(crate) const PREFIX: &str = "/registry/pods/";
 
@@ -76,8 +76,9 @@ impl World {
             form: Form::Typed,
             fields: vec![vec!["spec".into(), "nodeName".into()]],
         };
-        let resource =
-            Resource { name: "pods".into(), prefix: PREFIX.into(), layout, indexed: vec![0], pace, history };
+        let (name, prefix, indexed) = ("pods".into(), PREFIX.into(), vec![0]);
+        let room = Arc::new(Room::new(limits::LOOSE_BYTES_MAX));
+        let resource = Resource { name, prefix, layout, indexed, pace, history, room };
         Cacher::start(resource, backend, clock.clone(), tasks)
     }
 
@@ -161,6 +162,13 @@ impl World {
         }
         out.join(" ")
     }
+}
+
+/// Text that deflate can do nothing with.
+pub(crate) fn noise(random: &Random, bytes: usize) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let letters = |bits: u64| (0..8).map(move |at| char::from(LETTERS[(bits >> (6 * at)) as usize % 64]));
+    (0..bytes / 8).flat_map(|_| letters(random.below(1 << 48))).collect()
 }
 
 pub(crate) fn labelled(selector: &str) -> Interest {

@@ -213,6 +213,14 @@ impl Object {
         }
     }
 
+    /// Bytes of it in plain form that may still be put at rest.
+    pub fn loose_bytes(&self) -> usize {
+        match &self.body {
+            Body::Plain(bytes) => bytes.len(),
+            Body::Dense(_) | Body::Sealed(_) | Body::Behind(_) => 0,
+        }
+    }
+
     /// `metadata` as JSON, braces included.
     pub fn metadata(&self) -> Text<'_> {
         let span = self.metadata.start as usize..self.metadata.end as usize;

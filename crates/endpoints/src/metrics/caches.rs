@@ -43,6 +43,9 @@ struct Row {
     pressed_out: u64,
     message_bytes: u64,
     recent: usize,
+    loose: u64,
+    loose_max: u64,
+    overdrawn: u64,
     held: Held,
     // By the index that they went by.
     lists: BTreeMap<String, ListCount>,
@@ -103,6 +106,9 @@ fn rows(catalog: &Catalog) -> Vec<Row> {
                 pressed_out: window.pressed_out,
                 message_bytes: store.cacher.message_bytes().get(),
                 recent: store.cacher.recent_snapshots(),
+                loose: read(&counters.loose_bytes),
+                loose_max: read(&counters.loose_bytes_max),
+                overdrawn: read(&counters.rooms_overdrawn),
                 lists: store.lists.read(),
                 held: state.as_ref().map(|snapshot| snapshot.held()).unwrap_or_default(),
                 state: state.map(|snapshot| (snapshot.revision().get(), snapshot.len(), snapshot.bytes())),
@@ -116,7 +122,7 @@ fn rows(catalog: &Catalog) -> Vec<Row> {
 /// Name, help, and what to read.
 type Counted = (&'static str, &'static str, fn(&Row) -> u64);
 
-const COUNTERS: [Counted; 15] = [
+const COUNTERS: [Counted; 16] = [
     (
         "forebay_watch_cache_windows_begun_late_total",
         "Times that a cache was filled without history, because that was compacted faster than it could be read.",
@@ -159,6 +165,11 @@ const COUNTERS: [Counted; 15] = [
     ("apiserver_watch_cache_events_dispatched_total", "Events that a cache gave to its watchers.", |row| {
         row.dispatched
     }),
+    (
+        "forebay_watch_cache_rooms_overdrawn_total",
+        "Times that a cache went on although it had waited in vain for room for plain bytes.",
+        |row| row.overdrawn,
+    ),
     ("forebay_watch_cache_watchers_woken_total", "Times that an event woke a waiting watcher.", |row| {
         row.woken
     }),
@@ -217,7 +228,7 @@ fn lists(text: &mut Text, rows: &[Row]) {
 
 type Listed = (&'static str, &'static str, fn(&ListCount) -> u64);
 
-const GAUGES: [Counted; 8] = [
+const GAUGES: [Counted; 10] = [
     (
         "forebay_watch_cache_unreadable_values",
         "Values in the store that cannot be read, which a cache leaves out and names in the log.",
@@ -250,6 +261,12 @@ const GAUGES: [Counted; 8] = [
         "Bytes of protobuf messages of a cache's objects, kept while somebody asks for them.",
         |row| row.message_bytes,
     ),
+    (
+        "forebay_watch_cache_loose_bytes",
+        "Bytes of a cache's objects that are in plain form and have not been put at rest yet.",
+        |row| row.loose,
+    ),
+    ("forebay_watch_cache_loose_bytes_max", "The most of them that there have been.", |row| row.loose_max),
 ];
 
 fn checks(text: &mut Text, rows: &[Row]) {

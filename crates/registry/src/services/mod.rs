@@ -98,6 +98,7 @@ impl Services {
             indexed: Vec::new(),
             pace: config.pace,
             history: config.history,
+            room: config.room.clone(),
         };
         let ports = Store {
             group: "".into(),

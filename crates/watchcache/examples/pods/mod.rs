@@ -7,8 +7,8 @@ use forebay_apimachinery::object::{Form, Layout, Scope};
 use forebay_backend::{Backend, Expect, Op, Txn};
 use forebay_embedded::{Engine, Options};
 use forebay_rt::{Clock, Random, Tasks};
-use forebay_watchcache::limits::Pace;
-use forebay_watchcache::{Cacher, Resource};
+use forebay_watchcache::limits::{self, Pace};
+use forebay_watchcache::{Cacher, Resource, Room};
 
 pub const PREFIX: &str = "/registry/pods/";
 
@@ -24,8 +24,16 @@ pub async fn cache(pace: Pace) -> (Cacher, Arc<Engine>, Clock) {
         fields: vec![vec!["spec".into(), "nodeName".into()]],
     };
     let history = Default::default();
-    let resource =
-        Resource { name: "pods".into(), prefix: PREFIX.into(), layout, indexed: vec![0], pace, history };
+    let room = Arc::new(Room::new(limits::LOOSE_BYTES_MAX));
+    let resource = Resource {
+        name: "pods".into(),
+        prefix: PREFIX.into(),
+        layout,
+        indexed: vec![0],
+        pace,
+        history,
+        room,
+    };
     let cacher = Cacher::start(resource, engine.clone(), clock.clone(), &Tasks::new());
     cacher.wait_ready().await;
     (cacher, engine, clock)

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use forebay_apimachinery::{Key, Object, Revision};
 use forebay_backend::{FeedError, Range, RangePage};
 
-use super::{Ingest, State, page_limit};
+use super::fill::page_limit;
+use super::{Ingest, State};
 use crate::compare::{self, Differs};
 use crate::counters::Counters;
 use crate::event::Event;
@@ -164,8 +165,7 @@ impl State {
             let bytes = event.cost_bytes();
             events.push((revision.get(), Arc::new(event), bytes));
         }
-        let routes = self.lanes.route(&events);
-        self.window.append_routed(events, routes, now_ms);
+        self.append(events, now_ms);
         self.window.announce(hole.after.get());
         self.snapshot.set_revision(hole.after);
         self.note_hole(hole);

@@ -6,18 +6,21 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use forebay_apimachinery::Object;
 use forebay_apimachinery::object::{RecentBlocks, Sealer};
 use tokio::task::JoinHandle;
 
 use crate::limits;
+use crate::room::Share;
 
 type Page = Vec<Arc<Object>>;
 
 pub(crate) struct Resting {
     recent: Arc<RecentBlocks>,
-    // Oldest first, at most FILL_SEALING_MAX: a page as it was, and as it is going to be.
-    pages: VecDeque<(Page, JoinHandle<Page>)>,
+    // Oldest first, at most FILL_SEALING_MAX.
+    pages: VecDeque<JoinHandle<Page>>,
 }
 
 impl Resting {
@@ -26,25 +29,34 @@ impl Resting {
     }
 
     /// Takes a page, and returns an earlier one if it has enough of them.
-    pub(crate) async fn put(&mut self, page: Page) -> Page {
+    ///
+    /// - `share`: the room that it has until it is sealed.
+    pub(crate) async fn put(&mut self, page: Page, share: Option<Share>) -> Page {
         let ready = match self.pages.len() < limits::FILL_SEALING_MAX {
             true => Vec::new(),
             false => self.next().await.unwrap_or_default(),
         };
-        let (plain, recent) = (page.clone(), self.recent.clone());
-        let sealing = forebay_rt::blocking(move || Sealer::new(recent).seal(&plain));
-        self.pages.push_back((page, sealing));
+        let recent = self.recent.clone();
+        self.pages.push_back(forebay_rt::blocking(move || {
+            let _share = share;
+            sealed(page, recent)
+        }));
         ready
     }
 
-    /// The oldest page, when it is sealed; as it was when that failed.
+    /// The oldest page, when it is sealed.
     pub(crate) async fn next(&mut self) -> Option<Page> {
-        let (plain, sealing) = self.pages.front_mut()?;
-        let page = match sealing.await {
-            Ok(sealed) => sealed,
-            Err(_) => std::mem::take(plain),
-        };
+        let page = self.pages.front_mut()?.await;
         self.pages.pop_front();
-        Some(page)
+        match page {
+            Ok(page) => Some(page),
+            Err(lost) => panic!("a page was lost: {lost}"),
+        }
     }
+}
+
+/// A page at rest; as it was if that failed, which its hook has reported.
+fn sealed(page: Page, recent: Arc<RecentBlocks>) -> Page {
+    let seal = || Sealer::new(recent).seal(&page);
+    catch_unwind(AssertUnwindSafe(seal)).unwrap_or(page)
 }

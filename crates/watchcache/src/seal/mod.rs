@@ -1,8 +1,9 @@
 //! Puts at rest what is quiet: objects of the state into blocks with their neighbours in key order, and what only the window
 //! still holds into blocks of its own. Nobody can tell, but by memory and time.
 //!
-//! Deflating happens in the background, one job at a time; the ingest task, which owns state and window, puts the results in
-//! place: an object that changed meanwhile is left alone, and readers keep what they have.
+//! Deflating happens in the background, one job of each kind at a time; the ingest task, which owns state and window, puts the
+//! results in place: an object that changed meanwhile is left alone, and readers keep what they have. When there is little room
+//! (`room.rs`), nothing is waited for: what is loose is sealed at ordinary priority, the oldest first.
 //!
 //! In: the state and the window. Out: the same with less behind them. Never: makes an event or a revision.
 
@@ -27,26 +28,30 @@ pub(crate) use fill::Resting;
 use tree::{Renewed, Tree};
 use window::Replaced;
 
+/// How soon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Haste {
+    /// What is quiet, behind everything else.
+    None,
+    /// Whatever is loose, oldest first, now: there is little room for more.
+    Now,
+}
+
 /// Owned by the ingest task.
 pub(crate) struct Sealing {
     recent: Arc<RecentBlocks>,
     window: Replaced,
     tree: Tree,
-    work: Option<Background<Work>>,
-    done: Option<Work>,
-    turn: Turn,
+    // One of each at a time.
+    window_job: Job<window::Batch>,
+    tree_job: Job<tree::Done>,
 }
 
-/// Who is asked first for the next job.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
-    Window,
-    Tree,
-}
-
-enum Work {
-    Window(window::Batch),
-    Tree(tree::Done),
+enum Job<T> {
+    None,
+    Running(Background<T>),
+    // Nothing when it was lost.
+    Finished(Option<T>),
 }
 
 impl Sealing {
@@ -56,90 +61,74 @@ impl Sealing {
             recent,
             window: Replaced::default(),
             tree: Tree::new(pace),
-            work: None,
-            done: None,
-            turn: Turn::Window,
+            window_job: Job::None,
+            tree_job: Job::None,
         }
+    }
+
+    /// Takes note of events that the window is given from number `seq` on.
+    pub(crate) fn note<'a>(&mut self, seq: u64, events: impl Iterator<Item = &'a Arc<Event>>) {
+        self.window.note(seq, events);
+    }
+
+    /// Bytes of objects that the window alone holds, in plain form.
+    pub(crate) fn loose_bytes(&mut self, window: &Writer<Arc<Event>>) -> usize {
+        self.window.loose_bytes(window)
     }
 
     /// Waits until there is something for [`Sealing::go_on`] to put in place; for ever when nothing is being sealed.
     /// Cancel-safe.
     pub(crate) async fn finished(&mut self) {
-        match &mut self.work {
-            Some(work) if self.done.is_none() => {
-                let done = work.finished().await;
-                self.work = None;
-                self.take(done);
-            }
-            Some(_) => {}
-            None if self.done.is_some() => {}
-            None => std::future::pending().await,
+        tokio::select! {
+            biased;
+            () = self.window_job.finished() => {}
+            () = self.tree_job.finished() => {}
         }
     }
 
-    /// Puts what is finished in place, and begins the next job. Whether the state's bytes are elsewhere now.
+    /// Puts what is finished in place, and begins the next jobs. Whether the state's bytes are elsewhere now.
     pub(crate) fn go_on(
         &mut self,
         window: &mut Writer<Arc<Event>>,
         snapshot: &mut Snapshot,
+        haste: Haste,
         now_ms: u64,
     ) -> bool {
-        self.take_finished();
-        let renewed = match self.done.take() {
-            Some(Work::Window(batch)) => {
-                batch.put_in_place(window);
+        if let Some(batch) = self.window_job.take() {
+            self.window.sealed();
+            batch.into_iter().for_each(|batch| batch.put_in_place(window));
+        }
+        let renewed = match self.tree_job.take() {
+            Some(Some(done)) => put_in_place(self.tree.take(done), window, snapshot),
+            Some(None) => {
+                // Lost: what it was to seal is found again.
+                self.tree.scan_again();
                 false
             }
-            Some(Work::Tree(done)) => put_in_place(self.tree.take(done), window, snapshot),
             None => false,
         };
-        if self.work.is_none() {
-            self.begin(window, snapshot, now_ms);
+        if let Job::None = self.window_job
+            && let Some(job) = self.window.next_job(window, haste, now_ms)
+        {
+            let recent = self.recent.clone();
+            self.window_job = Job::Running(haste.run(move || job.seal(recent)));
+        }
+        if let Job::None = self.tree_job
+            && let Some(job) = self.tree.next_job(window, snapshot, &self.recent, haste, now_ms)
+        {
+            self.tree_job = Job::Running(haste.run(move || job.run()));
         }
         renewed
     }
 
-    fn begin(&mut self, window: &Writer<Arc<Event>>, snapshot: &Snapshot, now_ms: u64) {
-        for turn in [self.turn, self.turn.other()] {
-            self.work = match turn {
-                Turn::Window => {
-                    let job = self.window.next_job(window, now_ms.saturating_sub(limits::SEAL_MS));
-                    job.map(|job| {
-                        let recent = self.recent.clone();
-                        forebay_rt::background(move || Work::Window(job.seal(recent)))
-                    })
-                }
-                Turn::Tree => {
-                    let job = self.tree.next_job(window, snapshot, &self.recent, now_ms);
-                    job.map(|job| forebay_rt::background(move || Work::Tree(job.run())))
-                }
-            };
-            if self.work.is_some() {
-                self.turn = turn.other();
-                return;
-            }
-        }
-    }
-
     /// Whether something is finished and not yet in place.
     pub(crate) fn is_finished(&mut self) -> bool {
-        self.take_finished();
-        self.done.is_some()
+        self.window_job.is_finished() || self.tree_job.is_finished()
     }
 
-    fn take_finished(&mut self) {
-        if let Some(Ok(done)) = self.work.as_mut().map(Background::try_finished) {
-            self.work = None;
-            self.take(done);
-        }
-    }
-
-    fn take(&mut self, done: Option<Work>) {
-        if done.is_none() {
-            // Lost: the window's stay as they are, the state's are found again.
-            self.tree.scan_again();
-        }
-        self.done = done;
+    /// Whether nothing is being sealed.
+    pub(crate) fn is_idle(&self) -> bool {
+        matches!((&self.window_job, &self.tree_job), (Job::None, Job::None))
     }
 
     /// Whether there is something that it has not looked at yet.
@@ -148,11 +137,49 @@ impl Sealing {
     }
 }
 
-impl Turn {
-    fn other(self) -> Turn {
+impl Haste {
+    /// What was appended until when is looked at, if it is to be what was there at `old_ms`.
+    fn until(self, old_ms: u64) -> u64 {
         match self {
-            Turn::Window => Turn::Tree,
-            Turn::Tree => Turn::Window,
+            Haste::None => old_ms,
+            Haste::Now => u64::MAX,
+        }
+    }
+
+    fn run<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> Background<T> {
+        match self {
+            Haste::None => forebay_rt::background(work),
+            Haste::Now => forebay_rt::promptly(work),
+        }
+    }
+}
+
+impl<T> Job<T> {
+    async fn finished(&mut self) {
+        match self {
+            Job::Running(work) => *self = Job::Finished(work.finished().await),
+            Job::Finished(_) => {}
+            Job::None => std::future::pending().await,
+        }
+    }
+
+    fn is_finished(&mut self) -> bool {
+        if let Job::Running(work) = self
+            && let Ok(done) = work.try_finished()
+        {
+            *self = Job::Finished(done);
+        }
+        matches!(self, Job::Finished(_))
+    }
+
+    /// What it made, once it is finished.
+    fn take(&mut self) -> Option<Option<T>> {
+        if !self.is_finished() {
+            return None;
+        }
+        match std::mem::replace(self, Job::None) {
+            Job::Finished(done) => Some(done),
+            Job::None | Job::Running(_) => None,
         }
     }
 }

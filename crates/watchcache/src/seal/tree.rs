@@ -5,7 +5,7 @@
 //! they were looked at, or more was to be sealed anew than there was time for, the whole state is scanned afterwards.
 //!
 //! In: the window, the state. Out: jobs, each a few milliseconds of the background's time, and what they put in the place of
-//! what. Never: seals an object that changed within the last seconds, or the same bytes again and again.
+//! what. Never: seals an object that changed within the last seconds, but in haste, or the same bytes again and again.
 
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use forebay_apimachinery::object::{RecentBlocks, Sealer};
 use forebay_apimachinery::{Key, Object, Revision};
 use forebay_revlog::Writer;
 
+use super::Haste;
 use super::run::{self, Patience, Run, Trigger};
 use crate::event::Event;
 use crate::limits;
@@ -21,20 +22,15 @@ use crate::snapshot::Snapshot;
 /// Owned by the ingest task.
 pub(super) struct Tree {
     pace: limits::Pace,
-    cool: Pass,
-    late: Pass,
+    // The window's items to go on at: each is looked at once it is old enough for the one, and for the other.
+    cool: u64,
+    late: u64,
     // What was cut off for the next job, at most LEFT_MAX and what one job adds.
     left: Vec<Trigger>,
     scan: Scan,
     // Bytes of blocks that may be sealed anew now, and when that was counted.
     allowance: usize,
     counted_ms: u64,
-}
-
-/// Looks at each event once, when it is so old.
-struct Pass {
-    age_ms: u64,
-    next_seq: u64,
 }
 
 enum Scan {
@@ -77,11 +73,10 @@ enum Scanned {
 
 impl Tree {
     pub(super) fn new(pace: limits::Pace) -> Tree {
-        let pass = |age_ms| Pass { age_ms, next_seq: 0 };
         Tree {
             pace,
-            cool: pass(pace.cool_ms),
-            late: pass(pace.late_ms),
+            cool: 0,
+            late: 0,
             left: Vec::new(),
             scan: Scan::Done,
             allowance: limits::RESEAL_BYTES_MAX,
@@ -91,7 +86,7 @@ impl Tree {
 
     /// Whether there is, or will be, something to look at.
     pub(super) fn is_behind(&self, window: &Writer<Arc<Event>>) -> bool {
-        let looked = self.cool.next_seq.min(self.late.next_seq);
+        let looked = self.cool.min(self.late);
         looked < window.next_seq() || !self.left.is_empty() || !matches!(self.scan, Scan::Done)
     }
 
@@ -101,6 +96,7 @@ impl Tree {
         window: &Writer<Arc<Event>>,
         snapshot: &Snapshot,
         recent: &Arc<RecentBlocks>,
+        haste: Haste,
         now_ms: u64,
     ) -> Option<Job> {
         let earned = now_ms.saturating_sub(self.counted_ms).saturating_mul(limits::RESEAL_BYTES_PER_MS);
@@ -108,14 +104,17 @@ impl Tree {
         self.counted_ms = now_ms;
         let mut triggers = std::mem::take(&mut self.left);
         if triggers.len() < limits::LEFT_MAX {
-            triggers.extend(self.cool(window, snapshot, now_ms));
-            triggers.extend(self.late(window, snapshot, now_ms));
+            triggers.extend(self.cool(window, snapshot, haste, now_ms));
+            triggers.extend(self.late(window, snapshot, haste, now_ms));
         }
-        let quiet = reached_at(window, now_ms.saturating_sub(self.pace.cool_ms));
+        if haste == Haste::Now && triggers.is_empty() && snapshot.loose_bytes() > 0 && self.is_through() {
+            // No event says where it is.
+            self.scan_again();
+        }
+        let quiet = reached_at(window, haste.until(now_ms.saturating_sub(self.pace.cool_ms)));
+        let has_time = haste == Haste::Now || self.has_time();
         let scan = match &self.scan {
-            Scan::At(key) | Scan::Again(key) if triggers.is_empty() && self.has_time() => {
-                Some((key.clone(), quiet))
-            }
+            Scan::At(key) | Scan::Again(key) if triggers.is_empty() && has_time => Some((key.clone(), quiet)),
             _ => None,
         };
         let job = Job {
@@ -126,6 +125,10 @@ impl Tree {
             recent: recent.clone(),
         };
         (!job.triggers.is_empty() || job.scan.is_some()).then_some(job)
+    }
+
+    fn is_through(&self) -> bool {
+        matches!(self.scan, Scan::Done)
     }
 
     fn has_time(&self) -> bool {
@@ -157,18 +160,32 @@ impl Tree {
         };
     }
 
-    fn cool(&mut self, window: &Writer<Arc<Event>>, snapshot: &Snapshot, now_ms: u64) -> Vec<Trigger> {
-        let settled = self.settled(window, now_ms, |tree| &mut tree.cool);
-        let quiet = reached_at(window, now_ms.saturating_sub(self.pace.cool_ms));
-        let often = reached_at(window, now_ms.saturating_sub(self.pace.cool_ms + limits::OFTEN_MS));
+    fn cool(
+        &mut self,
+        window: &Writer<Arc<Event>>,
+        snapshot: &Snapshot,
+        haste: Haste,
+        now_ms: u64,
+    ) -> Vec<Trigger> {
+        let until_ms = haste.until(now_ms.saturating_sub(self.pace.cool_ms));
+        let settled = self.settled(window, until_ms, |tree| &mut tree.cool);
+        let quiet = reached_at(window, until_ms);
+        let often = reached_at(window, until_ms.saturating_sub(limits::OFTEN_MS));
         let is_due = |event: &Arc<Event>| is_last(event, snapshot) && !is_hot(event, window, often);
         let due = settled.iter().filter(|event| is_due(event));
         due.filter_map(|event| trigger(event, quiet, Patience::Wait)).collect()
     }
 
-    fn late(&mut self, window: &Writer<Arc<Event>>, snapshot: &Snapshot, now_ms: u64) -> Vec<Trigger> {
-        let settled = self.settled(window, now_ms, |tree| &mut tree.late);
-        let quiet = reached_at(window, now_ms.saturating_sub(self.pace.late_ms));
+    fn late(
+        &mut self,
+        window: &Writer<Arc<Event>>,
+        snapshot: &Snapshot,
+        haste: Haste,
+        now_ms: u64,
+    ) -> Vec<Trigger> {
+        let until_ms = haste.until(now_ms.saturating_sub(self.pace.late_ms));
+        let settled = self.settled(window, until_ms, |tree| &mut tree.late);
+        let quiet = reached_at(window, until_ms);
         // Also what changed since: what is around it is to be sealed without it.
         let in_place = |key: &Key| snapshot.get(key).is_some_and(|now| now.part().is_some());
         let due = settled.iter().filter_map(|event| trigger(event, quiet, Patience::GoOn));
@@ -178,16 +195,16 @@ impl Tree {
     fn settled(
         &mut self,
         window: &Writer<Arc<Event>>,
-        now_ms: u64,
-        pass: impl Fn(&mut Tree) -> &mut Pass,
+        until_ms: u64,
+        pass: impl Fn(&mut Tree) -> &mut u64,
     ) -> Vec<Arc<Event>> {
-        let Pass { age_ms, next_seq } = *pass(self);
-        let settled = window.settled(next_seq, now_ms.saturating_sub(age_ms), limits::SETTLED_MAX);
+        let next_seq = *pass(self);
+        let settled = window.settled(next_seq, until_ms, limits::SETTLED_MAX);
         if settled.first().is_some_and(|(seq, _)| *seq > next_seq) {
             self.scan_again();
         }
         if let Some((seq, _)) = settled.last() {
-            pass(self).next_seq = seq + 1;
+            *pass(self) = seq + 1;
         }
         settled.into_iter().map(|(_, event)| event).collect()
     }

@@ -8,13 +8,14 @@
 //! In: the window's events, oldest first. Out: the same events with less behind them. Never: touches the state, or an event
 //! that is younger than [`limits::SEAL_MS`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use forebay_apimachinery::Object;
 use forebay_apimachinery::object::{RecentBlocks, Sealer};
 use forebay_revlog::Writer;
 
+use super::Haste;
 use crate::event::Event;
 use crate::limits;
 
@@ -22,6 +23,11 @@ use crate::limits;
 pub(super) struct Replaced {
     // The window's item to go on at.
     next_seq: u64,
+    // Items from there on whose replaced objects are loose, oldest first, and how many bytes that is: each, all of them, and
+    // of those that are being sealed.
+    loose: VecDeque<(u64, usize)>,
+    loose_bytes: usize,
+    sealing_bytes: usize,
 }
 
 /// Objects that are to be sealed.
@@ -45,11 +51,51 @@ pub(super) struct Batch {
 }
 
 impl Replaced {
+    /// Takes note of events that are appended from number `seq` on.
+    pub(super) fn note<'a>(&mut self, seq: u64, events: impl Iterator<Item = &'a Arc<Event>>) {
+        for (seq, event) in (seq..).zip(events) {
+            let bytes = event.previous.as_ref().map_or(0, |replaced| replaced.loose_bytes());
+            if bytes > 0 {
+                self.loose.push_back((seq, bytes));
+                self.loose_bytes += bytes;
+            }
+        }
+    }
+
+    /// Bytes of replaced objects that the window still holds in plain form.
+    pub(super) fn loose_bytes(&mut self, window: &Writer<Arc<Event>>) -> usize {
+        self.pass(window.first_seq());
+        self.loose_bytes + self.sealing_bytes
+    }
+
+    /// Those before number `seq` are no longer waited for.
+    fn pass(&mut self, seq: u64) -> usize {
+        let mut passed = 0;
+        while let Some((_, bytes)) = self.loose.pop_front_if(|(at, _)| *at < seq) {
+            passed += bytes;
+        }
+        self.loose_bytes -= passed;
+        passed
+    }
+
+    /// What was being sealed is in place, or is lost and stays as it is.
+    pub(super) fn sealed(&mut self) {
+        self.sealing_bytes = 0;
+    }
+
     pub(super) fn is_behind(&self, window: &Writer<Arc<Event>>) -> bool {
         self.next_seq < window.next_seq()
     }
 
-    pub(super) fn next_job(&mut self, window: &Writer<Arc<Event>>, until_ms: u64) -> Option<Found> {
+    pub(super) fn next_job(
+        &mut self,
+        window: &Writer<Arc<Event>>,
+        haste: Haste,
+        now_ms: u64,
+    ) -> Option<Found> {
+        let old_ms = now_ms.saturating_sub(limits::SEAL_MS);
+        let patience_ms = old_ms.saturating_sub(limits::SEAL_PATIENCE_MS);
+        let until_ms = haste.until(old_ms);
         for _ in 0..limits::SEAL_LOOKS {
             let settled = window.settled(self.next_seq, until_ms, limits::SEAL_BATCH);
             let (last, _) = settled.last()?;
@@ -57,13 +103,14 @@ impl Replaced {
             let replaced = settled.iter().filter_map(|(_, event)| event.previous.as_ref());
             let bytes: usize = replaced.map(|object| object.body_len()).sum();
             let worth_it = bytes >= limits::SEAL_BYTES_MIN;
-            let patience_ms = until_ms.saturating_sub(limits::SEAL_PATIENCE_MS);
             if !worth_it && !whole && window.settled(self.next_seq, patience_ms, 1).is_empty() {
                 // A trickle: more may come to be sealed with it.
                 return None;
             }
             self.next_seq = next_seq;
+            let loose = self.pass(next_seq);
             if worth_it {
+                self.sealing_bytes = loose;
                 let one = |(seq, event): (u64, Arc<Event>)| {
                     let object = event.previous.clone()?;
                     let chain = chain(window, &object);
@@ -145,6 +192,10 @@ pub(super) fn renew(
             current: pick(current, &event.current),
             is_of_hole: event.is_of_hole,
         };
+        if let (true, Some(before), Some(next)) = (previous, &renewed.previous, &renewed.current) {
+            // The successor may have moved while this one was being put behind it.
+            before.read_through(next);
+        }
         let bytes = renewed.cost_bytes();
         (previous || current).then(|| (Arc::new(renewed), bytes))
     });

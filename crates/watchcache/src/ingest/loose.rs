@@ -1,0 +1,105 @@
+//! What is loose, within its room: who takes something in waits until there is room for it, and what is loose is sealed
+//! meanwhile.
+//!
+//! In: changes, in parts. Out: nothing; the state has less behind it. Never: waits longer than [`limits::ROOM_WAIT`].
+
+use std::pin::pin;
+
+use forebay_apimachinery::Revision;
+use forebay_backend::Change;
+
+use super::{Ingest, State};
+use crate::counters::Counters;
+use crate::limits;
+use crate::room::Share;
+use crate::seal::Haste;
+
+impl State {
+    /// Bytes of objects of the state and of the window that are in plain form and not at rest yet.
+    pub(super) fn loose_bytes(&mut self) -> usize {
+        self.snapshot.loose_bytes() + self.sealing.loose_bytes(&self.window)
+    }
+}
+
+impl Ingest {
+    /// Gives back the room that is no longer needed.
+    pub(super) fn settle(&self, state: &mut State) {
+        let loose = state.loose_bytes();
+        self.counters.note_loose(loose);
+        if let Some(share) = &mut state.share {
+            share.shrink_to(loose);
+        }
+    }
+
+    /// How soon what is loose is to be sealed.
+    pub(super) fn haste(&self, state: &mut State) -> Haste {
+        let (room, loose) = (&self.resource.room, state.loose_bytes());
+        let is_short = room.is_short() && loose > 0;
+        let is_pressed = room.is_pressed() && loose >= limits::HASTE_BYTES_MIN;
+        if is_short || is_pressed { Haste::Now } else { Haste::None }
+    }
+
+    /// Puts in place what was sealed, and has more sealed.
+    pub(super) fn seal(&self, state: &mut State, haste: Haste) {
+        let now_ms = self.clock.unix_ms();
+        state.renewed |= state.sealing.go_on(&mut state.window, &mut state.snapshot, haste, now_ms);
+        state.through = haste == Haste::Now && state.sealing.is_idle();
+        state.seal_at = self.clock.now() + self.resource.pace.period;
+        self.settle(state);
+    }
+
+    /// Waits until there is room for so much more.
+    pub(super) async fn make_room(&self, state: &mut State, bytes: usize, shown_from: Revision) {
+        self.settle(state);
+        let held = state.share.as_ref().map_or(0, Share::bytes);
+        let missing = (state.loose_bytes() + bytes).saturating_sub(held);
+        if missing == 0 {
+            return;
+        }
+        let mut more = pin!(self.room_for(missing));
+        let more = loop {
+            tokio::select! {
+                biased;
+                more = &mut more => break more,
+                () = state.sealing.finished() => {}
+                () = self.resource.room.short(), if !state.through && state.sealing.is_idle() => {}
+            }
+            self.seal(state, Haste::Now);
+            // What was published holds what was sealed now.
+            self.show(state, shown_from);
+        };
+        match (&mut state.share, more) {
+            (Some(share), Some(more)) => share.add(more),
+            (share @ None, more) => *share = more,
+            (Some(_), None) => {}
+        }
+    }
+
+    /// Room for so much; nothing when there was none for too long. Cancel-safe.
+    pub(super) async fn room_for(&self, bytes: usize) -> Option<Share> {
+        tokio::select! {
+            biased;
+            share = self.resource.room.take(bytes) => share,
+            () = self.clock.sleep(limits::ROOM_WAIT) => {
+                Counters::add(&self.counters.rooms_overdrawn, 1);
+                None
+            }
+        }
+    }
+}
+
+/// The next whole revisions of `changes`, about [`limits::PART_BYTES`], and the room they need.
+pub(super) fn next_part(changes: &mut Vec<Change>) -> Option<(Vec<Change>, usize)> {
+    let (mut bytes, mut len, mut last) = (0, 0, changes.first()?.revision);
+    for change in changes.iter() {
+        if change.revision != last && bytes >= limits::PART_BYTES {
+            break;
+        }
+        last = change.revision;
+        // Its revision is written into it.
+        bytes += change.value.as_ref().map_or(0, |value| value.len() + limits::REVISION_BYTES);
+        len += 1;
+    }
+    let part = if len == changes.len() { std::mem::take(changes) } else { changes.drain(..len).collect() };
+    Some((part, bytes))
+}

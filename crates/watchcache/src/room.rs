@@ -1,0 +1,160 @@
+//! Room for what is loose: bytes of objects that the caches of a server hold in plain form and have not put at rest yet.
+//!
+//! Whoever takes something in takes room for it first, and gives it back once it is sealed, forgotten, or found to be plain for
+//! good. At the limit a cache waits, and seals what it has meanwhile: so what is loose is bounded, however fast things come. Who
+//! waits for room holds none that only its waiting could free, so that all of them get on.
+//!
+//! In: bytes. Out: shares. Owner: whoever puts the caches of a server together.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+const KIB: usize = 1 << 10;
+
+/// See the module's doc.
+#[derive(Debug)]
+pub struct Room {
+    // A permit for each KiB.
+    free: Arc<Semaphore>,
+    kib: usize,
+    // Caches that wait.
+    waiting: watch::Sender<usize>,
+}
+
+/// What one cache has taken. Dropping it gives it back.
+#[derive(Debug)]
+pub(crate) struct Share(OwnedSemaphorePermit);
+
+impl Room {
+    pub fn new(bytes: usize) -> Room {
+        let kib = bytes.div_ceil(KIB).min(u32::MAX as usize >> 3);
+        Room { free: Arc::new(Semaphore::new(kib)), kib, waiting: watch::Sender::new(0) }
+    }
+
+    /// Bytes that are taken.
+    pub fn taken_bytes(&self) -> usize {
+        (self.kib - self.free.available_permits()) * KIB
+    }
+
+    /// More than half of it is taken.
+    pub(crate) fn is_pressed(&self) -> bool {
+        self.taken_bytes() > self.kib / 2 * KIB
+    }
+
+    /// Somebody waits.
+    pub(crate) fn is_short(&self) -> bool {
+        *self.waiting.borrow() > 0
+    }
+
+    /// Waits until somebody does. Cancel-safe.
+    pub(crate) async fn short(&self) {
+        // It cannot be closed: this is its sender.
+        let _waiting = self.waiting.subscribe().wait_for(|waiting| *waiting > 0).await.map(drop);
+    }
+
+    /// So much of it if that is free now.
+    pub(crate) fn try_take(&self, bytes: usize) -> Option<Share> {
+        self.free.clone().try_acquire_many_owned(self.permits(bytes)).ok().map(Share)
+    }
+
+    /// So much of it, or all of it when that is less, once it is free; in the order in which they asked. Cancel-safe. `None` is
+    /// never: the room is not closed.
+    pub(crate) async fn take(&self, bytes: usize) -> Option<Share> {
+        if let Some(share) = self.try_take(bytes) {
+            return Some(share);
+        }
+        let _waits = Waits::new(&self.waiting);
+        self.free.clone().acquire_many_owned(self.permits(bytes)).await.ok().map(Share)
+    }
+
+    fn permits(&self, bytes: usize) -> u32 {
+        bytes.div_ceil(KIB).min(self.kib) as u32
+    }
+}
+
+impl Share {
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.num_permits() * KIB
+    }
+
+    pub(crate) fn add(&mut self, other: Share) {
+        self.0.merge(other.0);
+    }
+
+    /// Gives back what is more than `bytes`.
+    pub(crate) fn shrink_to(&mut self, bytes: usize) {
+        let more = self.0.num_permits().saturating_sub(bytes.div_ceil(KIB));
+        drop(self.0.split(more));
+    }
+}
+
+/// One that waits, until it is dropped.
+struct Waits<'a>(&'a watch::Sender<usize>);
+
+impl<'a> Waits<'a> {
+    fn new(waiting: &'a watch::Sender<usize>) -> Waits<'a> {
+        waiting.send_modify(|waiting| *waiting += 1);
+        Waits(waiting)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|waiting| *waiting -= 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_taken_is_never_more_than_there_is_and_comes_back() {
+        let room = Room::new(10 * KIB);
+        let mut held = room.try_take(4 * KIB - 1).expect("free");
+        assert_eq!((held.bytes(), room.taken_bytes(), room.is_pressed()), (4 * KIB, 4 * KIB, false));
+        let other = room.try_take(6 * KIB).expect("free");
+        assert!(room.try_take(1).is_none() && room.is_pressed());
+        drop(other);
+        assert!(!room.is_pressed());
+        held.add(room.try_take(2 * KIB).expect("free"));
+        held.shrink_to(KIB + 1);
+        assert_eq!((held.bytes(), room.taken_bytes()), (2 * KIB, 2 * KIB));
+        held.shrink_to(5 * KIB);
+        assert_eq!(held.bytes(), 2 * KIB, "it does not grow");
+        drop(held);
+        let all = room.take(100 * KIB).await.expect("more than there is: all of it");
+        assert_eq!((all.bytes(), room.taken_bytes()), (10 * KIB, 10 * KIB));
+    }
+
+    #[tokio::test]
+    async fn who_waits_is_seen_and_served_in_order() {
+        let room = Room::new(2 * KIB);
+        let held = room.try_take(2 * KIB).expect("free");
+        let mut first = Box::pin(room.take(2 * KIB));
+        let mut second = Box::pin(room.take(KIB));
+        let now = std::future::ready(());
+        tokio::select! { biased; _ = &mut first => panic!("full"), _ = &mut second => panic!("full"), () = now => {} }
+        assert!(room.is_short());
+        room.short().await;
+        drop(held);
+        let now = std::future::ready(());
+        let share = tokio::select! { biased; _ = &mut second => panic!("not yet"), share = &mut first => share, () = now => panic!("free") };
+        drop(share);
+        assert!(second.await.is_some());
+        assert!(!room.is_short());
+    }
+
+    #[tokio::test]
+    async fn who_gives_up_waiting_holds_nobody_up() {
+        let room = Room::new(2 * KIB);
+        let held = room.try_take(KIB).expect("free");
+        let mut large = Box::pin(room.take(2 * KIB));
+        tokio::select! { biased; _ = &mut large => panic!("full"), () = std::future::ready(()) => {} }
+        drop(large);
+        assert!(!room.is_short() && room.try_take(KIB).is_some());
+        drop(held);
+        assert_eq!(room.taken_bytes(), 0);
+    }
+}
