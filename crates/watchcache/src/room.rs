@@ -8,7 +8,10 @@
 
 use std::sync::Arc;
 
+use forebay_rt::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+use crate::limits;
 
 const KIB: usize = 1 << 10;
 
@@ -18,6 +21,8 @@ pub struct Room {
     // A permit for each KiB.
     free: Arc<Semaphore>,
     kib: usize,
+    // How long one does.
+    wait: Duration,
     // Caches that wait.
     waiting: watch::Sender<usize>,
 }
@@ -28,8 +33,17 @@ pub(crate) struct Share(OwnedSemaphorePermit);
 
 impl Room {
     pub fn new(bytes: usize) -> Room {
+        Room::waited_for(bytes, limits::ROOM_WAIT)
+    }
+
+    /// - `wait`: after so long a cache goes on without.
+    pub(crate) fn waited_for(bytes: usize, wait: Duration) -> Room {
         let kib = bytes.div_ceil(KIB).min(u32::MAX as usize >> 3);
-        Room { free: Arc::new(Semaphore::new(kib)), kib, waiting: watch::Sender::new(0) }
+        Room { free: Arc::new(Semaphore::new(kib)), kib, wait, waiting: watch::Sender::new(0) }
+    }
+
+    pub(crate) fn wait(&self) -> Duration {
+        self.wait
     }
 
     /// Bytes that are taken.

@@ -1,22 +1,21 @@
 //! An object that was replaced, as what it says other than the one that came after it.
 //!
-//! Two versions of an object are nearly the same text. Its deflated text has the other's as its dictionary, so that it is a
-//! few hundred bytes where a part of a block, with as much that is random in it, is a thousand.
+//! Two versions of an object are nearly the same text. Its LZ4 text has the other's as its dictionary, so that it is a few
+//! hundred bytes where a part of a block, with as much that is random in it, is a thousand.
 //!
 //! In: an object and its successor. Out: its bytes, for who asks. The successor may move, to a block or behind its own
 //! successor; then it is followed. Never: holds a successor that the window and the state no longer do, for longer than
 //! itself is held.
 
-use std::cell::RefCell;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use flate2::{Compress, Decompress, FlushCompress, FlushDecompress, Status};
+use lz4_flex::block;
 
 use super::{Body, Object};
 
-/// How far back deflate can point: what of the successor lies further from its end is of no use.
+/// LZ4 points back 64 KB at most: both texts together.
 const DICTIONARY_BYTES: usize = 32 << 10;
 
 /// Below it a part of a block is as small.
@@ -32,40 +31,25 @@ const WORTH: usize = 16;
 #[derive(Debug)]
 pub(super) struct Delta {
     next: Mutex<Arc<Object>>,
-    deflated: Box<[u8]>,
+    packed: Box<[u8]>,
     len: u32,
     // How many are read through this one, at most.
     chain: u8,
 }
 
-thread_local! {
-    static INFLATE: RefCell<Decompress> = RefCell::new(Decompress::new(false));
-}
-
 impl Delta {
     /// What `plain` has other than `base`, the text of `next`; none where that is not worth it.
-    ///
-    /// - `compress`: makes raw deflate.
-    pub(super) fn new(
-        compress: &mut Compress,
-        plain: &[u8],
-        (base, next): (&[u8], &Arc<Object>),
-        chain: u8,
-    ) -> Option<Delta> {
+    pub(super) fn new(plain: &[u8], (base, next): (&[u8], &Arc<Object>), chain: u8) -> Option<Delta> {
         let sizes = BYTES_MIN..=DICTIONARY_BYTES;
         if !sizes.contains(&plain.len()) || !sizes.contains(&base.len()) || chain >= CHAIN_MAX {
             return None;
         }
         let room = (plain.len() / WORTH).saturating_sub(mem::size_of::<Delta>());
-        // What does not fit into that is given up.
-        let mut deflated = Vec::with_capacity(room);
-        compress.reset();
-        compress.set_dictionary(base).ok()?;
-        let done = compress.compress_vec(plain, &mut deflated, FlushCompress::Finish);
-        let worth_it = matches!(done, Ok(Status::StreamEnd)) && deflated.len() <= room;
-        worth_it.then(|| Delta {
+        let packed = block::compress_with_dict(plain, base);
+        (packed.len() <= room).then(|| Delta {
             next: Mutex::new(next.clone()),
-            deflated: Box::from(&deflated[..]),
+            // Copied: a vector that is cut to its length keeps what it had.
+            packed: Box::from(&packed[..]),
             len: plain.len() as u32,
             chain,
         })
@@ -76,7 +60,7 @@ impl Delta {
     }
 
     pub(super) fn cost_bytes(&self) -> usize {
-        self.deflated.len() + mem::size_of::<Delta>()
+        self.packed.len() + mem::size_of::<Delta>()
     }
 
     /// The bytes, made of the successor's.
@@ -84,15 +68,10 @@ impl Delta {
         let next = self.next().clone();
         // First: it may be of this kind, too.
         let base = next.body();
-        let mut plain = Vec::with_capacity(self.len());
-        let done = INFLATE.with_borrow_mut(|inflate| {
-            inflate.reset(false);
-            inflate.set_dictionary(&base)?;
-            inflate.decompress_vec(&self.deflated, &mut plain, FlushDecompress::Finish)
-        });
-        let whole = matches!(done, Ok(Status::StreamEnd)) && plain.len() == self.len();
-        assert!(whole, "a delta of this process cannot be inflated: {done:?}");
-        Bytes::from(plain)
+        let plain = block::decompress_with_dict(&self.packed, self.len(), &base);
+        let whole = plain.as_ref().is_ok_and(|plain| plain.len() == self.len());
+        assert!(whole, "a delta of this process cannot be unpacked: {:?}", plain.err());
+        Bytes::from(plain.unwrap_or_default())
     }
 
     fn next(&self) -> MutexGuard<'_, Arc<Object>> {
@@ -186,7 +165,7 @@ mod tests {
     fn what_is_not_worth_it_is_for_a_block() {
         let cases: [(&str, Arc<Object>, Arc<Object>, u8); 5] = [
             ("small", pod(1, 1, "a", 500), pod(1, 2, "b", 500), 0),
-            ("larger than deflate can point back", pod(1, 1, "a", 40_000), pod(1, 2, "b", 40_000), 0),
+            ("larger than LZ4 can point back", pod(1, 1, "a", 40_000), pod(1, 2, "b", 40_000), 0),
             ("a successor larger than that", pod(1, 1, "a", 8_000), pod(1, 2, "b", 40_000), 0),
             ("another object altogether", pod(1, 1, "a", 8_000), pod(2, 2, "b", 8_000), 0),
             ("one more than a chain has", pod(1, 1, "a", 8_000), pod(1, 2, "b", 8_000), CHAIN_MAX),

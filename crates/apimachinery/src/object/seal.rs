@@ -65,7 +65,7 @@ impl Sealer {
         let base = self.scratch.bytes(next);
         // Its own may be in the same block.
         let plain = self.scratch.bytes(object);
-        let delta = Delta::new(&mut self.compress, &plain, (&base, next), chain)?;
+        let delta = Delta::new(&plain, (&base, next), chain)?;
         Some(Arc::new(object.with_body(Body::Behind(Box::new(delta)))))
     }
 

@@ -80,7 +80,7 @@ impl Ingest {
         tokio::select! {
             biased;
             share = self.resource.room.take(bytes) => share,
-            () = self.clock.sleep(limits::ROOM_WAIT) => {
+            () = self.clock.sleep(self.resource.room.wait()) => {
                 Counters::add(&self.counters.rooms_overdrawn, 1);
                 None
             }

@@ -113,8 +113,10 @@ impl Sealing {
             let recent = self.recent.clone();
             self.window_job = Job::Running(haste.run(move || job.seal(recent)));
         }
+        // What is put behind its successor finds that in plain form: in haste the state follows the window.
+        let upto_seq = if haste == Haste::Now { self.window.next_seq() } else { u64::MAX };
         if let Job::None = self.tree_job
-            && let Some(job) = self.tree.next_job(window, snapshot, &self.recent, haste, now_ms)
+            && let Some(job) = self.tree.next_job(window, snapshot, &self.recent, (haste, upto_seq), now_ms)
         {
             self.tree_job = Job::Running(haste.run(move || job.run()));
         }

@@ -91,12 +91,14 @@ impl Tree {
     }
 
     /// The next job, if there is one now.
+    ///
+    /// - `upto_seq`: the window's items from there on are not looked at in haste.
     pub(super) fn next_job(
         &mut self,
         window: &Writer<Arc<Event>>,
         snapshot: &Snapshot,
         recent: &Arc<RecentBlocks>,
-        haste: Haste,
+        (haste, upto_seq): (Haste, u64),
         now_ms: u64,
     ) -> Option<Job> {
         let earned = now_ms.saturating_sub(self.counted_ms).saturating_mul(limits::RESEAL_BYTES_PER_MS);
@@ -104,15 +106,27 @@ impl Tree {
         self.counted_ms = now_ms;
         let mut triggers = std::mem::take(&mut self.left);
         if triggers.len() < limits::LEFT_MAX {
-            triggers.extend(self.cool(window, snapshot, haste, now_ms));
-            triggers.extend(self.late(window, snapshot, haste, now_ms));
+            if haste == Haste::None {
+                triggers.extend(self.cool(window, snapshot, now_ms));
+            }
+            let until_ms = haste.until(now_ms.saturating_sub(self.pace.late_ms));
+            loop {
+                let looked = self.late;
+                triggers.extend(self.late(window, snapshot, until_ms, upto_seq));
+                // In haste until there is a trigger, or nothing more.
+                if haste == Haste::None || !triggers.is_empty() || self.late == looked {
+                    break;
+                }
+            }
+            self.cool = self.cool.max(self.late);
         }
-        if haste == Haste::Now && triggers.is_empty() && snapshot.loose_bytes() > 0 && self.is_through() {
-            // No event says where it is.
+        // It is loose and no event says where it is.
+        let lost = haste == Haste::Now && self.late == window.next_seq() && snapshot.loose_bytes() > 0;
+        if lost && triggers.is_empty() && matches!(self.scan, Scan::Done) {
             self.scan_again();
         }
         let quiet = reached_at(window, haste.until(now_ms.saturating_sub(self.pace.cool_ms)));
-        let has_time = haste == Haste::Now || self.has_time();
+        let has_time = lost || self.has_time();
         let scan = match &self.scan {
             Scan::At(key) | Scan::Again(key) if triggers.is_empty() && has_time => Some((key.clone(), quiet)),
             _ => None,
@@ -125,10 +139,6 @@ impl Tree {
             recent: recent.clone(),
         };
         (!job.triggers.is_empty() || job.scan.is_some()).then_some(job)
-    }
-
-    fn is_through(&self) -> bool {
-        matches!(self.scan, Scan::Done)
     }
 
     fn has_time(&self) -> bool {
@@ -160,15 +170,9 @@ impl Tree {
         };
     }
 
-    fn cool(
-        &mut self,
-        window: &Writer<Arc<Event>>,
-        snapshot: &Snapshot,
-        haste: Haste,
-        now_ms: u64,
-    ) -> Vec<Trigger> {
-        let until_ms = haste.until(now_ms.saturating_sub(self.pace.cool_ms));
-        let settled = self.settled(window, until_ms, |tree| &mut tree.cool);
+    fn cool(&mut self, window: &Writer<Arc<Event>>, snapshot: &Snapshot, now_ms: u64) -> Vec<Trigger> {
+        let until_ms = now_ms.saturating_sub(self.pace.cool_ms);
+        let settled = self.settled(window, (until_ms, u64::MAX), |tree| &mut tree.cool);
         let quiet = reached_at(window, until_ms);
         let often = reached_at(window, until_ms.saturating_sub(limits::OFTEN_MS));
         let is_due = |event: &Arc<Event>| is_last(event, snapshot) && !is_hot(event, window, often);
@@ -180,11 +184,10 @@ impl Tree {
         &mut self,
         window: &Writer<Arc<Event>>,
         snapshot: &Snapshot,
-        haste: Haste,
-        now_ms: u64,
+        until_ms: u64,
+        upto_seq: u64,
     ) -> Vec<Trigger> {
-        let until_ms = haste.until(now_ms.saturating_sub(self.pace.late_ms));
-        let settled = self.settled(window, until_ms, |tree| &mut tree.late);
+        let settled = self.settled(window, (until_ms, upto_seq), |tree| &mut tree.late);
         let quiet = reached_at(window, until_ms);
         // Also what changed since: what is around it is to be sealed without it.
         let in_place = |key: &Key| snapshot.get(key).is_some_and(|now| now.part().is_some());
@@ -195,11 +198,12 @@ impl Tree {
     fn settled(
         &mut self,
         window: &Writer<Arc<Event>>,
-        until_ms: u64,
+        (until_ms, upto_seq): (u64, u64),
         pass: impl Fn(&mut Tree) -> &mut u64,
     ) -> Vec<Arc<Event>> {
         let next_seq = *pass(self);
-        let settled = window.settled(next_seq, until_ms, limits::SETTLED_MAX);
+        let max = (limits::SETTLED_MAX as u64).min(upto_seq.saturating_sub(next_seq)) as usize;
+        let settled = window.settled(next_seq, until_ms, max);
         if settled.first().is_some_and(|(seq, _)| *seq > next_seq) {
             self.scan_again();
         }

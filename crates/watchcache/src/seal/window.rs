@@ -78,6 +78,15 @@ impl Replaced {
         passed
     }
 
+    fn is_loose_before(&self, seq: u64) -> bool {
+        self.loose.front().is_some_and(|(at, _)| *at < seq)
+    }
+
+    /// The window's item to go on at: those before were looked at.
+    pub(super) fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
+
     /// What was being sealed is in place, or is lost and stays as it is.
     pub(super) fn sealed(&mut self) {
         self.sealing_bytes = 0;
@@ -96,14 +105,21 @@ impl Replaced {
         let old_ms = now_ms.saturating_sub(limits::SEAL_MS);
         let patience_ms = old_ms.saturating_sub(limits::SEAL_PATIENCE_MS);
         let until_ms = haste.until(old_ms);
-        for _ in 0..limits::SEAL_LOOKS {
+        // In haste until there is a job, or nothing more: the state follows.
+        let looks = if haste == Haste::Now { usize::MAX } else { limits::SEAL_LOOKS };
+        for _ in 0..looks {
             let settled = window.settled(self.next_seq, until_ms, limits::SEAL_BATCH);
             let (last, _) = settled.last()?;
             let (next_seq, whole) = (last + 1, settled.len() == limits::SEAL_BATCH);
             let replaced = settled.iter().filter_map(|(_, event)| event.previous.as_ref());
             let bytes: usize = replaced.map(|object| object.body_len()).sum();
-            let worth_it = bytes >= limits::SEAL_BYTES_MIN;
-            if !worth_it && !whole && window.settled(self.next_seq, patience_ms, 1).is_empty() {
+            let in_haste = haste == Haste::Now && self.is_loose_before(next_seq);
+            let worth_it = bytes >= limits::SEAL_BYTES_MIN || in_haste;
+            if !worth_it
+                && !whole
+                && haste == Haste::None
+                && window.settled(self.next_seq, patience_ms, 1).is_empty()
+            {
                 // A trickle: more may come to be sealed with it.
                 return None;
             }
