@@ -27,6 +27,8 @@ pub struct Config {
     pub max_mutating_requests_inflight: Option<usize>,
     /// Requests in flight on one HTTP/2 connection; `None` is our own choice.
     pub http2_max_streams: Option<u32>,
+    /// Connections that the system has files for; `None` is our own limit alone.
+    pub connections_max: Option<usize>,
     /// How long to go on serving, not ready, before shutdown begins.
     pub shutdown_delay: Duration,
     /// Over how long watches are ended then; zero leaves it to the server.

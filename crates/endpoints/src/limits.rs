@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Connections at once. At the limit new ones wait in the kernel's backlog until one leaves. A connection that does
-/// nothing costs about 20 KiB, most of it TLS: 16,384 of them are 320 MiB.
+/// Connections at once; fewer where the system has no files for them. Those beyond are closed at once, and counted. A
+/// connection that does nothing costs about 20 KiB, most of it TLS: 16,384 of them are 320 MiB.
 pub const CONNECTIONS_MAX: usize = 16_384;
 
 /// Connections that the kernel keeps for us until they are accepted.

@@ -116,7 +116,7 @@ impl Bound {
         let parts = (checks, random, drain.clone(), pins.clone(), metrics.clone());
         let handler = Arc::new(handler(&config, address, authority, registry.clone(), parts));
         let (memory, rooms) = (handler.memory.clone(), handler.rooms.clone());
-        let connections_max = memory.connections_max();
+        let connections_max = config.connections_max.unwrap_or(usize::MAX).min(memory.connections_max());
         tasks.spawn("memory", memory.watch(clock.clone(), registry, rooms, pins));
         let connections = Tasks::new();
         // Whoever drops this future cuts every connection.

@@ -8,6 +8,7 @@ use forebay_endpoints::config::{
 
 use crate::config::{self, MemoryLimit};
 use crate::memory::{self, Limit};
+use crate::open_files;
 use crate::prepare::Prepared;
 use crate::version::{self, KUBERNETES_VERSION, VERSION};
 
@@ -65,6 +66,7 @@ pub(crate) fn config(prepared: &Prepared) -> Config {
         max_requests_inflight: limits.max_requests_inflight.map(|max| max as usize),
         max_mutating_requests_inflight: limits.max_mutating_requests_inflight.map(|max| max as usize),
         http2_max_streams: serving.http2_max_streams_per_connection,
+        connections_max: open_files::for_connections(),
         shutdown_delay: serving.shutdown_delay,
         watch_termination_grace: serving.watch_termination_grace,
         memory: memory(limits.memory),

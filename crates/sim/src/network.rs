@@ -104,6 +104,7 @@ fn config() -> Config {
         max_requests_inflight: None,
         max_mutating_requests_inflight: None,
         http2_max_streams: None,
+        connections_max: None,
         shutdown_delay: Duration::ZERO,
         watch_termination_grace: Duration::ZERO,
         memory: Memory::UNLIMITED,
