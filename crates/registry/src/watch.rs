@@ -145,16 +145,21 @@ impl WatchBody {
 
     /// What there is now, as [`WatchBody::next`] has it; waits for nothing but the proof of a bookmark that is due.
     pub async fn now(&mut self, chunk_bytes: usize, out: &mut impl FrameSink) -> Option<Flow> {
+        let from = out.frame_bytes();
         loop {
             match std::mem::replace(&mut self.state, State::Done) {
                 State::Failing(status) => return Some(Flow::Error(*status)),
                 State::Done => return Some(Flow::End),
                 open => self.state = open,
             }
-            // One that is never out of events ends in time, too.
+            // One that is never out of events ends in time, too. A bookmark that is late comes before that.
             if self.clock.now() >= self.deadline {
-                self.state = State::Done;
-                return Some(Flow::End);
+                if self.is_bookmark_due() {
+                    self.bookmark(out).await;
+                }
+                let has_bookmark = out.frame_bytes() > from;
+                self.state = if has_bookmark { State::Closing } else { State::Done };
+                return Some(if has_bookmark { Flow::Frames } else { Flow::End });
             }
             if self.fill(chunk_bytes, out) {
                 return Some(Flow::Frames);
@@ -167,7 +172,7 @@ impl WatchBody {
                 if now < self.deadline {
                     self.bookmark(out).await;
                 }
-                if out.frame_bytes() > 0 {
+                if out.frame_bytes() > from {
                     return Some(Flow::Frames);
                 }
             }
@@ -200,11 +205,10 @@ impl WatchBody {
 
     /// Appends the frames that there are now; whether there was one.
     fn fill(&mut self, chunk_bytes: usize, out: &mut impl FrameSink) -> bool {
+        let mut bookmark_due = self.is_bookmark_due();
         let Some(watcher) = &mut self.watcher else { return false };
         let (from, now) = (out.frame_bytes(), timestamp(&self.clock));
         let mut sent_bookmark = false;
-        let mut bookmark_due =
-            self.plan.bookmarks && matches!(self.state, State::Open) && self.clock.now() >= self.bookmark_at;
         while out.frame_bytes() < from + chunk_bytes {
             // Where events never cease, it is sent between them.
             if bookmark_due
@@ -274,6 +278,10 @@ impl WatchBody {
             }
             () = self.alarm.rings(alarm) => {}
         }
+    }
+
+    fn is_bookmark_due(&self) -> bool {
+        self.plan.bookmarks && matches!(self.state, State::Open) && self.clock.now() >= self.bookmark_at
     }
 
     /// When there is something to do though nothing happens: the end, or a bookmark before it.
