@@ -332,23 +332,6 @@ async fn a_watch_that_means_to_stay_gets_a_bookmark_as_soon_as_it_has_everything
 }
 
 #[tokio::test]
-async fn a_watch_that_was_held_up_beyond_its_end_says_first_how_far_it_is() {
-    let world = World::new().await;
-    let created = world.create(CM, configmap("a", json!({}))).await.expect("creates");
-    tokio::time::pause();
-    let query = format!("watch=1&resourceVersion={}&allowWatchBookmarks=true&timeoutSeconds=5", rv(&created));
-    let options = ListOptions::from_query(&Query::parse(&query)).expect("options");
-    let mut body =
-        world.registry.watch(&world.target(CM), &options, As::Object, false).await.expect("starts");
-    tokio::time::advance(std::time::Duration::from_secs(6)).await;
-    let mut out = Vec::new();
-    assert!(matches!(body.next(64, &mut out).await, Flow::Frames));
-    let frame: Value = serde_json::from_slice(&out).expect("one frame");
-    assert_eq!((frame["type"].as_str(), rv(&frame["object"])), (Some("BOOKMARK"), rv(&created)));
-    assert!(matches!(body.next(64, &mut out).await, Flow::End));
-}
-
-#[tokio::test]
 async fn a_deleted_event_carries_the_last_state_and_the_deletes_revision() {
     let world = World::new().await;
     let created = world.create(CM, configmap("a", json!({ "k": "v" }))).await.expect("creates");

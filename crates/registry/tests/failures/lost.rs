@@ -131,6 +131,18 @@ async fn failure_16_a_bookmark_overtakes_events() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_watch_that_was_held_up_beyond_its_end_says_first_how_far_it_is() {
+    let world = World::new().await;
+    let start = world.put(CM, "a", "").await;
+    let query = format!("watch=1&allowWatchBookmarks=true&timeoutSeconds=30&resourceVersion={start}");
+    let mut watch = world.watch(CM, &query).await;
+    let other = world.put(crate::world::SECRETS, "other", "").await;
+    world.pass(MINUTE).await;
+    assert_eq!((watch.told().await.as_str(), watch.reached >= start), ("B .", true));
+    assert!(other > start);
+}
+
+#[tokio::test(start_paused = true)]
 async fn failure_17_a_slow_reader_is_skipped_in_silence() {
     let world = World::new().await;
     let start = world.put(CM, "o-0", "").await;
