@@ -128,6 +128,8 @@ async fn a_store_that_went_back_is_noticed_and_everybody_lists_again_once() {
     let mut watcher = world.cacher.watch(everything(), at(4)).expect("current");
     for number in 3..10 {
         world.put(&format!("a/y{number}"), "").await;
+        let read = world.cacher.fresh(world.soon()).await.expect("a consistent read is of now");
+        assert_eq!(read.revision(), at(number + 2));
     }
     check(expect!["+y3@5 +y4@6 +y5@7 +y6@8 +y7@9 +y8@10 +y9@11"], &world.drain(&mut watcher).await);
     check(

@@ -295,11 +295,17 @@ impl Cacher {
     /// Source: KEP-2340; apiserver v1.36.3 `cacher/watch_cache.go`.
     pub async fn at_least(&self, min: Revision, deadline: Instant) -> Result<Arc<Snapshot>, ReadError> {
         let (current, window) = self.ready()?;
+        if current.revision() < min && window.is_lost(min) {
+            return Err(window.expired(min));
+        }
+        self.reached(min, deadline).await
+    }
+
+    /// The published snapshot once its revision is at least `min`, which the store has.
+    async fn reached(&self, min: Revision, deadline: Instant) -> Result<Arc<Snapshot>, ReadError> {
+        let current = self.snapshot()?;
         if current.revision() >= min {
             return Ok(current);
-        }
-        if window.is_lost(min) {
-            return Err(window.expired(min));
         }
         self.0.wanted.fetch_max(min.get(), Ordering::AcqRel);
         self.0.kick.notify_one();
@@ -343,7 +349,8 @@ impl Cacher {
             self.0.suspect.notify_one();
             return Err(self.hold());
         }
-        match self.at_least(current, deadline).await {
+        // It is of now, though a store that has gone back had it before.
+        match self.reached(current, deadline).await {
             Err(ReadError::TooLarge { .. }) => Err(self.hold()),
             read => read,
         }
