@@ -133,7 +133,12 @@ pub(crate) fn open_disk(disk: Disk, options: &Options) -> Result<Opened, OpenErr
 /// Whether there is a store in `dir`.
 pub(crate) fn is_there(dir: &Path) -> Result<bool, OpenError> {
     let path = dir.join(STORE_FILE);
-    path.try_exists().map_err(|cause| io_error(&path, cause))
+    match path.try_exists() {
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            Err(OpenError::NotADirectory { dir: dir.to_path_buf() })
+        }
+        found => found.map_err(|cause| io_error(&path, cause)),
+    }
 }
 
 /// Whether there is anything in `dir` that a store would be made of; a lock alone is nothing.
