@@ -5,7 +5,7 @@
 //! mistake made. The sources themselves have no hook: the edits are made in a copy, all at once, each behind a switch
 //! that an environment variable throws, so that one build has all of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -109,7 +109,9 @@ fn copy(to: &Path, mutants: &[Mutant]) -> Done {
     }
     let mut git = Command::new("git");
     git.args(["ls-files", "--cached", "--others", "--exclude-standard"]).current_dir(run::root());
-    for file in run::output(&mut git)?.lines() {
+    let files = run::output(&mut git)?;
+    forget(to, to, &files.lines().map(Path::new).collect())?;
+    for file in files.lines() {
         let Ok(mut bytes) = fs::read(run::root().join(file)) else { continue };
         if file == "Cargo.toml" {
             bytes = another_version(bytes)?;
@@ -129,6 +131,22 @@ fn copy(to: &Path, mutants: &[Mutant]) -> Done {
         Some((file, edits)) => Err(format!("{}: there is no {file}", edits[0].0)),
         None => Ok(()),
     }
+}
+
+/// Deletes what is below `dir` in the copy and no longer in the original.
+fn forget(copy: &Path, dir: &Path, files: &BTreeSet<&Path>) -> Done {
+    let told = |error| format!("{}: {error}", dir.display());
+    let Ok(entries) = fs::read_dir(dir) else { return Ok(()) };
+    for entry in entries {
+        let entry = entry.map_err(told)?;
+        let path = entry.path();
+        if entry.file_type().map_err(told)?.is_dir() {
+            forget(copy, &path, files)?;
+        } else if !path.strip_prefix(copy).is_ok_and(|file| files.contains(file)) {
+            fs::remove_file(&path).map_err(told)?;
+        }
+    }
+    Ok(())
 }
 
 /// The workspace under another version. By name, version and place below the root cargo tells what it has built, and the
