@@ -97,9 +97,7 @@ impl Object {
             }
         }
     }
-}
 
-impl Object {
     /// Where it is read through another, that is `next` from now on, which says the same as the one it was.
     pub fn read_through(&self, next: &Arc<Object>) {
         if let Body::Behind(delta) = &self.body {
