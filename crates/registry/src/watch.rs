@@ -156,10 +156,12 @@ impl WatchBody {
             if self.clock.now() >= self.deadline {
                 if self.is_bookmark_due() {
                     self.bookmark(out).await;
+                    if out.frame_bytes() > from {
+                        return Some(Flow::Frames);
+                    }
                 }
-                let has_bookmark = out.frame_bytes() > from;
-                self.state = if has_bookmark { State::Closing } else { State::Done };
-                return Some(if has_bookmark { Flow::Frames } else { Flow::End });
+                self.state = State::Done;
+                return Some(Flow::End);
             }
             if self.fill(chunk_bytes, out) {
                 return Some(Flow::Frames);
