@@ -38,6 +38,11 @@ const (
 	churnBefore = 60
 )
 
+var (
+	leases      = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+)
+
 // interest is what an informer wants to know.
 type interest struct {
 	name     string
@@ -75,8 +80,8 @@ func interests() []interest {
 		{name: "pods of a quiet node", resource: core("pods"), fields: "spec.nodeName=quiet", client: asTyped},
 		{name: "gadgets", resource: custom("gadgets"), client: asDynamic},
 		{name: "secrets", resource: core("secrets"), client: asTyped},
-		{name: "leases", resource: schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, client: asTyped},
-		{name: "deployments", resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, client: asMetadata},
+		{name: "leases", resource: leases, client: asTyped},
+		{name: "deployments", resource: deployments, client: asMetadata},
 	}
 }
 

@@ -345,26 +345,49 @@ impl Cluster {
         Ok(())
     }
 
-    /// Kills all members but one, and waits until that one has ended watches because it has no leader.
+    /// The member that most watches are at.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn most_watched(&self) -> Result<usize, String> {
+        let mut most = (0, 0);
+        for number in 0..self.members.len() {
+            let watchers =
+                self.metric(number, |line| line.starts_with("etcd_debugging_mvcc_watcher_total "))?;
+            most = most.max((watchers, number));
+        }
+        if most.0 > 0 { Ok(most.1) } else { Err("nobody watches".to_owned()) }
+    }
+
+    /// Kills all members but one, and waits until that one has ended watches because it has no leader. They have to be there:
+    /// one that is opened later is refused, which is not counted.
     ///
     /// # Errors
     /// It ends none in time.
     pub fn leave_alone(&mut self, number: usize) -> Result<(), String> {
+        let is_ended = |line: &str| {
+            line.starts_with("grpc_server_handled_total{")
+                && line.contains(r#"grpc_code="Unavailable""#)
+                && line.contains(r#"grpc_method="Watch""#)
+        };
+        let before = self.metric(number, is_ended)?;
         for other in (0..self.members.len()).filter(|other| *other != number) {
             self.kill(other)?;
         }
-        let ended = |line: &str| {
-            let is_ended = line.starts_with("grpc_server_handled_total{")
-                && line.contains(r#"grpc_code="Unavailable""#)
-                && line.contains(r#"grpc_method="Watch""#);
-            is_ended && !line.ends_with(" 0")
-        };
         until("etcd ends watches for want of a leader", LISTENS_MAX, || {
-            match self.get(number, "/metrics")?.lines().any(ended) {
+            match self.metric(number, is_ended)? > before {
                 true => Ok(()),
-                false => Err("none ended".to_owned()),
+                false => Err(format!("{before} were ended before, and no more")),
             }
         })
+    }
+
+    /// The sum of a member's metrics that `is_wanted` chooses by their lines.
+    fn metric(&self, number: usize, is_wanted: impl Fn(&str) -> bool) -> Result<u64, String> {
+        let told = self.get(number, "/metrics")?;
+        let values = told.lines().filter(|line| is_wanted(line)).filter_map(|line| line.rsplit_once(' '));
+        // Counts are written as floats.
+        Ok(values.filter_map(|(_, value)| value.parse::<f64>().ok()).sum::<f64>() as u64)
     }
 
     /// Starts all members that were killed, and waits until they listen.

@@ -62,7 +62,7 @@ fn fifty_informers_across_faults_of_etcd_lose_nothing_and_ask_for_nothing_again(
             // Neither reaches the other.
             "@part" => cluster.part(cluster.leader()?),
             // Not one leads: watches are ended, which is not to say that anything was missed (kubernetes#111387).
-            "@leaderless" => cluster.leave_alone(cluster.leader()?),
+            "@leaderless" => cluster.leave_alone(cluster.most_watched()?),
             "@regain" => cluster.restart_all(),
             "@delay" => clients(Trouble::Delay(Duration::from_millis(25), Duration::from_millis(125))),
             "@cut-often" => clients(Trouble::CutAfter(50_000)),
