@@ -122,7 +122,15 @@ impl Cluster {
     /// # Errors
     /// As for [`Cluster::start`].
     pub fn start_relayed(series: Series, size: usize) -> Result<Cluster, String> {
-        Cluster::start_as(series.program()?, size, Security::Plain, true)
+        Cluster::start_relayed_of(series, size, Security::Plain)
+    }
+
+    /// The same, with relays that carry TLS as well.
+    ///
+    /// # Errors
+    /// As for [`Cluster::start`].
+    pub fn start_relayed_of(series: Series, size: usize, security: Security) -> Result<Cluster, String> {
+        Cluster::start_as(series.program()?, size, security, true)
     }
 
     /// The same with the etcd at `program`.

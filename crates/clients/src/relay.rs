@@ -27,6 +27,9 @@ pub enum Trouble {
     Delay(Duration, Duration),
     /// Each connection is cut once it has carried so many bytes one way: in the middle of a message.
     CutAfter(u64),
+    /// Each connection is held once it has carried so many bytes one way: whoever needs more than that stands still, at any
+    /// speed.
+    HoldAfter(u64),
     /// Those there are have been cut, and no new one is let in.
     Refuse,
     /// As [`Trouble::Hold`], for the connections of the member of etcd with this id alone: it says who it is.
@@ -241,7 +244,8 @@ impl Shared {
                 Trouble::HoldFrom(held) if peer.load(Ordering::Relaxed) == held => Duration::MAX,
                 Trouble::None | Trouble::Refuse | Trouble::HoldFrom(_) => return true,
                 Trouble::CutAfter(bytes) => return carried < bytes,
-                Trouble::Hold => Duration::MAX,
+                Trouble::HoldAfter(bytes) if carried < bytes => return true,
+                Trouble::Hold | Trouble::HoldAfter(_) => Duration::MAX,
                 Trouble::Delay(least, most) => {
                     // A step that meets every ten-thousandth before any again.
                     let part = (number.wrapping_mul(7_919) % 10_000) as u32;
@@ -380,6 +384,13 @@ mod tests {
         let begun = Instant::now();
         assert_eq!(echoed(&mut client, "late").expect("passed on"), "late");
         assert!(begun.elapsed() >= Duration::from_millis(40), "there and back");
+        relay.set(Trouble::HoldAfter(20));
+        client.set_read_timeout(Some(Duration::from_millis(50))).expect("set");
+        assert_eq!(echoed(&mut client, "some more").expect("passed on"), "some more");
+        assert!(echoed(&mut client, "too much").is_err(), "held");
+        relay.set(Trouble::None);
+        client.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
+        client.read_exact(&mut [0; 8]).expect("passed on");
         relay.set(Trouble::CutAfter(10));
         assert!(echoed(&mut client, "more than ten bytes").is_err());
         assert_eq!(echoed(&mut connect(&relay), "few").expect("a new one"), "few");

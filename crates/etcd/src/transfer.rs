@@ -37,6 +37,30 @@ pub struct KeptPage {
 }
 
 impl Etcd {
+    /// The revision that is current.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub async fn current(&self) -> Result<Revision, Fault> {
+        let header = self.tried(|| self.shared().quorum()).await?;
+        Ok(Revision::from_log(header.revision.max(1)))
+    }
+
+    /// How many keys there are below `prefix`, which ends with `/`.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub async fn keys_below(&self, prefix: &str) -> Result<u64, Fault> {
+        let end = end_of(prefix);
+        let request = RangeRequest {
+            key: prefix.as_bytes(),
+            end: end.as_bytes(),
+            count_only: true,
+            ..RangeRequest::default()
+        };
+        Ok(self.tried(|| self.shared().ask_page(&request)).await?.count)
+    }
+
     /// The next keys below `prefix`, which ends with `/`, as of `at` or now.
     ///
     /// - `after`: the last key of the page before.

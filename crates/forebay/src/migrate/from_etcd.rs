@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_apimachinery::{Key, Revision};
-use forebay_backend::{Backend as _, Range};
 use forebay_embedded::limits::RESTORE_GAP;
 use forebay_embedded::snapshot::{Builder, Entry, State};
 use forebay_etcd::{Etcd, Kept};
@@ -29,8 +28,7 @@ const LEASES_KNOWN_MAX: usize = 1 << 16;
 
 pub async fn run(etcd: &Arc<Etcd>, data_dir: &Path, manner: &Manner, clock: &Clock) -> Result<Moved, Error> {
     let below = format!("{}/", manner.prefix);
-    let range = Range { prefix: below.as_str().into(), start_after: None, limit: 1, at: None };
-    let keys = etcd.count(range).await.map_err(failed)?;
+    let keys = etcd.keys_below(&below).await.map_err(failed)?;
     if keys == 0 {
         return Err(Error::Conflict(format!("etcd has no keys below {below}: is it another --etcd-prefix?")));
     }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_apimachinery::Revision;
-use forebay_backend::{Backend as _, Range};
 use forebay_embedded::snapshot::Entry;
 use forebay_etcd::Etcd;
 use forebay_rt::Clock;
@@ -45,7 +44,7 @@ pub async fn run(place: Place, etcd: &Arc<Etcd>, manner: &Manner, clock: &Clock)
         etcd.remove_below(&below(manner)).await.map_err(failed)?;
     }
     let mut from = source.head().revision;
-    if etcd.barrier().await.map_err(failed)?.get() + RAISE_STEP < from.get() {
+    if etcd.current().await.map_err(failed)?.get() + RAISE_STEP < from.get() {
         // That takes a while, and a server that gives out its state waits for nobody so long.
         drop(source);
         raise(etcd, from, mark.as_bytes()).await?;
@@ -56,7 +55,7 @@ pub async fn run(place: Place, etcd: &Arc<Etcd>, manner: &Manner, clock: &Clock)
     let mut left_out = LeftOut::new(manner.strictness);
     let (sent, outside) = load(source, etcd, manner, clock, &mut left_out).await?;
     let found = read_back(etcd, manner).await?;
-    let to = etcd.barrier().await.map_err(failed)?;
+    let to = etcd.current().await.map_err(failed)?;
     assert!(to > from, "{to} after {from}");
     let moved = Moved::compared((sent, from), (found, to), &left_out, outside)?;
     etcd.give_up_history(to).await.map_err(failed)?;
@@ -76,8 +75,7 @@ fn below(manner: &Manner) -> String {
 
 /// Whether etcd can take it. Writes nothing.
 async fn look(etcd: &Etcd, source: &Source, mark: &str, manner: &Manner) -> Result<(), Error> {
-    let range = Range { prefix: below(manner).as_str().into(), start_after: None, limit: 1, at: None };
-    let keys = etcd.count(range).await.map_err(failed)?;
+    let keys = etcd.keys_below(&below(manner)).await.map_err(failed)?;
     let interrupted = etcd.value(mark.as_bytes()).await.map_err(failed)?.is_some();
     if !manner.overwrite {
         let below = below(manner);
@@ -94,7 +92,7 @@ async fn look(etcd: &Etcd, source: &Source, mark: &str, manner: &Manner) -> Resu
             )));
         }
     }
-    let (from, current) = (source.head().revision.get(), etcd.barrier().await.map_err(failed)?.get());
+    let (from, current) = (source.head().revision.get(), etcd.current().await.map_err(failed)?.get());
     let gap = from.saturating_sub(current);
     if gap > RAISE_MAX {
         let bump = gap + RAISE_MAX / 1_000;
@@ -111,7 +109,7 @@ async fn look(etcd: &Etcd, source: &Source, mark: &str, manner: &Manner) -> Resu
 async fn raise(etcd: &Arc<Etcd>, from: Revision, mark: &[u8]) -> Result<(), Error> {
     let mut progress = Progress::counting("revisions", "passed", Some(from.get()));
     loop {
-        let current = etcd.barrier().await.map_err(failed)?;
+        let current = etcd.current().await.map_err(failed)?;
         if current > from {
             return Ok(());
         }
@@ -125,7 +123,7 @@ async fn raise(etcd: &Arc<Etcd>, from: Revision, mark: &[u8]) -> Result<(), Erro
         join_one(&mut sent, 1).await?;
         progress.at(current.get() + puts);
         if puts == RAISE_STEP {
-            etcd.give_up_history(etcd.barrier().await.map_err(failed)?).await.map_err(failed)?;
+            etcd.give_up_history(etcd.current().await.map_err(failed)?).await.map_err(failed)?;
         }
     }
 }
