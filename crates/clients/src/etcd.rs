@@ -408,6 +408,27 @@ impl Cluster {
         gone.iter().try_for_each(|number| self.wait(*number))
     }
 
+    /// Calls of the keys' service that members have begun to answer since they were started, by their own count. A plain
+    /// cluster only.
+    ///
+    /// # Errors
+    /// A member does not say.
+    pub fn calls(&self) -> Result<u64, String> {
+        let is_call = |line: &&str| {
+            line.starts_with("grpc_server_started_total{")
+                && line.contains(r#"grpc_service="etcdserverpb.KV""#)
+        };
+        let mut calls = 0;
+        for number in 0..self.members.len() {
+            let metrics = self.get(number, "/metrics")?;
+            for line in metrics.lines().filter(is_call) {
+                let count = line.rsplit(' ').next().and_then(|count| count.parse::<u64>().ok());
+                calls += count.ok_or_else(|| format!("no number: {line}"))?;
+            }
+        }
+        Ok(calls)
+    }
+
     /// GETs `path` of a member.
     fn get(&self, number: usize, path: &str) -> Result<String, String> {
         let shown = |e: std::io::Error| format!("etcd: {e}");

@@ -100,6 +100,46 @@ fn fifty_informers_across_faults_of_etcd_lose_nothing_and_ask_for_nothing_again(
     });
 }
 
+/// What the server asks etcd's keys for by itself within one round: every ten seconds it looks whether etcd answers and
+/// renews the lease that says that it is there.
+const ITS_OWN_CALLS_MAX: u64 = 12;
+
+/// Between two quorum reads while several ask.
+const BARRIER_PERIOD: Duration = Duration::from_millis(10);
+
+#[test]
+fn a_thousand_lists_at_once_cost_etcd_a_quorum_read_in_ten_milliseconds_and_none_where_they_need_none() {
+    let (Some(_), Some(scenario)) = (needs::built_peers(), Scenario::built()) else { return };
+    let cluster = Cluster::start(1, Security::Plain).expect("starts");
+    let mut server = start(Kind::Forebay, &cluster);
+    let (mut before, mut rounds) = (0, Vec::new());
+    scenario.run_with("TestListsAtOnce", &mut server, Detector::Off, |order| {
+        let calls = cluster.calls()?;
+        let mut words = order.split(' ');
+        match (words.next(), words.next(), words.next()) {
+            (Some("@begin"), ..) => before = calls,
+            (Some("@asked"), Some(way), Some(micros)) => {
+                let took = Duration::from_micros(micros.parse().map_err(|_| "no time")?);
+                rounds.push((way.to_owned(), calls - before, took));
+            }
+            _ => return Err(format!("nobody knows {order}")),
+        }
+        Ok(())
+    });
+    for way in ["consistent", "any", "not-older"] {
+        let periods = |took: &Duration| (took.as_micros() / BARRIER_PERIOD.as_micros() + 1) as u64;
+        let max = |took: &Duration| if way == "consistent" { periods(took) } else { 0 };
+        let of: Vec<_> = rounds.iter().filter(|(of, ..)| of == way).collect();
+        let Some((_, calls, took)) = of.iter().min_by_key(|(_, calls, _)| calls) else { panic!("{rounds:?}") };
+        println!("figure: {calls} calls of etcd's keys for 1,000 {way} lists at once, in {} ms", took.as_millis());
+        assert!(*calls <= max(took), "{way}: {calls} of {}: {rounds:?}", max(took));
+        for (_, calls, took) in &of {
+            assert!(*calls <= max(took) + ITS_OWN_CALLS_MAX, "{way}: {rounds:?}");
+        }
+        assert!(way != "consistent" || *calls > 0, "they are counted: {rounds:?}");
+    }
+}
+
 /// Each member in turn.
 const UPGRADE: &str = "upgrade-0 upgrade-1 upgrade-2";
 

@@ -51,8 +51,12 @@ pub const BARRIER_WAITING_MAX: usize = 16_384;
 /// How long a quorum read may take: below the 3 s that a consistent read waits in all.
 pub const BARRIER_WAIT: Duration = Duration::from_millis(2_500);
 
-/// Between a quorum read that several asked for and the next one: 100 a second however many ask.
+/// Between two quorum reads while several ask: 100 a second however many they are.
 pub const BARRIER_PERIOD: Duration = Duration::from_millis(10);
+
+/// For how long after two have asked at the same time whoever asks is taken for one of many: who comes alone then waits up to
+/// [`BARRIER_PERIOD`].
+pub const BARRIER_MANY: Duration = Duration::from_millis(100);
 
 /// Between two requests for progress on one stream, while somebody waits for it.
 pub const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
