@@ -9,7 +9,7 @@ use forebay_embedded::snapshot::{Decoder, Entry, Head, Next, State};
 use super::store_of;
 use crate::error::Error;
 use crate::server::failed;
-use crate::snapshot::{live, open, unreadable};
+use crate::snapshot::{live, verified};
 
 /// Where it is.
 pub enum Place {
@@ -34,8 +34,7 @@ impl Source {
         match place {
             Place::DataDir(dir) => Source::of_directory(dir),
             Place::Snapshot(file) => {
-                let mut whole = open(file)?;
-                while let Next::Entries(_) = whole.read().map_err(unreadable)? {}
+                verified(file)?;
                 let input = std::fs::File::open(file).map_err(Error::file("read", file))?;
                 Source::of(Box::new(input), file.display().to_string())
             }
@@ -59,7 +58,7 @@ impl Source {
 
     fn of(input: Box<dyn Read + Send>, name: String) -> Result<Source, Error> {
         let input: Box<dyn Read + Send> = Box::new(BufReader::with_capacity(64 << 10, input));
-        let decoder = Decoder::begin(input, name).map_err(unreadable)?;
+        let decoder = Decoder::begin(input, name).map_err(failed)?;
         Ok(Source::Snapshot(Box::new(decoder)))
     }
 
@@ -85,7 +84,7 @@ impl Source {
     pub fn page(&mut self) -> Result<Vec<Entry>, Error> {
         match self {
             Source::State(state) => state.page().map_err(failed),
-            Source::Snapshot(decoder) => match decoder.read().map_err(unreadable)? {
+            Source::Snapshot(decoder) => match decoder.read().map_err(failed)? {
                 Next::Entries(entries) => Ok(entries),
                 Next::End(_) => Ok(Vec::new()),
             },

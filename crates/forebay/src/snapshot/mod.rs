@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use forebay_apimachinery::Revision;
 use forebay_embedded::limits::RESTORE_GAP;
-use forebay_embedded::snapshot::{Builder, Decoder, Head, Next, SnapshotError, Summary};
+use forebay_embedded::snapshot::{Builder, Decoder, Head, Next, Summary};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -137,17 +137,14 @@ fn taken(head: Head) -> String {
 /// A reader of the file from its beginning.
 pub(crate) fn open(file: &Path) -> Result<Decoder<BufReader<File>>, Error> {
     let input = File::open(file).map_err(Error::file("read", file))?;
-    Decoder::begin(BufReader::with_capacity(64 << 10, input), file.display().to_string()).map_err(unreadable)
+    Decoder::begin(BufReader::with_capacity(64 << 10, input), file.display().to_string()).map_err(failed)
 }
 
-pub(crate) fn unreadable(error: SnapshotError) -> Error {
-    failed(error)
-}
-
-fn verified(file: &Path) -> Result<(Head, Summary), Error> {
+/// What is in the file, which is read to its end.
+pub(crate) fn verified(file: &Path) -> Result<(Head, Summary), Error> {
     let (mut decoder, mut progress) = (open(file)?, Progress::new("read", None));
     loop {
-        match decoder.read().map_err(unreadable)? {
+        match decoder.read().map_err(failed)? {
             Next::Entries(_) => progress.at(decoder.keys()),
             Next::End(summary) => return Ok((decoder.head(), summary)),
         }
@@ -179,7 +176,7 @@ fn restore(given: &Given, file: &Path, out: &mut dyn Write) -> Result<(), Error>
     let mut builder = Builder::begin(&store_of(&data_dir)).map_err(failed)?;
     let (mut decoder, mut progress) = (open(file)?, Progress::new("restored", Some(summary.keys)));
     let again = loop {
-        match decoder.read().map_err(unreadable)? {
+        match decoder.read().map_err(failed)? {
             Next::Entries(entries) => builder.add(entries).map_err(failed)?,
             Next::End(summary) => break summary,
         }
