@@ -14,9 +14,6 @@ use serde_json::Value;
 
 use crate::stored_definition;
 
-/// What is encrypted at rest begins with this, and then says how.
-const ENCRYPTED: &[u8] = b"k8s:enc:";
-
 /// See the module's doc.
 pub struct AsKubernetes {
     /// Where objects are: `/registry`.
@@ -71,7 +68,7 @@ impl Codec for AsKubernetes {
     }
 
     fn to_value(&self, _key: &str, stored: Bytes) -> Result<Bytes, (Bytes, String)> {
-        if stored.starts_with(ENCRYPTED) {
+        if stored.starts_with(&protobuf::ENCRYPTED_PREFIX) {
             return Err((stored, "it is encrypted".to_string()));
         }
         if !stored.starts_with(&protobuf::ENVELOPE_PREFIX) {

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use forebay_apimachinery::object::{Interner, Scope};
 use forebay_apimachinery::{Key, Object, Revision, Status};
 use forebay_backend::{Backend, Expect, Op, Outcome, Txn, Versioned};
+use forebay_schema::builtin::protobuf;
 use forebay_watchcache::{Cacher, Reach};
 
 use crate::counts::ListCounts;
@@ -84,9 +85,6 @@ pub enum Mode {
     /// Everything but the commit.
     DryRun,
 }
-
-/// What is encrypted at rest begins with this.
-const ENCRYPTED: &[u8] = b"k8s:enc:";
 
 /// Retries of one guarded update against concurrent writers. Each lost round means that another write won, so the
 /// system as a whole moves; beyond this the client is told to try again.
@@ -262,7 +260,7 @@ impl Store {
 
     /// What is at `key`, of which `value` is all that is known.
     fn corrupt(&self, key: &Key, revision: Revision, value: &[u8], error: &dyn std::fmt::Display) -> Status {
-        let why = match value.starts_with(ENCRYPTED) {
+        let why = match value.starts_with(&protobuf::ENCRYPTED_PREFIX) {
             true => {
                 "data from the storage is not transformable revision=0: identity transformer tried to read \
                      encrypted data"

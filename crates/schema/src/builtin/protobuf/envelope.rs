@@ -11,6 +11,8 @@ use super::special::expect;
 
 /// The first bytes of each body of `application/vnd.kubernetes.protobuf`, and of what is stored in etcd.
 pub const ENVELOPE_PREFIX: [u8; 4] = *b"k8s\0";
+/// The first bytes of what is encrypted at rest instead; how is said behind them.
+pub const ENCRYPTED_PREFIX: [u8; 8] = *b"k8s:enc:";
 
 /// An object that is not decoded yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
