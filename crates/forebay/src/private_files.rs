@@ -56,10 +56,7 @@ pub fn write(path: &Path, content: &[u8], readers: Readers) -> Result<(), Error>
 
 fn write_new(path: &Path, content: &[u8], readers: Readers) -> io::Result<()> {
     // A file of this name is what a crashed process with our id left behind.
-    match fs::remove_file(path) {
-        Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause),
-        _ => {}
-    }
+    remove_if_there(path)?;
     let mode = match readers {
         Readers::Owner => 0o600,
         Readers::All => 0o644,
@@ -67,6 +64,17 @@ fn write_new(path: &Path, content: &[u8], readers: Readers) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
     file.write_all(content)?;
     file.sync_all()
+}
+
+/// Removes the file; that there is none is as good.
+///
+/// # Errors
+/// It is still there.
+pub fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }
 
 /// Makes the names in the directory durable.

@@ -17,6 +17,8 @@ use forebay_rt::{Clock, Tasks};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{UnixListener, UnixStream};
 
+use crate::private_files;
+
 /// What errors call what came from a server.
 pub const NAME: &str = "the server's snapshot";
 
@@ -63,10 +65,7 @@ pub fn connect(dir: &Path) -> io::Result<StdUnixStream> {
 fn listen(dir: &Path) -> io::Result<UnixListener> {
     let path = dir.join(SOCKET);
     // Of a server that was killed: this one holds the store.
-    match std::fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    private_files::remove_if_there(&path)?;
     let listener = reached(dir, |path| UnixListener::bind(path))?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
     Ok(listener)

@@ -99,14 +99,9 @@ impl Part {
         name.push(".part");
         let part = path.with_file_name(name);
         // What a process that was killed left may be open to others.
-        match fs::remove_file(&part) {
-            Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
-                return Err(Error::file("write", part)(cause));
-            }
-            _ => {}
-        }
-        let out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part);
-        let out = out.map_err(Error::file("write", &part))?;
+        let out = private_files::remove_if_there(&part)
+            .and_then(|()| OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part))
+            .map_err(Error::file("write", &part))?;
         Ok(Part { path: path.to_owned(), part, out: Some(BufWriter::with_capacity(256 << 10, out)) })
     }
 
