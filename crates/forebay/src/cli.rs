@@ -14,6 +14,7 @@ use crate::config::{Host, ServeConfig};
 use crate::envtest::Program;
 use crate::error::Error;
 use crate::flags::layers::Raw;
+use crate::flags::options::{Given, Known};
 use crate::flags::{argv, help, nearest};
 use crate::prepare::Prepared;
 use crate::serve::{self, Until};
@@ -41,6 +42,10 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// What `version` knows.
+const VERSION: &[Known] =
+    &[Known { name: "output", short: Some("o"), value: "FORMAT", text: "json or yaml" }];
+
 const COMMANDS: [&str; 7] = ["serve", "snapshot", "migrate", "envtest", "version", "completion", "help"];
 
 fn run(mut arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Result<(), Error> {
@@ -49,20 +54,28 @@ fn run(mut arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Re
             "no command; \"forebay serve\" runs the server, \"forebay --help\" lists all".to_owned(),
         ));
     };
-    match command.to_str() {
-        Some("serve") => serve_command(arguments, out),
-        Some("snapshot") => snapshot::run(arguments, out),
-        Some("migrate") => migrate::run(arguments, out),
-        Some("envtest") => print_envtest(&texts(arguments)?, out),
-        Some("version" | "--version" | "-V") => version(&texts(arguments)?, out),
-        Some("completion") => complete(&texts(arguments)?, out),
-        Some("help" | "--help" | "-h") => print_help(&texts(arguments)?, out),
+    let (known, small): (&'static [Known], Small) = match command.to_str() {
+        Some("serve") => return serve_command(arguments, out),
+        Some("snapshot") => return snapshot::run(arguments, out),
+        Some("migrate") => return migrate::run(arguments, out),
+        Some("envtest") => (&[], print_envtest),
+        Some("version" | "--version" | "-V") => (VERSION, version),
+        Some("completion") => (&[], complete),
+        Some("help" | "--help" | "-h") => (&[], print_help),
         _ => {
             let given = command.to_string_lossy().into_owned();
-            Err(Error::Unknown { what: "command", nearest: near_command(&given), given })
+            return Err(Error::Unknown { what: "command", nearest: near_command(&given), given });
         }
+    };
+    let given = Given::read(arguments, known)?;
+    if given.help {
+        return Ok(out.write_all(help::COMMANDS.as_bytes())?);
     }
+    small(&given, out)
 }
+
+/// A command that is done at once.
+type Small = fn(&Given, &mut dyn Write) -> Result<(), Error>;
 
 fn near_command(given: &str) -> Option<String> {
     // A flag first means that the command was left out.
@@ -70,16 +83,6 @@ fn near_command(given: &str) -> Option<String> {
         return Some(format!("forebay serve {given}"));
     }
     nearest(given, COMMANDS.into_iter()).map(str::to_owned)
-}
-
-fn texts(arguments: impl Iterator<Item = OsString>) -> Result<Vec<String>, Error> {
-    arguments
-        .map(|argument| {
-            argument
-                .into_string()
-                .map_err(|raw| Error::Usage(format!("argument is not UTF-8: {}", raw.display())))
-        })
-        .collect()
 }
 
 fn serve_command(arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Result<(), Error> {
@@ -100,45 +103,33 @@ fn serve_command(arguments: impl Iterator<Item = OsString>, out: &mut dyn Write)
     serve::run(&prepared, Until::Signal, Syncs::EachCommit, out)
 }
 
-fn print_envtest(arguments: &[String], out: &mut dyn Write) -> Result<(), Error> {
-    match arguments {
-        [flag] if flag == "-h" || flag == "--help" => print_help(&[], out),
-        [flag, ..] if flag.starts_with('-') => {
-            Err(Error::Unknown { what: "flag", given: flag.clone(), nearest: None })
-        }
+fn print_envtest(given: &Given, out: &mut dyn Write) -> Result<(), Error> {
+    match given.rest.as_slice() {
         [] => envtest::print(None, out),
         [dir] => envtest::print(Some(dir), out),
         [_, more, ..] => Err(unexpected(more)),
     }
 }
 
-fn version(arguments: &[String], out: &mut dyn Write) -> Result<(), Error> {
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let format = match *arguments.as_slice() {
-        [] => Ok(Format::Text),
-        ["-h" | "--help"] => return print_help(&[], out),
-        ["-o" | "--output", format] => format.parse(),
-        ["-o" | "--output"] => return Err(Error::Usage("flag needs an argument: --output".to_owned())),
-        [argument, ..] => match argument.strip_prefix("--output=").or_else(|| argument.strip_prefix("-o")) {
-            Some(format) => format.trim_start_matches('=').parse(),
-            None => return Err(unexpected(argument)),
-        },
-    };
+fn version(given: &Given, out: &mut dyn Write) -> Result<(), Error> {
+    if let Some(argument) = given.rest.first() {
+        return Err(unexpected(argument));
+    }
+    let format = given.value("output").map_or(Ok(Format::Text), str::parse);
     let version = Version(format.map_err(Error::Usage)?);
     Ok(write!(out, "{version}")?)
 }
 
-fn complete(arguments: &[String], out: &mut dyn Write) -> Result<(), Error> {
-    match arguments {
-        [flag] if flag == "-h" || flag == "--help" => print_help(&[], out),
+fn complete(given: &Given, out: &mut dyn Write) -> Result<(), Error> {
+    match given.rest.as_slice() {
         [shell] => completion::write(shell, out),
         [] => Err(Error::Usage("completion needs a shell: bash, elvish, fish, powershell or zsh".to_owned())),
         [_, more, ..] => Err(unexpected(more)),
     }
 }
 
-fn print_help(arguments: &[String], out: &mut dyn Write) -> Result<(), Error> {
-    let text = match arguments.first().map(String::as_str) {
+fn print_help(given: &Given, out: &mut dyn Write) -> Result<(), Error> {
+    let text = match given.rest.first().map(String::as_str) {
         Some("serve") => help::serve(),
         Some("snapshot") => snapshot::help(),
         Some("migrate") => migrate::help(),

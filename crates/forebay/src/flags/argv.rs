@@ -40,7 +40,11 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Typed, Error> 
     Ok(typed)
 }
 
-fn text(argument: OsString) -> Result<String, Error> {
+/// One argument.
+///
+/// # Errors
+/// It is not UTF-8.
+pub(super) fn text(argument: OsString) -> Result<String, Error> {
     argument.into_string().map_err(|raw| Error::Usage(format!("argument is not UTF-8: {}", raw.display())))
 }
 

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use super::argv;
 use super::layers::Origin;
 use super::nearest::nearest;
 use crate::error::Error;
@@ -43,10 +44,7 @@ impl Given {
     /// # Errors
     /// An unknown option, one without its value, an argument that is not UTF-8.
     pub fn read(arguments: impl Iterator<Item = OsString>, known: &'static [Known]) -> Result<Given, Error> {
-        let text = |raw: OsString| {
-            raw.into_string().map_err(|raw| Error::Usage(format!("argument is not UTF-8: {}", raw.display())))
-        };
-        let (mut given, mut arguments) = (Given::default(), arguments.map(text));
+        let (mut given, mut arguments) = (Given::default(), arguments.map(argv::text));
         while let Some(argument) = arguments.next().transpose()? {
             if argument == "--" {
                 given.rest.extend(arguments.by_ref().collect::<Result<Vec<_>, _>>()?);
