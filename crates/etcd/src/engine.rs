@@ -3,6 +3,8 @@
 //! Owns the connections, the task that reads what is current, and what is remembered of etcd's answers. Requests in flight are
 //! bounded, each has a deadline, and none is sent twice unless the first was never sent.
 
+use std::fmt::Display;
+use std::future::Future;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -212,6 +214,25 @@ impl Shared {
             }
         }
         answer
+    }
+
+    /// Asks, `tries` times at most and with longer and longer pauses, until it is answered by what does not pass.
+    pub(crate) async fn again<T, E: Display, F: Future<Output = Result<T, E>>>(
+        &self,
+        tries: usize,
+        passes: impl Fn(&E) -> bool,
+        ask: impl Fn() -> F,
+    ) -> Result<T, E> {
+        let mut pause = limits::REOPEN_PAUSE.0;
+        for _ in 1..tries {
+            match ask().await {
+                Err(error) if passes(&error) => tracing::debug!(%error, "asked again"),
+                answer => return answer,
+            }
+            self.clock.sleep(pause).await;
+            pause = (pause * 2).min(limits::REOPEN_PAUSE.1);
+        }
+        ask().await
     }
 
     /// What is current, by a quorum read that is sent after this was called.

@@ -215,18 +215,8 @@ impl Etcd {
 
     /// Tries again while a member has no leader, goes, or is too slow.
     async fn tried<T, F: Future<Output = Result<T, Fault>>>(&self, ask: impl Fn() -> F) -> Result<T, Fault> {
-        let mut pause = limits::REOPEN_PAUSE.0;
-        for _ in 1..limits::TRANSFER_TRIES_MAX {
-            match ask().await {
-                Err(fault) if fault.is_of_the_member() || fault == Fault::TooManyRequests => {
-                    tracing::debug!(%fault, "asked again");
-                    self.shared().clock.sleep(pause).await;
-                    pause = (pause * 2).min(limits::REOPEN_PAUSE.1);
-                }
-                answer => return answer,
-            }
-        }
-        ask().await
+        let passes = |fault: &Fault| fault.is_of_the_member() || *fault == Fault::TooManyRequests;
+        self.shared().again(limits::TRANSFER_TRIES_MAX, passes, ask).await
     }
 }
 

@@ -58,18 +58,8 @@ impl<'a> Walk<'a> {
 
     /// The next page by Range. A connection that was lost meanwhile is no reason to begin anew.
     async fn asked(&self) -> Result<RangePage, ReadError> {
-        let mut pause = limits::REOPEN_PAUSE.0;
-        for _ in 1..limits::WALK_TRIES_MAX {
-            match self.shared.page(self.rest.clone()).await {
-                Err(ReadError::Unanswered { cause }) => {
-                    tracing::debug!(prefix = %self.rest.prefix, cause, "a page is asked for again");
-                    self.shared.clock.sleep(pause).await;
-                    pause = (pause * 2).min(limits::REOPEN_PAUSE.1);
-                }
-                read => return read,
-            }
-        }
-        self.shared.page(self.rest.clone()).await
+        let passes = |error: &ReadError| matches!(error, ReadError::Unanswered { .. });
+        self.shared.again(limits::WALK_TRIES_MAX, passes, || self.shared.page(self.rest.clone())).await
     }
 
     /// The next page out of a stream; `None` where it has to be asked for.
