@@ -31,5 +31,5 @@ pub use codec::{Codec, Verbatim};
 pub use engine::{Counters, Etcd, Options};
 pub use error::Fault;
 pub use tls::{TlsError, TlsFiles};
-pub use transfer::{Kept, KeptPage};
+pub use transfer::{Kept, KeptPages};
 pub use url::{Endpoint, NotAnEndpoint};

@@ -38,17 +38,24 @@ pub(crate) fn request<'a>((key, end): &'a (String, String), range: &Range) -> Ra
     }
 }
 
+impl RangeResponse {
+    /// The revision that it is of: the one that was asked for, or the current one.
+    pub(crate) fn revision(&self, asked: Option<Revision>) -> Revision {
+        asked.or(Revision::new(self.header.revision)).unwrap_or(Revision::FIRST)
+    }
+}
+
 impl Shared {
     /// Reads a page of keys without values.
     pub(crate) async fn keys(&self, range: Range) -> Result<RangePage, ReadError> {
         let bounds = bounds(&range);
         let limit = range.limit.clamp(1, limits::PAGE_KEYS_MAX) as u64;
         let request = RangeRequest { limit, keys_only: true, ..request(&bounds, &range) };
-        let RangeResponse { header, kvs, more, .. } = match self.ask_page(&request).await {
+        let response = match self.ask_page(&request).await {
             Ok(response) => response,
             Err(fault) => return Err(self.read_error(fault, range.at).await),
         };
-        let revision = range.at.or(Revision::new(header.revision)).unwrap_or(Revision::FIRST);
+        let (revision, RangeResponse { kvs, more, .. }) = (response.revision(range.at), response);
         let item = |kv: KeyValue| {
             let revision = Revision::new(kv.mod_revision)?;
             Some((self.key(&kv.key)?, Versioned { revision, value: kv.value }))
@@ -59,17 +66,10 @@ impl Shared {
     /// Reads a page; fewer keys than asked for where values are large.
     pub(crate) async fn page(&self, range: Range) -> Result<RangePage, ReadError> {
         let bounds = bounds(&range);
-        let mut limit = range.limit.clamp(1, limits::PAGE_KEYS_MAX).min(self.page_keys());
-        loop {
-            let request = RangeRequest { limit: limit as u64, ..request(&bounds, &range) };
-            match self.ask_page(&request).await {
-                Ok(response) => {
-                    self.note_page(&response.kvs);
-                    return self.decoded(range.at, response).await;
-                }
-                Err(Fault::LongAnswer { .. }) if limit > 1 => limit /= 2,
-                Err(fault) => return Err(self.read_error(fault, range.at).await),
-            }
+        let limit = range.limit.clamp(1, limits::PAGE_KEYS_MAX).min(self.page_keys()) as u64;
+        match self.ask_values(RangeRequest { limit, ..request(&bounds, &range) }).await {
+            Ok(response) => self.decoded(range.at, response).await,
+            Err(fault) => Err(self.read_error(fault, range.at).await),
         }
     }
 
@@ -80,6 +80,16 @@ impl Shared {
         match self.ask_page(&request).await {
             Ok(response) => Ok(response.count),
             Err(fault) => Err(self.read_error(fault, range.at).await),
+        }
+    }
+
+    /// Asks for a page with values: for its first half, where the answer would be too long.
+    pub(crate) async fn ask_values(&self, mut request: RangeRequest<'_>) -> Result<RangeResponse, Fault> {
+        loop {
+            match self.ask_page(&request).await {
+                Err(Fault::LongAnswer { .. }) if request.limit > 1 => request.limit /= 2,
+                answer => return answer.inspect(|response| self.note_page(&response.kvs)),
+            }
         }
     }
 
@@ -97,8 +107,7 @@ impl Shared {
         at: Option<Revision>,
         response: RangeResponse,
     ) -> Result<RangePage, ReadError> {
-        let RangeResponse { header, kvs, more, .. } = response;
-        let revision = at.or(Revision::new(header.revision)).unwrap_or(Revision::FIRST);
+        let (revision, RangeResponse { kvs, more, .. }) = (response.revision(at), response);
         let parts = kvs.chunks(PART_KEYS).map(|part| {
             let (part, shared) = (part.to_vec(), self.values());
             forebay_rt::blocking(move || part.into_iter().filter_map(|kv| shared.versioned(kv)).collect())

@@ -28,12 +28,50 @@ pub struct Kept {
     pub lease: Option<u64>,
 }
 
-/// Keys in order, of one revision.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptPage {
-    pub revision: Revision,
-    pub items: Vec<Kept>,
-    pub more: bool,
+/// All keys below a prefix, in order, page by page, of one revision: what is current when the first page is read.
+pub struct KeptPages<'a> {
+    etcd: &'a Etcd,
+    // Where the next page begins; empty when there is none.
+    begin: Vec<u8>,
+    end: String,
+    at: Option<Revision>,
+}
+
+impl KeptPages<'_> {
+    /// The next page, and the revision of all; `None` behind the last.
+    ///
+    /// # Errors
+    /// [`ReadError::Compacted`] when that state was given up meanwhile.
+    pub async fn next(&mut self) -> Result<Option<(Revision, Vec<Kept>)>, ReadError> {
+        if self.begin.is_empty() {
+            return Ok(None);
+        }
+        let shared = self.etcd.shared();
+        let request = RangeRequest {
+            key: &self.begin,
+            end: self.end.as_bytes(),
+            limit: shared.page_keys() as u64,
+            revision: self.at.map_or(0, Revision::get),
+            ..RangeRequest::default()
+        };
+        let response = match self.etcd.tried(|| shared.ask_values(request)).await {
+            Ok(response) => response,
+            Err(fault) => return Err(shared.read_error(fault, self.at).await),
+        };
+        let revision = response.revision(self.at);
+        let last = response.kvs.last().filter(|_| response.more);
+        (self.begin, self.at) = (last.map_or(Vec::new(), |kv| key_behind(&kv.key)), Some(revision));
+        let kept = |kv: KeyValue| {
+            let KeyValue { key, value, mod_revision, lease, .. } = kv;
+            let revision = Revision::new(mod_revision)?;
+            Some(Kept { key, value, revision, lease: (lease != 0).then_some(lease) })
+        };
+        Ok(Some((revision, response.kvs.into_iter().filter_map(kept).collect())))
+    }
+}
+
+fn key_behind(key: &[u8]) -> Vec<u8> {
+    [key, b"\0"].concat()
 }
 
 impl Etcd {
@@ -61,43 +99,9 @@ impl Etcd {
         Ok(self.tried(|| self.shared().ask_page(&request)).await?.count)
     }
 
-    /// The next keys below `prefix`, which ends with `/`, as of `at` or now.
-    ///
-    /// - `after`: the last key of the page before.
-    ///
-    /// # Errors
-    /// [`ReadError::Compacted`] when that state was given up meanwhile.
-    pub async fn kept(
-        &self,
-        prefix: &str,
-        after: Option<&[u8]>,
-        at: Option<Revision>,
-    ) -> Result<KeptPage, ReadError> {
-        let shared = self.shared();
-        let (mut begin, end) = (prefix.as_bytes().to_vec(), end_of(prefix));
-        if let Some(after) = after {
-            begin = [after, b"\0"].concat();
-        }
-        let mut limit = shared.page_keys() as u64;
-        let response = loop {
-            let revision = at.map_or(0, Revision::get);
-            let request =
-                RangeRequest { key: &begin, end: end.as_bytes(), limit, revision, ..RangeRequest::default() };
-            match self.tried(|| shared.ask_page(&request)).await {
-                Err(Fault::LongAnswer { .. }) if limit > 1 => limit /= 2,
-                Err(fault) => return Err(shared.read_error(fault, at).await),
-                Ok(response) => break response,
-            }
-        };
-        shared.note_page(&response.kvs);
-        let revision = at.or(Revision::new(response.header.revision)).unwrap_or(Revision::FIRST);
-        let kept = |kv: KeyValue| {
-            let KeyValue { key, value, mod_revision, lease, .. } = kv;
-            let revision = Revision::new(mod_revision)?;
-            Some(Kept { key, value, revision, lease: (lease != 0).then_some(lease) })
-        };
-        let items = response.kvs.into_iter().filter_map(kept).collect();
-        Ok(KeptPage { revision, items, more: response.more })
+    /// What is kept below `prefix`, which ends with `/`.
+    pub fn kept(&self, prefix: &str) -> KeptPages<'_> {
+        KeptPages { etcd: self, begin: prefix.into(), end: end_of(prefix), at: None }
     }
 
     /// How long a lease still lasts; `None` when it is gone.
@@ -176,8 +180,7 @@ impl Etcd {
             };
             let response = self.tried(|| self.shared().ask_page(&request)).await?;
             let Some(last) = response.kvs.last() else { return Ok(()) };
-            let behind = [&last.key[..], b"\0"].concat();
-            self.asked(path::DELETE_RANGE, &messages::delete_range(begin, &behind)).await?;
+            self.asked(path::DELETE_RANGE, &messages::delete_range(begin, &key_behind(&last.key))).await?;
         }
     }
 

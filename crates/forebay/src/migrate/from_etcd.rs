@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use forebay_apimachinery::{Key, Revision};
 use forebay_embedded::limits::RESTORE_GAP;
 use forebay_embedded::snapshot::{Builder, Entry, State};
@@ -37,14 +36,10 @@ pub async fn run(etcd: &Arc<Etcd>, data_dir: &Path, manner: &Manner, clock: &Clo
     }
     let mut builder = Builder::begin(&store_of(data_dir)).map_err(failed)?;
     let (mut side, mut left_out) = (Side::default(), LeftOut::new(manner.strictness));
-    let (mut after, mut at): (Option<Bytes>, Option<Revision>) = (None, None);
     let (mut leases, mut progress) = (Leases::default(), Progress::new("moved", Some(keys)));
-    let from = loop {
-        let page = etcd.kept(&below, after.as_deref(), at).await.map_err(failed)?;
-        let revision = page.revision;
-        at = Some(revision);
-        after = page.items.last().map(|kept| kept.key.clone());
-        let (mut items, more) = (page.items, page.more && after.is_some());
+    let (mut from, mut pages) = (Revision::FIRST, etcd.kept(&below));
+    while let Some((revision, mut items)) = pages.next().await.map_err(failed)? {
+        from = revision;
         items.retain(|kept| {
             !MADE_ANEW.iter().any(|name| kept.key.strip_prefix(below.as_bytes()) == Some(name.as_bytes()))
         });
@@ -58,10 +53,7 @@ pub async fn run(etcd: &Arc<Etcd>, data_dir: &Path, manner: &Manner, clock: &Clo
         (builder, side, left_out, added) = step.await.map_err(failed)?;
         added?;
         progress.at(side.keys());
-        if !more {
-            break revision;
-        }
-    };
+    }
     let to = Revision::from_log(from.get() + RESTORE_GAP);
     let finished = forebay_rt::blocking(move || {
         let sealed = builder.seal(to).map_err(failed)?;

@@ -269,14 +269,11 @@ impl Leases {
 /// What etcd has below the prefix now.
 async fn read_back(etcd: &Arc<Etcd>, manner: &Manner) -> Result<Side, Error> {
     let (below, mut progress) = (below(manner), Progress::new("compared", None));
-    let (mut side, mut after, mut at): (Side, Option<Bytes>, _) = (Side::default(), None, None);
-    loop {
-        let page = etcd.kept(&below, after.as_deref(), at).await.map_err(failed)?;
-        at = Some(page.revision);
-        after = page.items.last().map(|kept| kept.key.clone());
-        let (store, more) = (etcd.clone(), page.more && after.is_some());
+    let (mut side, mut pages) = (Side::default(), etcd.kept(&below));
+    while let Some((_, items)) = pages.next().await.map_err(failed)? {
+        let store = etcd.clone();
         let decoded = forebay_rt::blocking(move || {
-            for kept in page.items {
+            for kept in items {
                 let Ok(key) = std::str::from_utf8(&kept.key) else { continue };
                 // What cannot be read is not what was sent: the digest will say so.
                 let value = store.decoded(&key.into(), kept.value.clone()).unwrap_or(kept.value);
@@ -286,8 +283,6 @@ async fn read_back(etcd: &Arc<Etcd>, manner: &Manner) -> Result<Side, Error> {
         });
         side = decoded.await.map_err(failed)?;
         progress.at(side.keys());
-        if !more {
-            return Ok(side);
-        }
     }
+    Ok(side)
 }
