@@ -11,7 +11,7 @@ pub mod layers;
 mod nearest;
 pub mod options;
 mod refused;
-mod served;
+pub mod served;
 pub mod spec;
 pub mod table;
 pub mod values;

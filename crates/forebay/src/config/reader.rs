@@ -72,7 +72,7 @@ fn invalid(flag: &'static str, value: &str, origin: &Origin, reason: String) -> 
 }
 
 fn default(name: &str) -> &'static str {
-    flag(name).help().map_or("", |help| help.default)
+    flag(name).default()
 }
 
 /// The names come from this crate, so a wrong one is a fault here.

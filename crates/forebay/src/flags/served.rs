@@ -18,8 +18,12 @@ const fn served(
     Flag { name, kind, class: Class::Served(Help { heading, value, default, text }) }
 }
 
+/// What other commands find a server's data by, too.
+pub const DATA_DIR: Flag =
+    served(Data, "data-dir", One, "DIR", "./forebay-data", "Directory for everything that is kept.");
+
 pub(super) const SERVED: &[Flag] = &[
-    served(Data, "data-dir", One, "DIR", "./forebay-data", "Directory for everything that is kept."),
+    DATA_DIR,
     served(
         Data,
         "etcd-servers",

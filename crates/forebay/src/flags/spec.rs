@@ -96,6 +96,11 @@ impl Flag {
         }
     }
 
+    /// What it is when not given.
+    pub fn default(&self) -> &'static str {
+        self.help().map_or("", |help| help.default)
+    }
+
     /// The environment variable that sets it: `data-dir` is `FOREBAY_DATA_DIR`.
     pub fn variable(&self) -> String {
         format!("FOREBAY_{}", self.name.to_ascii_uppercase().replace('-', "_"))

@@ -20,6 +20,7 @@ use serde_json::json;
 use crate::data_dir;
 use crate::error::Error;
 use crate::flags::options::{self, Given, Known, known};
+use crate::flags::served;
 use crate::progress::Progress;
 use crate::server::failed;
 
@@ -99,8 +100,8 @@ what was after the snapshot; with --bump-revision=0 those go on who had seen jus
 
 /// The directory that is asked for.
 pub(crate) fn data_dir(given: &Given) -> PathBuf {
-    let of_environment = || std::env::var_os("FOREBAY_DATA_DIR").map(PathBuf::from);
-    given.path("data-dir").or_else(of_environment).unwrap_or_else(|| PathBuf::from("forebay-data"))
+    let of_environment = || std::env::var_os(served::DATA_DIR.variable()).map(PathBuf::from);
+    given.path("data-dir").or_else(of_environment).unwrap_or_else(|| served::DATA_DIR.default().into())
 }
 
 /// Where the store is in a data directory.
