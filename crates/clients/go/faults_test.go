@@ -43,12 +43,8 @@ func TestInformersAcrossFaultsOfEtcd(t *testing.T) {
 	proxy := newProxy(c)
 	followers := c.followers(proxy)
 	first := proxy.counted()
-	stop := make(chan struct{})
 	writers := other.writers()
-	var writing sync.WaitGroup
-	for _, w := range writers {
-		writing.Go(func() { w.run(c.ctx, stop) })
-	}
+	stop := c.writing(writers)
 	c.churn(writers, churnAfterFault)
 	orders := strings.Fields(os.Getenv("FOREBAY_TEST_FAULTS"))
 	for _, order := range orders {
@@ -74,8 +70,7 @@ func TestInformersAcrossFaultsOfEtcd(t *testing.T) {
 			t.Fatalf("after %s: %d lists and %d watches with initial events more: %v", order, now.lists-first.lists, now.initial-first.initial, now.whole)
 		}
 	}
-	close(stop)
-	writing.Wait()
+	stop()
 	c.agree(followers)
 	last := proxy.counted()
 	fmt.Printf("figure: %d informers, %d faults of etcd (%s), %d writes acknowledged: %d relists, %d watches resumed\n",
@@ -91,19 +86,14 @@ func TestInformersAcrossFaultsOfEtcd(t *testing.T) {
 func (c *clients) holed(proxy *proxy, followers []*follower, writers map[string]*writer) {
 	c.Helper()
 	before := proxy.counted()
-	stop := make(chan struct{})
-	var writing sync.WaitGroup
-	for _, w := range writers {
-		writing.Go(func() { w.run(c.ctx, stop) })
-	}
+	stop := c.writing(writers)
 	c.churn(writers, churnAfterFault)
 	c.ask("@hold-all")
 	c.churn(writers, churnAfterFault)
 	c.ask("@compact")
 	c.churn(writers, churnAfterFault)
 	c.heard("compact", followers, writers)
-	close(stop)
-	writing.Wait()
+	stop()
 	c.agree(followers)
 	affected := 0
 	for _, f := range followers {
@@ -325,14 +315,9 @@ func (c *clients) mark(followers []*follower) {
 // write has others write for a while, and waits until each informer has it.
 func (c *clients) write(followers []*follower) {
 	c.Helper()
-	stop := make(chan struct{})
 	writers := c.writers()
-	var writing sync.WaitGroup
-	for _, w := range writers {
-		writing.Go(func() { w.run(c.ctx, stop) })
-	}
+	stop := c.writing(writers)
 	c.churn(writers, churnAfterFault)
-	close(stop)
-	writing.Wait()
+	stop()
 	c.agree(followers)
 }

@@ -235,6 +235,19 @@ func (w *writer) run(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
+// writing has each of them write, until it is told to stop, and waits for what they are at then.
+func (c *clients) writing(writers map[string]*writer) (stop func()) {
+	told := make(chan struct{})
+	var all sync.WaitGroup
+	for _, w := range writers {
+		all.Go(func() { w.run(c.ctx, told) })
+	}
+	return func() {
+		close(told)
+		all.Wait()
+	}
+}
+
 func (w *writer) change(ctx context.Context, name, keep string) func() (*unstructured.Unstructured, error) {
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"keep":%q}}}`, keep)
 	return func() (*unstructured.Unstructured, error) {
@@ -322,12 +335,8 @@ func TestFiftyInformersAcrossKills(t *testing.T) {
 	if first.initial+first.lists != len(followers) {
 		t.Fatalf("%d informers asked for %s: %v", len(followers), first.text(), first.whole)
 	}
-	stop := make(chan struct{})
 	writers := c.writers()
-	var writing sync.WaitGroup
-	for _, w := range writers {
-		writing.Go(func() { w.run(c.ctx, stop) })
-	}
+	stop := c.writing(writers)
 	for _, order := range orders {
 		c.churn(writers, churnBefore)
 		resumed := proxy.counted()
@@ -347,8 +356,7 @@ func TestFiftyInformersAcrossKills(t *testing.T) {
 		})
 	}
 	c.churn(writers, churnBefore)
-	close(stop)
-	writing.Wait()
+	stop()
 	c.agree(followers)
 	last := proxy.counted()
 	fmt.Printf("figure: %d informers, %d ends (%s), %d writes acknowledged: %d relists (%d lists, %d watches with initial events), %d watches resumed\n",
