@@ -29,3 +29,21 @@ pub use clientgo::{Detector, Scenario};
 pub use python::Python;
 pub use server::{Kind, Server};
 pub use session::{Follower, Session};
+
+/// A definition of a custom resource, where manifests that need one begin; `SIDE` stands for what makes it another one.
+pub const DEFINITION: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things-SIDE.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: things-SIDE, singular: thing-SIDE, kind: ThingSIDE}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+---
+";

@@ -9,7 +9,7 @@ use forebay_clients::etcd::{Cluster, Security, Series};
 use forebay_clients::https::Call;
 use forebay_clients::relay::{Relay, Trouble};
 use forebay_clients::wait::{timed, until};
-use forebay_clients::{Detector, Kind, Scenario, Server, Session, needs};
+use forebay_clients::{DEFINITION, Detector, Kind, Scenario, Server, Session, needs};
 
 fn start(kind: Kind, cluster: &Cluster) -> Server {
     Server::start_on(kind, cluster).unwrap_or_else(|why| panic!("{why}"))
@@ -218,7 +218,7 @@ fn many_definitions_share_few_connections_to_etcd() {
     };
     let ((), made) = timed(|| {
         for number in 0..count {
-            let made = DEFINITION.replace("NUMBER", &number.to_string());
+            let made = NUMBERED.replace("NUMBER", &number.to_string());
             let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
             let answer = ask(&server, "POST", path, &made);
             assert_eq!(answer.code, 201, "{}", answer.body);
@@ -257,7 +257,7 @@ fn many_definitions_share_few_connections_to_etcd() {
     );
 }
 
-const DEFINITION: &str = r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+const NUMBERED: &str = r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
 "metadata":{"name":"kindNUMBERs.many.example.com"},
 "spec":{"group":"many.example.com","scope":"Namespaced",
 "names":{"plural":"kindNUMBERs","singular":"kindNUMBER","kind":"KindNUMBER"},
@@ -341,23 +341,8 @@ const ADVERTISED: [&str; 3] = ["10.0.0.11", "10.0.0.12", "10.0.0.13"];
 /// for each of 300 lists would be more.
 const STALLED_BYTES_MAX: u64 = 20_000;
 
-/// What is made at one server: built-in kinds that are kept as messages, a definition that is kept as JSON, and a custom
-/// resource.
+/// What is made at one server behind a definition, which is kept as JSON: built-in kinds that are kept as messages.
 const MADE: &str = "\
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: things-SIDE.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {plural: things-SIDE, singular: thing-SIDE, kind: ThingSIDE}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
----
 apiVersion: v1
 kind: Pod
 metadata: {name: pod-SIDE, labels: {side: SIDE}}
@@ -426,7 +411,7 @@ fn ours_and_kube_apiserver_read_each_others_objects_and_see_each_others_writes()
     };
     for (side, writer, reader) in [("here", &here, &there), ("there", &there, &here)] {
         let mut watching = reader.follow("kubectl get pods -w -o name");
-        let made = MADE.replace("SIDE", side);
+        let made = [DEFINITION, MADE].concat().replace("SIDE", side);
         writer.file("made.yaml", &made);
         let created = writer.run("kubectl create -f made.yaml");
         assert_eq!(created.matches(" created").count(), 8, "{side}: {created}");

@@ -9,24 +9,10 @@ use base64::engine::general_purpose::STANDARD;
 use forebay_clients::etcd::{Cluster, Security, Series};
 use forebay_clients::relay::Trouble;
 use forebay_clients::wait::until;
-use forebay_clients::{Kind, Server, needs};
+use forebay_clients::{DEFINITION, Kind, Server, needs};
 use serde_json::Value;
 
 const MADE: &str = "\
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: things.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {plural: things, singular: thing, kind: Thing}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
----
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: moved, labels: {side: embedded}}
@@ -83,7 +69,8 @@ impl Kubectl<'_> {
     }
 
     fn create(&self) {
-        self.does(&["create", "-f", "-"], MADE);
+        let made = [&DEFINITION.replace("-SIDE", "").replace("SIDE", ""), MADE].concat();
+        self.does(&["create", "-f", "-"], &made);
         self.does(&["wait", "--for=condition=Established", "crd/things.example.com"], "");
         self.does(&["create", "-f", "-"], CUSTOM);
     }
