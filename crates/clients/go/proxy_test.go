@@ -1,7 +1,7 @@
 // A proxy in front of the server that counts what is asked through it, and changes nothing.
 //
-// In: TLS connections of clients, HTTP/2. Out: the same bytes to the server and back; requests counted as lists, watches that
-// begin with the state, and watches that go on from a revision.
+// In: TLS connections of clients, HTTP/2. Out: the same bytes to the server and back; requests that are answered counted as lists,
+// watches that begin with the state, and watches that go on from a revision. What is refused has read nothing, and is asked again.
 // Never: an answer of its own. Where the server is not there, neither is the proxy: connections end as the server's did, and
 // new ones are refused.
 
@@ -16,9 +16,11 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"net"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,7 +32,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// counts of what was asked of a proxy.
+// counts of what was asked of a proxy, and answered.
 type counts struct {
 	// What asks for everything there is: an informer's relists, once it is synced.
 	lists, initial int
@@ -59,7 +61,7 @@ type proxy struct {
 	counts   counts
 }
 
-// newProxy listens on a port of its own; it keeps that.
+// newProxy listens on a port that nobody else takes while it does not.
 func newProxy(c *clients) *proxy {
 	c.Helper()
 	upstreamTLS, err := rest.TLSConfigFor(c.config)
@@ -68,7 +70,7 @@ func newProxy(c *clients) *proxy {
 	host, err := url.Parse(c.config.Host)
 	must(c.T, err)
 	upstreamTLS.ServerName = host.Hostname()
-	p := &proxy{t: c.T, upstream: host.Host, upstreamTLS: upstreamTLS, address: "127.0.0.1:0"}
+	p := &proxy{t: c.T, upstream: host.Host, upstreamTLS: upstreamTLS, address: "127.0.0.1:" + os.Getenv("FOREBAY_TEST_PORT")}
 	p.certify()
 	p.open()
 	c.Cleanup(p.close)
@@ -107,7 +109,7 @@ func (p *proxy) open() {
 		return
 	}
 	p.mutex.Lock()
-	p.listener, p.address = listener, listener.Addr().String()
+	p.listener = listener
 	p.mutex.Unlock()
 	go func() {
 		for {
@@ -134,7 +136,9 @@ func (p *proxy) close() {
 func (p *proxy) counted() counts {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	return p.counts
+	counts := p.counts
+	counts.whole = maps.Clone(counts.whole)
+	return counts
 }
 
 // pass carries one connection, until either end of it ends.
@@ -151,30 +155,69 @@ func (p *proxy) pass(client net.Conn) {
 	if up.Handshake() != nil || down.Handshake() != nil {
 		return
 	}
-	copied, seen := io.Pipe()
-	go p.read(copied)
+	streams := &streams{open: map[uint32]exchange{}}
+	asked, seen := io.Pipe()
+	go func() {
+		preface := make([]byte, len(http2.ClientPreface))
+		io.ReadFull(asked, preface)
+		p.read(asked, func(head *http2.MetaHeadersFrame) {
+			path := write
+			if head.PseudoValue("method") == "GET" {
+				path = head.PseudoValue("path")
+			}
+			p.join(streams, head.StreamID, exchange{path: path})
+		})
+	}()
+	answered, told := io.Pipe()
+	go p.read(answered, func(head *http2.MetaHeadersFrame) {
+		p.join(streams, head.StreamID, exchange{status: head.PseudoValue("status")})
+	})
 	ends := make(chan struct{}, 2)
 	go func() {
 		io.Copy(up, io.TeeReader(down, seen))
 		ends <- struct{}{}
 	}()
 	go func() {
-		io.Copy(down, up)
+		io.Copy(down, io.TeeReader(up, told))
 		ends <- struct{}{}
 	}()
 	<-ends
-	// The pipe's reader takes what is there; then it ends as well.
+	// The pipes' readers take what is there; then they end as well.
 	seen.Close()
+	told.Close()
 }
 
-// read counts the requests of a connection.
-func (p *proxy) read(bytes io.Reader) {
-	// Whatever it is, it must be taken, or the connection would stand still.
-	defer io.Copy(io.Discard, bytes)
-	preface := make([]byte, len(http2.ClientPreface))
-	if _, err := io.ReadFull(bytes, preface); err != nil {
+// exchange is the path of a request, which is `write` of one that changes something, and the status of its answer.
+type exchange struct{ path, status string }
+
+const write = "a write"
+
+// streams of a connection of which one half is known.
+type streams struct {
+	mutex sync.Mutex
+	open  map[uint32]exchange
+}
+
+// join counts what was asked on a stream and is answered, whichever of the two is seen first.
+func (p *proxy) join(streams *streams, stream uint32, half exchange) {
+	streams.mutex.Lock()
+	defer streams.mutex.Unlock()
+	other := streams.open[stream]
+	whole := exchange{half.path + other.path, half.status + other.status}
+	if whole.path == "" || whole.status == "" {
+		streams.open[stream] = whole
 		return
 	}
+	delete(streams.open, stream)
+	if whole.path != write && whole.status == "200" {
+		p.count(whole.path)
+	}
+}
+
+// read shows the heads of one way of a connection.
+func (p *proxy) read(bytes io.Reader, show func(*http2.MetaHeadersFrame)) {
+	// Whatever it is, it must be taken, or the connection would stand still.
+	defer io.Copy(io.Discard, bytes)
 	framer := http2.NewFramer(io.Discard, bytes)
 	framer.SetMaxReadFrameSize(1 << 24)
 	framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
@@ -184,11 +227,12 @@ func (p *proxy) read(bytes io.Reader) {
 			return
 		}
 		if err != nil {
-			p.t.Errorf("the proxy cannot read a request: %v", err)
+			p.t.Errorf("the proxy cannot read a head: %v", err)
 			return
 		}
-		if head, is := frame.(*http2.MetaHeadersFrame); is && head.PseudoValue("method") == "GET" {
-			p.count(head.PseudoValue("path"))
+		// Trailers have neither.
+		if head, is := frame.(*http2.MetaHeadersFrame); is && head.PseudoValue("path")+head.PseudoValue("status") != "" {
+			show(head)
 		}
 	}
 }

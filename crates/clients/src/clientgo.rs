@@ -88,6 +88,8 @@ impl Scenario {
     }
 
     fn start(&self, name: &str, server: &Server, detector: Detector) -> Child {
+        // For a test that listens itself.
+        let [port] = ports::free().unwrap_or_else(|why| panic!("{name}: {why}"));
         Command::new(self.binary)
             .args(["-test.v", "-test.count=1", "-test.timeout", RUN_MAX, "-test.run"])
             .arg(format!("^{name}$"))
@@ -96,6 +98,7 @@ impl Scenario {
             // Where Helm and kubectl's library keep what they discovered.
             .env("HOME", server.dir())
             .env("FOREBAY_TEST_SERVER", format!("{:?}", server.kind()))
+            .env("FOREBAY_TEST_PORT", port.to_string())
             .envs(server.told().iter().map(|(variable, value)| (variable, value)))
             .env("KUBE_WATCHLIST_INCONSISTENCY_DETECTOR", (detector == Detector::On).to_string())
             .stdin(Stdio::piped())
