@@ -48,7 +48,11 @@ type candidate struct {
 	stop func()
 }
 
-func (c *clients) candidate(name string, terms *terms, release bool) candidate {
+// brief is soon over when its holder has gone without a word, and also when the machine stands still for so long; who leads for more
+// than a moment holds a lasting one, and gives it back.
+const brief, lasting = 4 * time.Second, 20 * time.Second
+
+func (c *clients) candidate(name string, terms *terms, lease time.Duration) candidate {
 	lock := &resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Name: "leader", Namespace: c.namespace},
 		Client:     c.typed.CoordinationV1(),
@@ -56,10 +60,10 @@ func (c *clients) candidate(name string, terms *terms, release bool) candidate {
 	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock:            lock,
-		LeaseDuration:   2 * time.Second,
-		RenewDeadline:   1500 * time.Millisecond,
+		LeaseDuration:   lease,
+		RenewDeadline:   lease * 3 / 4,
 		RetryPeriod:     100 * time.Millisecond,
-		ReleaseOnCancel: release,
+		ReleaseOnCancel: lease == lasting,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) {
 				terms.begin(name)
@@ -90,10 +94,10 @@ func TestLeaderElection(t *testing.T) {
 		t.Helper()
 		c.until("a term begins", func() (bool, string) { return terms.are(names...) })
 	}
-	first := c.candidate("first", terms, true)
+	first := c.candidate("first", terms, lasting)
 	leads("first")
-	second := c.candidate("second", terms, false)
-	third := c.candidate("third", terms, false)
+	second := c.candidate("second", terms, brief)
+	third := c.candidate("third", terms, brief)
 	lease := func() string {
 		lease, err := c.typed.CoordinationV1().Leases(c.namespace).Get(c.ctx, "leader", metav1.GetOptions{})
 		must(t, err)
