@@ -4,6 +4,7 @@ package clients
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,14 +74,16 @@ func TestClusterRunsAStatefulSet(t *testing.T) {
 	}
 	volumes := map[string]bool{}
 	for _, name := range []string{"data-db-0", "data-db-1"} {
-		claim, err := c.typed.CoreV1().PersistentVolumeClaims(c.namespace).Get(c.ctx, name, metav1.GetOptions{})
-		must(t, err)
-		volume, err := c.typed.CoreV1().PersistentVolumes().Get(c.ctx, claim.Spec.VolumeName, metav1.GetOptions{})
-		must(t, err)
-		if claim.Status.Phase != corev1.ClaimBound || volume.Status.Phase != corev1.VolumeBound || volume.Spec.ClaimRef.UID != claim.UID {
-			t.Fatalf("%s is %+v, its volume %+v", name, claim.Status, volume.Spec.ClaimRef)
-		}
-		volumes[volume.Name] = true
+		// A pod may be placed as soon as its claim names its volume; that it is bound is said after that.
+		c.until(name+" is bound", func() (bool, string) {
+			claim, err := c.typed.CoreV1().PersistentVolumeClaims(c.namespace).Get(c.ctx, name, metav1.GetOptions{})
+			must(t, err)
+			volume, err := c.typed.CoreV1().PersistentVolumes().Get(c.ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+			must(t, err)
+			volumes[volume.Name] = true
+			is := claim.Status.Phase == corev1.ClaimBound && volume.Status.Phase == corev1.VolumeBound && volume.Spec.ClaimRef.UID == claim.UID
+			return is, fmt.Sprintf("%+v, its volume %+v", claim.Status, volume.Spec.ClaimRef)
+		})
 	}
 	if len(volumes) != 2 {
 		t.Fatalf("one volume for both: %v", volumes)
@@ -181,13 +184,15 @@ func TestClusterSchedulerSaysWhy(t *testing.T) {
 	c.nodes(1)
 	node, err := c.typed.CoreV1().Nodes().Get(c.ctx, c.namespace+"-0", metav1.GetOptions{})
 	must(t, err)
-	taint := []byte(`{"spec":{"taints":[{"key":"only","value":"gpu","effect":"NoSchedule"}]}}`)
+	// The label comes with the taint, and pods ask for it: who has not seen the one has not seen the other, and places nothing.
+	taint := []byte(`{"metadata":{"labels":{"only":"gpu"}},"spec":{"taints":[{"key":"only","value":"gpu","effect":"NoSchedule"}]}}`)
 	_, err = c.typed.CoreV1().Nodes().Patch(c.ctx, node.Name, "application/merge-patch+json", taint, metav1.PatchOptions{})
 	must(t, err)
 	pods := c.typed.CoreV1().Pods(c.namespace)
 	place := func(name string, tolerates bool, cpu string) {
 		t.Helper()
 		spec := template(c, nil).Spec
+		spec.NodeSelector["only"] = "gpu"
 		spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(cpu)
 		if tolerates {
 			spec.Tolerations = []corev1.Toleration{{Key: "only", Operator: corev1.TolerationOpEqual, Value: "gpu", Effect: corev1.TaintEffectNoSchedule}}
@@ -204,7 +209,7 @@ func TestClusterSchedulerSaysWhy(t *testing.T) {
 			must(t, err)
 			list, err := c.typed.CoreV1().Events(c.namespace).List(c.ctx, metav1.ListOptions{FieldSelector: "reason=FailedScheduling,involvedObject.name=" + name})
 			must(t, err)
-			said := len(list.Items) > 0 && strings.Contains(list.Items[0].Message, why)
+			said := slices.ContainsFunc(list.Items, func(event corev1.Event) bool { return strings.Contains(event.Message, why) })
 			for _, condition := range pod.Status.Conditions {
 				if condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable && strings.Contains(condition.Message, why) {
 					return said && pod.Spec.NodeName == "", ""
