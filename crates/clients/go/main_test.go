@@ -29,7 +29,7 @@ import (
 )
 
 // limit of every wait. A test that waits for kube-apiserver to come back sets a longer one.
-var limit = time.Minute
+var limit = 2 * time.Minute
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
-use crate::{Server, needs};
+use crate::{Server, needs, ports};
 
 /// Longest run of one scenario; Go ends it then and shows where it stands.
-const RUN_MAX: &str = "5m";
+const RUN_MAX: &str = "10m";
 
 /// client-go's own comparison of each watch list with a list at the same revision; a difference panics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

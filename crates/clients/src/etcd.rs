@@ -20,6 +20,7 @@ use crate::watchdog::Watchdog;
 use crate::{needs, pki, ports};
 
 const LISTENS_MAX: Duration = Duration::from_secs(60);
+const ANSWERS_MAX: Duration = Duration::from_secs(60);
 
 /// Whether clients speak TLS, and show a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -431,12 +432,8 @@ impl Cluster {
 
     /// GETs `path` of a member.
     fn get(&self, number: usize, path: &str) -> Result<String, String> {
-        let shown = |e: std::io::Error| format!("etcd: {e}");
-        let mut etcd = TcpStream::connect(("127.0.0.1", self.members[number].client_port)).map_err(shown)?;
-        etcd.write_all(format!("GET {path} HTTP/1.0\r\nHost: etcd\r\n\r\n").as_bytes()).map_err(shown)?;
-        let mut answer = String::new();
-        etcd.read_to_string(&mut answer).map_err(shown)?;
-        Ok(answer)
+        let request = format!("GET {path} HTTP/1.0\r\nHost: etcd\r\n\r\n");
+        answered(self.members[number].client_port, &request)
     }
 
     /// Copies the state of a cluster of one, as a backup. The member is not there meanwhile.
@@ -575,18 +572,25 @@ impl Cluster {
 
 /// A request to the JSON gateway of the member at `port`.
 pub(crate) fn gateway(port: u16, call: &str, body: &str) -> Result<serde_json::Value, String> {
-    let shown = |e: std::io::Error| format!("etcd: {e}");
-    let mut etcd = TcpStream::connect(("127.0.0.1", port)).map_err(shown)?;
     let head = format!(
         "POST /v3/{call} HTTP/1.0\r\nHost: etcd\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
-    etcd.write_all(format!("{head}{body}").as_bytes()).map_err(shown)?;
-    let mut answer = String::new();
-    etcd.read_to_string(&mut answer).map_err(shown)?;
+    let answer = answered(port, &format!("{head}{body}"))?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     if head.split(' ').nth(1) != Some("200") {
         return Err(format!("etcd refuses {call}: {answer}"));
     }
     serde_json::from_str(body).map_err(|e| format!("etcd answers {call} with {body:?}: {e}"))
+}
+
+/// What comes back for a request of HTTP/1.0.
+fn answered(port: u16, request: &str) -> Result<String, String> {
+    let shown = |e: std::io::Error| format!("etcd: {e}");
+    let mut etcd = TcpStream::connect(("127.0.0.1", port)).map_err(shown)?;
+    etcd.set_read_timeout(Some(ANSWERS_MAX)).map_err(shown)?;
+    etcd.write_all(request.as_bytes()).map_err(shown)?;
+    let mut answer = String::new();
+    etcd.read_to_string(&mut answer).map_err(shown)?;
+    Ok(answer)
 }
