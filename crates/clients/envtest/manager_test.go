@@ -28,7 +28,7 @@ const (
 	namespace = "default"
 	leaseName = "widgets.envtest.forebay.test"
 	// Longest wait for what takes milliseconds, on a machine that builds.
-	waitMax = 60 * time.Second
+	waitMax = 2 * time.Minute
 )
 
 func TestMain(m *testing.M) {

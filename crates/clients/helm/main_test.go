@@ -25,7 +25,7 @@ import (
 )
 
 // limit of every wait.
-const limit = 30 * time.Second
+const limit = 2 * time.Minute
 
 var widgets = schema.GroupVersionResource{Group: "helm.forebay.test", Version: "v1", Resource: "widgets"}
 

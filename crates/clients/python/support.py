@@ -14,7 +14,7 @@ from kubernetes.client.exceptions import ApiException
 # The group of kinds that tests define.
 GROUP, VERSION = "python.forebay.test", "v1"
 
-LIMIT = 30.0
+LIMIT = 120.0
 LOOK = 0.01
 
 IS_FOREBAY = os.environ.get("FOREBAY_TEST_SERVER") == "Forebay"

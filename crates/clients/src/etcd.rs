@@ -19,7 +19,7 @@ use crate::wait::until;
 use crate::watchdog::Watchdog;
 use crate::{needs, pki, ports};
 
-const LISTENS_MAX: Duration = Duration::from_secs(60);
+const LISTENS_MAX: Duration = Duration::from_secs(120);
 const ANSWERS_MAX: Duration = Duration::from_secs(60);
 
 /// Whether clients speak TLS, and show a certificate.

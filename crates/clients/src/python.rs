@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::{Server, needs};
 
 /// Longest run of one test, as `timeout` reads it.
-const RUN_MAX: &str = "120s";
+const RUN_MAX: &str = "300s";
 
 /// An interpreter that finds the client.
 pub struct Python {

@@ -18,7 +18,7 @@ use crate::process::Process;
 use crate::wait::until;
 use crate::watchdog::Watchdog;
 
-const LISTENS_MAX: Duration = Duration::from_secs(60);
+const LISTENS_MAX: Duration = Duration::from_secs(120);
 
 /// The plugins of kube-apiserver's default set that ours does not have, or has off (see COMPAT.md).
 const PLUGINS_OFF: [&str; 3] = ["PodTopologyLabels", "ServiceAccount", "StorageObjectInUseProtection"];

@@ -20,7 +20,7 @@ use crate::wait::until;
 use crate::watchdog::Watchdog;
 use crate::{https, needs, ports};
 
-const READY_MAX: Duration = Duration::from_secs(60);
+const READY_MAX: Duration = Duration::from_secs(120);
 
 /// Which server it is; the few tests that go beyond kube-apiserver ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

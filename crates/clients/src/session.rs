@@ -17,9 +17,9 @@ use crate::wait;
 use crate::{Server, needs};
 
 /// Longest wait for a line that is expected.
-const LINE_MAX: Duration = Duration::from_secs(30);
+const LINE_MAX: Duration = Duration::from_secs(120);
 /// Longest run of a command that is not followed, as `timeout` reads it.
-const COMMAND_MAX: &str = "60s";
+const COMMAND_MAX: &str = "150s";
 /// Lines kept of a command that is followed; beyond it waits.
 const LINES_MAX: usize = 1024;
 

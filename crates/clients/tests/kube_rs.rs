@@ -23,7 +23,7 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
 /// Longest wait for an event.
-const EVENT_MAX: Duration = Duration::from_secs(30);
+const EVENT_MAX: Duration = Duration::from_secs(120);
 
 /// A client and the namespace `name`, made by it.
 async fn client(name: &str) -> Client {

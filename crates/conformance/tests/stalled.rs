@@ -20,6 +20,9 @@ use forebay_registry::request::Target;
 use forebay_rt::{Clock, Duration};
 use serde_json::json;
 
+/// How long a consistent read waits for the cache.
+const FRESH_WAIT: Duration = Duration::from_secs(3);
+
 /// What is said to be current while it stalls: more than anybody writes.
 const FAR: u64 = 1 << 40;
 
@@ -144,10 +147,10 @@ async fn consistent_lists_are_shed_while_the_cache_is_behind_and_never_read_from
     // As many as come while the first of them waits, and more at once after it.
     let first = futures_util::future::join_all((0..50).map(|_| world.list(""))).await;
     let waited = clock.now().duration_since(start);
-    assert!(waited >= Duration::from_secs(3) && waited < Duration::from_secs(6), "{waited:?}");
+    assert!(waited >= FRESH_WAIT && waited < FRESH_WAIT * 10, "50 of them one after the other: {waited:?}");
     let start = clock.now();
     let later = futures_util::future::join_all((0..50).map(|_| world.list("?limit=1"))).await;
-    assert!(clock.now().duration_since(start) < Duration::from_secs(1), "they waited again");
+    assert!(clock.now().duration_since(start) < FRESH_WAIT, "they waited again");
     let seconds: Vec<u64> = first.iter().chain(&later).map(shed).collect();
     assert!(seconds.iter().all(|seconds| (1..=8).contains(seconds)), "{seconds:?}");
     let spread: BTreeSet<u64> = seconds.into_iter().collect();
@@ -203,7 +206,7 @@ async fn a_watch_that_cannot_start_is_refused_before_its_stream_and_the_next_one
     }
     world.stall(false);
     let (clock, query) = (Clock::system(), "watch=1&allowWatchBookmarks=true&timeoutSeconds=1");
-    let deadline = clock.now() + Duration::from_secs(10);
+    let deadline = clock.now() + Duration::from_secs(60);
     let events = loop {
         match world.local.watch(&world.collection, &place, query).await.expect("an answer") {
             Ok(stream) => break stream.events().await.expect("events").events.expect("a stream"),

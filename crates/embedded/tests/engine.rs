@@ -138,7 +138,7 @@ async fn a_feed_yields_history_and_then_what_is_committed() {
     assert_eq!(drain(&mut future), "");
     store.commit(put("/a/3", Expect::Absent, "z")).await.expect("works");
     for feed in [&mut from_start, &mut future] {
-        tokio::time::timeout(Duration::from_secs(5), feed.ready()).await.expect("woken");
+        tokio::time::timeout(Duration::from_secs(60), feed.ready()).await.expect("woken");
         assert_eq!(drain(feed), "/a/3=z@7");
     }
     store.close();

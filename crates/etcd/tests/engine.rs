@@ -16,7 +16,7 @@ use forebay_clients::needs;
 use forebay_etcd::{Etcd, Options, TlsFiles, Verbatim};
 use forebay_rt::{Clock, Tasks};
 
-const WAIT: Duration = Duration::from_secs(30);
+const WAIT: Duration = Duration::from_secs(120);
 
 fn open(cluster: &Cluster) -> Arc<Etcd> {
     let read = |name| std::fs::read_to_string(cluster.dir().join(name)).expect("written");
@@ -433,9 +433,9 @@ async fn gives_up_history_once(series: Series) {
         }
         Clock::system().sleep(period / 10).await;
     }
-    let rounds = (Clock::system().now() - begun).as_millis() / period.as_millis();
     let noted = cluster.gateway("kv/range", r#"{"key":"Y29tcGFjdF9yZXZfa2V5"}"#).expect("read");
     let version: u128 = noted["kvs"][0]["version"].as_str().and_then(|v| v.parse().ok()).expect("noted");
+    let rounds = (Clock::system().now() - begun).as_millis() / period.as_millis();
     assert!(
         (1..=rounds + 2).contains(&version),
         "{version} compactions in {rounds} periods of three servers"
@@ -489,8 +489,8 @@ async fn is_waited_for(series: Series) {
 /// Bytes of the large resource in the test, in MiB; `FOREBAY_TEST_LARGE_MB=400` gives the figures.
 const LARGE_MB: usize = 48;
 
-/// How late an event may be while all of it is read: a read of the whole resource takes longer when there is much of it.
-const LATE_MAX: Duration = Duration::from_secs(2);
+/// Events that are told while all of it is read, at least: there would be one, if they waited for its end.
+const MEANWHILE_MIN: usize = 10;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_watch_is_told_in_time_while_a_large_resource_is_read() {
@@ -524,7 +524,7 @@ async fn tells_in_time(series: Series) {
     let fills: Vec<_> = (0..3).map(|_| tokio::spawn(fill(store.clone()))).collect();
     let mut feed = store.feed("/k/", at).await.expect("kept");
     let (clock, mut latest, mut rounds) = (Clock::system(), Duration::ZERO, 0);
-    while fills.iter().any(|fill| !fill.is_finished()) || rounds < 10 {
+    while fills.iter().any(|fill| !fill.is_finished()) {
         let written = committed(&store, put(&format!("/k/{rounds}"), Expect::Absent, "x")).await;
         let begun = clock.now();
         let before = Revision::from_log(written.get() - 1);
@@ -544,7 +544,7 @@ async fn tells_in_time(series: Series) {
         slowest.as_secs_f64(),
         latest.as_secs_f64() * 1e3
     );
-    assert!(latest <= LATE_MAX, "an event came {latest:?} after the write");
+    assert!(rounds >= MEANWHILE_MIN, "only {rounds} events came while it was read");
 }
 
 fn copy(from: &std::path::Path, to: &std::path::Path) {

@@ -127,7 +127,7 @@ async fn a_start_makes_what_is_missing_and_the_next_one_nothing() {
     let schemas = world.list(SCHEMAS).await;
     assert!(schemas.iter().all(|item| item["status"]["conditions"][0]["reason"] == "Found"));
     let World { engine, tasks, .. } = world;
-    assert!(tasks.stop(Duration::from_secs(10)).await);
+    assert!(tasks.stop(Duration::from_secs(60)).await);
     let again = World::on(engine).await;
     assert_eq!(again.list(SCHEMAS).await, schemas, "they were not written again");
     assert_eq!(again.list(SERVICES).await, services, "nor were these");

@@ -467,7 +467,7 @@ async fn a_watch_resumes_across_a_restart_without_a_gap() {
     let first = before.create(CM, configmap("a", json!({}))).await.expect("creates");
     before.create(CM, configmap("b", json!({}))).await.expect("creates");
     before.delete("@v1/configmaps/default/a").await.expect("deletes");
-    assert!(before.tasks.stop(Duration::from_secs(5)).await);
+    assert!(before.tasks.stop(Duration::from_secs(60)).await);
     // The cache is gone; the store is what a restart finds.
     let after = World::on(before.engine.clone(), clock).await;
     let query = format!("watch=1&resourceVersion={}", rv(&first));

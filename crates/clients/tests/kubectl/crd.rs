@@ -22,7 +22,7 @@ fn with_crd(name: &str) -> Option<Session<'static>> {
 
 /// Waits until kubectl finds the resource: discovery tells of it a moment after it is established.
 fn served(session: &Session<'_>, group: &str) {
-    let found = wait::until("the resource is found", Duration::from_secs(30), || {
+    let found = wait::until("the resource is found", Duration::from_secs(120), || {
         let said = session.transcript(&format!("kubectl get gadgets.{group}"));
         if said.contains("No resources found") { Ok(()) } else { Err(said) }
     });

@@ -324,7 +324,7 @@ fn explain_tells_of_custom_fields() {
     kubectl.run("kubectl create -f crd.yaml");
     kubectl.run("kubectl wait crd/gadgets.explain.example.com --for=condition=Established");
     // The document of a new group appears a moment after its resources.
-    let explained = forebay_clients::wait::until("explain", std::time::Duration::from_secs(30), || {
+    let explained = forebay_clients::wait::until("explain", std::time::Duration::from_secs(120), || {
         let said = kubectl.transcript("kubectl explain gd-explain.spec");
         if said.contains("FIELDS") { Ok(said) } else { Err(said) }
     });

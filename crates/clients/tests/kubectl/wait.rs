@@ -9,11 +9,11 @@ fn wait_sees_what_is_so_and_what_comes() {
     let Some(kubectl) = session("wait") else { return };
     kubectl.run("kubectl create -f deployment.yaml -f pod.yaml -f configmap.yaml");
     let mut available =
-        kubectl.follow("kubectl wait deployment/web --for=condition=Available --timeout=30s -v=6");
+        kubectl.follow("kubectl wait deployment/web --for=condition=Available --timeout=120s -v=6");
     let mut running =
-        kubectl.follow("kubectl wait pod/web-0 --for=jsonpath='{.status.phase}'=Running --timeout=30s -v=6");
-    let mut gone = kubectl.follow("kubectl wait configmap/app --for=delete --timeout=30s -v=6");
-    let mut made = kubectl.follow("kubectl wait configmap/later --for=create --timeout=30s -v=6");
+        kubectl.follow("kubectl wait pod/web-0 --for=jsonpath='{.status.phase}'=Running --timeout=120s -v=6");
+    let mut gone = kubectl.follow("kubectl wait configmap/app --for=delete --timeout=120s -v=6");
+    let mut made = kubectl.follow("kubectl wait configmap/later --for=create --timeout=120s -v=6");
     for waits in [&available, &running, &gone] {
         waits.told("watch=true");
     }
@@ -63,7 +63,7 @@ fn wait_sees_what_is_so_and_what_comes() {
 fn rollout_status_follows_the_status() {
     let Some(kubectl) = session("rollout") else { return };
     kubectl.run("kubectl create -f deployment.yaml");
-    let mut status = kubectl.follow("kubectl rollout status deployment/web --timeout=30s");
+    let mut status = kubectl.follow("kubectl rollout status deployment/web --timeout=120s");
     expect![[r#"
         Waiting for deployment spec update to be observed...
     "#]]

@@ -56,7 +56,7 @@ impl World {
 
     /// Drops everything but the store, and starts again with these controllers.
     pub async fn restart(self, controllers: &str) -> World {
-        assert!(self.tasks.stop(Duration::from_secs(5)).await, "every task ends");
+        assert!(self.tasks.stop(Duration::from_secs(60)).await, "every task ends");
         drop(self.registry);
         World::on(self.engine, self.clock, self.hand, controllers).await
     }

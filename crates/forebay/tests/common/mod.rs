@@ -20,7 +20,7 @@ pub use server::{Refused, Server};
 pub use watch::{Event, Watch};
 
 /// Anything that takes longer than this does not come. Generous, as machines that build are busy.
-pub const WAIT: Duration = Duration::from_secs(30);
+pub const WAIT: Duration = Duration::from_secs(120);
 
 /// `text`, which shows `object`, without what differs from run to run.
 pub fn blanked(text: &str, object: &Value) -> String {

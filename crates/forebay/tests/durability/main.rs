@@ -10,7 +10,7 @@ use common::{Ask, Client, Event, Protocol, Scratch, Server, WAIT, Watch, rv, tex
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::{Duration, timeout};
+use tokio::time::timeout;
 
 const PATH: &str = "/api/v1/namespaces/default/configmaps";
 const ROUNDS: u64 = 10;
@@ -206,7 +206,8 @@ async fn a_second_process_on_the_same_directory_is_refused() {
 #[tokio::test]
 async fn told_to_stop_it_ends_watches_in_good_order() {
     let scratch = Scratch::new();
-    let server = Server::start(&scratch, &[]).await;
+    // For so long, and a little, it waits for what is not done.
+    let server = Server::start(&scratch, &["--shutdown-watch-termination-grace-period=5m"]).await;
     let mut watches = Vec::new();
     for protocol in Protocol::BOTH {
         let client = server.admin_over(protocol).await;
@@ -225,7 +226,7 @@ async fn told_to_stop_it_ends_watches_in_good_order() {
         }
     }
     assert_eq!(kinds.iter().filter(|kind| *kind == "ADDED last").count(), 2, "{kinds:?}");
-    let status = timeout(Duration::from_secs(8), server.ended()).await.expect("it does not end");
+    let status = timeout(WAIT, server.ended()).await.expect("it does not end");
     assert_eq!(status.code(), Some(0));
     let again = Server::start(&scratch, &[]).await;
     again.admin().await.get(&format!("{PATH}/last")).await.expect(200);

@@ -9,7 +9,7 @@ use crate::{CONFIG_MAPS, churn, config_map};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_says_that_it_leaves_then_serves_on_then_ends_watches() {
     let scratch = Scratch::new();
-    let server = Server::start(&scratch, &["--shutdown-delay-duration=3s"]).await;
+    let server = Server::start(&scratch, &["--shutdown-delay-duration=8s"]).await;
     let (admin, http1) = (server.admin().await, server.admin_over(Protocol::Http1).await);
     let start = churn(&admin, CONFIG_MAPS, "a", 1, 1).await;
     let path = format!("{CONFIG_MAPS}?watch=true&resourceVersion={start}");
@@ -25,12 +25,12 @@ async fn it_says_that_it_leaves_then_serves_on_then_ends_watches() {
     for watch in &mut watches {
         assert_eq!(watch.event().await.object, late);
     }
-    assert!(told.elapsed() < Duration::from_secs(3), "this machine is too slow to tell");
+    assert!(told.elapsed() < Duration::from_secs(8), "this machine is too slow to tell");
     for watch in &mut watches {
         watch.end().await;
     }
     new.end().await;
-    assert!(told.elapsed() >= Duration::from_secs(3), "{:?}", told.elapsed());
+    assert!(told.elapsed() >= Duration::from_secs(8), "{:?}", told.elapsed());
     assert!(http1.try_ask(Ask::get("/version")).await.is_err(), "it takes new connections");
     assert_eq!(server.ended().await.code(), Some(0));
     let again = Server::start(&scratch, &[]).await;
@@ -51,19 +51,19 @@ async fn watches_end_over_the_time_that_it_is_given() {
             watches.push(client.watch(&path).await);
         }
     }
+    let told = Clock::system().now();
     server.terminate();
     let mut ends: JoinSet<Instant> = watches.into_iter().map(ended_at).collect();
-    let mut at = Vec::new();
+    let mut after = Vec::new();
     while let Some(end) = ends.join_next().await {
-        at.push(end.expect("in good order"));
+        after.push(end.expect("in good order") - told);
     }
-    let (first, last) = (at.iter().min().expect("ends"), at.iter().max().expect("ends"));
-    let (spread, half) =
-        (*last - *first, at.iter().filter(|end| **end - *first < (*last - *first) / 2).count());
-    println!("{WATCHES} watches ended within {spread:?}, {half} of them in the first half");
-    // 800 in 3 s are more than 200 a second.
-    assert!((Duration::from_secs(2)..Duration::from_secs(5)).contains(&spread), "{spread:?}");
-    assert!((WATCHES / 4..WATCHES * 3 / 4).contains(&half), "{half}");
+    let half = after.iter().filter(|after| **after < Duration::from_millis(1_500)).count();
+    let last = after.into_iter().max().expect("ends");
+    println!("{WATCHES} watches ended within {last:?}, {half} of them in the first half of 3 s");
+    // 800 in 3 s are more than 200 a second. That none ends sooner can be told on any machine, that none ends later on none.
+    assert!(last >= Duration::from_secs(2), "{last:?}");
+    assert!(half <= WATCHES * 3 / 4, "{half}");
     assert_eq!(server.ended().await.code(), Some(0));
 }
 
@@ -75,7 +75,8 @@ async fn ended_at(mut watch: Watch) -> Instant {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn told_twice_it_ends_at_once_and_loses_nothing() {
     let scratch = Scratch::new();
-    let server = Server::start(&scratch, &["--shutdown-delay-duration=10m"]).await;
+    let flags = ["--shutdown-delay-duration=10m", "--shutdown-watch-termination-grace-period=5m"];
+    let server = Server::start(&scratch, &flags).await;
     let admin = server.admin().await;
     let mut watch = admin.watch(&format!("{CONFIG_MAPS}?watch=true")).await;
     let mut writers = JoinSet::new();
@@ -98,10 +99,9 @@ async fn told_twice_it_ends_at_once_and_loses_nothing() {
     server.terminate();
     let ready = server.admin().await;
     while ready.get("/readyz").await.code == 200 {}
-    let told = Clock::system().now();
     server.terminate();
+    // Sooner than after five minutes, or it is not waited for.
     assert_eq!(server.ended().await.code(), Some(0));
-    assert!(told.elapsed() < Duration::from_secs(8), "{:?}", told.elapsed());
     let mut acknowledged: Vec<String> = writers.join_all().await.into_iter().flatten().collect();
     let again = Server::start(&scratch, &[]).await;
     let mut kept = crate::common::names(&again.admin().await.get(CONFIG_MAPS).await.expect(200));

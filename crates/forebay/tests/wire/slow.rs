@@ -121,7 +121,7 @@ async fn whoever_falls_out_of_the_window_is_told_so_or_reset() {
     assert_eq!((&last["type"], &last["object"]["code"]), (&"ERROR".into(), &410.into()), "{last}");
     assert_eq!(last["object"]["reason"], "Expired");
 
-    assert!(reset.is_reset(Duration::from_secs(75)).await, "it is still waited for");
+    assert!(reset.is_reset(Duration::from_secs(120)).await, "it is still waited for");
     while open_watches(&admin).await > 1 {}
     let metrics = admin.get("/metrics").await;
     let fallen = r#"apiserver_terminated_watchers_total{group="",resource="configmaps"} 3"#;

@@ -27,7 +27,7 @@ async fn what_is_deleted_by_hand_though_it_is_in_use_comes_back() {
     ] {
         world.delete(&format!("{path}/kubernetes")).await.expect("deletes");
         let clock = Clock::system();
-        let deadline = clock.now() + Duration::from_secs(5);
+        let deadline = clock.now() + Duration::from_secs(60);
         while !world.list(path).await.iter().any(|found| found["metadata"]["name"] == "kubernetes") {
             assert!(clock.now() < deadline, "{path} does not come back");
             tokio::task::yield_now().await;

@@ -95,7 +95,7 @@ impl World {
 
     /// Ends this server; the next one on the engine finds what it left.
     pub async fn stop(self) -> Arc<Engine> {
-        assert!(self.tasks.stop(Duration::from_secs(5)).await, "tasks end");
+        assert!(self.tasks.stop(Duration::from_secs(60)).await, "tasks end");
         self.engine
     }
 
@@ -193,7 +193,7 @@ impl World {
     /// Waits until claims are as they should be: who gave up waiting for a write has no other sign of its end.
     pub async fn becomes_consistent(&self) {
         let clock = Clock::system();
-        let deadline = clock.now() + Duration::from_secs(10);
+        let deadline = clock.now() + Duration::from_secs(60);
         while self.claims().await != self.holdings().await {
             assert!(clock.now() < deadline, "{:?}", self.claims().await);
             tokio::task::yield_now().await;

@@ -23,7 +23,9 @@ mod writer;
 pub use super::codec::EncodeError;
 pub use decode::decode;
 pub use encode::{encode, encode_json};
-pub use envelope::{ENCRYPTED_PREFIX, ENVELOPE_PREFIX, Unknown, WatchEvent, decode_envelope, decode_watch_event};
+pub use envelope::{
+    ENCRYPTED_PREFIX, ENVELOPE_PREFIX, Unknown, WatchEvent, decode_envelope, decode_watch_event,
+};
 pub use error::DecodeError;
 pub use frame::{Envelope, ListForm, metadata_field, open_watch_frame, with_resource_version};
 pub use plan::is_message;
