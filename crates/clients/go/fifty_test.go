@@ -184,6 +184,17 @@ func (f *follower) events() map[string][]told {
 	return copied
 }
 
+// last that was told: name -> resourceVersion of what is there. Handlers hear of it after the store has it.
+func (f *follower) last() map[string]string {
+	there := map[string]string{}
+	for name, events := range f.events() {
+		if last := events[len(events)-1]; last.verb != '-' {
+			there[name] = strconv.FormatUint(last.revision, 10)
+		}
+	}
+	return there
+}
+
 // writer creates, changes and deletes objects of one resource, and notes each write that was acknowledged.
 type writer struct {
 	client dynamic.ResourceInterface
@@ -421,7 +432,7 @@ func total(writers map[string]*writer) int {
 	return all
 }
 
-// agree waits until each informer holds what a list tells.
+// agree waits until each informer holds what a list tells, and has told it.
 func (c *clients) agree(followers []*follower) {
 	c.Helper()
 	for _, f := range followers {
@@ -434,8 +445,8 @@ func (c *clients) agree(followers []*follower) {
 			for _, item := range list.Items {
 				want[item.GetName()] = item.GetResourceVersion()
 			}
-			held := f.holds()
-			return maps.Equal(held, want), fmt.Sprintf("%d held, %d listed", len(held), len(want))
+			held, last := f.holds(), f.last()
+			return maps.Equal(held, want) && maps.Equal(last, want), fmt.Sprintf("%d held, %d told, %d listed", len(held), len(last), len(want))
 		})
 	}
 }
