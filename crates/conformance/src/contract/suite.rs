@@ -113,7 +113,7 @@ impl Run<'_> {
         self.write(Phase::Static).await?;
         // The same number of writes is to come, and as many watches are to begin: a slow machine gets more time for it.
         let writing = clock.now().duration_since(start).as_secs();
-        let watch_seconds = WATCH_SECONDS + 3 * writing;
+        let watch_seconds = WATCH_SECONDS + 5 * writing;
         self.begin(watch_seconds).await?;
         let before = self.cases(|row| row.when == When::Before && row.verb != Verb::Watch)?;
         self.ask(before).await?;
