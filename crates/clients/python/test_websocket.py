@@ -42,7 +42,7 @@ class WebSockets(ServerTest):
     def test_python_gets_protobuf_over_websocket(self):
         self.core.create_namespaced_config_map(self.namespace, self.config_map("a"))
         accept = {"Accept": "application/vnd.kubernetes.protobuf"}
-        socket = self.open("timeoutSeconds=1", header=accept, subprotocols=["base64.binary.k8s.io"])
+        socket = self.open("timeoutSeconds=3", header=accept, subprotocols=["base64.binary.k8s.io"])
         self.assertEqual(socket.getsubprotocol(), "base64.binary.k8s.io")
         opcode, data = socket.recv_data()
         # An event without a length before it, whatever was asked for as the subprotocol.

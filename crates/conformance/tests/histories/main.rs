@@ -99,7 +99,7 @@ async fn after_a_kill_a_watch_goes_on_from_every_revision() {
     for resource in [Resource::ConfigMaps, Resource::Widgets, Resource::Events] {
         let watchers = vec![PLAIN];
         let plan = Plan { resource, writes: 120, keys: 6, watchers, kills: 1 };
-        let mut record = plan.run(Duration::from_secs(120)).await;
+        let mut record = plan.run(Duration::from_secs(300)).await;
         record.judge();
         record.server.kill().expect("killed");
         record.server.start_again().expect("started again");

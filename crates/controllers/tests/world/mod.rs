@@ -17,7 +17,7 @@ use forebay_rt::{Clock, Duration, ManualClock, Random, Tasks};
 use serde_json::{Value, json};
 
 /// How long a test waits for what is to happen.
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(120);
 
 pub struct World {
     pub registry: Registry,

@@ -53,7 +53,7 @@ async fn a_connection_goes_on_behind_its_watch() {
     let (admin, http1) = (server.admin().await, server.admin_over(Protocol::Http1).await);
     let start = churn(&admin, CONFIG_MAPS, "busy", 100, 1).await;
     let newest = churn(&admin, CONFIG_MAPS, "busy", 100 << 10, 3).await;
-    let path = format!("{CONFIG_MAPS}?watch=true&timeoutSeconds=2&resourceVersion={start}");
+    let path = format!("{CONFIG_MAPS}?watch=true&timeoutSeconds=4&resourceVersion={start}");
     let mut raw = Raw::ask(&http1, &path).await;
     raw.ask_again(&path).await;
     let head = raw.head().await.to_lowercase();
