@@ -205,7 +205,7 @@ async fn a_watch_that_cannot_start_is_refused_before_its_stream_and_the_next_one
         assert!((1..=8).contains(&shed(&refused)), "{}", refused.body);
     }
     world.stall(false);
-    let (clock, query) = (Clock::system(), "watch=1&allowWatchBookmarks=true&timeoutSeconds=3");
+    let (clock, query) = (Clock::system(), "watch=1&allowWatchBookmarks=true&timeoutSeconds=2");
     let deadline = clock.now() + Duration::from_secs(60);
     let events = loop {
         match world.local.watch(&world.collection, &place, query).await.expect("an answer") {

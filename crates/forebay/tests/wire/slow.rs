@@ -101,16 +101,18 @@ async fn whoever_falls_out_of_the_window_is_told_so_or_reset() {
     let server = Server::start(&scratch, &[]).await;
     let (admin, http1) = (server.admin().await, server.admin_over(Protocol::Http1).await);
     let start = churn(&admin, CONFIG_MAPS, "busy", 900 << 10, 1).await;
-    let path = format!("{CONFIG_MAPS}?watch=true&resourceVersion={start}");
-    let (mut told, reset) = (Raw::watch(&http1, &path).await, Raw::watch(&http1, &path).await);
-    let mut stream = server.admin().await.watch(&path).await;
     // One that stays in the window is not given up, however long it reads nothing.
     let quiet_start = churn(&admin, SECRETS, "quiet", 1, 1).await;
     let mut patient =
         Raw::watch(&http1, &format!("{SECRETS}?watch=true&resourceVersion={quiet_start}")).await;
     let quiet = churn(&admin, SECRETS, "quiet", 100 << 10, 10).await;
-    // More than the window holds of replaced objects.
-    churn(&admin, CONFIG_MAPS, "busy", 900 << 10, 90).await;
+    // 64 MiB of replaced objects are held: these are almost as many, and those behind them more. To write them all takes longer than
+    // who takes nothing is waited for, on a slow machine.
+    churn(&admin, CONFIG_MAPS, "busy", 900 << 10, 60).await;
+    let path = format!("{CONFIG_MAPS}?watch=true&resourceVersion={start}");
+    let (mut told, reset) = (Raw::watch(&http1, &path).await, Raw::watch(&http1, &path).await);
+    let mut stream = server.admin().await.watch(&path).await;
+    churn(&admin, CONFIG_MAPS, "busy", 900 << 10, 30).await;
     assert_eq!(open_watches(&admin).await, 4);
 
     let mut last = None;
