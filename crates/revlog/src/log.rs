@@ -7,6 +7,9 @@ use crate::cursor::{Cursor, Expired};
 use crate::lane::{Lane, LaneReader, Place};
 use crate::sync::{AtomicU64, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard, watch};
 
+/// The number of the first item that is appended: below it there is room for what is put in front.
+const FIRST_SEQ: u64 = 1 << 40;
+
 /// What a log may hold. At a limit the oldest whole revisions are evicted; the newest revision always stays.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -63,6 +66,8 @@ pub(crate) struct State<T> {
     pub(crate) first_seq: u64,
     // Every item above this revision is held, or was never appended.
     pub(crate) floor: u64,
+    // As it began: nothing was evicted yet, or put in front.
+    is_whole: bool,
     bytes: usize,
     grown: u64,
     shrunk: u64,
@@ -85,8 +90,9 @@ impl<T: Clone> Writer<T> {
     pub fn new(floor: u64, limits: Limits) -> Writer<T> {
         let state = State {
             entries: VecDeque::new(),
-            first_seq: 0,
+            first_seq: FIRST_SEQ,
             floor,
+            is_whole: true,
             bytes: 0,
             grown: 0,
             shrunk: 0,
@@ -95,7 +101,7 @@ impl<T: Clone> Writer<T> {
             lost: false,
         };
         let shared = Arc::new(Shared { state: RwLock::new(state), progress: AtomicU64::new(floor) });
-        Writer { shared, bell: watch::Sender::new(0), limits }
+        Writer { shared, bell: watch::Sender::new(FIRST_SEQ), limits }
     }
 
     /// The reading side.
@@ -152,6 +158,34 @@ impl<T: Clone> Writer<T> {
         self.shared.progress.store(last, Ordering::Release);
         self.bell.send_replace(next_seq);
         lanes().for_each(|group| group[0].0.ring());
+    }
+
+    /// Puts what was before the log's beginning in front of it, so that history begins after `floor`. The limits count what is in
+    /// front first. Once only; nothing happens, and it says so, when the log has evicted something: that would be missing between.
+    ///
+    /// - `past`: as for [`Writer::append`], above `floor` and not above the beginning; all of what was between.
+    ///
+    /// # Panics
+    /// When a revision is not between the two, or lower than the one before it.
+    pub fn prepend(&mut self, floor: u64, past: Vec<(u64, T, usize)>, now_ms: u64) -> bool {
+        let mut state = self.shared.write();
+        if !std::mem::replace(&mut state.is_whole, false) {
+            return false;
+        }
+        let begins = state.floor;
+        assert!(floor <= begins, "a past after {floor} of a log after {begins}");
+        let at_ms = state.entries.front().map_or(now_ms, |front| front.at_ms);
+        state.first_seq -= past.len() as u64;
+        state.floor = floor;
+        let mut next = begins;
+        for (revision, item, bytes) in past.into_iter().rev() {
+            assert!(revision > floor && revision <= next, "revision {revision} before {next}");
+            next = revision;
+            state.bytes += bytes;
+            state.entries.push_front(Entry { revision, item, bytes, at_ms });
+        }
+        evict(&mut state, self.limits, now_ms);
+        true
     }
 
     /// Forgets the places in `lane` of what was evicted, also when nothing is appended to it any more.
@@ -406,6 +440,7 @@ fn drop_revision<T>(state: &mut State<T>, revision: u64) -> u64 {
         }
     }
     state.floor = revision;
+    state.is_whole = false;
     state.first_seq - before
 }
 

@@ -6,6 +6,8 @@ use crate::{Cursor, Lane, Limits, Step, Usage, Writer};
 
 const LIMITS: Limits = Limits { items_max: 12, bytes_max: 60, age_ms_max: 40 };
 const LANES: u64 = 3;
+/// Where a log begins that has a past.
+const BEGINS: u64 = 20;
 
 /// One item, as the model knows it. Its lane is `id % LANES`.
 #[derive(Clone, Copy)]
@@ -30,6 +32,8 @@ struct World {
     progress: u64,
     now_ms: u64,
     pressed_out: u64,
+    // What can still be put in front.
+    has_past: bool,
     closed: bool,
 }
 
@@ -49,17 +53,41 @@ impl World {
     fn new(seed: u64) -> World {
         World {
             random: Random::seeded(seed),
-            writer: Writer::new(1, LIMITS),
+            writer: Writer::new(BEGINS, LIMITS),
             lanes: (0..LANES).map(|_| None).collect(),
-            floors: vec![1; LANES as usize],
+            floors: vec![BEGINS; LANES as usize],
             items: Vec::new(),
             evicted: 0,
-            floor: 1,
-            progress: 1,
+            floor: BEGINS,
+            progress: BEGINS,
             now_ms: 1_000,
             pressed_out: 0,
+            has_past: true,
             closed: false,
         }
+    }
+
+    /// Puts in front what was before the beginning. How many items that were, and false if it is too late for them.
+    fn prepend(&mut self) -> (usize, bool) {
+        let (floor, mut past) = (1 + self.random.below(BEGINS), Vec::new());
+        let mut revision = floor + 1;
+        while revision <= BEGINS && past.len() < 15 {
+            let (id, at_ms) =
+                (1_000 + past.len() as u64, self.items.first().map_or(self.now_ms, |item| item.at_ms));
+            past.push(Item { revision, id, bytes: self.random.below(12) as usize, at_ms });
+            revision += self.random.below(4);
+        }
+        let batch = past.iter().map(|item| (item.revision, item.id, item.bytes)).collect();
+        let is_done = self.writer.prepend(floor, batch, self.now_ms);
+        assert_eq!(is_done, self.evicted == 0 && self.has_past);
+        if !is_done {
+            return (0, false);
+        }
+        let count = past.len();
+        self.items.splice(..0, past);
+        (self.floor, self.has_past) = (floor, false);
+        self.evict();
+        (count, true)
     }
 
     fn append(&mut self) {
@@ -113,7 +141,7 @@ impl World {
     }
 
     fn open(&mut self, lane: u64) -> &Lane {
-        let routed = self.items.last().map_or(1, |item| item.revision);
+        let routed = self.items.last().map_or(BEGINS, |item| item.revision.max(BEGINS));
         if self.lanes[lane as usize].is_none() {
             self.floors[lane as usize] = routed;
         }
@@ -153,7 +181,10 @@ impl World {
         };
         let rest: Vec<(usize, Item)> = self.items.iter().copied().enumerate().skip(reader.at).collect();
         let unread: Vec<(usize, Item)> = rest.into_iter().filter(|(_, item)| wanted(item)).collect();
-        let missed = unread.first().is_some_and(|(at, _)| *at < self.evicted);
+        // On its way to its lane it cannot tell whose it was that was evicted.
+        let on_its_way =
+            reader.lane.is_some_and(|(_, until)| reader.seen < until && reader.seen < self.floor);
+        let missed = on_its_way || unread.first().is_some_and(|(at, _)| *at < self.evicted);
         let (max, one) = (1 + self.random.below(4) as usize, self.random.below(2) == 0);
         let (step, mut items) = if one {
             match reader.cursor.try_next() {
@@ -227,6 +258,7 @@ impl World {
 
 #[test]
 fn a_log_is_what_its_model_is() {
+    let mut prepended = 0;
     for seed in 0..400 {
         let mut world = World::new(seed);
         let mut readers: Vec<Reader> = Vec::new();
@@ -250,6 +282,11 @@ fn a_log_is_what_its_model_is() {
                     }
                 }
                 7 if readers.len() < 8 => readers.extend(world.start()),
+                10 if world.random.below(3) == 0 => {
+                    let (count, is_done) = world.prepend();
+                    prepended += u32::from(is_done);
+                    readers.iter_mut().for_each(|reader| reader.at += count);
+                }
                 8 if !readers.is_empty() && world.random.below(3) == 0 => {
                     readers.swap_remove(world.random.below(readers.len() as u64) as usize);
                 }
@@ -263,7 +300,7 @@ fn a_log_is_what_its_model_is() {
             world.check_undo();
         }
         // The end: everybody reads to it.
-        let gone = std::mem::replace(&mut world.writer, Writer::new(1, LIMITS));
+        let gone = std::mem::replace(&mut world.writer, Writer::new(BEGINS, LIMITS));
         drop(gone);
         world.closed = true;
         for reader in &mut readers {
@@ -273,4 +310,5 @@ fn a_log_is_what_its_model_is() {
             assert!(reader.expired || reader.cursor.try_next() == Some(Step::Closed), "seed {seed}");
         }
     }
+    assert!(prepended > 100, "{prepended}");
 }
