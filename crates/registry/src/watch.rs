@@ -83,7 +83,10 @@ pub async fn watch(
     let cacher = &store.cacher;
     let fields = served.selected_fields(&interest);
     let started = match plan.start {
-        WatchStart::After(revision) => cacher.watch(interest, revision),
+        WatchStart::After(revision) => match cacher.reach_back(revision).await {
+            Ok(()) => cacher.watch(interest, revision),
+            Err(error) => Err(error),
+        },
         WatchStart::Now => match cacher.fresh(wait).await {
             Ok(snapshot) => cacher.watch(interest, snapshot.revision()),
             Err(error) => Err(error),

@@ -22,7 +22,7 @@ use crate::store::FaultyStore;
 pub const EVENT_TTL: Duration = Duration::from_secs(40);
 
 /// Objects are put at rest as soon as nobody has touched them for a moment.
-const PACE: Pace = Pace { cool_ms: 300, late_ms: 2_000, period: Duration::from_millis(100) };
+const PACE: Pace = Pace { cool_ms: 300, late_ms: 2_000, period: Duration::from_millis(100), recent: 20 };
 
 /// See the module's doc.
 pub struct Life {

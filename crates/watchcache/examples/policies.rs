@@ -18,8 +18,8 @@ use pods::{PREFIX, cpu_ms, put_all, rss_kb};
 
 /// Nothing is ever sealed; everything at once, however often it changes; what is quiet.
 const POLICIES: [(&str, Pace); 3] = [
-    ("plain", Pace { cool_ms: 1 << 40, late_ms: 1 << 40, period: PACE.period }),
-    ("blocks", Pace { cool_ms: 0, late_ms: 0, period: Duration::from_millis(50) }),
+    ("plain", Pace { cool_ms: 1 << 40, late_ms: 1 << 40, period: PACE.period, recent: PACE.recent }),
+    ("blocks", Pace { cool_ms: 0, late_ms: 0, period: Duration::from_millis(50), recent: PACE.recent }),
     ("mixed", PACE),
 ];
 

@@ -101,12 +101,19 @@ pub(crate) struct Window {
     pub(crate) lost_upto: u64,
     // Where history is not known.
     pub(crate) holes: Arc<[Hole]>,
+    // Up to where it will reach back once that has been read.
+    pub(crate) early: Option<Revision>,
 }
 
 impl Window {
     /// Whether `revision`, which is still to come, was reached by a store that has gone back since.
     fn is_lost(&self, revision: Revision) -> bool {
         revision.get() <= self.lost_upto
+    }
+
+    /// Whether it does not reach back to `revision` yet, and will.
+    fn is_to_reach(&self, revision: Revision) -> bool {
+        self.early.is_some_and(|early| early <= revision) && revision.get() < self.log.oldest()
     }
 
     fn expired(&self, asked: Revision) -> ReadError {
@@ -136,7 +143,7 @@ impl Cacher {
         let messages_pressed = Arc::new(Notify::new());
         let inflated = Arc::<RecentBlocks>::default();
         let stop = CancellationToken::new();
-        let ingest = ingest::Ingest {
+        let ingest = Arc::new(ingest::Ingest {
             resource: resource.clone(),
             backend: backend.clone(),
             clock: clock.clone(),
@@ -149,7 +156,7 @@ impl Cacher {
             recent: recent.clone(),
             inflated: inflated.clone(),
             diverged: diverged.clone(),
-        };
+        });
         let checker = Checker {
             resource: resource.clone(),
             backend: backend.clone(),
@@ -393,6 +400,27 @@ impl Cacher {
     /// Keeps `snapshot` for the next pages of the LIST that began with it.
     pub fn remember(&self, snapshot: Arc<Snapshot>) {
         self.0.recent.remember(snapshot, self.0.clock.now());
+    }
+
+    /// Waits while history from `after` on is still being read; see [`Cacher::watch`].
+    ///
+    /// # Errors
+    /// [`ReadError::NotReady`] after [`limits::EARLY_WAIT`].
+    pub async fn reach_back(&self, after: Revision) -> Result<(), ReadError> {
+        let mut published = self.0.published.clone();
+        let began = self.0.clock.now();
+        let is_known = |now: &Published| match now {
+            Published::Ready { window, .. } => !window.is_to_reach(after),
+            Published::Filling { .. } | Published::Closed => true,
+        };
+        tokio::select! {
+            biased;
+            // An error means that the cache has ended, which whoever watches finds out.
+            _ = published.wait_for(is_known) => Ok(()),
+            () = self.0.clock.sleep(limits::EARLY_WAIT) => {
+                Err(ReadError::NotReady { since: self.0.clock.now().duration_since(began) })
+            }
+        }
     }
 
     /// A watcher of every event in `interest` after `after`, without an initial state.

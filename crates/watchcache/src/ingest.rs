@@ -4,10 +4,12 @@
 //! it is published, and progress is announced with the snapshot.
 
 mod bridge;
+mod early;
 mod fill;
 mod loose;
 
 pub(crate) use bridge::Hole;
+use early::Early;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -93,6 +95,10 @@ struct State {
     lost_upto: u64,
     // Oldest first, at most HOLES_MAX.
     holes: Arc<[Hole]>,
+    // What some other state has already, which this one is to have in common with it.
+    known: Option<Snapshot>,
+    // History before the window that is still being read.
+    early: Option<Early>,
     // Closed before its lanes: who is woken then sees the end.
     window: Writer<Arc<Event>>,
     window_cap: usize,
@@ -115,7 +121,7 @@ struct State {
 
 impl Ingest {
     /// Fills the cache and follows the feed until the store is closed or the task is dropped.
-    pub(crate) async fn run(self) {
+    pub(crate) async fn run(self: Arc<Self>) {
         let mut pause = limits::RETRY_PAUSE.0;
         let mut fill = Fill { number: 0, lost_upto: 0, overtaken: 0 };
         loop {
@@ -164,40 +170,32 @@ impl Ingest {
 
     /// - `filled_at`: when it was filled and began to follow, if it came to that.
     async fn fill_and_follow(
-        &self,
+        self: &Arc<Self>,
         fill: Fill,
         filled_at: &mut Option<Instant>,
     ) -> Result<std::convert::Infallible, Lost> {
-        let mut start = self.backend.oldest().await?;
-        if fill.overtaken >= limits::FILLS_FROM_HISTORY_MAX {
+        let oldest = self.backend.oldest().await?;
+        let current = self.backend.barrier().await?.max(oldest);
+        let recent = Revision::new(current.get().saturating_sub(self.resource.pace.recent));
+        let start = if fill.overtaken >= limits::FILLS_FROM_HISTORY_MAX {
             // Whoever compacts is faster than we read: without history, the cache is filled at last.
-            start = start.max(self.backend.barrier().await?);
             Counters::add(&self.counters.windows_begun_late, 1);
-            tracing::warn!(resource = self.resource.name, %start, "the window begins now: clients from before list again");
-        }
-        if fill.lost_upto > 0 {
+            tracing::warn!(resource = self.resource.name, start = %current, "the window begins now: clients from before list again");
+            current
+        } else if fill.lost_upto > 0 {
             // Who comes back from before cannot be told from who comes back from what never was.
-            start = start.max(self.backend.barrier().await?);
-        }
-        let mut source = Source::open(self.backend.clone(), self.resource.prefix.clone(), start).await?;
-        let mut state = State {
-            snapshot: Snapshot::new(start, fill.number, self.resource.indexed.clone().into()),
-            lost_upto: fill.lost_upto,
-            holes: Arc::from([]),
-            window: Writer::new(start.get(), LIMITS),
-            window_cap: usize::MAX,
-            lanes: Router::new(start),
-            interner: Interner::default(),
-            sealing: Sealing::new(self.resource.pace, self.inflated.clone()),
-            share: None,
-            through: false,
-            renewed: false,
-            sweep_at: self.clock.now() + limits::EVICT_PERIOD,
-            seal_at: self.clock.now() + self.resource.pace.period,
-            pressed_out: 0,
-            complain_at: self.clock.now(),
+            current
+        } else {
+            recent.map_or(oldest, |recent| recent.max(oldest))
         };
+        let has_early = start > oldest && recent == Some(start);
+        let mut source = Source::open(self.backend.clone(), self.resource.prefix.clone(), start).await?;
+        let mut state = self.state(start, fill.number);
+        state.lost_upto = fill.lost_upto;
         self.fill(&mut state, start).await?;
+        if has_early {
+            state.early = Some(Early::read(self, oldest, state.snapshot.clone()));
+        }
         self.counters.initializations.fetch_add(1, Ordering::Relaxed);
         *filled_at = Some(self.clock.now());
         loop {
@@ -220,6 +218,32 @@ impl Ingest {
                 return Err(error.into());
             }
             gone_on?;
+        }
+    }
+
+    /// A state at `start` with nothing in it.
+    ///
+    /// - `number`: of the filling.
+    fn state(&self, start: Revision, number: u64) -> State {
+        let window = Writer::new(start.get(), LIMITS);
+        State {
+            snapshot: Snapshot::new(start, number, self.resource.indexed.clone().into()),
+            lost_upto: 0,
+            holes: Arc::from([]),
+            known: None,
+            early: None,
+            sealing: Sealing::new(self.resource.pace, self.inflated.clone(), window.next_seq()),
+            window,
+            window_cap: usize::MAX,
+            lanes: Router::new(start),
+            interner: Interner::default(),
+            share: None,
+            through: false,
+            renewed: false,
+            sweep_at: self.clock.now() + limits::EVICT_PERIOD,
+            seal_at: self.clock.now() + self.resource.pace.period,
+            pressed_out: 0,
+            complain_at: self.clock.now(),
         }
     }
 
@@ -264,9 +288,9 @@ impl Ingest {
         loop {
             let step = source.take(&mut changes).await?;
             check_order(state.snapshot.revision(), &step, &changes)?;
-            self.drain(&step, state, &mut changes, source.current()).await;
+            self.drain(&step, state, &mut changes, Some(source.current())).await;
             self.tidy(state);
-            self.show(state, source.current());
+            self.show(state, Some(source.current()));
             if !matches!(step, FeedStep::Idle) {
                 continue;
             }
@@ -276,13 +300,18 @@ impl Ingest {
             }
             let behind = state.sealing.is_behind(&state.window);
             let alarm = if behind { state.sweep_at.min(state.seal_at) } else { state.sweep_at };
-            let may_hasten = !state.through && state.sealing.is_idle() && state.loose_bytes() > 0;
+            let may_hasten = state.may_hasten();
             tokio::select! {
                 biased;
                 () = source.ready() => {}
                 () = self.kick.notified() => source.hasten(self.wanted()),
                 () = self.suspect.notified() => self.check_store(state.snapshot.revision()).await?,
                 () = self.diverged.notified() => return Err(Lost::Diverged),
+                early = early::read_through(&mut state.early) => {
+                    state.begin_with(early, self.clock.unix_ms());
+                    state.early = None;
+                    self.show(state, Some(source.current()));
+                }
                 () = state.sealing.finished() => {}
                 () = self.resource.room.short(), if may_hasten => {}
                 () = self.clock.sleep_until(alarm) => {}
@@ -358,13 +387,13 @@ impl Ingest {
 
     /// Takes one step of the feed into the state.
     ///
-    /// - `shown_from`: what is shown from then on.
+    /// - `shown_from`: what is shown from then on; nothing is without it.
     async fn drain(
         &self,
         step: &FeedStep,
         state: &mut State,
         changes: &mut Vec<Change>,
-        shown_from: Revision,
+        shown_from: Option<Revision>,
     ) {
         match step {
             FeedStep::Changes => {
@@ -430,8 +459,8 @@ impl Ingest {
     }
 
     /// Publishes what there is, unless the cache has not reached `shown_from` yet, what was current when its feed was opened.
-    fn show(&self, state: &mut State, shown_from: Revision) {
-        if state.snapshot.revision() >= shown_from {
+    fn show(&self, state: &mut State, shown_from: Option<Revision>) {
+        if shown_from.is_some_and(|from| state.snapshot.revision() >= from) {
             self.publish(state);
         }
     }
@@ -447,12 +476,17 @@ impl Ingest {
             }
             let snapshot = Arc::new(state.snapshot.clone());
             let (log, lanes) = (state.window.log(), state.lanes.lanes());
-            let window = Window { log, lanes, lost_upto: state.lost_upto, holes: state.holes.clone() };
+            let early = state.early.as_ref().map(|early| early.after);
+            let window = Window { log, lanes, lost_upto: state.lost_upto, holes: state.holes.clone(), early };
             self.publish.send_replace(Published::Ready { snapshot, window });
         }
     }
 
     fn decode(&self, state: &mut State, key: Key, revision: Revision, value: &[u8]) -> Option<Arc<Object>> {
+        let known = state.known.as_ref().and_then(|known| known.get(&key));
+        if let Some(known) = known.filter(|known| known.revision() == revision) {
+            return Some(known.clone());
+        }
         match Object::decode(&self.resource.layout, key.clone(), revision, value, &mut state.interner) {
             Ok(object) => Some(Arc::new(object)),
             Err(error) => {

@@ -52,7 +52,7 @@ pub const PART_BYTES: usize = 1 << 20;
 /// What an object grows by when its revision is written into it, at most.
 pub const REVISION_BYTES: usize = 48;
 
-/// How soon what is quiet is sealed. A field of the caches' so that tests need not wait.
+/// How soon a cache is ready, and what is quiet is sealed. A field of the caches' so that tests need not wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// An object that did not change for so long is, with its neighbours, unless one of them did.
@@ -61,9 +61,18 @@ pub struct Pace {
     pub late_ms: u64,
     /// How often a cache looks for what is to be sealed, while there may be something.
     pub period: Duration,
+    /// Revisions, of all resources, that a cache takes in before it is ready; older history is read afterwards, and put in front.
+    pub recent: u64,
 }
 
-pub const PACE: Pace = Pace { cool_ms: 4_000, late_ms: 45_000, period: Duration::from_secs(1) };
+pub const PACE: Pace =
+    Pace { cool_ms: 4_000, late_ms: 45_000, period: Duration::from_secs(1), recent: 1_000 };
+
+/// Caches of this process that read older history at once; the others wait for their turn.
+pub const EARLY_READERS_MAX: usize = 16;
+
+/// How long a watch waits for history that is still being read; then it is asked to come again.
+pub const EARLY_WAIT: Duration = Duration::from_secs(30);
 
 /// A third change within this time before is one of many: leases, and the status of nodes.
 pub const OFTEN_MS: u64 = 60_000;

@@ -11,9 +11,9 @@ use forebay_rt::{Duration, Random};
 use crate::interest::{FieldSource, FieldTerm};
 use crate::limits::{PACE, Pace};
 use crate::tests::{PREFIX, World};
-use crate::{EventKind, Interest, Reach, WatchStep, Watcher};
+use crate::{Cacher, EventKind, Interest, Reach, WatchStep, Watcher};
 
-const EAGER: Pace = Pace { cool_ms: 0, late_ms: 0, period: Duration::from_millis(1) };
+const EAGER: Pace = Pace { cool_ms: 0, late_ms: 0, period: Duration::from_millis(1), recent: 6 };
 
 /// A pod, as the model knows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,12 +38,14 @@ struct Filter {
 struct Model {
     world: World,
     random: Random,
+    pace: Pace,
     // states[n] is the state at revision n + 1.
     states: Vec<State>,
 }
 
-/// A watcher and what it is still to be given, oldest first.
+/// A watcher of a cache and what it is still to be given, oldest first.
 struct Watched {
+    cacher: Cacher,
     watcher: Watcher,
     filter: Filter,
     after: u64,
@@ -107,7 +109,8 @@ impl Model {
     async fn new(seed: u64) -> Model {
         // Every second one seals whatever it can, all the time.
         let pace = if seed.is_multiple_of(2) { PACE } else { EAGER };
-        Model { world: World::paced(pace).await, random: Random::seeded(seed), states: vec![State::new()] }
+        let (world, random) = (World::paced(pace).await, Random::seeded(seed));
+        Model { world, random, pace, states: vec![State::new()] }
     }
 
     fn current(&self) -> u64 {
@@ -157,15 +160,29 @@ impl Model {
         shown.map(|(place, pod)| format!("{place}@{}", pod.revision)).collect()
     }
 
-    fn watch(&self) -> Watched {
-        let (filter, after) = (Filter::random(&self.random), 1 + self.random.below(self.current()));
+    /// Another cache of the same store, as after a restart; watchers of the one before go on with that.
+    async fn restart(&mut self) {
+        let World { engine, clock, tasks, .. } = &self.world;
+        self.world.cacher = World::start_paced(engine.clone(), clock, tasks, self.pace);
+        self.world.cacher.wait_ready().await;
+    }
+
+    /// A revision that there was, which the cache reaches back to.
+    async fn past(&self) -> u64 {
+        let revision = 1 + self.random.below(self.current());
+        self.world.cacher.reach_back(Revision::from_log(revision)).await.expect("there is history");
+        revision
+    }
+
+    async fn watch(&self) -> Watched {
+        let (filter, after) = (Filter::random(&self.random), self.past().await);
         let watcher = self.world.cacher.watch(filter.interest(), Revision::from_log(after)).expect("held");
-        Watched { watcher, filter, after, given: Vec::new() }
+        Watched { cacher: self.world.cacher.clone(), watcher, filter, after, given: Vec::new() }
     }
 
     async fn watch_list(&self) -> Watched {
         let filter = Filter::random(&self.random);
-        let at = Revision::from_log(1 + self.random.below(self.current()));
+        let at = Revision::from_log(self.past().await);
         let snapshot = self.world.cacher.exact(at, self.world.soon()).await.expect("held");
         let mut watcher = self.world.cacher.watch_list(filter.interest(), snapshot).expect("ready");
         let mut initial = Vec::new();
@@ -180,7 +197,7 @@ impl Model {
             }
         }
         assert_eq!(initial, self.matching(&filter, at.get()));
-        Watched { watcher, filter, after: at.get(), given: Vec::new() }
+        Watched { cacher: self.world.cacher.clone(), watcher, filter, after: at.get(), given: Vec::new() }
     }
 
     /// Reads some of what there is.
@@ -213,7 +230,7 @@ impl Model {
 
     /// A past state, as a LIST reads it page by page.
     async fn list(&self) {
-        let (filter, at) = (Filter::random(&self.random), 1 + self.random.below(self.current()));
+        let (filter, at) = (Filter::random(&self.random), self.past().await);
         let snapshot =
             self.world.cacher.exact(Revision::from_log(at), self.world.soon()).await.expect("held");
         let (interest, limit) = (filter.interest(), 1 + self.random.below(4) as usize);
@@ -268,7 +285,7 @@ async fn a_cache_is_what_its_model_is() {
         for _ in 0..250 {
             match model.random.below(10) {
                 0..=4 => model.change().await,
-                5 if watched.len() < 12 => watched.push(model.watch()),
+                5 if watched.len() < 12 => watched.push(model.watch().await),
                 6 if watched.len() < 12 => watched.push(model.watch_list().await),
                 7 => model.list().await,
                 8 if !watched.is_empty() => {
@@ -279,12 +296,14 @@ async fn a_cache_is_what_its_model_is() {
                         _ => model.read(&mut watched[one], model.random.below(20)),
                     }
                 }
+                9 if model.random.below(6) == 0 => model.restart().await,
                 _ => {}
             }
         }
         let last = model.world.cacher.fresh(model.world.soon()).await.expect("fresh");
         sealed += last.range(&Reach::Below(PREFIX.into()), None).filter(|it| it.part().is_some()).count();
         for one in &mut watched {
+            one.cacher.fresh(model.world.soon()).await.expect("fresh");
             model.read(one, u64::MAX);
             assert_eq!(
                 one.given,

@@ -24,8 +24,10 @@ impl Ingest {
                 let decoded = page.items.into_iter().filter_map(|(key, versioned)| {
                     self.decode(state, key, versioned.revision, &versioned.value)
                 });
-                let decoded = decoded.collect();
-                for object in resting.put(decoded, share).await {
+                let decoded: Vec<_> = decoded.collect();
+                let (known, new) = decoded.into_iter().partition(|object| state.is_known(object));
+                let rested = resting.put(new, share).await;
+                for object in Vec::into_iter(known).chain(rested) {
                     state.snapshot.put(object);
                 }
             };

@@ -19,6 +19,11 @@ impl State {
     pub(super) fn loose_bytes(&mut self) -> usize {
         self.snapshot.loose_bytes() + self.sealing.loose_bytes(&self.window)
     }
+
+    /// Whether there is something to be sealed as soon as somebody is short of room.
+    pub(super) fn may_hasten(&mut self) -> bool {
+        !self.through && self.sealing.is_idle() && self.loose_bytes() > 0
+    }
 }
 
 impl Ingest {
@@ -49,7 +54,7 @@ impl Ingest {
     }
 
     /// Waits until there is room for so much more.
-    pub(super) async fn make_room(&self, state: &mut State, bytes: usize, shown_from: Revision) {
+    pub(super) async fn make_room(&self, state: &mut State, bytes: usize, shown_from: Option<Revision>) {
         self.settle(state);
         let held = state.share.as_ref().map_or(0, Share::bytes);
         let missing = (state.loose_bytes() + bytes).saturating_sub(held);

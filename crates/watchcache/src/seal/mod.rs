@@ -27,6 +27,7 @@ use crate::snapshot::Snapshot;
 pub(crate) use fill::Resting;
 use tree::{Renewed, Tree};
 use window::Replaced;
+pub(crate) use window::renew;
 
 /// How soon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +57,12 @@ enum Job<T> {
 
 impl Sealing {
     /// - `recent`: the blocks of this resource that were inflated last.
-    pub(crate) fn new(pace: limits::Pace, recent: Arc<RecentBlocks>) -> Sealing {
+    /// - `seq`: the number of the window's first item.
+    pub(crate) fn new(pace: limits::Pace, recent: Arc<RecentBlocks>, seq: u64) -> Sealing {
         Sealing {
             recent,
-            window: Replaced::default(),
-            tree: Tree::new(pace),
+            window: Replaced::new(seq),
+            tree: Tree::new(pace, seq),
             window_job: Job::None,
             tree_job: Job::None,
         }

@@ -72,11 +72,11 @@ enum Scanned {
 }
 
 impl Tree {
-    pub(super) fn new(pace: limits::Pace) -> Tree {
+    pub(super) fn new(pace: limits::Pace, seq: u64) -> Tree {
         Tree {
             pace,
-            cool: 0,
-            late: 0,
+            cool: seq,
+            late: seq,
             left: Vec::new(),
             scan: Scan::Done,
             allowance: limits::RESEAL_BYTES_MAX,

@@ -19,7 +19,6 @@ use super::Haste;
 use crate::event::Event;
 use crate::limits;
 
-#[derive(Default)]
 pub(super) struct Replaced {
     // The window's item to go on at.
     next_seq: u64,
@@ -51,6 +50,10 @@ pub(super) struct Batch {
 }
 
 impl Replaced {
+    pub(super) fn new(next_seq: u64) -> Replaced {
+        Replaced { next_seq, loose: VecDeque::new(), loose_bytes: 0, sealing_bytes: 0 }
+    }
+
     /// Takes note of events that are appended from number `seq` on.
     pub(super) fn note<'a>(&mut self, seq: u64, events: impl Iterator<Item = &'a Arc<Event>>) {
         for (seq, event) in (seq..).zip(events) {
@@ -187,7 +190,7 @@ impl Batch {
 /// Puts another form of an object in its place in the window.
 ///
 /// - `replaced`: the item of the event that replaced it.
-pub(super) fn renew(
+pub(crate) fn renew(
     window: &mut Writer<Arc<Event>>,
     old: &Arc<Object>,
     new: &Arc<Object>,

@@ -1,0 +1,184 @@
+//! Early history: what was before the revision that the cache was filled at, read once the cache is ready.
+//!
+//! A cache that had to take in minutes of history first would not be ready for as long. It is filled at a recent revision, and
+//! what was before that is read beside it, as a cache of its own that nobody sees: the state where the store's history begins,
+//! and every change up to there. Objects that the cache has already are those, so that only what was replaced is decoded and
+//! sealed. Its events are put in front of the window, all at once. Who comes back with a revision from among them waits until then.
+//!
+//! In: the store's history. Out: events, at rest. Never: holds up what is shown; a part of the history as if it was all.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use forebay_apimachinery::{Key, Object, Revision};
+use forebay_backend::{FeedError, FeedStep};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+
+use super::{Ingest, State, check_order};
+use crate::cacher::Published;
+use crate::counters::Counters;
+use crate::event::Event;
+use crate::limits;
+use crate::seal::{self, Haste};
+use crate::snapshot::Snapshot;
+use crate::source::Source;
+
+/// Who may read early history now, of all caches of this process.
+static READERS: Semaphore = Semaphore::const_new(limits::EARLY_READERS_MAX);
+
+/// The reading of early history. Dropping it ends it.
+pub(super) struct Early {
+    /// History begins after this, as far as is known before it is read.
+    pub(super) after: Revision,
+    reading: JoinHandle<Option<Box<State>>>,
+}
+
+impl Early {
+    /// Begins to read what came after `after`, up to the revision of `known`.
+    pub(super) fn read(ingest: &Arc<Ingest>, after: Revision, known: Snapshot) -> Early {
+        let ingest = ingest.clone();
+        let reading = tokio::spawn(async move { ingest.early(after, known).await.map(Box::new) });
+        Early { after, reading }
+    }
+}
+
+/// Waits until all of it was read, for ever if there is nothing to be read; nothing if it is not to be had. Cancel-safe.
+pub(super) async fn read_through(early: &mut Option<Early>) -> Option<Box<State>> {
+    match early {
+        Some(early) => (&mut early.reading).await.ok().flatten(),
+        None => std::future::pending().await,
+    }
+}
+
+impl Drop for Early {
+    fn drop(&mut self) {
+        self.reading.abort();
+    }
+}
+
+impl Ingest {
+    /// The history before `known`; nothing if it was given up meanwhile, or the cache has ended.
+    async fn early(&self, mut after: Revision, known: Snapshot) -> Option<State> {
+        let mut shown = self.publish.subscribe();
+        shown.wait_for(|now| !matches!(now, Published::Filling { .. })).await.ok()?;
+        let _turn = READERS.acquire().await.ok()?;
+        let (mut overtaken, mut pause) = (0, limits::REOPEN_PAUSE.0);
+        loop {
+            let cause = match self.early_after(after, &known).await {
+                Ok(state) => return Some(state),
+                Err(FeedError::Compacted { .. }) => {
+                    overtaken += 1;
+                    after = self.backend.oldest().await.ok()?;
+                    if overtaken < limits::FILLS_FROM_HISTORY_MAX && after < known.revision() {
+                        continue;
+                    }
+                    Counters::add(&self.counters.windows_begun_late, 1);
+                    tracing::warn!(resource = self.resource.name, start = %known.revision(), "the window begins now: clients from before list again");
+                    return None;
+                }
+                Err(FeedError::Failed { cause }) => cause,
+                Err(FeedError::Closed | FeedError::WentBack { .. }) => return None,
+            };
+            tracing::warn!(resource = self.resource.name, cause, "early history cannot be read yet");
+            self.clock.sleep(pause).await;
+            pause = (pause * 2).min(limits::RETRY_PAUSE.1);
+        }
+    }
+
+    async fn early_after(&self, after: Revision, known: &Snapshot) -> Result<State, FeedError> {
+        let upto = known.revision();
+        let mut source = Source::open(self.backend.clone(), self.resource.prefix.clone(), after).await?;
+        let mut state = self.state(after, u64::MAX);
+        state.known = Some(known.clone());
+        self.fill(&mut state, after).await?;
+        let mut changes = Vec::new();
+        while state.snapshot.revision() < upto {
+            let step = source.take(&mut changes).await?;
+            check_order(state.snapshot.revision(), &step, &changes)?;
+            let is_last = match step {
+                FeedStep::Changes => changes.last().is_some_and(|last| last.revision >= upto),
+                FeedStep::Progress(revision) => revision >= upto,
+                FeedStep::Idle => false,
+            };
+            // What comes after is the cache's own.
+            changes.retain(|change| change.revision <= upto);
+            self.drain(&step, &mut state, &mut changes, None).await;
+            let haste = self.haste(&mut state);
+            self.seal(&mut state, haste);
+            if is_last {
+                break;
+            }
+            if let FeedStep::Idle = step {
+                source.hasten(upto);
+                let may_hasten = state.may_hasten();
+                tokio::select! {
+                    () = source.ready() => {}
+                    () = state.sealing.finished() => {}
+                    () = self.resource.room.short(), if may_hasten => {}
+                }
+            }
+        }
+        self.rest(&mut state).await;
+        Ok(state)
+    }
+
+    /// Seals all that is loose.
+    async fn rest(&self, state: &mut State) {
+        self.seal(state, Haste::Now);
+        while !state.through {
+            state.sealing.finished().await;
+            self.seal(state, Haste::Now);
+        }
+    }
+}
+
+impl State {
+    /// Puts in front what was read of what was before; nothing if the window has moved on since.
+    pub(super) fn begin_with(&mut self, early: Option<Box<State>>, now_ms: u64) {
+        // Who waits for it is told, whatever became of it.
+        self.renewed = true;
+        let Some(mut early) = early else { return };
+        let upto = early.known.as_ref().map_or(0, |known| known.revision().get());
+        self.hand_over(&mut early, upto);
+        let (log, floor) = (early.window.log(), early.window.log().oldest());
+        let events = log.undo(floor, upto).unwrap_or_default().into_iter().rev();
+        let batch = events.map(|event| (event.revision.get(), event.clone(), event.cost_bytes()));
+        let is_longer = self.window.prepend(floor, batch.collect(), now_ms);
+        tracing::debug!(from = floor, upto, is_longer, "early history was read");
+    }
+
+    /// Whether `object` is what some other state has, at rest.
+    pub(super) fn is_known(&self, object: &Arc<Object>) -> bool {
+        let known = self.known.as_ref().and_then(|known| known.get(object.key()));
+        known.is_some_and(|known| Arc::ptr_eq(known, object))
+    }
+
+    /// Gives `early` the objects that are here in the form that they have here now.
+    fn hand_over(&self, early: &mut State, upto: u64) {
+        // What was there at `upto` and is not any more, by key.
+        let mut replaced: HashMap<Key, Arc<Object>> = HashMap::new();
+        let progress = self.window.progress();
+        for event in self.window.log().undo(upto, progress).unwrap_or_default() {
+            if let Some(previous) = event.previous.as_ref().filter(|object| object.revision().get() <= upto) {
+                replaced.insert(previous.key().clone(), previous.clone());
+            }
+        }
+        let Some(known) = &early.known else { return };
+        let mut moved = Vec::new();
+        let log = early.window.log();
+        for event in log.undo(log.oldest(), upto).unwrap_or_default() {
+            let Event { current: Some(current), .. } = &*event else { continue };
+            let is_it = |object: &&Arc<Object>| object.revision() == current.revision();
+            let is_known = known.get(current.key()).is_some_and(|known| is_it(&known));
+            let here = self.snapshot.get(current.key()).filter(is_it);
+            let here = here.or_else(|| replaced.get(current.key()).filter(is_it));
+            if let Some(here) = here.filter(|here| is_known && !Arc::ptr_eq(here, current)) {
+                moved.push((current.clone(), here.clone()));
+            }
+        }
+        for (old, new) in moved {
+            seal::renew(&mut early.window, &old, &new, None);
+        }
+    }
+}
