@@ -16,25 +16,20 @@ async fn every_row_holds_on_every_target() {
     let writes = history::writes().expect("the history");
     let dir = needs::cache_dir().expect("a directory").join(format!("contract-{}", std::process::id()));
     let on_disk = Store::EmbeddedOnDisk(dir.clone());
-    let over_http = async {
-        let target = Target::server(Kind::Forebay).await?;
-        run(target, &rows, &writes).await
-    };
-    let memory = async {
-        let target = Target::local("cache over memory", &Store::EmbeddedInMemory).await?;
-        run(target, &rows, &writes).await
-    };
-    let disk = async {
+    let over_http = in_time(|| Target::server(Kind::Forebay), &rows, &writes);
+    let in_memory = || Target::local("cache over memory", &Store::EmbeddedInMemory);
+    let memory = in_time(in_memory, &rows, &writes);
+    let over_disk = || async {
+        let _ = std::fs::remove_dir_all(&dir);
         std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
-        let target = Target::local("cache over disk", &on_disk).await?;
-        run(target, &rows, &writes).await
+        Target::local("cache over disk", &on_disk).await
     };
+    let disk = in_time(over_disk, &rows, &writes);
     let real = async {
         if !needs::peers_or_skip() {
             return Ok(None);
         }
-        let target = Target::server(Kind::KubeApiserver).await?;
-        run(target, &rows, &writes).await.map(Some)
+        in_time(|| Target::server(Kind::KubeApiserver), &rows, &writes).await.map(Some)
     };
     let (http, memory, disk, real) = tokio::join!(over_http, memory, disk, real);
     let _ = std::fs::remove_dir_all(&dir);
@@ -44,6 +39,20 @@ async fn every_row_holds_on_every_target() {
     judge(&rows, &results);
     if results.iter().any(|result| result.whose == Whose::Theirs) {
         compat_says_so(&rows, &results);
+    }
+}
+
+/// Runs every row on what `start` starts: once more, with more time for watches, where the machine became so slow that what they
+/// are to tell was written too late.
+async fn in_time<F: Future<Output = Result<Target, String>>>(
+    start: impl Fn() -> F,
+    rows: &[table::Row],
+    writes: &[history::Write],
+) -> Result<Results, String> {
+    let results = run(start().await?, rows, writes, 1).await?;
+    match results.is_late {
+        true => run(start().await?, rows, writes, 4).await,
+        false => Ok(results),
     }
 }
 
@@ -71,7 +80,7 @@ async fn every_row_holds_on_the_server_that_the_environment_names() {
     let writes = history::writes().expect("the history");
     let target = Target::url(&PathBuf::from(kubeconfig), url.as_deref()).await;
     let target = target.unwrap_or_else(|why| panic!("{why}"));
-    let results = run(target, &rows, &writes).await.unwrap_or_else(|why| panic!("{why}"));
+    let results = run(target, &rows, &writes, 1).await.unwrap_or_else(|why| panic!("{why}"));
     eprintln!("{} rows were left out: they are about compacted history", results.left_out);
     judge(&rows, &[results]);
 }

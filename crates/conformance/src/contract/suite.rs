@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use forebay_rt::{Clock, Duration};
+use forebay_rt::{Clock, Duration, Instant};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::ask::{Asked, Revisions};
@@ -19,6 +19,8 @@ const AT_ONCE: usize = 64;
 /// How long watches are, at least: until the last of them has begun (some wait 3 s) and the writes are done, and the two seconds before the
 /// end of which a bookmark tells.
 const WATCH_SECONDS: u64 = 9;
+/// How long before a watch ends what it is to tell is written, at least.
+const DELIVERY: Duration = Duration::from_secs(2);
 /// How long a kind may take until it is served: a CRD that was made, a server that was started.
 const SERVED_MAX: Duration = Duration::from_secs(60);
 
@@ -40,6 +42,8 @@ pub struct Results {
     pub tested: Vec<Tested>,
     /// Rows about compacted history, where that was not to be had.
     pub left_out: usize,
+    /// The writes were not done when watches ended: the machine is slower than it was a moment before, and no row is at fault.
+    pub is_late: bool,
 }
 
 /// One row on one kind, as it is asked.
@@ -57,13 +61,17 @@ struct Run<'a> {
     has_compacted: bool,
     answers: Vec<(Case, Answer)>,
     left_out: usize,
+    is_late: bool,
+    patience: u64,
 }
 
 /// Runs every row on `target`, which ends.
 ///
+/// - `patience`: how many times as long as would do on a machine that is busy evenly watches last.
+///
 /// # Errors
 /// What kept a row from being asked.
-pub async fn run(target: Target, rows: &[Row], writes: &[Write]) -> Result<Results, String> {
+pub async fn run(target: Target, rows: &[Row], writes: &[Write], patience: u64) -> Result<Results, String> {
     let name = target.name.clone();
     let mut run = Run {
         target,
@@ -73,9 +81,11 @@ pub async fn run(target: Target, rows: &[Row], writes: &[Write]) -> Result<Resul
         has_compacted: false,
         answers: Vec::new(),
         left_out: 0,
+        is_late: false,
+        patience,
     };
     let done = run.all().await;
-    let Run { target, revisions, answers, left_out, .. } = run;
+    let Run { target, revisions, answers, left_out, is_late, .. } = run;
     let whose = target.whose;
     let stopped = target.stop().await;
     done.and(stopped).map_err(|why| format!("{name}: {why}"))?;
@@ -84,7 +94,7 @@ pub async fn run(target: Target, rows: &[Row], writes: &[Write]) -> Result<Resul
         .map(|(case, answer)| tested(&case, &rows[case.at], &revisions[case.kind.plural], &answer, whose));
     let mut tested: Vec<Tested> = tested.collect();
     tested.sort_by_key(|tested| tested.row);
-    Ok(Results { target: name, whose, tested, left_out })
+    Ok(Results { target: name, whose, tested, left_out, is_late })
 }
 
 fn tested(case: &Case, row: &Row, revisions: &Revisions, answer: &Answer, whose: Whose) -> Tested {
@@ -113,12 +123,13 @@ impl Run<'_> {
         self.write(Phase::Static).await?;
         // The same number of writes is to come, and as many watches are to begin: a slow machine gets more time for it.
         let writing = clock.now().duration_since(start).as_secs();
-        let watch_seconds = WATCH_SECONDS + 5 * writing;
+        let watch_seconds = (WATCH_SECONDS + 5 * writing) * self.patience;
         self.begin(watch_seconds).await?;
         let before = self.cases(|row| row.when == When::Before && row.verb != Verb::Watch)?;
         self.ask(before).await?;
         let watches = self.cases(|row| row.when == When::Before && row.verb == Verb::Watch)?;
-        self.watch(watches).await?;
+        let start = clock.now();
+        self.watch(watches, start + Duration::from_secs(watch_seconds)).await?;
         self.begin(watch_seconds).await?;
         let after = self.cases(|row| row.when == When::After)?;
         self.ask(after).await
@@ -183,8 +194,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Opens every watch, then writes, then reads them to their ends.
-    async fn watch(&mut self, cases: Vec<Case>) -> Result<(), String> {
+    /// Opens every watch, then writes, then reads them to their ends, the first of which is not before `end`.
+    async fn watch(&mut self, cases: Vec<Case>, end: Instant) -> Result<(), String> {
         let (target, rows) = (&self.target, self.rows);
         let opened = stream::iter(cases.into_iter().map(|case| async move {
             let begun = target.watch(&case.kind, &rows[case.at], &case.asked.query).await?;
@@ -193,6 +204,7 @@ impl Run<'_> {
         }));
         let opened: Vec<_> = opened.buffer_unordered(AT_ONCE).try_collect().await?;
         self.write(Phase::Live).await?;
+        self.is_late = Clock::system().now() + DELIVERY > end;
         for (case, begun) in opened {
             let answer = match begun {
                 Ok(events) => events.await.map_err(|e| e.to_string())?,
