@@ -47,6 +47,8 @@ pub use watcher::{WatchStep, Watcher};
 #[cfg(test)]
 mod back_tests;
 #[cfg(test)]
+mod early_tests;
+#[cfg(test)]
 mod lag_tests;
 #[cfg(test)]
 mod lane_tests;
