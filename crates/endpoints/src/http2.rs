@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use forebay_rt::Tasks;
+use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, Stream as _};
 use hyper::rt::Executor;
 use hyper::server::conn::http2;
@@ -97,9 +98,7 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
             // What is carried lies twice in its future: so it is boxed by itself.
             let stream = Box::pin(stream);
             // Cut, it is dropped, and the client gets a RST_STREAM.
-            let mut stream: Stream = Box::pin(async move {
-                line.carry(stream).await;
-            });
+            let mut stream: Stream = Box::pin(line.carry(stream).map(drop));
             let ended = std::future::poll_fn(|cx| match stream.as_mut().poll(cx) {
                 Poll::Ready(()) => Poll::Ready(true),
                 Poll::Pending if sends.only_sends() => Poll::Ready(false),

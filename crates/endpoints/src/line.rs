@@ -4,12 +4,14 @@
 //! it is found out that nobody reads on. hyper asks a body for more only when there is room, so a body that nobody
 //! reads cannot end itself.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use forebay_rt::{Instant, Shutdown};
+use forebay_rt::Instant;
+use futures_util::task::AtomicWaker;
 
 use crate::wire::Socket;
 
@@ -26,7 +28,9 @@ pub struct WeakLine(Weak<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    cut: Shutdown,
+    is_cut: AtomicBool,
+    // Carries an answer, and is told of the cut.
+    bearer: AtomicWaker,
     carrier: Carrier,
     only_sends: AtomicBool,
 }
@@ -70,13 +74,21 @@ impl Line {
         LINE.try_with(Line::clone).unwrap_or_default()
     }
 
-    /// Does `work`, which finds this as [`Line::current`]; `None` when it was cut meanwhile.
-    pub async fn carry<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    /// Does `work`, which finds this as [`Line::current`]; `None` when it was cut meanwhile. One task at a time does.
+    pub fn carry<T>(self, work: impl Future<Output = T>) -> impl Future<Output = Option<T>> {
         let work = LINE.scope(self.clone(), work);
-        tokio::select! {
-            biased;
-            () = self.0.cut.raised() => None,
-            done = work => Some(done),
+        // A block, because a function would hold what it was given twice, for as long as a watch is idle.
+        async move {
+            let mut work = pin!(work);
+            std::future::poll_fn(|cx| {
+                // Before it is looked at, so that a cut after the look wakes.
+                self.0.bearer.register(cx.waker());
+                if self.0.is_cut.load(Ordering::Acquire) {
+                    return Poll::Ready(None);
+                }
+                work.as_mut().poll(cx).map(Some)
+            })
+            .await
         }
     }
 
@@ -85,7 +97,8 @@ impl Line {
         if let Carrier::Connection(socket) = &self.0.carrier {
             socket.reset();
         }
-        self.0.cut.raise();
+        self.0.is_cut.store(true, Ordering::Release);
+        self.0.bearer.wake();
     }
 
     /// From now on all there is to do is to make pieces of a body, at little cost, as they are sent.
@@ -189,10 +202,19 @@ mod tests {
     #[tokio::test]
     async fn work_that_is_cut_ends_with_nothing() {
         let line = Line::stream();
-        assert_eq!(line.carry(async { 1 }).await, Some(1));
-        let found = line.carry(async { Line::current().cut() }).await;
+        assert_eq!(line.clone().carry(async { 1 }).await, Some(1));
+        let found = line.clone().carry(async { Line::current().cut() }).await;
         assert!(found.is_some());
         assert_eq!(line.carry(std::future::pending::<()>()).await, None);
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_with_its_work_is_told_of_the_cut() {
+        let line = Line::stream();
+        let carried = tokio::spawn(line.clone().carry(std::future::pending::<()>()));
+        tokio::task::yield_now().await;
+        line.cut();
+        assert_eq!(carried.await.expect("no panic"), None);
     }
 
     #[tokio::test]

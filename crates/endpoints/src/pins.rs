@@ -198,7 +198,7 @@ mod tests {
         let pins = Pins::new(clock.clone());
         let source = || Box::new(Pieces::of(&[b"a", b"", b"b"]));
         let line = Line::stream();
-        let mut slow = line.carry(async { pins.pin(source()) }).await.expect("not cut");
+        let mut slow = line.clone().carry(async { pins.pin(source()) }).await.expect("not cut");
         let mut fast = pins.pin(source());
         assert_eq!(slow.next().ok().flatten().as_deref(), Some(b"a".as_slice()));
         clock.sleep(STALL_WAIT - Duration::from_secs(1)).await;
@@ -207,7 +207,7 @@ mod tests {
         clock.sleep(Duration::from_secs(1)).await;
         pins.reap_once();
         assert!(slow.next().is_err());
-        assert_eq!(line.carry(std::future::pending::<()>()).await, None);
+        assert_eq!(line.clone().carry(std::future::pending::<()>()).await, None);
         assert_eq!(fast.next().ok().flatten().as_deref(), Some(b"b".as_slice()));
         assert_eq!(fast.next().ok().flatten(), None);
         drop((slow, fast));

@@ -84,6 +84,14 @@ impl Drain {
         self.0.watches.load(Ordering::Relaxed)
     }
 
+    /// When the next watch ends.
+    fn next_turn(&self) -> Instant {
+        let inner = &self.0;
+        let ticket = inner.tickets.fetch_add(1, Ordering::Relaxed);
+        let all = inner.watches_then.load(Ordering::Relaxed).max(ticket + 1);
+        turn_at(inner.clock.now(), ticket, all, inner.grace)
+    }
+
     /// Counts a watch.
     pub fn watch(&self) -> WatchSlot {
         self.0.watches.fetch_add(1, Ordering::Relaxed);
@@ -94,11 +102,9 @@ impl Drain {
 impl WatchSlot {
     /// Waits until it is this watch's turn to end.
     pub async fn turn(&self) {
-        let inner = &self.0.0;
-        inner.draining.raised().await;
-        let ticket = inner.tickets.fetch_add(1, Ordering::Relaxed);
-        let all = inner.watches_then.load(Ordering::Relaxed).max(ticket + 1);
-        inner.clock.sleep_until(turn_at(inner.clock.now(), ticket, all, inner.grace)).await;
+        self.0.0.draining.raised().await;
+        // Boxed, because it is large, and comes once.
+        Box::pin(self.0.0.clock.sleep_until(self.0.next_turn())).await;
     }
 }
 

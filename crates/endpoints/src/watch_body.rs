@@ -33,8 +33,6 @@ pub struct WatchStream {
     parked: Arc<Parked>,
     line: Line,
     clock: Clock,
-    // Of the last batch, what was not given yet.
-    rest: Batch,
     // Bytes that were given since all before them had passed.
     given: usize,
     ended: bool,
@@ -59,7 +57,7 @@ struct Parked {
 struct Place {
     /// `None` while it waits for events: then it is its client that waits.
     watch: Option<Box<WatchBody>>,
-    // Frames that were made and not given yet.
+    // Frames that were made and not given yet; no more are made before they are gone.
     batch: Batch,
     /// When the client last had room for more.
     touched: Instant,
@@ -82,35 +80,41 @@ impl WatchStream {
         let parked = Arc::new(Parked { line: line.clone(), place: Mutex::new(place) });
         pins.watch_over(&parked);
         let run = Box::pin(run(parked.clone(), room, slot, events, encoding, framing));
-        WatchStream { run, parked, line, clock, rest: Batch::default(), given: 0, ended: false }
+        WatchStream { run, parked, line, clock, given: 0, ended: false }
     }
 
     /// The next bytes; `None` at the end. Nothing is made before the client has room for it.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        if self.rest.is_empty() && !self.ended {
+        if !self.ended && !self.has_more() {
             self.ended = self.run.as_mut().poll(cx).is_ready();
-            self.rest = std::mem::take(&mut self.parked.place().batch);
             // It was made when all before it had passed.
             self.given = 0;
         }
-        if self.rest.is_empty() {
+        let next_bytes = self.parked.place().batch.next_bytes();
+        if next_bytes == 0 {
             return if self.ended { Poll::Ready(None) } else { Poll::Pending };
         }
         // How far a connection's reader is, its socket says.
         let most = if self.line.socket().is_some() { TLS_GATHER_BYTES } else { PIECE_BYTES };
-        if self.given > 0 && self.given + self.rest.next_bytes() > most {
+        if self.given > 0 && self.given + next_bytes > most {
             ready!(self.line.poll_passed(cx));
             self.given = 0;
         }
-        let piece = self.rest.take(most);
+        let mut place = self.parked.place();
+        let piece = place.batch.take(most);
+        if place.batch.is_empty() {
+            // What it has reserved goes, too: it may be long until there is another.
+            place.batch = Batch::default();
+        }
+        place.touched = self.clock.now();
+        drop(place);
         self.given += piece.len();
-        self.parked.place().touched = self.clock.now();
         Poll::Ready(Some(self.line.give(piece)))
     }
 
     /// Whether what was given last is a part of a batch.
     pub fn has_more(&self) -> bool {
-        !self.rest.is_empty()
+        !self.parked.place().batch.is_empty()
     }
 }
 
@@ -136,76 +140,79 @@ impl Stalls for Parked {
 
 /// Waits for something to say and for room to say it in, makes a batch of it and pauses, again and again; a final one is
 /// there when it returns.
-async fn run(
+///
+/// Not an `async fn`, which would hold what it was given twice, for as long as a watch is idle.
+fn run(
     parked: Arc<Parked>,
     mut room: Option<Held>,
     slot: WatchSlot,
     mut events: WatchEvents,
     encoding: Encoding,
     framing: Framing,
-) {
-    let turn = slot.turn();
-    let mut turn = std::pin::pin!(turn);
-    let mut buffer = None;
+) -> impl Future<Output = ()> + Send {
     let mut zipped = Live::default();
     let mut is_listing = parked.place().watch.as_ref().is_some_and(|watch| watch.is_watch_list());
-    loop {
-        // Taken away when it stalled.
-        let Some(mut watch) = parked.place().watch.take() else { return };
-        // The initial state is long, and goes as fast as the network takes it.
-        if buffer.is_none() && !watch.is_initial() {
-            buffer = parked.line.socket().map(SmallBuffer::new);
-        }
-        let is_turn = tokio::select! {
-            () = watch.ready() => false,
-            () = &mut turn => true,
-        };
-        // Parked here, with its place to be taken away, until the client has room.
-        parked.place().watch = Some(watch);
-        parked.line.passed().await;
-        let Some(mut watch) = parked.place().watch.take() else { return };
-        let effort = if watch.is_initial() { Effort::Deflate } else { Effort::Store };
-        let mut frames = Batch::default();
-        // Later it may wait for its client with this in hand.
-        let frame_bytes = if watch.is_initial() { CHUNK_BYTES } else { PIECE_BYTES };
-        let flow = if is_turn { Some(Flow::End) } else { watch.now(frame_bytes, &mut frames).await };
-        let Some(last) = flow.map(|flow| close(flow, encoding, frames.own())) else {
-            // An event that is not for this one.
+    async move {
+        let mut turn = std::pin::pin!(slot.turn());
+        let mut buffer = None;
+        loop {
+            // Taken away when it stalled.
+            let Some(mut watch) = parked.place().watch.take() else { return };
+            // The initial state is long, and goes as fast as the network takes it.
+            if buffer.is_none() && !watch.is_initial() {
+                buffer = parked.line.socket().map(SmallBuffer::new);
+            }
+            let is_turn = tokio::select! {
+                () = watch.ready() => false,
+                () = &mut turn => true,
+            };
+            // Parked here, with its place to be taken away, until the client has room.
             parked.place().watch = Some(watch);
-            continue;
-        };
-        for part in frames.parts() {
-            match encoding {
-                Encoding::Json => events.count_lines(part),
-                Encoding::Protobuf => events.count_frames(part),
+            parked.line.passed().await;
+            let Some(mut watch) = parked.place().watch.take() else { return };
+            let effort = if watch.is_initial() { Effort::Deflate } else { Effort::Store };
+            let mut frames = Batch::default();
+            // Later it may wait for its client with this in hand.
+            let frame_bytes = if watch.is_initial() { CHUNK_BYTES } else { PIECE_BYTES };
+            let flow = if is_turn { Some(Flow::End) } else { watch.now(frame_bytes, &mut frames).await };
+            let Some(last) = flow.map(|flow| close(flow, encoding, frames.own())) else {
+                // An event that is not for this one.
+                parked.place().watch = Some(watch);
+                continue;
+            };
+            for part in frames.parts() {
+                match encoding {
+                    Encoding::Json => events.count_lines(part),
+                    Encoding::Protobuf => events.count_frames(part),
+                }
             }
-        }
-        if !watch.is_initial() {
-            // From here on it takes what a connection may take.
-            drop(room.take());
-        }
-        if is_listing && !watch.is_initial() {
-            is_listing = false;
-            events.listed();
-        }
-        frames = match framing {
-            Framing::Http => frames,
-            Framing::Gzip => zipped.part(&frames.whole(), effort, last).into(),
-            Framing::WebSocket => {
-                let mut messages = Vec::with_capacity(frames.frame_bytes() + 64);
-                frames.parts().for_each(|part| websocket::messages(encoding, part, &mut messages));
-                messages.into()
+            if !watch.is_initial() {
+                // From here on it takes what a connection may take.
+                drop(room.take());
             }
-        };
-        {
-            let mut place = parked.place();
-            place.batch = frames;
-            place.watch = Some(watch);
+            if is_listing && !watch.is_initial() {
+                is_listing = false;
+                events.listed();
+            }
+            frames = match framing {
+                Framing::Http => frames,
+                Framing::Gzip => zipped.part(&frames.whole(), effort, last).into(),
+                Framing::WebSocket => {
+                    let mut messages = Vec::with_capacity(frames.frame_bytes() + 64);
+                    frames.parts().for_each(|part| websocket::messages(encoding, part, &mut messages));
+                    messages.into()
+                }
+            };
+            {
+                let mut place = parked.place();
+                place.batch = frames;
+                place.watch = Some(watch);
+            }
+            if last {
+                return;
+            }
+            pause().await;
         }
-        if last {
-            return;
-        }
-        pause().await;
     }
 }
 
@@ -266,9 +273,9 @@ mod tests {
     #[test]
     fn a_watch_that_waits_is_small() {
         let sizes = [
-            ("what runs", size_of_made(run), 896),
+            ("what runs", size_of_made(run), 640),
             ("its body", size_of::<WatchBody>(), 512),
-            ("what is between batches", size_of::<Parked>() + size_of::<WatchStream>(), 288),
+            ("what is between batches", size_of::<Parked>() + size_of::<WatchStream>(), 192),
         ];
         for (what, size, most) in sizes {
             assert!(size <= most, "{what}: {size}, of {most}; all: {sizes:?}");

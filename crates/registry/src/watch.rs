@@ -264,24 +264,27 @@ impl WatchBody {
 
     /// Waits for an event, for what moves the end, for a bookmark that is due, or for the end: until
     /// [`WatchBody::now`] may have something, which it makes only when it is asked. Cancel-safe.
-    pub async fn ready(&mut self) {
-        if !matches!(self.state, State::Open | State::Closing) {
-            return;
-        }
+    pub fn ready(&mut self) -> impl Future<Output = ()> {
         let alarm = self.alarm_at();
-        let Some(watcher) = &mut self.watcher else {
-            self.alarm.rings(alarm).await;
-            return;
-        };
-        tokio::select! {
-            biased;
-            // On a busy resource of which nothing matches there is always something to look at.
-            () = watcher.ready() => {}
-            later = self.presenter.retired(&self.fields), if !self.retired => {
-                self.retired = true;
-                self.deadline = (self.clock.now() + later).min(self.deadline);
+        // A block, because a function would hold `self` twice, for as long as a watch is idle.
+        async move {
+            if !matches!(self.state, State::Open | State::Closing) {
+                return;
             }
-            () = self.alarm.rings(alarm) => {}
+            let Some(watcher) = &mut self.watcher else {
+                self.alarm.rings(alarm).await;
+                return;
+            };
+            tokio::select! {
+                biased;
+                // On a busy resource of which nothing matches there is always something to look at.
+                () = watcher.ready() => {}
+                later = self.presenter.retired(&self.fields), if !self.retired => {
+                    self.retired = true;
+                    self.deadline = (self.clock.now() + later).min(self.deadline);
+                }
+                () = self.alarm.rings(alarm) => {}
+            }
         }
     }
 

@@ -193,25 +193,28 @@ impl<T: Clone> Cursor<T> {
     /// Waits until there is an item, or the end. Cancel-safe. Progress alone wakes nobody.
     ///
     /// Returns whether it slept and was woken.
-    pub async fn ready(&mut self) -> bool {
+    pub fn ready(&mut self) -> impl Future<Output = bool> {
         let mut slept = false;
-        loop {
-            // Marked as seen before looking, so that an append after the look rings.
-            match &mut self.route {
-                Route::Log { bell, .. } => drop(bell.borrow_and_update()),
-                Route::Lane(lane) => drop(lane.bell.borrow_and_update()),
+        // A block, because a function would hold `self` twice, for as long as a watch is idle.
+        async move {
+            loop {
+                // Marked as seen before looking, so that an append after the look rings.
+                match &mut self.route {
+                    Route::Log { bell, .. } => drop(bell.borrow_and_update()),
+                    Route::Lane(lane) => drop(lane.bell.borrow_and_update()),
+                }
+                if self.has_next() {
+                    return slept;
+                }
+                let rung = match &mut self.route {
+                    Route::Log { bell, .. } => bell.changed().await,
+                    Route::Lane(lane) => lane.bell.changed().await,
+                };
+                if rung.is_err() {
+                    return slept;
+                }
+                slept = true;
             }
-            if self.has_next() {
-                return slept;
-            }
-            let rung = match &mut self.route {
-                Route::Log { bell, .. } => bell.changed().await,
-                Route::Lane(lane) => lane.bell.changed().await,
-            };
-            if rung.is_err() {
-                return slept;
-            }
-            slept = true;
         }
     }
 

@@ -84,12 +84,12 @@ impl Clock {
 impl Alarm {
     /// Waits until `deadline`. Cancel-safe.
     #[allow(clippy::disallowed_methods, reason = "rt is where waiting on the clock happens")]
-    pub async fn rings(&mut self, deadline: Instant) {
+    pub fn rings(&mut self, deadline: Instant) -> impl Future<Output = ()> + Send {
         let sleep = self.0.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
         if sleep.deadline() != deadline {
             sleep.as_mut().reset(deadline);
         }
-        sleep.as_mut().await;
+        sleep.as_mut()
     }
 }
 

@@ -122,9 +122,13 @@ impl Watcher {
     }
 
     /// Waits until [`Watcher::try_next`] may have something. Cancel-safe.
-    pub async fn ready(&mut self) {
-        if self.pending.is_empty() && self.initial.is_none() && self.cursor.ready().await {
-            Counters::add(&self.cacher.counters().watchers_woken, 1);
+    pub fn ready(&mut self) -> impl Future<Output = ()> {
+        let has_some = !self.pending.is_empty() || self.initial.is_some();
+        // A block, because a function would hold `self` twice.
+        async move {
+            if !has_some && self.cursor.ready().await {
+                Counters::add(&self.cacher.counters().watchers_woken, 1);
+            }
         }
     }
 

@@ -6,6 +6,7 @@
 mod message;
 mod text;
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use forebay_apimachinery::accept::MetaVersion;
 use forebay_apimachinery::object::Scratch;
 use forebay_apimachinery::{Object, Revision, Status};
 use forebay_watchcache::EventKind;
+use futures_util::future::Either;
 use jiff::Timestamp;
 
 use crate::catalog::{Served, Source};
@@ -98,12 +100,12 @@ impl Presenter {
     /// Waits until what is shown can no longer be shown as it was begun; how much later to end. Cancel-safe.
     ///
     /// - `fields`: of [`Served::selectable`], those that are selected by.
-    pub(crate) async fn retired(&self, fields: &[usize]) -> Duration {
+    pub(crate) fn retired(&self, fields: &[usize]) -> impl Future<Output = Duration> {
         match &self.served.source {
-            Source::BuiltIn { .. } => std::future::pending().await,
+            Source::BuiltIn { .. } => Either::Left(pending()),
             Source::Custom(custom) => {
                 // Boxed, because it is large, and most resources never wait for it.
-                Box::pin(custom.ending.told(matches!(self.shown.what, As::Table(_)), fields)).await
+                Either::Right(Box::pin(custom.ending.told(matches!(self.shown.what, As::Table(_)), fields)))
             }
         }
     }
