@@ -4,6 +4,7 @@
 //! older revision. Owner: the writer thread changes it; everyone reads it under the lock in `shared.rs`.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Bound;
 
 use forebay_apimachinery::Key;
@@ -67,13 +68,20 @@ pub(crate) struct Found {
 }
 
 impl Index {
-    /// Adds a version of `key`; its revision is above every earlier one of that key.
-    pub(crate) fn learn(&mut self, key: Key, version: Version) {
+    /// Adds a version of `key`; its revision is above every earlier one of that key. Returns the key as it is known here: who
+    /// passes that on has each key once, however often it changes.
+    pub(crate) fn learn(&mut self, key: Key, version: Version) -> Key {
         self.live += u64::from(version.is_put());
-        let Some(history) = self.keys.get_mut(&key) else {
-            self.keys.insert(key, History { newest: version, older: None });
-            return;
+        let mut known = match self.keys.entry(key) {
+            Entry::Vacant(place) => {
+                let key = place.key().clone();
+                place.insert(History { newest: version, older: None });
+                return key;
+            }
+            Entry::Occupied(known) => known,
         };
+        let key = known.key().clone();
+        let history = known.get_mut();
         assert!(version > history.newest, "{version:?} of {key} after {:?}", history.newest);
         self.live -= u64::from(history.newest.is_put());
         let Older(older) = &mut **history.older.get_or_insert_with(|| Box::new(Older(Vec::new())));
@@ -83,6 +91,7 @@ impl Index {
         }
         older.push(history.newest);
         history.newest = version;
+        key
     }
 
     /// Drops the version of `key` at `revision`. Only what a newer version replaced, or a tombstone, may be dropped.
@@ -213,7 +222,7 @@ mod tests {
                     let (key, revision) = rest.split_once('@').expect("key@revision");
                     match verb {
                         "forget" => index.forget(key, number(revision)),
-                        _ => index.learn(Key::new(key), Version::new(number(revision), verb == "put")),
+                        _ => drop(index.learn(Key::new(key), Version::new(number(revision), verb == "put"))),
                     }
                 }
                 "at" => {
@@ -257,6 +266,17 @@ mod tests {
             }
         }
         expected.assert_eq(&out.join("; "));
+    }
+
+    #[test]
+    fn whoever_passes_a_change_on_has_its_key_as_the_first_one_had_it() {
+        let mut index = Index::default();
+        let first = index.learn(Key::new("/a"), Version::new(2, true));
+        for revision in 3..6 {
+            let later = index.learn(Key::new("/a"), Version::new(revision, revision != 4));
+            assert!(std::ptr::eq(later.as_str(), first.as_str()));
+        }
+        assert_eq!(index.newest("/a"), Some(Version::new(5, true)));
     }
 
     #[test]

@@ -259,13 +259,14 @@ impl Writer {
 
     /// Shows a durable batch to every reader and every feed.
     fn publish(&mut self, durable: Option<Durable>) -> Visible {
-        let Some(Durable { revision, changes, rows, added_bytes, deleted_bytes }) = durable else {
+        let Some(Durable { revision, mut changes, rows, added_bytes, deleted_bytes }) = durable else {
             return Visible;
         };
         let before = {
             let mut view = self.shared.view_mut();
-            for (revision, change) in &changes {
-                view.index.learn(change.key.clone(), Version::new(*revision, change.put.is_some()));
+            for (revision, change) in &mut changes {
+                let version = Version::new(*revision, change.put.is_some());
+                change.key = view.index.learn(change.key.clone(), version);
             }
             view.rows.replace(Arc::new(rows))
         };

@@ -157,6 +157,7 @@ mod tests {
         let body = delta.cost_bytes() - delta.header_bytes();
         assert!(body < 300, "{body}");
         assert!(delta.part().is_none() && !delta.is_dense());
+        assert!(std::ptr::eq(delta.key().as_str(), new.key().as_str()), "one key for both");
     }
 
     #[test]

@@ -66,7 +66,12 @@ impl Sealer {
         // Its own may be in the same block.
         let plain = self.scratch.bytes(object);
         let delta = Delta::new(&plain, (&base, next), chain)?;
-        Some(Arc::new(object.with_body(Body::Behind(Box::new(delta)))))
+        let mut behind = object.with_body(Body::Behind(Box::new(delta)));
+        if behind.key == next.key {
+            // The same text in one place.
+            behind.key = next.key.clone();
+        }
+        Some(Arc::new(behind))
     }
 
     fn seal_group(&mut self, group: &[Arc<Object>], sealed: &mut Vec<Arc<Object>>) {
