@@ -5,7 +5,9 @@
 //!
 //! An owner that waits for nothing is not in it: whether it is there is asked for when it matters.
 
+use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use forebay_apimachinery::Key;
@@ -40,9 +42,9 @@ pub enum Phase {
 
 /// One of these is there for each object with an owner, so that it is small: namespace and name are the end of the key.
 struct Node {
-    // Shared with the object.
-    key: Key,
-    resource: Followed,
+    uid: Uid,
+    // (resource, storage key): the key is shared with the object.
+    at: (Followed, Key),
     namespace_len: u16,
     name_len: u16,
     phase: Phase,
@@ -50,13 +52,19 @@ struct Node {
     owners: Box<[(Uid, bool)]>,
 }
 
+/// A node, found by its uid.
+struct ByUid(Arc<Node>);
+
+/// A node, found by where it is.
+struct ByPlace(Arc<Node>);
+
 /// The graph.
 #[derive(Default)]
 pub struct Graph {
-    // Boxed: a table has up to twice the room that is used.
-    nodes: HashMap<Uid, Box<Node>>,
-    // (resource, storage key) -> uid, of every node
-    tracked: HashMap<(Followed, Key), Uid>,
+    // Pointers: a table has up to twice the room that is used.
+    nodes: HashSet<ByUid>,
+    // The same nodes.
+    tracked: HashSet<ByPlace>,
     // owner -> those that name it; never empty
     dependents: HashMap<Uid, HashSet<Uid>>,
 }
@@ -64,13 +72,13 @@ pub struct Graph {
 impl Graph {
     /// Whether the object at `key` is in the graph.
     pub fn tracks(&self, resource: Followed, key: &Key) -> bool {
-        self.tracked.contains_key(&(resource, key.clone()))
+        self.tracked.contains(&(resource, key.clone()))
     }
 
     /// Takes in the object at `key`, which ends with `place`; `touched` gets what is to be looked at because of it.
     pub fn put(&mut self, key: &Key, place: Place<'_>, meta: &Meta, touched: &mut Vec<Uid>) {
         let resource = place.resource;
-        let known = self.tracked.get(&(resource, key.clone()));
+        let known = self.tracked.get(&(resource, key.clone())).map(|known| &known.0.uid);
         if let Some(other) = known.filter(|known| ***known != *meta.uid).cloned() {
             self.remove(&other, touched);
         }
@@ -105,10 +113,11 @@ impl Graph {
         for (owner, _) in &owners {
             self.dependents.entry(owner.clone()).or_default().insert(uid.clone());
         }
-        self.tracked.insert((resource, key.clone()), uid.clone());
         let (namespace_len, name_len) = (place.namespace.len() as u16, place.name.len() as u16);
-        let node = Node { key: key.clone(), resource, namespace_len, name_len, phase, owners };
-        self.nodes.insert(uid, Box::new(node));
+        let at = (resource, key.clone());
+        let node = Arc::new(Node { uid, at, namespace_len, name_len, phase, owners });
+        self.tracked.insert(ByPlace(node.clone()));
+        self.nodes.insert(ByUid(node));
     }
 
     /// Takes out the object with `uid`.
@@ -126,8 +135,9 @@ impl Graph {
         let gone: Vec<Uid> = self
             .tracked
             .iter()
-            .filter(|((of, key), _)| *of == resource && !seen.contains(key))
-            .map(|(_, uid)| uid.clone())
+            .map(|ByPlace(node)| node)
+            .filter(|node| node.at.0 == resource && !seen.contains(&node.at.1))
+            .map(|node| node.uid.clone())
             .collect();
         for uid in gone {
             self.remove(&uid, touched);
@@ -135,11 +145,11 @@ impl Graph {
     }
 
     pub fn phase(&self, uid: &str) -> Option<Phase> {
-        self.nodes.get(uid).map(|node| node.phase)
+        self.node(uid).map(|node| node.phase)
     }
 
     pub fn place(&self, uid: &str) -> Option<Place<'_>> {
-        self.nodes.get(uid).map(|node| node.place())
+        self.node(uid).map(Node::place)
     }
 
     /// Those that name `uid` as an owner.
@@ -150,7 +160,7 @@ impl Graph {
     /// Those of them that it has to wait for.
     pub fn blocking(&self, uid: &str) -> impl Iterator<Item = &Uid> {
         let blocks = move |dependent: &&Uid| {
-            let owners = self.nodes.get(*dependent).map(|node| &*node.owners).unwrap_or_default();
+            let owners = self.node(dependent).map(|node| &*node.owners).unwrap_or_default();
             // Nobody waits for itself.
             ***dependent != *uid && owners.iter().any(|(owner, blocks)| *blocks && **owner == *uid)
         };
@@ -159,12 +169,16 @@ impl Graph {
 
     /// Whether an owner of `uid` waits for it.
     pub fn is_awaited(&self, uid: &str) -> bool {
-        self.nodes.get(uid).is_some_and(|node| node.owners.iter().any(|(owner, _)| self.waits(owner)))
+        self.node(uid).is_some_and(|node| node.owners.iter().any(|(owner, _)| self.waits(owner)))
     }
 
     /// Every object with owners.
     pub fn owned(&self) -> impl Iterator<Item = &Uid> {
-        self.nodes.iter().filter(|(_, node)| !node.owners.is_empty()).map(|(uid, _)| uid)
+        self.nodes.iter().filter(|node| !node.0.owners.is_empty()).map(|node| &node.0.uid)
+    }
+
+    fn node(&self, uid: &str) -> Option<&Node> {
+        self.nodes.get(uid).map(|node| &*node.0)
     }
 
     fn waits(&self, uid: &str) -> bool {
@@ -173,15 +187,15 @@ impl Graph {
 
     /// The shared form of a uid.
     fn uid(&self, text: &str) -> Uid {
-        let node = self.nodes.get_key_value(text).map(|(uid, _)| uid);
+        let node = self.node(text).map(|node| &node.uid);
         let owner = || self.dependents.get_key_value(text).map(|(uid, _)| uid);
         node.or_else(owner).cloned().unwrap_or_else(|| Arc::from(text))
     }
 
     /// Takes out a node and what its owners know of it.
-    fn unlink(&mut self, uid: &str) -> Option<Box<Node>> {
-        let node = self.nodes.remove(uid)?;
-        self.tracked.remove(&(node.resource, node.key.clone()));
+    fn unlink(&mut self, uid: &str) -> Option<Arc<Node>> {
+        let ByUid(node) = self.nodes.take(uid)?;
+        self.tracked.remove(&node.at);
         for (owner, _) in &node.owners {
             if let Some(dependents) = self.dependents.get_mut(owner) {
                 dependents.remove(uid);
@@ -196,11 +210,52 @@ impl Graph {
 
 impl Node {
     fn place(&self) -> Place<'_> {
-        let (before, name) = split_end(self.key.as_str(), self.name_len);
+        let (resource, key) = &self.at;
+        let (before, name) = split_end(key.as_str(), self.name_len);
         let (_, namespace) = split_end(before.strip_suffix('/').unwrap_or(before), self.namespace_len);
-        Place { resource: self.resource, namespace, name }
+        Place { resource: *resource, namespace, name }
     }
 }
+
+impl Borrow<str> for ByUid {
+    fn borrow(&self) -> &str {
+        &self.0.uid
+    }
+}
+
+impl Hash for ByUid {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.uid.hash(state);
+    }
+}
+
+impl PartialEq for ByUid {
+    fn eq(&self, other: &ByUid) -> bool {
+        self.0.uid == other.0.uid
+    }
+}
+
+impl Eq for ByUid {}
+
+impl Borrow<(Followed, Key)> for ByPlace {
+    fn borrow(&self) -> &(Followed, Key) {
+        &self.0.at
+    }
+}
+
+impl Hash for ByPlace {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.at.hash(state);
+    }
+}
+
+impl PartialEq for ByPlace {
+    fn eq(&self, other: &ByPlace) -> bool {
+        self.0.at == other.0.at
+    }
+}
+
+impl Eq for ByPlace {}
 
 /// Cuts off the last `len` bytes.
 fn split_end(text: &str, len: u16) -> (&str, &str) {
