@@ -401,6 +401,7 @@ impl Ingest {
                     self.make_room(state, bytes, shown_from).await;
                     self.apply(state, part);
                     self.settle(state);
+                    self.go_on_in_haste(state);
                 }
             }
             FeedStep::Progress(revision) => {

@@ -44,6 +44,14 @@ impl Ingest {
         if is_short || is_pressed { Haste::Now } else { Haste::None }
     }
 
+    /// Between two parts: where there is little room, whoever seals is never left without work while more is taken in.
+    pub(super) fn go_on_in_haste(&self, state: &mut State) {
+        let has_time = state.sealing.is_idle() || state.sealing.is_finished();
+        if has_time && !state.through && self.haste(state) == Haste::Now {
+            self.seal(state, Haste::Now);
+        }
+    }
+
     /// Puts in place what was sealed, and has more sealed.
     pub(super) fn seal(&self, state: &mut State, haste: Haste) {
         let now_ms = self.clock.unix_ms();
