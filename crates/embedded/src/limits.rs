@@ -75,8 +75,9 @@ pub const BACKLOG_BYTES_MAX: usize = 1 << 20;
 /// Keys looked at under one hold of the index lock: 2048 x ~50 ns = 0.1 ms that the writer waits.
 pub const INDEX_KEYS_A_HOLD: usize = 2048;
 
-/// Bytes of pages that redb keeps. The operating system's page cache holds the rest.
-pub const PAGE_CACHE_BYTES: usize = 4 << 20;
+/// Bytes of pages that redb keeps; in memory they take a quarter more. The operating system's page cache holds the rest. Rows are
+/// appended, so that little is read twice: 20,000 creates cost the server 5.7 to 6.0 times the client's CPU with 4 MiB, 5.9 with one.
+pub const PAGE_CACHE_BYTES: usize = 1 << 20;
 
 /// Bytes of the file system that puts leave free, so that deletes and compaction still have room: a few hundred commits
 /// of a slice each. Below it puts are refused, and taken again when there is space.
