@@ -274,7 +274,7 @@ mod tests {
     fn a_watch_that_waits_is_small() {
         let sizes = [
             ("what runs", size_of_made(run), 640),
-            ("its body", size_of::<WatchBody>(), 512),
+            ("its body", size_of::<WatchBody>(), 448),
             ("what is between batches", size_of::<Parked>() + size_of::<WatchStream>(), 192),
         ];
         for (what, size, most) in sizes {

@@ -35,10 +35,10 @@ pub struct Watcher {
     cacher: Cacher,
     interest: Interest,
     cursor: Cursor<Arc<Event>>,
-    initial: Option<Initial>,
+    // Boxed: most watchers are past it.
+    initial: Option<Box<Initial>>,
     // Pulled and not yet given out, at most WATCH_BATCH_MAX or INITIAL_BATCH_MAX.
     pending: VecDeque<WatchStep>,
-    pulled: Vec<(u64, Arc<Event>)>,
     // Every event up to here was given out or does not match.
     reached: Revision,
     // Of the last event, what its object takes: by that it is known how many there is room for.
@@ -59,14 +59,13 @@ impl Watcher {
         initial: Option<Arc<Snapshot>>,
     ) -> Watcher {
         let reached = Revision::from_log(cursor.seen());
-        let initial = initial.map(|snapshot| Initial { snapshot, after: None });
+        let initial = initial.map(|snapshot| Box::new(Initial { snapshot, after: None }));
         Watcher {
             cacher,
             interest,
             cursor,
             initial,
             pending: VecDeque::new(),
-            pulled: Vec::new(),
             reached,
             event_bytes: limits::EVENT_BYTES_GUESS,
         }
@@ -185,9 +184,11 @@ impl Watcher {
 
     fn pull_events(&mut self, room: usize) -> Pulled {
         let asked = self.reached;
+        // Not kept: a watcher is idle for longer than it takes to reserve that again.
+        let mut pulled = Vec::new();
         let most = (room / self.event_bytes).clamp(1, limits::WATCH_BATCH_MAX);
-        match self.cursor.take(most, &mut self.pulled) {
-            None if self.pulled.is_empty() => return Pulled::Nothing,
+        match self.cursor.take(most, &mut pulled) {
+            None if pulled.is_empty() => return Pulled::Nothing,
             None | Some(Step::Item(..)) => {}
             Some(Step::Progress(revision)) => {
                 self.reached = self.reached.max(Revision::from_log(revision));
@@ -199,7 +200,7 @@ impl Watcher {
             }
             Some(Step::Closed) => return Pulled::End(WatchStep::Closed),
         }
-        for (_, event) in self.pulled.drain(..) {
+        for (_, event) in pulled {
             if let Some((kind, object)) = event.seen_by(|object| self.interest.matches(object)) {
                 if event.is_of_hole {
                     Counters::add(&self.cacher.counters().terminated_watchers, 1);
