@@ -407,9 +407,8 @@ fn ours_and_kube_apiserver_read_each_others_objects_and_see_each_others_writes()
     }
     let cluster = Cluster::start(1, Security::Plain).expect("starts");
     // Theirs first: it finds an empty store and fills it, and ours finds that.
-    let theirs =
-        Server::start_rival_told(&cluster, &["--feature-gates=AllowUnsafeMalformedObjectDeletion=true"])
-            .unwrap_or_else(|why| panic!("{why}"));
+    let flags = ["--feature-gates=AllowUnsafeMalformedObjectDeletion=true", "--authorization-mode=RBAC"];
+    let theirs = Server::start_rival_told(&cluster, &flags).unwrap_or_else(|why| panic!("{why}"));
     let ours = start(Kind::Forebay, &cluster);
     let (Some(there), Some(here)) = (Session::new(&theirs, "beside"), Session::open(&ours, "beside")) else {
         return;
@@ -453,7 +452,7 @@ fn ours_and_kube_apiserver_read_each_others_objects_and_see_each_others_writes()
         let gone = writer.transcript(&format!("kubectl get pod pod-{side}"));
         assert!(gone.contains("not found"), "{gone}");
     }
-    broken::values(&cluster, &ours, &theirs, &here);
+    broken::values(&cluster, (&ours, &here), (&theirs, &there));
 }
 
 /// How long a server may take to see what another one did.

@@ -2,7 +2,8 @@
 
 mod world;
 
-use forebay_apimachinery::Reason;
+use forebay_apimachinery::options::DeleteOptions;
+use forebay_apimachinery::{Reason, Status};
 use serde_json::{Value, json};
 use world::{World, held, map, namespace, pod, widget};
 
@@ -116,10 +117,7 @@ async fn a_pod_on_a_node_is_waited_for_and_the_rest_waits_with_it() {
         "Failed to delete all resource types, 1 remaining: unexpected items still remain in namespace: x for gvr: /v1, Resource=pods"
     );
     // What a kubelet does in the end.
-    let options = forebay_apimachinery::options::DeleteOptions {
-        grace_period_seconds: Some(0),
-        ..forebay_apimachinery::options::DeleteOptions::default()
-    };
+    let options = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
     world.registry.delete(&world.target("@v1/pods/x/p"), &options).await.expect("deletes");
     world.until_gone(X).await;
     assert!(world.find("@v1/configmaps/x/m").await.is_none());
@@ -168,3 +166,83 @@ async fn a_deletion_that_was_begun_is_finished_after_a_restart() {
     world.merge("example.io@v1/widgets/x/w", json!({ "metadata": { "finalizers": null } })).await;
     world.until_gone(X).await;
 }
+
+/// Deletes what nobody can read, as somebody who knows may ask for.
+async fn delete_unreadable(world: &World, path: &str) -> Result<(), Status> {
+    let options = DeleteOptions {
+        ignore_store_read_error_with_cluster_breaking_potential: Some(true),
+        ..DeleteOptions::default()
+    };
+    world.registry.delete(&world.target(path), &options).await.map(drop)
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_holds_its_namespace_until_somebody_deletes_it() {
+    let world = with_namespace(CONTROLLER).await;
+    let keys = ["/registry/secrets/x/hidden", "/registry/example.io/widgets/x/hidden"];
+    for key in keys {
+        world.put_raw(key, b"k8s:enc:aescbc:v1:key1:xxxx").await;
+    }
+    world.put_raw("/registry/secrets/default/hidden", b"elsewhere").await;
+    world.create("@v1/configmaps/x", map("m")).await;
+    let refused =
+        world.registry.get(&world.target("@v1/secrets/x/hidden"), "").await.expect_err("unreadable");
+    assert!(refused.message.contains("StorageError: corrupt object"), "{}", refused.message);
+    let options = DeleteOptions::default();
+    let refused = world.registry.delete(&world.target("@v1/secrets/x/hidden"), &options).await;
+    assert!(refused.is_err() && world.has_raw(keys[0]).await, "not without being asked for");
+
+    world.delete(X, None).await;
+    let failure = |found: &Value| {
+        let (is, why) = condition(found, "NamespaceDeletionContentFailure")?;
+        (is == "True").then(|| why.to_owned())
+    };
+    world.until(X, |found| failure(found.expect("held")).is_some()).await;
+    assert_eq!(
+        failure(&world.get(X).await).as_deref(),
+        Some(
+            "Failed to delete all resource types, 2 remaining: failed to read one or more secrets from the storage, \
+             failed to read one or more widgets.example.io from the storage"
+        )
+    );
+    world.until_gone("@v1/configmaps/x/m").await;
+    // A server that starts again knows as much.
+    let world = world.restart(CONTROLLER).await;
+    assert!(world.find(X).await.is_some() && world.has_raw(keys[0]).await && world.has_raw(keys[1]).await);
+    delete_unreadable(&world, "@v1/secrets/x/hidden").await.expect("deletes");
+    world
+        .until(X, |found| {
+            failure(found.expect("held")).is_some_and(|why| why.contains(" types, 1 remaining: "))
+        })
+        .await;
+    delete_unreadable(&world, "example.io@v1/widgets/x/hidden").await.expect("deletes");
+    world.until_gone(X).await;
+    for key in keys {
+        assert!(!world.has_raw(key).await, "{key}");
+    }
+    assert!(world.has_raw("/registry/secrets/default/hidden").await);
+    let gone = delete_unreadable(&world, "@v1/secrets/x/hidden").await.expect_err("it is gone");
+    assert_eq!(gone.reason, Reason::Invalid);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_holds_its_definition_until_somebody_deletes_it() {
+    let world = with_namespace("").await;
+    let (crd, key) = ("apiextensions.k8s.io@v1/customresourcedefinitions/widgets.example.io", HIDDEN_WIDGET);
+    world.put_raw(key, b"{").await;
+    world.create("example.io@v1/widgets/x", widget("w")).await;
+    world.delete(crd, None).await;
+    world.until_gone("example.io@v1/widgets/x/w").await;
+    let is_told = |found: Option<&Value>| {
+        let found = found.expect("held");
+        condition(found, "Terminating").is_some_and(|(_, why)| why == UNLISTED)
+    };
+    world.until(crd, is_told).await;
+    assert!(world.has_raw(key).await);
+    delete_unreadable(&world, "example.io@v1/widgets/x/hidden").await.expect("deletes");
+    world.until_gone(crd).await;
+}
+
+const HIDDEN_WIDGET: &str = "/registry/example.io/widgets/x/hidden";
+const UNLISTED: &str =
+    "could not list instances: failed to read one or more widgets.example.io from the storage";

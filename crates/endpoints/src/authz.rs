@@ -12,6 +12,9 @@ use crate::policy;
 use crate::request_info::RequestInfo;
 use crate::status::Failure;
 
+/// The verb that it takes to delete what cannot be read.
+const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";
+
 /// Members may do everything, whatever the mode.
 pub const MASTERS: &str = "system:masters";
 
@@ -58,6 +61,26 @@ impl Authorizer {
         };
         let decision = self.decide(user, info);
         if decision.allowed { Ok(()) } else { Err(forbidden(asker, info, &decision.reason)) }
+    }
+
+    /// Whether `user` may delete what cannot be read, which takes more than to delete.
+    ///
+    /// # Errors
+    /// 403.
+    pub fn authorize_unsafe_delete(&self, user: &Caller, info: &RequestInfo) -> Result<(), Failure> {
+        let refuse = |why: &str| Err(refuse(&info.group, &info.resource, &info.name, why));
+        if !info.subresource.is_empty() {
+            return refuse(
+                "ignoreStoreReadErrorWithClusterBreakingPotential delete option is not allowed on a subresource or \
+                 non-resource request",
+            );
+        }
+        let asked = RequestInfo { verb: UNSAFE_DELETE.to_string(), ..info.clone() };
+        let decision = self.decide(user, &asked);
+        match decision.allowed {
+            true => Ok(()),
+            false => refuse(&format!("not permitted to do {UNSAFE_DELETE:?}, reason: {}", decision.reason)),
+        }
     }
 
     /// Whether `user` may do what `request` says.
@@ -146,4 +169,46 @@ pub fn refuse(group: &str, resource: &str, name: &str, why: &str) -> Failure {
         name => format!("{qualified} {} is forbidden: {why}", go_quote(name)),
     };
     Failure::from(Status::new(Reason::Forbidden, message).about(group, resource, name)).with_details()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_not_delete_what_cannot_be_read_is_told_as_by_kube_apiserver() {
+        let info = |subresource: &str| RequestInfo {
+            is_resource: true,
+            verb: "delete".into(),
+            version: "v1".into(),
+            namespace: "n".into(),
+            resource: "secrets".into(),
+            subresource: subresource.into(),
+            name: "s".into(),
+            ..RequestInfo::default()
+        };
+        let user =
+            |group: &str| Caller { name: "bob".into(), groups: vec![group.into()], ..Caller::default() };
+        let verb =
+            r#"secrets "s" is forbidden: not permitted to do "unsafe-delete-ignore-read-errors", reason: "#;
+        let denied = format!("{verb}Everything is forbidden.");
+        let subresource = "secrets \"s\" is forbidden: ignoreStoreReadErrorWithClusterBreakingPotential delete option is not \
+                           allowed on a subresource or non-resource request";
+        for (mode, group, about, said) in [
+            (Authorization::SystemMastersOnly, "dev", "", Some(verb)),
+            (Authorization::AlwaysDeny, "dev", "", Some(denied.as_str())),
+            (Authorization::AlwaysAllow, "dev", "", None),
+            (Authorization::SystemMastersOnly, MASTERS, "", None),
+            (Authorization::SystemMastersOnly, MASTERS, "status", Some(subresource)),
+        ] {
+            let authorizer = Authorizer { mode, anonymous: Anonymous::HealthAndVersion };
+            let done = authorizer.authorize_unsafe_delete(&user(group), &info(about));
+            let told = done.err().map(|failure| (failure.status.reason, failure.status.message.to_string()));
+            assert_eq!(
+                told,
+                said.map(|said| (Reason::Forbidden, said.to_owned())),
+                "{mode:?} {group} {about}"
+            );
+        }
+    }
 }

@@ -20,7 +20,6 @@ use http::header;
 use hyper::body::Incoming;
 
 use crate::answer::{self, HttpResponse};
-use crate::authz;
 use crate::body_in::{self, Forms, Received};
 use crate::component_statuses;
 use crate::gzip;
@@ -28,7 +27,6 @@ use crate::handler::{Handler, Head};
 use crate::limits::{DELETE_COLLECTION_BYTES, GZIP_BYTES_MIN};
 use crate::line::Line;
 use crate::negotiate::{self, Answered, Form};
-use crate::request_info::RequestInfo;
 use crate::response::{Content, ResponseBody};
 use crate::reviews;
 use crate::status::Failure;
@@ -302,32 +300,11 @@ async fn delete(
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = delete_options(handler, head, body).await?;
     if options.ignores_read_errors() {
-        may_delete_corrupt(handler, head)?;
+        handler.authorizer.authorize_unsafe_delete(&head.asker.caller(), &head.info)?;
     }
     let answered = handler.registry.delete(target, &options).await?;
     written(handler, head, target, form, answered)
 }
-
-/// Whether the asker may delete what cannot be read, which takes more than to delete.
-fn may_delete_corrupt(handler: &Handler, head: &Head) -> Result<(), Failure> {
-    let info = &head.info;
-    let refuse = |why: &str| Err(authz::refuse(&info.group, &info.resource, &info.name, why));
-    if !info.subresource.is_empty() {
-        return refuse(
-            "ignoreStoreReadErrorWithClusterBreakingPotential delete option is not allowed on a subresource or \
-             non-resource request",
-        );
-    }
-    let asked = RequestInfo { verb: UNSAFE_DELETE.to_string(), ..info.clone() };
-    let decision = handler.authorizer.decide(&head.asker.caller(), &asked);
-    match decision.allowed {
-        true => Ok(()),
-        false => refuse(&format!("not permitted to do {UNSAFE_DELETE:?}, reason: {}", decision.reason)),
-    }
-}
-
-/// The verb that it takes.
-const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";
 
 async fn delete_collection(
     handler: &Handler,

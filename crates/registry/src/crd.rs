@@ -19,6 +19,7 @@ use crate::builtins;
 use crate::catalog::{Catalog, Served};
 use crate::custom;
 use crate::delete::Selection;
+use crate::errors;
 use crate::registry::Registry;
 use crate::request::Target;
 use crate::store::{Decision, Mode, Store};
@@ -92,11 +93,10 @@ impl Registry {
         let served = served.ok_or_else(|| Status::internal("CRDs are not served"))?;
         let store = self.store_of(&served)?;
         let deadline = self.clock.now() + READY_WAIT;
-        let snapshot = store.cacher.fresh(deadline).await.map_err(|error| crate::errors::cache(&error))?;
+        let snapshot = store.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))?;
         let interest = Interest::all(store.reach(None, None));
         let reached = snapshot.revision();
-        let watcher =
-            store.cacher.watch_list(interest, snapshot).map_err(|error| crate::errors::cache(&error))?;
+        let watcher = store.cacher.watch_list(interest, snapshot).map_err(|error| errors::cache(&error))?;
         let mut controller =
             Controller { registry: self.clone(), served, store, crds: BTreeMap::new(), reached };
         let watcher = controller.take_initial(watcher).await;
@@ -366,7 +366,7 @@ struct Cleanup {
 
 impl Cleanup {
     async fn run(self) {
-        if let Err(status) = self.begin().await {
+        if let Err(status) = self.say(conditions::Termination::InProgress).await {
             tracing::warn!(crd = self.name, message = status.message, "its condition was not written");
         }
         while !self.delete_objects().await {
@@ -382,11 +382,11 @@ impl Cleanup {
         }
     }
 
-    /// Says that its objects are being deleted.
-    async fn begin(&self) -> Result<(), Status> {
+    /// Says how far it is.
+    async fn say(&self, termination: conditions::Termination) -> Result<(), Status> {
         let now = self.registry.now_rfc3339();
         self.change(|mut value| {
-            conditions::set_terminating(&mut value, &conditions::Termination::InProgress, &now);
+            conditions::set_terminating(&mut value, &termination, &now);
             Some(value)
         })
         .await
@@ -406,7 +406,17 @@ impl Cleanup {
             return false;
         }
         let deadline = self.registry.clock.now() + READY_WAIT;
-        store.cacher.fresh(deadline).await.is_ok_and(|snapshot| snapshot.is_empty())
+        let Ok(snapshot) = store.cacher.fresh(deadline).await else { return false };
+        if snapshot.may_have_unreadable(&store.reach(None, None)) {
+            // What cannot be read is not nothing: whoever knows better deletes it explicitly.
+            let why = errors::unreadable(&served.gvr.group_resource()).message;
+            let done = self.say(conditions::Termination::NotListed(why)).await;
+            if let Err(status) = done {
+                tracing::warn!(crd = self.name, message = status.message, "its condition was not written");
+            }
+            return false;
+        }
+        snapshot.is_empty()
     }
 
     /// Takes the finalizer away, and with it the CRD when it was the last one.

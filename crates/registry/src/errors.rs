@@ -1,6 +1,6 @@
 //! Failures of the rooms below, as the `Status` a client is told.
 
-use forebay_apimachinery::{Cause, CauseReason, Reason, Status};
+use forebay_apimachinery::{Cause, CauseReason, GroupResource, Reason, Status};
 use forebay_backend as backend;
 use forebay_watchcache as watchcache;
 
@@ -53,6 +53,11 @@ pub fn cache(error: &watchcache::ReadError) -> Status {
         watchcache::ReadError::Store(error) => read(error),
         watchcache::ReadError::Closed => shutting_down(),
     }
+}
+
+/// There are values that cannot be read where all of them were asked for.
+pub fn unreadable(resource: &GroupResource) -> Status {
+    Status::new(Reason::StorageReadError, format!("failed to read one or more {resource} from the storage"))
 }
 
 /// The history that a LIST asked for is gone.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::options::ListOptions;
-use forebay_apimachinery::{Object, Revision, Status};
+use forebay_apimachinery::{GroupResource, Object, Revision, Status};
 use forebay_rt::{Clock, Duration, Instant};
 use forebay_watchcache::{Cacher, EventKind, Interest, ReadError, Snapshot, WatchStep, Watcher};
 use tokio::sync::watch;
@@ -58,6 +58,7 @@ enum State {
 pub struct Objects {
     snapshot: Arc<Snapshot>,
     interest: Interest,
+    resource: GroupResource,
 }
 
 /// Word of every new catalog.
@@ -84,7 +85,7 @@ impl Registry {
         let interest = plan::interest(target, &store, &ListOptions::default())?;
         let deadline = self.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
         let snapshot = store.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))?;
-        Ok(Objects { snapshot, interest })
+        Ok(Objects { snapshot, interest, resource: target.served.gvr.group_resource() })
     }
 
     /// The revision of the store: no older than any commit acknowledged before the call.
@@ -106,6 +107,17 @@ impl Objects {
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Object>> {
         let interest = &self.interest;
         self.snapshot.candidates(interest, None).filter(|object| interest.selects(object))
+    }
+
+    /// Whether these are all.
+    ///
+    /// # Errors
+    /// There may be values among them that cannot be read, in kube-apiserver's words.
+    pub fn are_all(&self) -> Result<(), Status> {
+        match self.snapshot.may_have_unreadable(&self.interest.reach) {
+            true => Err(errors::unreadable(&self.resource)),
+            false => Ok(()),
+        }
     }
 }
 

@@ -129,6 +129,11 @@ impl Snapshot {
         self.unreadable.within(reach)
     }
 
+    /// Whether there may be such a value within `reach`.
+    pub fn may_have_unreadable(&self, reach: &Reach) -> bool {
+        self.unreadable.may_have_within(reach)
+    }
+
     /// How many values cannot be read, as far as they are known.
     pub fn unreadable_len(&self) -> usize {
         self.unreadable.len()

@@ -46,6 +46,11 @@ impl Unreadable {
         self.0.as_ref().is_some_and(|keys| keys.are_more || keys.known.contains(key))
     }
 
+    /// Whether there may be such a value within `reach`.
+    pub(crate) fn may_have_within(&self, reach: &Reach) -> bool {
+        self.0.as_ref().is_some_and(|keys| keys.are_more || keys.known.iter().any(|key| reach.contains(key)))
+    }
+
     /// Those that are known, of `reach`.
     pub(crate) fn within<'a>(&'a self, reach: &'a Reach) -> impl Iterator<Item = &'a Key> {
         let known = self.0.iter().flat_map(|keys| &keys.known);
@@ -69,6 +74,8 @@ mod tests {
         assert!(!unreadable.may_have(&key(1)));
         unreadable.note(key(1));
         assert!(unreadable.may_have(&key(1)) && !unreadable.may_have(&key(2)));
+        let there = |number| Reach::One(key(number));
+        assert!(unreadable.may_have_within(&there(1)) && !unreadable.may_have_within(&there(2)));
         unreadable.forget(&key(1));
         assert!(unreadable.0.is_none(), "nothing is held for nothing");
         for number in 0..limits::UNREADABLE_MAX + 1 {
@@ -77,6 +84,7 @@ mod tests {
         }
         assert_eq!(unreadable.len(), limits::UNREADABLE_MAX);
         assert!(unreadable.may_have(&key(limits::UNREADABLE_MAX + 7)));
-        assert_eq!(unreadable.within(&Reach::One(key(3))).count(), 1);
+        assert_eq!(unreadable.within(&there(3)).count(), 1);
+        assert!(unreadable.may_have_within(&there(limits::UNREADABLE_MAX + 7)));
     }
 }

@@ -41,7 +41,11 @@ fn said(answer: &Answer, is_same: bool) -> (u16, String) {
 }
 
 /// Puts what is broken into etcd, past both servers, and asks both of it.
-pub fn values(cluster: &Cluster, ours: &Server, theirs: &Server, here: &Session<'_>) {
+pub fn values(
+    cluster: &Cluster,
+    (ours, here): (&Server, &Session<'_>),
+    (theirs, there): (&Server, &Session<'_>),
+) {
     let mut watching = here.follow("kubectl get secrets -w -o name");
     let key = |name: &str| format!("/registry/secrets/beside/{name}");
     let path = |name: &str| format!("{SECRETS}/{name}");
@@ -54,6 +58,7 @@ pub fn values(cluster: &Cluster, ours: &Server, theirs: &Server, here: &Session<
     // One that could be read.
     cluster.put(&key("breaks"), BROKEN[0].1).expect("put");
     both_say(ours, theirs);
+    delete_is_not_enough(there);
     left_out_by_name(ours);
 
     // Others are heard of, and written.
@@ -125,6 +130,19 @@ fn both_say(ours: &Server, theirs: &Server) {
         let answered = ask(ours, "PUT", &format!("{SECRETS}/{name}"), &secret(name));
         assert_eq!(answered.code, 500, "{}", answered.body);
     }
+}
+
+/// Who may delete only: the words of theirs, which are those that ours has.
+fn delete_is_not_enough(there: &Session<'_>) {
+    there.run("kubectl create role deletes --verb=delete --resource=secrets");
+    there.run("kubectl create rolebinding deletes --role=deletes --user=bob");
+    let delete = format!("kubectl delete --raw '{SECRETS}/encrypted?{OPTION}=true' --as bob");
+    let said = r#"secrets "encrypted" is forbidden: not permitted to do "unsafe-delete-ignore-read-errors", reason:"#;
+    until("its authorizer has the role", SEEN_MAX, || {
+        let told = there.transcript(&delete);
+        if told.contains(said) { Ok(()) } else { Err(told) }
+    })
+    .expect("refused");
 }
 
 /// A list of ours shows what can be read, and names what it leaves out, as do the log and the metrics.

@@ -109,7 +109,12 @@ async fn delete_all(registry: &Registry, served: &Arc<Served>, namespace: &str) 
             Ok(()) => {}
         }
     }
-    for object in registry.objects(&all).await?.iter() {
+    let objects = registry.objects(&all).await?;
+    if let Err(status) = objects.are_all() {
+        // Nobody knows what the others are, or whether they may go: whoever does deletes them explicitly.
+        left.failure = Some(status.message);
+    }
+    for object in objects.iter() {
         left.count += 1;
         for finalizer in Meta::of(object).finalizers {
             *left.finalizers.entry(finalizer).or_default() += 1;

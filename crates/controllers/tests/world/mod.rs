@@ -9,6 +9,7 @@ use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, ListOptions, PatchOptions, PropagationPolicy, UpdateOptions,
 };
 use forebay_apimachinery::{Reason, Status};
+use forebay_backend::{Backend as _, Expect, Op, Outcome as Written, Txn};
 use forebay_controllers::{Config, Selection};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
@@ -95,6 +96,18 @@ impl World {
         let done =
             self.registry.patch(&target, PatchKind::Merge, body.as_bytes(), &PatchOptions::default()).await;
         done.map(object).unwrap_or_else(|status| panic!("patch {path}: {}", status.message))
+    }
+
+    /// Puts a value into the store that no server put there.
+    pub async fn put_raw(&self, key: &str, value: &'static [u8]) {
+        let op = Op::Put { value: value.into(), ttl: None };
+        let done = self.engine.commit(Txn { key: key.into(), expect: Expect::Absent, op }).await;
+        assert!(matches!(done, Ok(Written::Committed(_))), "{key}: {done:?}");
+    }
+
+    /// Whether the store has a value there, whoever can read it.
+    pub async fn has_raw(&self, key: &str) -> bool {
+        self.engine.get(&key.into()).await.expect("open").is_some()
     }
 
     pub async fn delete(&self, path: &str, policy: Option<PropagationPolicy>) {

@@ -102,6 +102,8 @@ pub enum Termination {
     Pending,
     /// Its objects are being deleted.
     InProgress,
+    /// Its objects could not be read: why.
+    NotListed(String),
     /// Its objects could not be deleted: why.
     Failed(String),
     /// Objects are left, or it is not known: why.
@@ -123,6 +125,9 @@ pub fn set_terminating(crd: &mut Value, termination: &Termination, now: &str) {
         ),
         Termination::InProgress => {
             ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress".to_owned())
+        }
+        Termination::NotListed(why) => {
+            ("True", "InstanceDeletionFailed", format!("could not list instances: {why}"))
         }
         Termination::Failed(why) => {
             ("True", "InstanceDeletionFailed", format!("could not issue all deletes: {why}"))
