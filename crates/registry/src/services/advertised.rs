@@ -55,14 +55,25 @@ impl Registry {
 
     async fn end_lease(&self, own: IpAddr) -> Result<(), Status> {
         self.services.withdraw();
-        let key = self.lease_key(own);
-        if let Some(found) = self.lease(&key).await? {
-            let txn = Txn { key, expect: Expect::At(found.revision), op: Op::Delete };
-            self.backend.commit(txn).await.map_err(|error| errors::txn(&error))?;
-        }
+        // Whoever is about to renew it does so first; nobody does after that.
+        let _turn = self.services.turn.acquire().await;
+        self.remove_lease(own).await?;
         let rest = self.advertised().await?;
         // The last one leaves everything as it is: whoever comes next writes it anew.
         if rest.is_empty() { Ok(()) } else { self.settle_advertised(&rest).await }
+    }
+
+    async fn remove_lease(&self, own: IpAddr) -> Result<(), Status> {
+        let key = self.lease_key(own);
+        for _ in 0..ROUNDS_MAX {
+            let Some(found) = self.lease(&key).await? else { return Ok(()) };
+            let txn = Txn { key: key.clone(), expect: Expect::At(found.revision), op: Op::Delete };
+            match self.backend.commit(txn).await.map_err(|error| errors::txn(&error))? {
+                Outcome::Committed(_) => return Ok(()),
+                Outcome::Conflict(_) => {}
+            }
+        }
+        Err(somebody_else_keeps(own))
     }
 
     async fn renew_lease(&self, own: IpAddr) -> Result<(), Status> {
@@ -84,7 +95,7 @@ impl Registry {
                 Err(error) => return Err(errors::txn(&error)),
             }
         }
-        Err(Status::internal(format!("somebody else keeps the lease of {own}")))
+        Err(somebody_else_keeps(own))
     }
 
     async fn lease(&self, key: &Key) -> Result<Option<Versioned>, Status> {
@@ -108,6 +119,10 @@ impl Registry {
     fn lease_key(&self, own: IpAddr) -> Key {
         Key::from(format!("{}{own}", self.leases()))
     }
+}
+
+fn somebody_else_keeps(own: IpAddr) -> Status {
+    Status::internal(format!("somebody else keeps the lease of {own}"))
 }
 
 fn generation(lease: &[u8]) -> i64 {

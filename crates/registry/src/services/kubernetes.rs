@@ -167,6 +167,7 @@ impl Registry {
     /// Where the Service leads to: here, and to the other servers.
     async fn settle_where(&self) -> Result<(), Status> {
         let Some((own, _)) = self.config.services.endpoint else { return Ok(()) };
+        let _turn = self.services.turn.acquire().await;
         if self.services.is_withdrawn() {
             return Ok(());
         }

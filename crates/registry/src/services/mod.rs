@@ -31,7 +31,7 @@ use forebay_apimachinery::{Key, Object, Revision, Status};
 use forebay_backend::Backend;
 use forebay_rt::{Clock, Tasks};
 use forebay_watchcache::{Cacher, Resource};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::catalog::Served;
 use crate::errors;
@@ -82,6 +82,8 @@ pub(crate) struct Services {
     look: Notify,
     // This server ends: nobody is led here any more.
     withdrawn: AtomicBool,
+    // Whose turn it is to write where servers are: who says that this one goes comes after who says that it is there.
+    turn: Semaphore,
     // The ports of its endpoints are this server's; from then on another one's are left alone.
     ports_settled: AtomicBool,
 }
@@ -114,6 +116,7 @@ impl Services {
             repaired: watch::Sender::new(false),
             look: Notify::new(),
             withdrawn: AtomicBool::new(false),
+            turn: Semaphore::new(1),
             ports_settled: AtomicBool::new(false),
         }
     }
