@@ -49,8 +49,9 @@ impl From<Left> for End {
 struct Times {
     // Somebody waits for progress until then.
     haste_until: Instant,
-    // When to ask for progress next.
+    // When to ask for progress next, and how long after that again.
     ask_at: Instant,
+    period: Duration,
     // Since when an answer is missing.
     asked_at: Option<Instant>,
 }
@@ -157,7 +158,7 @@ impl Follower {
         let clock = self.shared.clock.clone();
         let mut grouper = Grouper::default();
         let now = clock.now();
-        let mut times = Times { haste_until: now, ask_at: now + limits::PULSE, asked_at: None };
+        let mut times = Times::new(now);
         if self.feed.wanted() > self.reached {
             times.hasten(now);
         }
@@ -249,19 +250,26 @@ impl Follower {
 }
 
 impl Times {
+    fn new(now: Instant) -> Times {
+        let ask_at = now + limits::PULSE;
+        Times { haste_until: now, ask_at, period: limits::PROGRESS_PERIOD.0, asked_at: None }
+    }
+
     /// Somebody waits from now on.
     fn hasten(&mut self, now: Instant) {
         let hasty = now < self.haste_until;
         self.haste_until = now + limits::HASTE;
         if !hasty {
             self.ask_at = now;
+            self.period = limits::PROGRESS_PERIOD.0;
         }
     }
 
     fn asked(&mut self, now: Instant, wanting: bool) {
         self.asked_at = self.asked_at.or(Some(now));
-        let period = if wanting && now < self.haste_until { limits::PROGRESS_PERIOD } else { limits::PULSE };
-        self.ask_at = now + period;
+        let hasty = wanting && now < self.haste_until;
+        self.ask_at = now + if hasty { self.period } else { limits::PULSE };
+        self.period = (self.period * 2).min(limits::PROGRESS_PERIOD.1);
     }
 
     /// The stream has said something.
@@ -271,5 +279,30 @@ impl Times {
             self.haste_until = now;
             self.ask_at = now + limits::PULSE;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silent_watch_is_asked_again_soon_at_first_and_while_somebody_waits() {
+        let begun = forebay_rt::Clock::system().now();
+        let mut times = Times::new(begun);
+        assert_eq!(times.ask_at - begun, limits::PULSE, "nobody waits");
+        times.hasten(begun);
+        let mut asked_ms = Vec::new();
+        for _ in 0..7 {
+            asked_ms.push((times.ask_at - begun).as_millis());
+            times.asked(times.ask_at, true);
+        }
+        assert_eq!(asked_ms, [0, 10, 30, 70, 150, 250, 350]);
+        let now = times.ask_at;
+        times.heard(now, false);
+        assert_eq!(times.ask_at - now, limits::PULSE);
+        times.hasten(now);
+        times.asked(now, true);
+        assert_eq!(times.ask_at - now, limits::PROGRESS_PERIOD.0, "soon again for the next one");
     }
 }

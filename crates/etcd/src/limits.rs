@@ -58,8 +58,9 @@ pub const BARRIER_PERIOD: Duration = Duration::from_millis(10);
 /// [`BARRIER_PERIOD`].
 pub const BARRIER_MANY: Duration = Duration::from_millis(100);
 
-/// Between two requests for progress on one stream, while somebody waits for it.
-pub const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
+/// Between two requests for progress on one stream, while somebody waits for it: doubled from the first to the second. A member
+/// that is behind, or has not brought a watch up to date, which it does every 100 ms, says nothing, and is asked again.
+pub const PROGRESS_PERIOD: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
 
 /// How long progress is asked for on behalf of one read: what it waits at most, and a little.
 pub const HASTE: Duration = Duration::from_millis(3_500);
