@@ -282,38 +282,58 @@ fn a_migration_that_was_killed_is_known_by_its_mark_and_done_again_when_asked_fo
     }
     let mut server = Server::start_as(Kind::Forebay).expect("starts");
     let data = server.dir().join("data");
-    // A server that runs gives out its state.
     let mut cluster = Cluster::start_relayed(Series::V3_6, 1).expect("starts");
-    let clients = |trouble| cluster.relays(0).expect("a relay").clients.set(trouble);
-    clients(Trouble::HoldAfter(KILLED_AFTER_BYTES));
-    let arguments = into_etcd(&data, &cluster);
-    let mut command = migrate(&arguments);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary");
     let keys = |prefix: &str, end: &str| {
         let body = format!(r#"{{"key":"{}","range_end":"{}","count_only":true}}"#, key(prefix), key(end));
         let read = cluster.gateway("kv/range", &body).expect("answers");
         read["count"].as_str().and_then(|count| count.parse::<u64>().ok()).unwrap_or(0)
     };
-    until("it stands still", Duration::from_secs(60), || {
-        let sent = cluster.relays(0)?.clients.sent_bytes();
-        if sent > KILLED_AFTER_BYTES { Ok(()) } else { Err(format!("{sent} bytes")) }
-    })
-    .expect("it goes on");
-    assert!(keys("/registry/", "/registry0") > 0, "it was killed too early");
-    child.kill().expect("it had not ended");
-    child.wait().expect("ended");
-    clients(Trouble::None);
-    assert_eq!(keys("forebay-migration", "forebay-migratioo"), 1, "it was killed too late");
-    let (code, _, why) = migrated(&arguments);
-    assert_eq!(code, Some(1));
-    assert!(why.contains("was not finished, and what is below /registry/ is not whole"), "{why}");
+    let all = || keys("/registry/", "/registry0");
+    let marks = || keys("forebay-migration", "forebay-migratioo");
+    let killed = |arguments: &[String]| {
+        let relay = &cluster.relays(0).expect("a relay").clients;
+        let before = relay.sent_bytes();
+        relay.set(Trouble::HoldAfter(KILLED_AFTER_BYTES));
+        let mut command = migrate(arguments);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary");
+        until("it stands still", Duration::from_secs(60), || {
+            let sent = relay.sent_bytes() - before;
+            if sent > KILLED_AFTER_BYTES { Ok(()) } else { Err(format!("{sent} bytes")) }
+        })
+        .expect("it goes on");
+        child.kill().expect("it had not ended");
+        child.wait().expect("ended");
+        relay.cut();
+        relay.set(Trouble::None);
+        assert!(all() > 0, "it was killed too early");
+        assert_eq!(marks(), 1, "it was killed too late");
+    };
+    let arguments = into_etcd(&data, &cluster);
+    let with = |flag: &str| [&arguments[..], &[flag.to_owned()]].concat();
+    let refused = |arguments: &[String], said: &str| {
+        let (code, _, why) = migrated(arguments);
+        assert!(code == Some(1) && why.contains(said), "{code:?} {why}");
+    };
+    refused(&with("--resume"), "there is nothing to go on with");
+    // A server that runs gives out its state.
+    killed(&arguments);
+    refused(&arguments, "was not finished, and what is below /registry/ is not whole");
     server.terminate().expect("ends");
-    let again: Vec<String> = arguments.iter().cloned().chain(["--overwrite".to_owned()]).collect();
-    let (code, said, why) = migrated(&again);
+    killed(&with("--overwrite"));
+
+    // What is as it is to be stays, and nothing else does.
+    cluster.put("/registry/configmaps/default/stray", b"x").expect("put");
+    cluster.put("/registry/zzz/stray", b"x").expect("put");
+    cluster.put("/registry/namespaces/default", b"changed").expect("put");
+    let (code, said, why) = migrated(&with("--resume"));
     assert_eq!(code, Some(0), "{why}");
-    let (_, moved) = digest(&said);
-    assert!(keys("/registry/", "/registry0") >= moved);
-    assert_eq!(keys("forebay-migration", "forebay-migratioo"), 0);
+    let kept =
+        why.lines().find_map(|line| line.strip_suffix(" keys were there already")?.parse::<u64>().ok());
+    let moved = digest(&said);
+    assert!(kept.is_some_and(|kept| (1..moved.1).contains(&kept)), "{why}");
+    assert!(all() >= moved.1 && marks() == 0);
+    let (code, said, why) = migrated(&with("--overwrite"));
+    assert_eq!((code, digest(&said)), (Some(0), moved), "{why}");
     cluster.kill(0).expect("ends");
 }
 

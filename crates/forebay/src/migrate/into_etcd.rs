@@ -14,9 +14,10 @@ use forebay_etcd::Etcd;
 use forebay_rt::Clock;
 use tokio::task::JoinSet;
 
-use super::Manner;
+use super::left::Left;
 use super::moved::{LeftOut, Moved, Side};
 use super::source::{Place, Source};
+use super::{Existing, Manner};
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::server::failed;
@@ -40,7 +41,7 @@ pub async fn run(place: Place, etcd: &Arc<Etcd>, manner: &Manner, clock: &Clock)
     look(etcd, &source, &mark, manner).await?;
     let begun = format!("from revision {}", source.head().revision);
     etcd.put(mark.as_bytes(), begun.as_bytes()).await.map_err(failed)?;
-    if manner.overwrite {
+    if manner.existing == Existing::Deleted {
         etcd.remove_below(&below(manner)).await.map_err(failed)?;
     }
     let mut from = source.head().revision;
@@ -77,20 +78,26 @@ fn below(manner: &Manner) -> String {
 async fn look(etcd: &Etcd, source: &Source, mark: &str, manner: &Manner) -> Result<(), Error> {
     let keys = etcd.keys_below(&below(manner)).await.map_err(failed)?;
     let interrupted = etcd.value(mark.as_bytes()).await.map_err(failed)?.is_some();
-    if !manner.overwrite {
-        let below = below(manner);
-        if interrupted {
+    let below = below(manner);
+    match manner.existing {
+        Existing::Refused if interrupted => {
             return Err(Error::Conflict(format!(
                 "an earlier migration into this etcd was not finished, and what is below {below} is not whole ({keys} \
-                 keys): --overwrite deletes that and begins again"
+                 keys): --resume goes on with it, --overwrite deletes that and begins again"
             )));
         }
-        if keys > 0 {
+        Existing::Resumed if !interrupted => {
+            return Err(Error::Conflict(format!(
+                "no migration into this etcd was interrupted ({keys} keys below {below}): there is nothing to go on with"
+            )));
+        }
+        Existing::Refused if keys > 0 => {
             return Err(Error::Conflict(format!(
                 "etcd has {keys} keys below {below}, and they are left as they are: name another --etcd-prefix, or \
                  --overwrite deletes them first"
             )));
         }
+        _ => {}
     }
     let (from, current) = (source.head().revision.get(), etcd.current().await.map_err(failed)?.get());
     let gap = from.saturating_sub(current);
@@ -149,6 +156,8 @@ async fn load(
 ) -> Result<(Side, u64), Error> {
     let (below, mut progress) = (below(manner), Progress::new("moved", source.keys()));
     let (mut side, mut outside, mut leases) = (Side::default(), 0, Leases::default());
+    let from = source.head().revision;
+    let mut left = (manner.existing == Existing::Resumed).then(|| Left::new(etcd, &below));
     let mut puts = JoinSet::new();
     loop {
         let (store, prefix) = (etcd.clone(), below.clone());
@@ -176,18 +185,27 @@ async fn load(
                 }
                 Form::Kept { stored, value } => (stored, value),
             };
-            let lease = match expires_ms.map(|at_ms| at_ms.saturating_sub(clock.unix_ms()).div_ceil(1_000)) {
+            let seconds = expires_ms.map(|at_ms| at_ms.saturating_sub(clock.unix_ms()).div_ceil(1_000));
+            if seconds == Some(0) {
                 // Its time has come.
-                Some(0) => continue,
-                Some(seconds) => Some(leases.of(seconds, etcd, clock).await?),
-                None => None,
-            };
+                continue;
+            }
+            let expires = seconds.is_some();
             if stored.len() > forebay_etcd::limits::REQUEST_BYTES_MAX {
                 let max = forebay_etcd::limits::REQUEST_BYTES_MAX;
                 left_out.add(&key, &format!("it has {} bytes in etcd, which takes {max}", stored.len()))?;
                 continue;
             }
-            side.add(&key, &value, lease.is_some());
+            side.add(&key, &value, expires);
+            if let Some(left) = &mut left
+                && left.has((&key, &stored), expires, from).await?
+            {
+                continue;
+            }
+            let lease = match seconds {
+                Some(seconds) => Some(leases.of(seconds, etcd, clock).await?),
+                None => None,
+            };
             join_one(&mut puts, PUTS_MAX).await?;
             let etcd = etcd.clone();
             puts.spawn(async move { put(&etcd, &key, &stored, lease).await });
@@ -195,12 +213,16 @@ async fn load(
         progress.at(side.keys());
     }
     join_one(&mut puts, 1).await?;
+    if let Some(left) = &mut left {
+        left.end().await?;
+        eprintln!("{} keys were there already", left.kept);
+    }
     Ok((side, outside))
 }
 
 async fn put(etcd: &Etcd, key: &str, stored: &[u8], lease: Option<u64>) -> Result<(), Error> {
     let added = etcd.add(key.as_bytes(), stored, lease).await;
-    match added.map_err(|fault| Error::Serve(format!("{key}: {fault}; run it again with --overwrite")))? {
+    match added.map_err(|fault| Error::Serve(format!("{key}: {fault}; run it again with --resume")))? {
         true => Ok(()),
         false => Err(Error::Serve(format!("{key} is there already: somebody else writes into this etcd"))),
     }

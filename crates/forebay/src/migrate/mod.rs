@@ -6,6 +6,7 @@
 
 mod from_etcd;
 mod into_etcd;
+mod left;
 mod moved;
 mod source;
 
@@ -41,6 +42,7 @@ pub const KNOWN: &[Known] = &[
     known("etcd-certfile", "FILE", "Certificate to show to etcd, PEM"),
     known("etcd-keyfile", "FILE", "Private key of --etcd-certfile, PEM"),
     known("overwrite", "", "Delete what is in etcd below the prefix first"),
+    known("resume", "", "Go on with a migration into etcd that was interrupted: keys that are there stay"),
     known("fail-fast", "", "Stop at the first key that cannot be moved"),
 ];
 
@@ -60,8 +62,19 @@ enum Way {
 struct Manner {
     /// Of all objects' keys, without a slash behind.
     prefix: String,
-    overwrite: bool,
+    existing: Existing,
     strictness: Strictness,
+}
+
+/// What becomes of keys that are in etcd already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Existing {
+    /// There are none, or nothing is done.
+    Refused,
+    /// They go first.
+    Deleted,
+    /// Those of an interrupted run stay if they are what they are to be.
+    Resumed,
 }
 
 /// Runs the command behind `forebay migrate`.
@@ -110,7 +123,7 @@ Usage:
 
 The source is read at one revision and stays as it is; stop who writes to it first, or what they
 write meanwhile stays behind. In etcd objects are kept as kube-apiserver keeps them. Afterwards every
-client lists once. Run it again when it was interrupted; into etcd, with --overwrite.
+client lists once. Run it again when it was interrupted; into etcd, with --resume or --overwrite.
 
 Flags:
 {known}"
@@ -127,16 +140,21 @@ fn decide(given: &Given) -> Result<(Way, Manner), Error> {
         }
     };
     let strict = if given.switch("fail-fast", false)? { Strictness::All } else { Strictness::WhatCanBe };
-    let overwrite = given.switch("overwrite", false)?;
-    let manner = |prefix| Manner { prefix, overwrite, strictness: strict };
+    let existing = match (given.switch("overwrite", false)?, given.switch("resume", false)?) {
+        (false, false) => Existing::Refused,
+        (true, false) => Existing::Deleted,
+        (false, true) => Existing::Resumed,
+        (true, true) => return Err(Error::Usage("one of --overwrite and --resume".to_owned())),
+    };
+    let manner = |prefix| Manner { prefix, existing, strictness: strict };
     let (from_etcd, to_etcd) = (given.value("from-etcd-servers"), given.value("to-etcd-servers"));
     match (source, from_etcd, to_etcd, given.path("to-data-dir")) {
         (Some(source), None, Some(urls), None) => {
             let (etcd, prefix) = etcd(given, urls)?;
             Ok((Way::Into { source, etcd }, manner(prefix)))
         }
-        (None, Some(_), None, Some(_)) if overwrite => {
-            Err(Error::Conflict("--overwrite is for etcd: move the store of the data directory away yourself".to_owned()))
+        (None, Some(_), None, Some(_)) if existing != Existing::Refused => {
+            Err(Error::Conflict("--overwrite and --resume are for etcd: move the store of the data directory away yourself".to_owned()))
         }
         (None, Some(urls), None, Some(data_dir)) => {
             let (etcd, prefix) = etcd(given, urls)?;
