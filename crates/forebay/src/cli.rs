@@ -222,7 +222,7 @@ mod tests {
             ),
             (
                 "migrate --from-etcd-servers=http://a --to-data-dir=b --overwrite",
-                "1: --overwrite is for etcd: move the store of the data directory away yourself",
+                "1: --overwrite and --resume are for etcd: move the store of the data directory away yourself",
             ),
             ("serve --data-dri=x", "2: unknown flag: --data-dri; did you mean --data-dir?"),
         ];

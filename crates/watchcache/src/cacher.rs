@@ -147,6 +147,7 @@ impl Cacher {
             resource: resource.clone(),
             backend: backend.clone(),
             clock: clock.clone(),
+            tasks: tasks.clone(),
             publish,
             kick: kick.clone(),
             wanted: wanted.clone(),

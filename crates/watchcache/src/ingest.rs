@@ -18,7 +18,7 @@ use forebay_apimachinery::object::{Interner, RecentBlocks};
 use forebay_apimachinery::{Key, Object, Revision};
 use forebay_backend::{Backend, Change, FeedError, FeedStep};
 use forebay_revlog::{Limits, Writer};
-use forebay_rt::{Clock, Instant};
+use forebay_rt::{Clock, Instant, Tasks};
 use tokio::sync::{Notify, watch};
 
 use crate::cacher::{History, Published, Resource, Window};
@@ -43,6 +43,7 @@ pub(crate) struct Ingest {
     pub(crate) resource: Resource,
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) clock: Clock,
+    pub(crate) tasks: Tasks,
     pub(crate) publish: watch::Sender<Published>,
     // Somebody waits for a revision, and the highest that anybody has waited for.
     pub(crate) kick: Arc<Notify>,

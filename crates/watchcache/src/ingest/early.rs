@@ -12,8 +12,7 @@ use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Object, Revision};
 use forebay_backend::{FeedError, FeedStep};
-use tokio::sync::Semaphore;
-use tokio::task::JoinHandle;
+use tokio::sync::{Semaphore, oneshot};
 
 use super::{Ingest, State, check_order};
 use crate::cacher::Published;
@@ -31,14 +30,24 @@ static READERS: Semaphore = Semaphore::const_new(limits::EARLY_READERS_MAX);
 pub(super) struct Early {
     /// History begins after this, as far as is known before it is read.
     pub(super) after: Revision,
-    reading: JoinHandle<Option<Box<State>>>,
+    // Closed by whoever drops it, which ends the reading.
+    reading: oneshot::Receiver<Option<Box<State>>>,
 }
 
 impl Early {
     /// Begins to read what came after `after`, up to the revision of `known`.
     pub(super) fn read(ingest: &Arc<Ingest>, after: Revision, known: Snapshot) -> Early {
-        let ingest = ingest.clone();
-        let reading = tokio::spawn(async move { ingest.early(after, known).await.map(Box::new) });
+        let (mut send, reading) = oneshot::channel();
+        let reader = ingest.clone();
+        ingest.tasks.spawn("watchcache early history", async move {
+            let early = tokio::select! {
+                biased;
+                () = send.closed() => return,
+                early = reader.early(after, known) => early,
+            };
+            // Nobody waits for it any more when this fails.
+            let _gone = send.send(early.map(Box::new));
+        });
         Early { after, reading }
     }
 }
@@ -48,12 +57,6 @@ pub(super) async fn read_through(early: &mut Option<Early>) -> Option<Box<State>
     match early {
         Some(early) => (&mut early.reading).await.ok().flatten(),
         None => std::future::pending().await,
-    }
-}
-
-impl Drop for Early {
-    fn drop(&mut self) {
-        self.reading.abort();
     }
 }
 
