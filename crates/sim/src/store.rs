@@ -3,7 +3,7 @@
 //! In: the server's calls. Out: the engine's answers, late or not at all. What was acknowledged is never changed on the
 //! way: a fault here is one that a store behind a network has too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -39,6 +39,9 @@ struct Relay {
     log: Writer<Change>,
 }
 
+/// Feeds of one prefix that are read; one that was lost may still be here while another has taken its place.
+const FEEDS_MAX: usize = 4;
+
 const NO_LIMITS: Limits = Limits { items_max: usize::MAX, bytes_max: usize::MAX, age_ms_max: u64::MAX };
 
 /// See the module's doc.
@@ -47,8 +50,8 @@ pub struct FaultyStore {
     clock: Clock,
     random: Random,
     trouble: Mutex<Trouble>,
-    // prefix -> how its changes get to the cache that asked for them last
-    relays: Mutex<BTreeMap<String, Relay>>,
+    // prefix -> how its changes get to those who asked for them last: a cache, and what reads its early history
+    relays: Mutex<BTreeMap<String, VecDeque<Relay>>>,
     // Rung when the engine's writer has something to do.
     pub nudge: Notify,
     // Calls that failed because there was no leader.
@@ -80,7 +83,7 @@ impl FaultyStore {
         let frozen_until = Some(self.clock.now() + Duration::from_millis(500));
         let trouble = Trouble { frozen_until, ..Trouble::default() };
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
-        std::mem::take(&mut *self.relays()).into_values().for_each(|relay| relay.log.lose());
+        std::mem::take(&mut *self.relays()).into_values().flatten().for_each(|relay| relay.log.lose());
     }
 
     pub fn engine(&self) -> Arc<Engine> {
@@ -94,15 +97,15 @@ impl FaultyStore {
             return;
         }
         let mut relays = self.relays();
-        *relays = std::mem::take(&mut *relays)
-            .into_iter()
-            .filter_map(|(prefix, relay)| Some((prefix, relay.run(trouble.feeds_forget)?)))
-            .collect();
+        for of_prefix in relays.values_mut() {
+            let run = std::mem::take(of_prefix).into_iter();
+            *of_prefix = run.filter_map(|relay| relay.run(trouble.feeds_forget)).collect();
+        }
         drop(relays);
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).feeds_forget = false;
     }
 
-    fn relays(&self) -> MutexGuard<'_, BTreeMap<String, Relay>> {
+    fn relays(&self) -> MutexGuard<'_, BTreeMap<String, VecDeque<Relay>>> {
         self.relays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -230,7 +233,12 @@ impl Backend for FaultyStore {
             let log = Writer::new(after.get(), NO_LIMITS);
             let relayed = log.log().cursor(after.get());
             if let Some(relay) = (Relay { feed, log }).run(false) {
-                self.relays().insert(prefix.to_string(), relay);
+                let mut relays = self.relays();
+                let of_prefix = relays.entry(prefix.to_string()).or_default();
+                of_prefix.push_back(relay);
+                if of_prefix.len() > FEEDS_MAX {
+                    of_prefix.pop_front();
+                }
             }
             self.travel().await;
             let relayed = relayed.map_err(|_| FeedError::Compacted { oldest: after })?;
