@@ -177,24 +177,21 @@ impl Ingest {
     ) -> Result<std::convert::Infallible, Lost> {
         let oldest = self.backend.oldest().await?;
         let current = self.backend.barrier().await?.max(oldest);
-        let recent = Revision::new(current.get().saturating_sub(self.resource.pace.recent));
-        let start = if fill.overtaken >= limits::FILLS_FROM_HISTORY_MAX {
+        let is_overtaken = fill.overtaken >= limits::FILLS_FROM_HISTORY_MAX;
+        if is_overtaken {
             // Whoever compacts is faster than we read: without history, the cache is filled at last.
             Counters::add(&self.counters.windows_begun_late, 1);
             tracing::warn!(resource = self.resource.name, start = %current, "the window begins now: clients from before list again");
-            current
-        } else if fill.lost_upto > 0 {
-            // Who comes back from before cannot be told from who comes back from what never was.
-            current
-        } else {
-            recent.map_or(oldest, |recent| recent.max(oldest))
-        };
-        let has_early = start > oldest && recent == Some(start);
+        }
+        // After a store that went back, who comes from before cannot be told from who comes from what never was.
+        let has_history = !is_overtaken && fill.lost_upto == 0;
+        let recent = Revision::new(current.get().saturating_sub(self.resource.pace.recent));
+        let start = if has_history { recent.map_or(oldest, |recent| recent.max(oldest)) } else { current };
         let mut source = Source::open(self.backend.clone(), self.resource.prefix.clone(), start).await?;
         let mut state = self.state(start, fill.number);
         state.lost_upto = fill.lost_upto;
         self.fill(&mut state, start).await?;
-        if has_early {
+        if has_history && start > oldest {
             state.early = Some(Early::read(self, oldest, state.snapshot.clone()));
         }
         self.counters.initializations.fetch_add(1, Ordering::Relaxed);

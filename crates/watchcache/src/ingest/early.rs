@@ -142,7 +142,8 @@ impl State {
         // Who waits for it is told, whatever became of it.
         self.renewed = true;
         let Some(mut early) = early else { return };
-        let upto = early.known.as_ref().map_or(0, |known| known.revision().get());
+        // The window began at the revision that `early` was read up to.
+        let upto = self.window.log().oldest();
         self.hand_over(&mut early, upto);
         let (log, floor) = (early.window.log(), early.window.log().oldest());
         let events = log.undo(floor, upto).unwrap_or_default().into_iter().rev();
@@ -167,16 +168,14 @@ impl State {
                 replaced.insert(previous.key().clone(), previous.clone());
             }
         }
-        let Some(known) = &early.known else { return };
         let mut moved = Vec::new();
         let log = early.window.log();
         for event in log.undo(log.oldest(), upto).unwrap_or_default() {
             let Event { current: Some(current), .. } = &*event else { continue };
             let is_it = |object: &&Arc<Object>| object.revision() == current.revision();
-            let is_known = known.get(current.key()).is_some_and(|known| is_it(&known));
             let here = self.snapshot.get(current.key()).filter(is_it);
             let here = here.or_else(|| replaced.get(current.key()).filter(is_it));
-            if let Some(here) = here.filter(|here| is_known && !Arc::ptr_eq(here, current)) {
+            if let Some(here) = here.filter(|here| !Arc::ptr_eq(here, current)) {
                 moved.push((current.clone(), here.clone()));
             }
         }
