@@ -492,6 +492,9 @@ const LARGE_MB: usize = 48;
 /// Events that are told while all of it is read, at least: there would be one, if they waited for its end.
 const MEANWHILE_MIN: usize = 10;
 
+/// How late one may be, unless reading all takes more than twice as long.
+const LATE_MAX: Duration = Duration::from_secs(2);
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_watch_is_told_in_time_while_a_large_resource_is_read() {
     on_every_etcd(tells_in_time).await;
@@ -545,6 +548,10 @@ async fn tells_in_time(series: Series) {
         latest.as_secs_f64() * 1e3
     );
     assert!(rounds >= MEANWHILE_MIN, "only {rounds} events came while it was read");
+    assert!(
+        latest <= LATE_MAX.max(slowest / 2),
+        "one came {latest:?} after its write, all was read in {slowest:?}"
+    );
 }
 
 fn copy(from: &std::path::Path, to: &std::path::Path) {
