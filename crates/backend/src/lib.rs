@@ -13,10 +13,12 @@
 
 mod error;
 mod feed;
+mod layer;
 mod pages;
 
 pub use error::{FeedError, ReadError, TxnError};
 pub use feed::{Backlog, Feed, FeedStep, Follow};
+pub use layer::Layer;
 pub use pages::Pages;
 
 use std::future::Future;

@@ -9,9 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use forebay_apimachinery::{Key, Revision};
-use forebay_backend::{
-    Backend, BoxFuture, Feed, FeedError, Outcome, Range, RangePage, ReadError, Size, Txn, TxnError, Versioned,
-};
+use forebay_backend::{Backend, BoxFuture, Layer, Range, RangePage, ReadError, Versioned};
 use forebay_conformance::contract::history::{Kind, NAMESPACE_PREFIX, NAMESPACES};
 use forebay_conformance::contract::local::{Local, Store};
 use forebay_conformance::contract::shape::Answer;
@@ -37,9 +35,9 @@ struct Stalling {
     ranges: AtomicUsize,
 }
 
-impl Backend for Stalling {
-    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
-        self.behind.commit(txn)
+impl Layer for Stalling {
+    fn below(&self) -> Arc<dyn Backend> {
+        self.behind.clone()
     }
 
     fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>> {
@@ -57,18 +55,6 @@ impl Backend for Stalling {
             true => Box::pin(std::future::ready(Ok(Revision::from_log(FAR)))),
             false => self.behind.barrier(),
         }
-    }
-
-    fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
-        self.behind.oldest()
-    }
-
-    fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
-        self.behind.feed(prefix, after)
-    }
-
-    fn size(&self) -> Size {
-        self.behind.size()
     }
 }
 

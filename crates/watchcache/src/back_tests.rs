@@ -4,11 +4,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use expect_test::expect;
-use forebay_apimachinery::{Key, Revision};
-use forebay_backend::{
-    Backend, Backlog, BoxFuture, Change, Feed, FeedError, Outcome, Range, RangePage, ReadError as StoreError,
-    Size, Txn, TxnError, Versioned,
-};
+use forebay_apimachinery::Revision;
+use forebay_backend::{Backend, Backlog, BoxFuture, Change, Feed, FeedError, Layer};
 use forebay_embedded::Engine;
 use forebay_revlog::{Limits, Writer};
 use forebay_rt::{Clock, Tasks};
@@ -33,25 +30,9 @@ impl Restored {
     }
 }
 
-impl Backend for Restored {
-    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
-        Box::pin(async move { Backend::commit(&*self.engine(), txn).await })
-    }
-
-    fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, StoreError>> {
-        Box::pin(async move { Backend::get(&*self.engine(), key).await })
-    }
-
-    fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, StoreError>> {
-        Box::pin(async move { Backend::range(&*self.engine(), range).await })
-    }
-
-    fn barrier(&self) -> BoxFuture<'_, Result<Revision, StoreError>> {
-        Box::pin(async move { self.engine().barrier().await })
-    }
-
-    fn oldest(&self) -> BoxFuture<'_, Result<Revision, StoreError>> {
-        Box::pin(async move { self.engine().oldest().await })
+impl Layer for Restored {
+    fn below(&self) -> Arc<dyn Backend> {
+        self.engine()
     }
 
     fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
@@ -62,10 +43,6 @@ impl Backend for Restored {
                 None => Backend::feed(&*self.engine(), prefix, after).await,
             }
         })
-    }
-
-    fn size(&self) -> Size {
-        self.engine().size()
     }
 }
 

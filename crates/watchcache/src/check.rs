@@ -132,7 +132,7 @@ mod tests {
     use std::sync::Mutex;
     use std::sync::atomic::Ordering;
 
-    use forebay_backend::{BoxFuture, Feed, FeedError, Outcome, RangePage, Size, Txn, TxnError, Versioned};
+    use forebay_backend::{BoxFuture, Layer, RangePage};
     use forebay_embedded::Engine;
     use forebay_rt::Tasks;
 
@@ -148,17 +148,9 @@ mod tests {
         lie: Mutex<Option<Lie>>,
     }
 
-    impl Backend for Lying {
-        fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
-            Backend::commit(&*self.engine, txn)
-        }
-
-        fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>> {
-            self.engine.get(key)
-        }
-
-        fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
-            Backend::range(&*self.engine, range)
+    impl Layer for Lying {
+        fn below(&self) -> Arc<dyn Backend> {
+            self.engine.clone()
         }
 
         fn keys(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
@@ -169,22 +161,6 @@ mod tests {
                 }
                 Ok(page)
             })
-        }
-
-        fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
-            self.engine.barrier()
-        }
-
-        fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
-            self.engine.oldest()
-        }
-
-        fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
-            Backend::feed(&*self.engine, prefix, after)
-        }
-
-        fn size(&self) -> Size {
-            self.engine.size()
         }
     }
 

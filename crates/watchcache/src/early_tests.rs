@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::{Key, Revision};
-use forebay_backend::{
-    Backend, BoxFuture, Feed, FeedError, Outcome, Range, RangePage, ReadError, Size, Txn, TxnError, Versioned,
-};
+use forebay_apimachinery::Revision;
+use forebay_backend::{Backend, BoxFuture, Feed, FeedError, Layer};
 use forebay_embedded::Engine;
 use forebay_rt::{Clock, Tasks};
 use tokio::sync::watch;
@@ -46,25 +44,9 @@ impl Slow {
     }
 }
 
-impl Backend for Slow {
-    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
-        Backend::commit(&*self.engine, txn)
-    }
-
-    fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>> {
-        self.engine.get(key)
-    }
-
-    fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
-        Backend::range(&*self.engine, range)
-    }
-
-    fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
-        self.engine.barrier()
-    }
-
-    fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
-        self.engine.oldest()
+impl Layer for Slow {
+    fn below(&self) -> Arc<dyn Backend> {
+        self.engine.clone()
     }
 
     fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
@@ -72,10 +54,6 @@ impl Backend for Slow {
             self.older(after).await?;
             Backend::feed(&*self.engine, prefix, after).await
         })
-    }
-
-    fn size(&self) -> Size {
-        self.engine.size()
     }
 }
 

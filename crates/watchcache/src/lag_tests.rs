@@ -7,10 +7,7 @@ use std::time::Duration;
 
 use expect_test::expect;
 use forebay_apimachinery::{Key, Revision};
-use forebay_backend::{
-    Backend, BoxFuture, Change, Feed, FeedError, Op, Outcome, Range, RangePage, ReadError, Size, Txn,
-    TxnError, Versioned,
-};
+use forebay_backend::{Backend, BoxFuture, Change, Feed, FeedError, Layer, Op, ReadError};
 use forebay_embedded::Engine;
 use forebay_revlog::{Limits, Writer};
 use forebay_rt::{Clock, Tasks};
@@ -52,17 +49,9 @@ impl Short {
     }
 }
 
-impl Backend for Short {
-    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
-        Backend::commit(&*self.engine, txn)
-    }
-
-    fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>> {
-        self.engine.get(key)
-    }
-
-    fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
-        Backend::range(&*self.engine, range)
+impl Layer for Short {
+    fn below(&self) -> Arc<dyn Backend> {
+        self.engine.clone()
     }
 
     fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
@@ -93,10 +82,6 @@ impl Backend for Short {
                 _ => Backend::feed(&*self.engine, prefix, after),
             },
         }
-    }
-
-    fn size(&self) -> Size {
-        self.engine.size()
     }
 }
 

@@ -5,10 +5,7 @@ use std::sync::atomic::Ordering;
 
 use expect_test::expect;
 use forebay_apimachinery::{Key, Revision};
-use forebay_backend::{
-    Backend, BoxFuture, Feed, FeedError, Outcome, Range, RangePage, ReadError as StoreError, Size, Txn,
-    TxnError, Versioned,
-};
+use forebay_backend::{Backend, BoxFuture, Layer, Range, RangePage, ReadError as StoreError};
 use forebay_embedded::Engine;
 use forebay_embedded::limits::{HISTORY_MS, MARK_EVERY_MS};
 use forebay_rt::{Clock, Tasks};
@@ -28,13 +25,9 @@ struct Late {
     past: Semaphore,
 }
 
-impl Backend for Late {
-    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
-        Backend::commit(&*self.engine, txn)
-    }
-
-    fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, StoreError>> {
-        self.engine.get(key)
+impl Layer for Late {
+    fn below(&self) -> Arc<dyn Backend> {
+        self.engine.clone()
     }
 
     fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, StoreError>> {
@@ -44,20 +37,8 @@ impl Backend for Late {
         })
     }
 
-    fn barrier(&self) -> BoxFuture<'_, Result<Revision, StoreError>> {
-        self.engine.barrier()
-    }
-
     fn oldest(&self) -> BoxFuture<'_, Result<Revision, StoreError>> {
         self.engine.barrier()
-    }
-
-    fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
-        Backend::feed(&*self.engine, prefix, after)
-    }
-
-    fn size(&self) -> Size {
-        self.engine.size()
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
-    Backend, BoxFuture, Change, Feed, FeedError, FeedStep, Outcome, Range, RangePage, ReadError, Size, Txn,
+    Backend, BoxFuture, Change, Feed, FeedError, FeedStep, Layer, Outcome, Range, RangePage, ReadError, Txn,
     TxnError, Versioned,
 };
 use forebay_embedded::Engine;
@@ -106,7 +106,11 @@ impl FaultyStore {
     }
 }
 
-impl Backend for FaultyStore {
+impl Layer for FaultyStore {
+    fn below(&self) -> Arc<dyn Backend> {
+        self.engine.clone()
+    }
+
     fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
         self.nudge.notify_one();
         Box::pin(async move {
@@ -138,10 +142,6 @@ impl Backend for FaultyStore {
         })
     }
 
-    fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
-        self.engine.oldest()
-    }
-
     fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
         self.calls.feeds.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
@@ -158,10 +158,6 @@ impl Backend for FaultyStore {
             self.relays.lock().unwrap_or_else(PoisonError::into_inner).push(relay);
             Ok(Feed::new(None, cursor))
         })
-    }
-
-    fn size(&self) -> Size {
-        self.engine.size()
     }
 }
 

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_apimachinery::{Key, Revision};
-use forebay_backend::{
-    Backend, BoxFuture, Feed, FeedError, Outcome, Range, RangePage, ReadError, Size, Txn, TxnError, Versioned,
-};
+use forebay_backend::{Backend, BoxFuture, Layer, Outcome, Txn, TxnError};
 use forebay_embedded::Engine;
 use forebay_registry::{Config, History, Registry, ServicesConfig};
 use forebay_rt::{Clock, Random, Tasks};
@@ -24,7 +21,11 @@ struct Slow {
     begun: watch::Sender<usize>,
 }
 
-impl Backend for Slow {
+impl Layer for Slow {
+    fn below(&self) -> Arc<dyn Backend> {
+        self.engine.clone()
+    }
+
     fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
         Box::pin(async move {
             if txn.key.as_str() == LEASE {
@@ -33,24 +34,6 @@ impl Backend for Slow {
             }
             self.engine.commit(txn).await
         })
-    }
-    fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>> {
-        self.engine.get(key)
-    }
-    fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
-        self.engine.range(range)
-    }
-    fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
-        self.engine.barrier()
-    }
-    fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
-        self.engine.oldest()
-    }
-    fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
-        self.engine.feed(prefix, after)
-    }
-    fn size(&self) -> Size {
-        self.engine.size()
     }
 }
 

@@ -7,10 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, ListOptions, PatchOptions, Query, UpdateOptions,
 };
-use forebay_apimachinery::{Key, Revision, Status};
-use forebay_backend::{
-    Backend, BoxFuture, Feed, FeedError, Outcome, Range, RangePage, ReadError, Size, Txn, TxnError, Versioned,
-};
+use forebay_apimachinery::{Key, Status};
+use forebay_backend::{Backend, BoxFuture, Layer, Outcome, Range, Txn, TxnError};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Answer, Body, Outcome as Answered, PatchKind, Target};
 use forebay_registry::{As, Config, Registry, ServicesConfig};
@@ -24,31 +22,17 @@ pub struct Stopping {
     pub left: AtomicUsize,
 }
 
-impl Backend for Stopping {
+impl Layer for Stopping {
+    fn below(&self) -> Arc<dyn Backend> {
+        self.engine.clone()
+    }
+
     fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
         let left = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         match left {
             Ok(_) => self.engine.commit(txn),
             Err(_) => Box::pin(async { Err(TxnError::Closed) }),
         }
-    }
-    fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>> {
-        self.engine.get(key)
-    }
-    fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
-        self.engine.range(range)
-    }
-    fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
-        self.engine.barrier()
-    }
-    fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
-        self.engine.oldest()
-    }
-    fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
-        self.engine.feed(prefix, after)
-    }
-    fn size(&self) -> Size {
-        self.engine.size()
     }
 }
 

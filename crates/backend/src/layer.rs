@@ -1,0 +1,92 @@
+//! A store in front of another one, which does what the one in front does not do itself.
+//!
+//! In and out: [`Backend`]'s. Never: an answer of its own, by default.
+
+use std::sync::Arc;
+
+use forebay_apimachinery::{Key, Revision};
+
+use crate::{
+    Backend, BoxFuture, Feed, FeedError, Outcome, Range, RangePage, ReadError, Size, Txn, TxnError, Versioned,
+};
+
+/// Every method goes to the store below. The methods of [`Backend`] that are not here are made of these.
+pub trait Layer: Send + Sync + 'static {
+    /// The store below, as of now.
+    fn below(&self) -> Arc<dyn Backend>;
+
+    /// See [`Backend::commit`].
+    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
+        let below = self.below();
+        Box::pin(async move { below.commit(txn).await })
+    }
+
+    /// See [`Backend::get`].
+    fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>> {
+        let below = self.below();
+        Box::pin(async move { below.get(key).await })
+    }
+
+    /// See [`Backend::range`].
+    fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
+        let below = self.below();
+        Box::pin(async move { below.range(range).await })
+    }
+
+    /// See [`Backend::keys`].
+    fn keys(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
+        Layer::range(self, range)
+    }
+
+    /// See [`Backend::barrier`].
+    fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
+        let below = self.below();
+        Box::pin(async move { below.barrier().await })
+    }
+
+    /// See [`Backend::oldest`].
+    fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
+        let below = self.below();
+        Box::pin(async move { below.oldest().await })
+    }
+
+    /// See [`Backend::feed`].
+    fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
+        let below = self.below();
+        Box::pin(async move { below.feed(prefix, after).await })
+    }
+}
+
+impl<T: Layer> Backend for T {
+    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
+        Layer::commit(self, txn)
+    }
+
+    fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>> {
+        Layer::get(self, key)
+    }
+
+    fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
+        Layer::range(self, range)
+    }
+
+    fn keys(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
+        Layer::keys(self, range)
+    }
+
+    fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
+        Layer::barrier(self)
+    }
+
+    fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
+        Layer::oldest(self)
+    }
+
+    fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
+        Layer::feed(self, prefix, after)
+    }
+
+    fn size(&self) -> Size {
+        self.below().size()
+    }
+}
