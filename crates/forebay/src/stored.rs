@@ -93,6 +93,11 @@ fn from_message(stored: &[u8]) -> Result<Bytes, String> {
     let (api_version, kind) = (&*unknown.api_version, &*unknown.kind);
     let known =
         message_kind(api_version, kind).ok_or_else(|| format!("no kind {kind} of {api_version} is known"))?;
+    let mut out = Vec::with_capacity(stored.len() * 2 + 128);
+    write_head(&known, &mut out);
+    if protobuf::stored_json(known.ty, unknown.raw, &mut out).is_some() {
+        return Ok(Bytes::copy_from_slice(&out));
+    }
     let value = protobuf::decode(known.ty, unknown.raw).map_err(|error| error.to_string())?;
     canonical(known, value)
 }
@@ -109,14 +114,21 @@ fn from_old_definition(stored: &[u8]) -> Result<Bytes, String> {
 
 /// A value as it is written here.
 fn canonical(known: Kind<'_>, mut value: Value) -> Result<Bytes, String> {
-    let Kind { ty, kind, api_version } = known;
-    codec::normalize(ty, &mut value).map_err(|error| error.to_string())?;
+    codec::normalize(known.ty, &mut value).map_err(|error| error.to_string())?;
     if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("resourceVersion");
     }
-    let mut out = format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",").into_bytes();
-    codec::encode(ty, &value, &mut out).map_err(|error| error.to_string())?;
+    let mut out = Vec::new();
+    write_head(&known, &mut out);
+    codec::encode(known.ty, &value, &mut out).map_err(|error| error.to_string())?;
     Ok(out.into())
+}
+
+/// What a value begins with.
+fn write_head(known: &Kind<'_>, out: &mut Vec<u8>) {
+    for part in ["{\"kind\":\"", known.kind, "\",\"apiVersion\":\"", known.api_version, "\","] {
+        out.extend_from_slice(part.as_bytes());
+    }
 }
 
 /// The built-in kind, if its objects are kept as messages.

@@ -93,14 +93,25 @@ fn fuzz_protobuf() {
         |input| {
             let (which, message) = input.split_first().ok_or("empty")?;
             let ty = types[usize::from(*which) % types.len()];
+            let mut straight = Vec::new();
+            let slot = protobuf::stored_json(ty, message, &mut straight);
             let value = protobuf::decode(ty, message).map_err(gist)?;
+            if let Some(slot) = slot {
+                let (mut value, mut stored) = (value.clone(), Vec::new());
+                codec::normalize(ty, &mut value).expect("what was decoded is canonical");
+                if let Some(metadata) = value["metadata"].as_object_mut() {
+                    metadata.remove("resourceVersion");
+                }
+                assert_eq!(codec::encode(ty, &value, &mut stored), Ok(slot));
+                assert_eq!(String::from_utf8_lossy(&straight), String::from_utf8_lossy(&stored));
+            }
             let mut encoded = Vec::new();
             protobuf::encode(ty, &value, &mut encoded).map_err(gist)?;
             let again = protobuf::decode(ty, &encoded).expect("what was encoded is decoded");
             let mut twice = Vec::new();
             protobuf::encode(ty, &again, &mut twice).expect("and encoded");
             assert_eq!(encoded, twice);
-            Ok::<_, String>(encoded.len().max(1).ilog2())
+            Ok::<_, String>((slot.is_some(), encoded.len().max(1).ilog2()))
         },
     );
     let envelope =

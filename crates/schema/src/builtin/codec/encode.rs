@@ -333,17 +333,25 @@ impl<'v, 'o> Writer<'v, 'o> {
 
     /// Writes Go's zero value for a member that is written though it is absent.
     fn absent(&mut self, field: &Field, depth: usize) -> Result<(), EncodeError> {
-        let zero: &[u8] = match self.table.ty(field.ty).kind {
-            _ if field.flags.pointer() => b"null",
-            TypeKind::Struct => return self.object(field.ty, empty_map(), Part::Other, depth),
-            TypeKind::String => b"\"\"",
-            TypeKind::Quantity => b"\"0\"",
-            TypeKind::Bool | TypeKind::SchemaOrBool => b"false",
-            TypeKind::Int32 | TypeKind::Int64 | TypeKind::Double | TypeKind::IntOrString => b"0",
-            _ => b"null",
-        };
-        self.out.extend_from_slice(zero);
+        match self.table.ty(field.ty).kind {
+            TypeKind::Struct if !field.flags.pointer() => {
+                return self.object(field.ty, empty_map(), Part::Other, depth);
+            }
+            _ => self.out.extend_from_slice(zero(self.table, field)),
+        }
         Ok(())
+    }
+}
+
+/// Go's zero value of a member that is no struct.
+pub(in super::super) fn zero(table: &Table, field: &Field) -> &'static [u8] {
+    match table.ty(field.ty).kind {
+        _ if field.flags.pointer() => b"null",
+        TypeKind::String => b"\"\"",
+        TypeKind::Quantity => b"\"0\"",
+        TypeKind::Bool | TypeKind::SchemaOrBool => b"false",
+        TypeKind::Int32 | TypeKind::Int64 | TypeKind::Double | TypeKind::IntOrString => b"0",
+        _ => b"null",
     }
 }
 

@@ -1,7 +1,7 @@
 //! Strings and numbers as Go's encoding/json writes them.
 
 /// Writes a JSON string, escaping what Go escapes: `<`, `>`, `&`, U+2028 and U+2029 besides what JSON asks for.
-pub(super) fn write_string(text: &str, out: &mut Vec<u8>) {
+pub(in super::super) fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let bytes = text.as_bytes();
     let mut clean = 0; // start of what is not written yet
@@ -67,7 +67,7 @@ static SPECIAL: [bool; 256] = {
     special
 };
 
-pub(super) fn write_int(value: i64, out: &mut Vec<u8>) {
+pub(in super::super) fn write_int(value: i64, out: &mut Vec<u8>) {
     let mut digits = [0u8; 20];
     let mut at = digits.len();
     let mut rest = value.unsigned_abs();

@@ -26,8 +26,7 @@ use super::{BYTES_PER_OBJECT, DecodeError, OBJECTS_FREE};
 /// [`DecodeError`] for bytes that are no such message, and beyond the bounds of this module.
 pub fn decode(ty: TypeId, bytes: &[u8]) -> Result<Value, DecodeError> {
     let objects = OBJECTS_FREE.saturating_add(bytes.len() / BYTES_PER_OBJECT);
-    let mut decoder = Decoder { table: super::super::table(), plan: plan(), objects };
-    Ok(decoder.merge(ty, bytes, None, 0)?.unwrap_or_default())
+    Ok(Decoder::new(objects).merge(ty, bytes, None, 0)?.unwrap_or_default())
 }
 
 pub(super) struct Decoder {
@@ -37,6 +36,17 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
+    /// - `objects`: that may be made.
+    pub(super) fn new(objects: usize) -> Decoder {
+        Decoder { table: super::super::table(), plan: plan(), objects }
+    }
+
+    /// Counts one more object, unless those are too many.
+    pub(super) fn count_object(&mut self) -> Option<()> {
+        self.objects = self.objects.checked_sub(1)?;
+        Some(())
+    }
+
     /// Decodes a struct's message into its members.
     pub(super) fn message(
         &mut self,
@@ -48,7 +58,7 @@ impl Decoder {
         if depth > DEPTH_MAX {
             return Err(DecodeError::TooDeep);
         }
-        self.objects = self.objects.checked_sub(1).ok_or(DecodeError::TooMany)?;
+        self.count_object().ok_or(DecodeError::TooMany)?;
         let name = self.table.ty(ty).name;
         let mut reader = Reader::new(message);
         while let Some(tag) = reader.tag(name)? {
@@ -195,7 +205,7 @@ impl Decoder {
     }
 }
 
-fn wire_type(kind: TypeKind) -> u8 {
+pub(super) fn wire_type(kind: TypeKind) -> u8 {
     match kind {
         TypeKind::Bool | TypeKind::Int32 | TypeKind::Int64 => VARINT,
         TypeKind::Double => FIXED64,

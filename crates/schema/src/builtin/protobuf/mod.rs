@@ -14,6 +14,7 @@ mod golden;
 mod plan;
 mod reader;
 mod special;
+mod straight;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -29,6 +30,7 @@ pub use envelope::{
 pub use error::DecodeError;
 pub use frame::{Envelope, ListForm, metadata_field, open_watch_frame, with_resource_version};
 pub use plan::is_message;
+pub use straight::stored_json;
 
 /// JSON objects that a message of any size may hold.
 const OBJECTS_FREE: usize = 1 << 16;

@@ -62,6 +62,10 @@ impl<'a> Reader<'a> {
     /// Bits beyond the 64th are dropped, up to the tenth byte.
     #[inline]
     pub(super) fn varint(&mut self) -> Result<u64, DecodeError> {
+        if let [byte @ ..0x80, rest @ ..] = self.rest {
+            self.rest = rest;
+            return Ok(u64::from(*byte));
+        }
         let mut value = 0;
         for (at, &byte) in self.rest.iter().enumerate().take(10) {
             value |= u64::from(byte & 0x7f) << (7 * at);

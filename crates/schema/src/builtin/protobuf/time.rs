@@ -46,15 +46,20 @@ pub(super) fn text(stamp: Timestamp, precision: Precision) -> Result<Option<Stri
     else {
         return Err(out_of_range);
     };
-    let mut text = format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-        time.year(),
-        time.month(),
-        time.day(),
-        time.hour(),
-        time.minute(),
-        time.second()
-    );
+    let mut text = String::with_capacity("0000-00-00T00:00:00.000000Z".len());
+    // Some of what is read most: no formatting of numbers in general.
+    let mut digits = |number: i8, behind: &str| {
+        text.push((b'0' + number as u8 / 10) as char);
+        text.push((b'0' + number as u8 % 10) as char);
+        text.push_str(behind);
+    };
+    digits((time.year() / 100) as i8, "");
+    digits((time.year() % 100) as i8, "-");
+    digits(time.month(), "-");
+    digits(time.day(), "T");
+    digits(time.hour(), ":");
+    digits(time.minute(), ":");
+    digits(time.second(), "");
     if precision == Precision::Micros {
         // Writing to a String cannot fail.
         let _ = write!(text, ".{micros:06}");
