@@ -33,6 +33,16 @@ impl Contender {
         }
     }
 
+    /// Ends the API server by SIGTERM and starts it again on `dir`; an etcd below goes on. It is ready since its own start.
+    pub async fn restart(&self, dir: &Path, server: Server) -> Result<Server, Error> {
+        let etcd = server.stop_apiserver().await?;
+        match (self, etcd) {
+            (Contender::Forebay(forebay), etcd) => forebay.serve(dir, etcd).await,
+            (Contender::Kubernetes(kubernetes), Some(etcd)) => kubernetes.serve(dir, etcd).await,
+            (Contender::Kubernetes(kubernetes), None) => kubernetes.start(dir).await,
+        }
+    }
+
     /// The command lines as they are run, with `$DIR` for the directory and `$PORT`s for the ports.
     pub fn commands(&self) -> Vec<String> {
         match self {

@@ -64,7 +64,13 @@ impl Assets {
         let log = dir.join("kube-apiserver.log");
         let mut apiserver = Process::start("kube-apiserver", command.args(args).current_dir(dir), &log)?;
         let (target, ready) = apiserver.ready(etcd.started, secure_port, || pki::credentials(dir)).await?;
-        Ok(Server { name: "control plane", processes: vec![etcd, apiserver], target, ready })
+        Ok(Server {
+            name: "control plane",
+            processes: vec![etcd, apiserver],
+            target,
+            ready,
+            etcd_port: Some(client_port),
+        })
     }
 }
 

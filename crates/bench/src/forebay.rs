@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use rustls::ClientConfig;
 
 use crate::contender::{present, shown};
-use crate::server::{Process, Server, free_ports};
+use crate::server::{Process, RunningEtcd, Server, free_ports};
 use crate::{Error, kubernetes, pki};
 
 #[derive(Debug)]
@@ -48,22 +48,26 @@ impl Forebay {
     }
 
     pub(crate) async fn start(&self, dir: &Path) -> Result<Server, Error> {
-        let [port, client_port, peer_port] = free_ports()?;
+        let Some(program) = &self.etcd else { return self.serve(dir, None).await };
+        let etcd = kubernetes::start_etcd(program, dir).await?;
+        let since = etcd.process.started;
+        Ok(self.serve(dir, Some(etcd)).await?.since(since))
+    }
+
+    /// Starts it on what is running.
+    pub(crate) async fn serve(&self, dir: &Path, etcd: Option<RunningEtcd>) -> Result<Server, Error> {
+        let [port] = free_ports()?;
         let data = dir.join("data");
-        let mut processes = Vec::new();
         let mut args = args(&data.to_string_lossy(), &port.to_string());
-        if let Some(program) = &self.etcd {
-            processes.push(kubernetes::start_etcd(program, dir, client_port, peer_port).await?);
-            args.push(etcd_flag(&client_port.to_string()));
-        }
+        let etcd_port = etcd.as_ref().map(|etcd| etcd.port);
+        args.extend(etcd_port.map(|port| etcd_flag(&port.to_string())));
         let command = &mut Command::new(&self.program);
         let mut process =
             Process::start("forebay", command.args(args).current_dir(dir), &dir.join("forebay.log"))?;
         let kubeconfig = data.join("admin.kubeconfig");
-        let since = processes.first().map_or(process.started, |etcd| etcd.started);
-        let (target, ready) = process.ready(since, port, || credentials(&kubeconfig)).await?;
-        processes.push(process);
-        Ok(Server { name: self.name(), processes, target, ready })
+        let (target, ready) = process.ready(process.started, port, || credentials(&kubeconfig)).await?;
+        let processes = etcd.map(|etcd| etcd.process).into_iter().chain([process]).collect();
+        Ok(Server { name: self.name(), processes, target, ready, etcd_port })
     }
 
     pub(crate) fn commands(&self) -> Vec<String> {

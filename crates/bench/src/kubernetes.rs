@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::contender::{present, shown};
-use crate::server::{Process, Server, free_ports};
+use crate::server::{Process, RunningEtcd, Server, free_ports};
 use crate::{Error, pki};
 
 pub(crate) const HOW: &str = "build it with `cargo xtask peers`";
@@ -33,23 +33,27 @@ impl Kubernetes {
     }
 
     pub(crate) async fn start(&self, dir: &Path) -> Result<Server, Error> {
+        let etcd = start_etcd(&self.etcd, dir).await?;
+        let since = etcd.process.started;
+        Ok(self.serve(dir, etcd).await?.since(since))
+    }
+
+    /// Starts kube-apiserver on an etcd that is running.
+    pub(crate) async fn serve(&self, dir: &Path, etcd: RunningEtcd) -> Result<Server, Error> {
         let certificates = dir.join("pki");
         if !certificates.exists() {
             fs::create_dir(&certificates).map_err(Error::file("cannot create", &certificates))?;
             pki::write(&certificates)?;
         }
-        let [client_port, peer_port, secure_port] = free_ports()?;
-        let place = dir.to_string_lossy();
-
-        let etcd = start_etcd(&self.etcd, dir, client_port, peer_port).await?;
-
-        let args = apiserver_args(&place, &client_port.to_string(), &secure_port.to_string());
+        let [port] = free_ports()?;
+        let args = apiserver_args(&dir.to_string_lossy(), &etcd.port.to_string(), &port.to_string());
         let command = &mut Command::new(&self.apiserver);
         let log = dir.join("kube-apiserver.log");
         let mut apiserver = Process::start("kube-apiserver", command.args(args).current_dir(dir), &log)?;
         let (target, ready) =
-            apiserver.ready(etcd.started, secure_port, || pki::credentials(&certificates)).await?;
-        Ok(Server { name: "kube-apiserver + etcd", processes: vec![etcd, apiserver], target, ready })
+            apiserver.ready(apiserver.started, port, || pki::credentials(&certificates)).await?;
+        let processes = vec![etcd.process, apiserver];
+        Ok(Server { name: "kube-apiserver + etcd", processes, target, ready, etcd_port: Some(etcd.port) })
     }
 
     pub(crate) fn commands(&self) -> Vec<String> {
@@ -61,17 +65,13 @@ impl Kubernetes {
 }
 
 /// Starts etcd on `dir` and waits until it listens.
-pub(crate) async fn start_etcd(
-    program: &Path,
-    dir: &Path,
-    client_port: u16,
-    peer_port: u16,
-) -> Result<Process, Error> {
-    let args = etcd_args(&dir.to_string_lossy(), &client_port.to_string(), &peer_port.to_string());
+pub(crate) async fn start_etcd(program: &Path, dir: &Path) -> Result<RunningEtcd, Error> {
+    let [port, peer_port] = free_ports()?;
+    let args = etcd_args(&dir.to_string_lossy(), &port.to_string(), &peer_port.to_string());
     let command = &mut Command::new(program);
-    let mut etcd = Process::start("etcd", command.args(args).current_dir(dir), &dir.join("etcd.log"))?;
-    etcd.listening(client_port).await?;
-    Ok(etcd)
+    let mut process = Process::start("etcd", command.args(args).current_dir(dir), &dir.join("etcd.log"))?;
+    process.listening(port).await?;
+    Ok(RunningEtcd { process, port })
 }
 
 pub(crate) fn etcd_args(dir: &str, client: &str, peer: &str) -> Vec<String> {

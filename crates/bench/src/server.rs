@@ -33,6 +33,15 @@ pub struct Server {
     pub target: Target,
     /// From the first exec to the first 200 on `/readyz`.
     pub ready: Duration,
+    /// Where the first of them is asked, if that is an etcd.
+    pub etcd_port: Option<u16>,
+}
+
+/// An etcd that listens, and where.
+#[derive(Debug)]
+pub struct RunningEtcd {
+    pub process: Process,
+    pub port: u16,
 }
 
 /// A child process whose output goes to a file.
@@ -53,6 +62,22 @@ impl Server {
     /// CPU time of each process since [`Server::cpus`] said `before`.
     pub fn cpu_since(&self, before: &[Duration]) -> Result<Vec<Duration>, Error> {
         Ok(self.cpus()?.iter().zip(before).map(|(now, then)| now.saturating_sub(*then)).collect())
+    }
+
+    /// Counts its readiness from `started`, when what it stands on was started.
+    pub fn since(mut self, started: Instant) -> Server {
+        let own = self.processes.last().map_or(started, |process| process.started);
+        self.ready += own.saturating_duration_since(started);
+        self
+    }
+
+    /// Ends the API server by SIGTERM; what it stood on goes on.
+    pub async fn stop_apiserver(mut self) -> Result<Option<RunningEtcd>, Error> {
+        if let Some(mut process) = self.processes.pop() {
+            process.terminate()?;
+            process.ended().await?;
+        }
+        Ok(self.etcd_port.and_then(|port| Some(RunningEtcd { process: self.processes.pop()?, port })))
     }
 
     /// Ends the processes by SIGTERM, the last one started first, each after the one before is gone.

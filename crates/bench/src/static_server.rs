@@ -44,6 +44,6 @@ impl StaticServer {
         let mut process = Process::start("static", Command::new(&self.program).args(args), &log)?;
         let since = process.started;
         let (target, ready) = process.ready(since, port, || pki::credentials(&place)).await?;
-        Ok(Server { name: "static", processes: vec![process], target, ready })
+        Ok(Server { name: "static", processes: vec![process], target, ready, etcd_port: None })
     }
 }

@@ -82,7 +82,8 @@ async fn create_at_size_ten_over_http2() {
 
 #[tokio::test]
 async fn restart_at_size_ten() {
-    let names = ["SIGTERM to gone", "ready", "first LIST", "resident once settled"];
+    let names =
+        ["SIGTERM to gone", "ready", "first LIST", "resident once settled", "ready, etcd left running"];
     check(Scenario::Restart, Protocol::Http1, &names).await;
 }
 
@@ -144,7 +145,10 @@ async fn crowd_and_lanes_at_ten_watchers() {
 
 #[tokio::test]
 async fn idle_at_ten_watchers() {
-    check(Scenario::Idle, Protocol::Http1, &["resident per watcher, own connection"]).await;
+    // Memory of ten may come out of what is free already.
+    let outcome = check(Scenario::Idle, Protocol::Http1, &[]).await;
+    let metric = outcome.metrics.iter().find(|metric| metric.name == "resident per watcher, own connection");
+    assert!(metric.is_some_and(|metric| metric.samples.len() == 1), "{outcome:?}");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! SIGTERM, then start again on a directory with pods.
+//! SIGTERM, then start again on a directory with pods: all of it, and then the API server alone, its etcd left running.
 //!
 //! In: a contender. Out: times to end and to be ready, memory with the pods loaded, a sample a run.
 //! Never: a restart that lost a pod.
@@ -39,6 +39,8 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
         add(&mut metrics, "first LIST", Unit::Milliseconds, ms(server.ready + list_one(lab, &server).await?));
         tokio::time::sleep(lab.settle).await;
         add_resident(&mut metrics, "resident once settled", &server)?;
+        server = who.restart(dir.path(), server).await?;
+        add(&mut metrics, "ready, etcd left running", Unit::Milliseconds, ms(server.ready));
     }
     load::expect_all(lab, &server.target).await?;
     server.stop().await?;
