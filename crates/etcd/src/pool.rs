@@ -11,10 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use forebay_rt::{Clock, Instant, Tasks};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::AlertDescription;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio_rustls::TlsConnector;
 
 use crate::error::Fault;
@@ -180,7 +181,7 @@ impl Pool {
     async fn connect_to(&self, endpoint: &Endpoint, stream_window: u32) -> Result<(Channel, String), Fault> {
         let unreachable = |error: std::io::Error| Fault::Unreachable { text: chain(&error) };
         let stream = dial(endpoint).await.map_err(unreachable)?;
-        let channel = match (&self.tls, endpoint.tls) {
+        let (channel, ended) = match (&self.tls, endpoint.tls) {
             (Some(tls), true) => {
                 let name = ServerName::try_from(endpoint.host.clone())
                     .map_err(|error| Fault::Unreachable { text: error.to_string() })?;
@@ -190,7 +191,17 @@ impl Pool {
             _ => self.speak(stream, endpoint, stream_window).await?,
         };
         // The first answer also shows that the certificate is let in.
-        let status = messages::read_status(channel.call(path::STATUS, &[]).await?)?;
+        let status = match channel.call(path::STATUS, &[]).await {
+            Ok(answer) => messages::read_status(answer)?,
+            // With TLS 1.3 it is judged after the handshake, and who ends the connection then says why.
+            Err(_)
+                if channel.is_closed()
+                    && let Ok(Some(text)) = ended.await =>
+            {
+                return Err(Fault::Denied { text: format!("{endpoint}: {text}") });
+            }
+            Err(fault) => return Err(fault),
+        };
         if !version::is_trusted(&status.version) {
             let version = &status.version;
             let text = format!(
@@ -201,12 +212,13 @@ impl Pool {
         Ok((channel, status.version))
     }
 
+    /// Also what tells, once the connection has ended, whether we were refused.
     async fn speak(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         endpoint: &Endpoint,
         stream_window: u32,
-    ) -> Result<Channel, Fault> {
+    ) -> Result<(Channel, oneshot::Receiver<Option<String>>), Fault> {
         let made = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .initial_stream_window_size(stream_window)
@@ -216,12 +228,16 @@ impl Pool {
             .handshake(TokioIo::new(stream))
             .await;
         let (send, connection) = made.map_err(|error| Fault::Unreachable { text: chain(&error) })?;
+        let (tell, ended) = oneshot::channel();
         self.tasks.spawn("etcd connection", async move {
-            if let Err(error) = connection.await {
+            let refusal = connection.await.err().and_then(|error| {
                 tracing::debug!(error = chain(&error), "a connection to etcd ended");
-            }
+                refusal(&error)
+            });
+            // Most of the time nobody asks.
+            let _unasked = tell.send(refusal);
         });
-        Ok(Channel::new(send, endpoint.to_string()))
+        Ok((Channel::new(send, endpoint.to_string()), ended))
     }
 }
 
@@ -237,6 +253,26 @@ impl Lane {
         };
         held.connection.as_ref().filter(usable).cloned().map(Ok)
     }
+}
+
+/// What a member says of who it does not let in.
+const REFUSALS: [AlertDescription; 9] = [
+    AlertDescription::AccessDenied,
+    AlertDescription::BadCertificate,
+    AlertDescription::CertificateExpired,
+    AlertDescription::CertificateRequired,
+    AlertDescription::CertificateRevoked,
+    AlertDescription::CertificateUnknown,
+    AlertDescription::HandshakeFailure,
+    AlertDescription::UnknownCA,
+    AlertDescription::UnsupportedCertificate,
+];
+
+/// The refusal that ended a connection, if one did. HTTP/2 hands errors on as texts.
+fn refusal(ended: &hyper::Error) -> Option<String> {
+    let why = chain(ended);
+    let texts = REFUSALS.iter().map(|alert| rustls::Error::AlertReceived(*alert).to_string());
+    texts.into_iter().find(|text| why.contains(text))
 }
 
 async fn dial(endpoint: &Endpoint) -> std::io::Result<TcpStream> {
