@@ -114,5 +114,8 @@ const _: () = assert!(LOG_BYTES_MAX >= VALUE_BYTES_MAX);
 const _: () = assert!(KEY_BYTES_MAX <= u16::MAX as usize);
 const _: () = assert!(SLICE_ROWS_MAX >= SLICE_ROWS_MIN);
 
+/// A file from which on opening it may take long enough to say so first: redb reads it twice, and the index once.
+pub const LARGE_BYTES: u64 = 1 << 30;
+
 /// How far revisions go on above those of a store that was put back: further than it can have been before.
 pub const RESTORE_GAP: u64 = 1 << 30;

@@ -22,7 +22,7 @@ use crate::expiry::Expiry;
 use crate::feeds::Feeds;
 use crate::guard::Guard;
 use crate::index::{Index, Version};
-use crate::limits::RESTORE_GAP;
+use crate::limits::{LARGE_BYTES, RESTORE_GAP};
 use crate::row;
 use crate::shared::Shared;
 use crate::store::{FORMAT, Meta, Progress, Rows, Store, Work};
@@ -70,6 +70,13 @@ pub(crate) fn open_dir(dir: &Path, options: &Options) -> Result<Opened, OpenErro
     if len == 0 {
         // Made whole and then moved into place, so it never was empty.
         return Err(OpenError::Corrupt { file: disk.name, cause: "the file is empty".to_string() });
+    }
+    if len >= LARGE_BYTES {
+        tracing::info!(
+            file = disk.name,
+            bytes = len,
+            "the store is read through, three times, before it is opened"
+        );
     }
     let mut opened = open_disk(disk, options)?;
     opened.lock = Some(lock);
