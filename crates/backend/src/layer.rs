@@ -10,7 +10,8 @@ use crate::{
     Backend, BoxFuture, Feed, FeedError, Outcome, Range, RangePage, ReadError, Size, Txn, TxnError, Versioned,
 };
 
-/// Every method goes to the store below. The methods of [`Backend`] that are not here are made of these.
+/// A method that is not given goes to the store below. `keys`, and what is not here of [`Backend`], is made of the others, as it
+/// is there.
 pub trait Layer: Send + Sync + 'static {
     /// The store below, as of now.
     fn below(&self) -> Arc<dyn Backend>;
@@ -33,7 +34,7 @@ pub trait Layer: Send + Sync + 'static {
         Box::pin(async move { below.range(range).await })
     }
 
-    /// See [`Backend::keys`].
+    /// See [`Backend::keys`]; made of [`Layer::range`], so that who changes that has changed this.
     fn keys(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
         Layer::range(self, range)
     }

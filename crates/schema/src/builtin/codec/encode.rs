@@ -165,7 +165,7 @@ fn comma(first: &mut bool, out: &mut Vec<u8>) {
 
 /// Which part of an object a struct is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+pub(in super::super) enum Part {
     Other,
     /// The stored object itself.
     Stored,

@@ -14,7 +14,7 @@ mod tests;
 mod text;
 mod time;
 
-pub(super) use encode::zero;
+pub(super) use encode::{Part, zero};
 pub use encode::{Slot, encode, encode_sorted, write_any, write_json};
 pub use error::{DecodeError, EncodeError, FieldProblem};
 pub use normalize::normalize;

@@ -25,8 +25,7 @@ use super::{BYTES_PER_OBJECT, DecodeError, OBJECTS_FREE};
 /// # Errors
 /// [`DecodeError`] for bytes that are no such message, and beyond the bounds of this module.
 pub fn decode(ty: TypeId, bytes: &[u8]) -> Result<Value, DecodeError> {
-    let objects = OBJECTS_FREE.saturating_add(bytes.len() / BYTES_PER_OBJECT);
-    Ok(Decoder::new(objects).merge(ty, bytes, None, 0)?.unwrap_or_default())
+    Ok(Decoder::of(bytes).merge(ty, bytes, None, 0)?.unwrap_or_default())
 }
 
 pub(super) struct Decoder {
@@ -36,8 +35,9 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// - `objects`: that may be made.
-    pub(super) fn new(objects: usize) -> Decoder {
+    /// One that makes as many objects as a message of that length may hold.
+    pub(super) fn of(message: &[u8]) -> Decoder {
+        let objects = OBJECTS_FREE.saturating_add(message.len() / BYTES_PER_OBJECT);
         Decoder { table: super::super::table(), plan: plan(), objects }
     }
 

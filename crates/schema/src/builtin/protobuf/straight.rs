@@ -12,11 +12,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::super::codec::{self, Slot, write_int, write_string};
+use super::super::codec::{self, Part, Slot, write_int, write_string};
 use super::super::table::{Field, Table, TypeId, TypeKind};
 use super::decode::{Decoder, wire_type};
 use super::reader::{BYTES, FIXED64, Reader, VARINT};
-use super::{BYTES_PER_OBJECT, OBJECTS_FREE};
 
 /// Levels of nesting; what is deeper is left to others, who allow more.
 const DEPTH_MAX: usize = 48;
@@ -28,11 +27,10 @@ const DEPTH_MAX: usize = 48;
 /// Cost: each byte is looked at once for every level that it is below, and copied once.
 pub fn stored_json(ty: TypeId, message: &[u8], out: &mut Vec<u8>) -> Option<Slot> {
     let start = out.len();
-    let objects = OBJECTS_FREE.saturating_add(message.len() / BYTES_PER_OBJECT);
     let mut writer = Writer {
         table: super::super::table(),
         places: places(),
-        special: Decoder::new(objects),
+        special: Decoder::of(message),
         out,
         start,
         slot: None,
@@ -89,7 +87,7 @@ impl Places {
             } else {
                 let index = first + offset as u16;
                 let member = table.member_indexes(owner).iter().position(|&member| member == index);
-                // One that another member hides is in no JSON.
+                // A member hides none of another struct's that is inline beside it: a test says so.
                 let Some(member) = member else { continue };
                 To::Member(member as u8)
             };
@@ -112,14 +110,6 @@ enum Found<'m> {
     Bytes(&'m [u8]),
     /// The rest of the message from the first of its elements on, which stand one behind the other.
     Run(&'m [u8]),
-}
-
-/// Which part of an object a struct is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Other,
-    Stored,
-    Metadata,
 }
 
 struct Writer<'m, 'o> {
@@ -431,6 +421,31 @@ mod tests {
             "TokenReview",
         ];
         assert_eq!(slow, wanted.into(), "what is left to the slower way");
+    }
+
+    #[test]
+    fn every_field_that_has_a_number_is_a_member() {
+        fn expect_members(owner: TypeId, ty: TypeId) {
+            let (first, _) = table().ty(ty).fields;
+            for (offset, field) in table().fields(ty).iter().enumerate().filter(|(_, field)| field.proto != 0)
+            {
+                match field.name {
+                    "" => expect_members(owner, field.ty),
+                    name => {
+                        let index = first + offset as u16;
+                        assert!(
+                            table().member_indexes(owner).contains(&index),
+                            "{}: {name}",
+                            table().ty(owner).name
+                        );
+                    }
+                }
+            }
+        }
+        for index in 0..table().types.len() {
+            let ty = TypeId(index as u16);
+            expect_members(ty, ty);
+        }
     }
 
     #[test]
