@@ -158,7 +158,9 @@ impl Etcd {
         loop {
             match self.0.quorum().await {
                 Ok(_) => return Ok(()),
-                Err(fault @ (Fault::Denied { .. } | Fault::Untrusted { .. })) => return Err(fault),
+                Err(fault @ (Fault::Denied { .. } | Fault::Refused { .. } | Fault::Untrusted { .. })) => {
+                    return Err(fault);
+                }
                 Err(fault) if self.0.clock.now() >= until => return Err(fault),
                 Err(fault) => tracing::warn!(%fault, "waiting for etcd"),
             }

@@ -42,7 +42,10 @@ pub enum Fault {
     /// The request was never sent.
     #[error("etcd cannot be reached: {text}")]
     Unreachable { text: String },
-    /// The certificate is not one that etcd lets in, or may not do this.
+    /// The member does not take our certificate, or wants one: nothing was sent. It may be the one member that does so.
+    #[error("etcd does not let us in: {text}")]
+    Refused { text: String },
+    /// Whoever the certificate names may not do this.
     #[error("etcd does not let us in: {text}")]
     Denied { text: String },
     /// The member is of a version whose progress announcements cannot be trusted.
@@ -117,6 +120,7 @@ impl Fault {
                 | Fault::Timeout { .. }
                 | Fault::Lost { .. }
                 | Fault::Unreachable { .. }
+                | Fault::Refused { .. }
                 | Fault::Untrusted { .. }
         )
     }
@@ -128,7 +132,8 @@ impl Fault {
             Fault::NoLeader { .. }
             | Fault::Timeout { .. }
             | Fault::Lost { .. }
-            | Fault::Unreachable { .. } => TxnError::Unanswered { cause: self.to_string() },
+            | Fault::Unreachable { .. }
+            | Fault::Refused { .. } => TxnError::Unanswered { cause: self.to_string() },
             other => TxnError::Failed { cause: other.to_string() },
         }
     }

@@ -198,7 +198,7 @@ impl Pool {
                 if channel.is_closed()
                     && let Ok(Some(text)) = ended.await =>
             {
-                return Err(Fault::Denied { text: format!("{endpoint}: {text}") });
+                return Err(Fault::Refused { text: format!("{endpoint}: {text}") });
             }
             Err(fault) => return Err(fault),
         };

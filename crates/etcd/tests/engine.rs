@@ -156,12 +156,15 @@ async fn keeps_the_contract(series: Series) {
 
     let stranger = TlsFiles { ca: std::fs::read_to_string(cluster.dir().join("ca.crt")).ok(), client: None };
     // At once, however long it would have waited.
-    let refused = open_as(&cluster, stranger)
-        .reach(WAIT * 1_000)
-        .await
-        .expect_err("nobody is let in without a certificate");
+    let stranger = open_as(&cluster, stranger);
+    let refused = stranger.reach(WAIT * 1_000).await.expect_err("nobody is let in without a certificate");
     let why = refused.to_string();
     assert!(why.starts_with("etcd does not let us in: https://") && why.contains("Certificate"), "{why}");
+    // Of one that is running already nothing is lost by that: another member, or this one later, may let it in.
+    let read = stranger.get(&key("/a/x")).await;
+    assert!(matches!(read, Err(ReadError::Unanswered { .. })), "{read:?}");
+    let written = stranger.commit(put("/a/x", Expect::Absent, "1")).await;
+    assert!(matches!(written, Err(TxnError::Unanswered { .. })), "{written:?}");
 }
 
 async fn txns(store: &Etcd) {
