@@ -65,10 +65,16 @@ impl Shared {
 
     /// Reads a page; fewer keys than asked for where values are large.
     pub(crate) async fn page(&self, range: Range) -> Result<RangePage, ReadError> {
-        let bounds = bounds(&range);
+        let response = self.response(&range).await?;
+        self.decoded(range.at, response).await
+    }
+
+    /// A page as etcd has it.
+    pub(crate) async fn response(&self, range: &Range) -> Result<RangeResponse, ReadError> {
+        let bounds = bounds(range);
         let limit = range.limit.clamp(1, limits::PAGE_KEYS_MAX).min(self.page_keys()) as u64;
-        match self.ask_values(RangeRequest { limit, ..request(&bounds, &range) }).await {
-            Ok(response) => self.decoded(range.at, response).await,
+        match self.ask_values(RangeRequest { limit, ..request(&bounds, range) }).await {
+            Ok(response) => Ok(response),
             Err(fault) => Err(self.read_error(fault, range.at).await),
         }
     }

@@ -1,8 +1,9 @@
 //! A whole state: its first page by Range, and the rest in one RangeStream from members that have it.
 //!
 //! In: a range. Out: its pages, in order, of one revision. A stream that breaks off, that is not to be had, or that has told
-//! less than it says, costs nothing but a page that is asked for by Range from where the last one ended. Held at most: a page,
-//! one message, and what a stream's window lets etcd send ahead; streams are few, who finds none free asks for pages.
+//! less than it says, costs nothing but a page that is asked for by Range from where the last one ended. While a page is decoded
+//! the next is on its way. Held at most: two pages, one message, and what a stream's window lets etcd send ahead; streams are
+//! few, who finds none free asks for pages.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,6 +23,13 @@ use crate::range;
 pub(crate) struct Walk<'a> {
     shared: &'a Shared,
     rest: Range,
+    ahead: Ahead<'a>,
+}
+
+/// What was asked for before it was wanted: all of it comes after `rest`, or it is nothing.
+#[derive(Default)]
+struct Ahead<'a> {
+    page: Option<RangeResponse>,
     stream: Option<Stream<'a>>,
 }
 
@@ -38,59 +46,84 @@ struct Stream<'a> {
 
 impl<'a> Walk<'a> {
     pub(crate) fn new(shared: &'a Shared, range: Range) -> Walk<'a> {
-        Walk { shared, rest: range, stream: None }
+        Walk { shared, rest: range, ahead: Ahead::default() }
     }
 
     async fn page(&mut self, limit: usize) -> Result<RangePage, ReadError> {
         self.rest.limit = limit;
-        // What is small is told whole by one Range.
-        let streamed = match (&self.rest.start_after, self.rest.at) {
-            (Some(_), Some(_)) => self.streamed(limit).await,
-            _ => None,
+        // Put back with `rest` only: a page that is given up half-way is asked for again.
+        let Ahead { page, mut stream } = std::mem::take(&mut self.ahead);
+        let response = match page {
+            Some(response) => response,
+            None => self.response(&self.rest, &mut stream).await?,
         };
-        let page = match streamed {
-            Some(response) => self.shared.decoded(self.rest.at, response).await?,
-            None => self.asked().await?,
+        let mut rest = self.rest.clone();
+        rest.at = Some(response.revision(rest.at));
+        if let Some(last) = response.kvs.iter().rev().find_map(|kv| self.shared.key(&kv.key)) {
+            rest.start_after = Some(last);
+        }
+        let (at, more) = (rest.at, response.more);
+        let next = async {
+            match more {
+                // Whoever wants it asks again where this failed, and is told.
+                true => self.response(&rest, &mut stream).await.ok(),
+                false => None,
+            }
         };
-        self.rest.pass(&page);
+        let (page, next) = tokio::join!(self.shared.decoded(at, response), next);
+        let page = page?;
+        self.rest = rest;
+        self.ahead = Ahead { page: next, stream };
         Ok(page)
     }
 
-    /// The next page by Range. A connection that was lost meanwhile is no reason to begin anew.
-    async fn asked(&self) -> Result<RangePage, ReadError> {
+    /// The first page of `rest`, as etcd has it.
+    async fn response(
+        &self,
+        rest: &Range,
+        stream: &mut Option<Stream<'a>>,
+    ) -> Result<RangeResponse, ReadError> {
+        // What is small is told whole by one Range.
+        if rest.start_after.is_some()
+            && rest.at.is_some()
+            && let Some(response) = self.streamed(rest, stream).await
+        {
+            return Ok(response);
+        }
+        // A connection that was lost meanwhile is no reason to begin anew.
         let passes = |error: &ReadError| matches!(error, ReadError::Unanswered { .. });
-        self.shared.again(limits::WALK_TRIES_MAX, passes, || self.shared.page(self.rest.clone())).await
+        self.shared.again(limits::WALK_TRIES_MAX, passes, || self.shared.response(rest)).await
     }
 
-    /// The next page out of a stream; `None` where it has to be asked for.
-    async fn streamed(&mut self, limit: usize) -> Option<RangeResponse> {
-        let mut stream = match self.stream.take() {
-            Some(stream) => stream,
-            None => self.open().await?,
+    /// The first page of `rest` out of `stream`; `None` where it has to be asked for.
+    async fn streamed(&self, rest: &Range, stream: &mut Option<Stream<'a>>) -> Option<RangeResponse> {
+        let mut running = match stream.take() {
+            Some(running) => running,
+            None => self.open(rest).await?,
         };
-        match stream.gather(self.shared, limit).await {
+        match running.gather(self.shared, rest.limit).await {
             Ok(response) => {
-                self.stream = response.more.then_some(stream);
+                *stream = response.more.then_some(running);
                 Some(response)
             }
             Err(fault) => {
-                tracing::debug!(prefix = %self.rest.prefix, %fault, "a stream of a range is asked for in pages");
-                stream.connection.note(&fault);
-                self.shared.pool.blame(&stream.connection, &fault);
+                tracing::debug!(prefix = %rest.prefix, %fault, "a stream of a range is asked for in pages");
+                running.connection.note(&fault);
+                self.shared.pool.blame(&running.connection, &fault);
                 None
             }
         }
     }
 
     /// Asks for all that is left; `None` when the member has no streams, or too many are open.
-    async fn open(&self) -> Option<Stream<'a>> {
+    async fn open(&self, rest: &Range) -> Option<Stream<'a>> {
         let seat = self.shared.streams.try_acquire().ok()?;
         let connection = self.shared.pool.connection(Use::Pages).await.ok()?;
         if !connection.has_range_stream() {
             return None;
         }
-        let bounds = range::bounds(&self.rest);
-        let message = messages::range(&range::request(&bounds, &self.rest));
+        let bounds = range::bounds(rest);
+        let message = messages::range(&range::request(&bounds, rest));
         self.shared.counters.requests.fetch_add(1, Ordering::Relaxed);
         self.shared.counters.range_streams.fetch_add(1, Ordering::Relaxed);
         let opened = tokio::select! {
