@@ -83,7 +83,7 @@ async fn create_at_size_ten_over_http2() {
 #[tokio::test]
 async fn restart_at_size_ten() {
     let names =
-        ["SIGTERM to gone", "ready", "first LIST", "resident once settled", "ready, etcd left running"];
+        ["SIGTERM to gone", "ready", "first LIST", "resident once settled", "ready, API server alone"];
     check(Scenario::Restart, Protocol::Http1, &names).await;
 }
 

@@ -40,7 +40,7 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
         tokio::time::sleep(lab.settle).await;
         add_resident(&mut metrics, "resident once settled", &server)?;
         server = who.restart(dir.path(), server).await?;
-        add(&mut metrics, "ready, etcd left running", Unit::Milliseconds, ms(server.ready));
+        add(&mut metrics, "ready, API server alone", Unit::Milliseconds, ms(server.ready));
     }
     load::expect_all(lab, &server.target).await?;
     server.stop().await?;
