@@ -7,7 +7,8 @@ use std::sync::Arc;
 use forebay_apimachinery::{Key, Revision};
 
 use crate::{
-    Backend, BoxFuture, Feed, FeedError, Outcome, Range, RangePage, ReadError, Size, Txn, TxnError, Versioned,
+    Backend, BoxFuture, Feed, FeedError, Outcome, Range, RangePage, ReadError, Sent, Size, Txn, TxnError,
+    Versioned,
 };
 
 /// A method that is not given goes to the store below. `keys`, and what is not here of [`Backend`], is made of the others, as it
@@ -89,5 +90,9 @@ impl<T: Layer> Backend for T {
 
     fn size(&self) -> Size {
         self.below().size()
+    }
+
+    fn sent(&self) -> Option<Sent> {
+        self.below().sent()
     }
 }

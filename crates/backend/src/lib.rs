@@ -116,6 +116,17 @@ pub struct Size {
     pub keys: u64,
 }
 
+/// What a store that is elsewhere was sent so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Requests, other than those of open feeds.
+    pub requests: u64,
+    /// Quorum reads for [`Backend::barrier`] among them, each for all who waited for it.
+    pub barriers: u64,
+    /// Feeds that were opened again.
+    pub reopened: u64,
+}
+
 /// Keys read at a time by an engine that has no other way to count them.
 const COUNT_PAGE: usize = 500;
 
@@ -170,4 +181,9 @@ pub trait Backend: Send + Sync + 'static {
 
     /// How large the store is now.
     fn size(&self) -> Size;
+
+    /// What it was sent, if it is elsewhere.
+    fn sent(&self) -> Option<Sent> {
+        None
+    }
 }

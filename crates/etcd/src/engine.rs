@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
-    Backend, BoxFuture, Expect, Feed, FeedError, Op, Outcome, Pages, Range, RangePage, ReadError, Size, Txn,
-    TxnError, Versioned,
+    Backend, BoxFuture, Expect, Feed, FeedError, Op, Outcome, Pages, Range, RangePage, ReadError, Sent, Size,
+    Txn, TxnError, Versioned,
 };
 use forebay_rt::{Clock, Duration, Instant, Tasks};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -452,5 +452,11 @@ impl Backend for Etcd {
 
     fn size(&self) -> Size {
         *self.0.size.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sent(&self) -> Option<Sent> {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let Counters { requests, barriers, reopened, .. } = &self.0.counters;
+        Some(Sent { requests: read(requests), barriers: read(barriers), reopened: read(reopened) })
     }
 }

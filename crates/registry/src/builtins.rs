@@ -7,7 +7,7 @@ use forebay_apimachinery::{GroupVersionKind, GroupVersionResource, Key};
 use forebay_backend::Backend;
 use forebay_rt::{Clock, Tasks};
 use forebay_schema::builtin;
-use forebay_watchcache::{Cacher, Resource};
+use forebay_watchcache::Resource;
 
 use crate::catalog::{Catalog, Served, Source, StoredAs, SubresourceInfo};
 use crate::registry::Config;
@@ -129,12 +129,5 @@ fn store(
     let name = name.trim_end_matches('.').to_string();
     let (pace, history, room) = (config.pace, config.history, config.room.clone());
     let cached = Resource { name, prefix: Key::from(prefix), layout, indexed, pace, history, room };
-    Store {
-        group: resource.group.into(),
-        resource: resource.plural.into(),
-        cacher: Cacher::start(cached, backend.clone(), clock.clone(), tasks),
-        backend: backend.clone(),
-        lists: Arc::default(),
-        shown_from: config.storage_prefix.len(),
-    }
+    Store::open((resource.group, resource.plural), cached, config, backend, (clock, tasks))
 }

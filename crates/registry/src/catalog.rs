@@ -11,7 +11,8 @@ use forebay_schema::builtin;
 
 use crate::convert::{self, Conversion};
 use crate::custom::Custom;
-use crate::store::{SelectableField, Store};
+use crate::store::SelectableField;
+pub use crate::store::Store;
 
 /// Group, version and plural.
 type Coordinates = (Arc<str>, Arc<str>, Arc<str>);

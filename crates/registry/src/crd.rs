@@ -12,7 +12,7 @@ use forebay_apimachinery::object::{Form, Layout, Scope};
 use forebay_apimachinery::options::DeleteOptions;
 use forebay_apimachinery::{Cause, Key, Object, Reason, Revision, Status};
 use forebay_schema::crd::{check, conditions};
-use forebay_watchcache::{Cacher, EventKind, Interest, Resource, WatchStep, Watcher};
+use forebay_watchcache::{EventKind, Interest, Resource, WatchStep, Watcher};
 use serde_json::Value;
 
 use crate::builtins;
@@ -540,14 +540,8 @@ fn open_store(registry: &Registry, value: &Value, key: &LayoutKey) -> Store {
     let name = format!("{plural}.{group}");
     let (pace, history, room) = (registry.config.pace, registry.config.history, registry.config.room.clone());
     let resource = Resource { name, prefix: Key::from(prefix), layout, indexed, pace, history, room };
-    Store {
-        group: group.into(),
-        resource: plural.into(),
-        cacher: Cacher::start(resource, registry.backend.clone(), registry.clock.clone(), &registry.tasks),
-        backend: registry.backend.clone(),
-        lists: Arc::default(),
-        shown_from: registry.config.storage_prefix.len(),
-    }
+    let with = (&registry.clock, &registry.tasks);
+    Store::open((group, plural), resource, &registry.config, &registry.backend, with)
 }
 
 pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {

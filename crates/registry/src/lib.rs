@@ -4,6 +4,7 @@
 //! engine or a file.
 
 mod admission;
+pub mod asked;
 mod bootstrap;
 mod builtins;
 pub mod catalog;
@@ -17,6 +18,7 @@ mod errors;
 mod eviction;
 mod frames;
 pub mod groups;
+pub mod histogram;
 mod incoming;
 mod informer;
 mod kinds;

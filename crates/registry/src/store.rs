@@ -9,18 +9,21 @@ use bytes::Bytes;
 use forebay_apimachinery::object::{Interner, Scope};
 use forebay_apimachinery::{Key, Object, Revision, Status};
 use forebay_backend::{Backend, Expect, Op, Outcome, Txn, Versioned};
+use forebay_rt::{Clock, Tasks};
 use forebay_schema::builtin::protobuf;
-use forebay_watchcache::{Cacher, Reach};
+use forebay_watchcache::{Cacher, Reach, Resource};
 
+use crate::asked::Asked;
 use crate::counts::ListCounts;
 use crate::errors;
+use crate::registry::Config;
 
 /// One resource's storage. All versions of the resource share it.
 pub struct Store {
     pub group: Arc<str>,
     pub resource: Arc<str>,
     pub cacher: Cacher,
-    pub backend: Arc<dyn Backend>,
+    pub backend: Arc<Asked>,
     pub lists: Arc<ListCounts>,
     /// Where keys begin as errors show them: behind what all of the store's begin with.
     pub shown_from: usize,
@@ -91,6 +94,25 @@ pub enum Mode {
 pub(crate) const ROUNDS_MAX: usize = 1_000;
 
 impl Store {
+    /// The storage of a resource on `backend`, its cache being filled from now on.
+    pub(crate) fn open(
+        (group, resource): (&str, &str),
+        cached: Resource,
+        config: &Config,
+        backend: &Arc<dyn Backend>,
+        (clock, tasks): (&Clock, &Tasks),
+    ) -> Store {
+        let backend = Arc::new(Asked::new(backend.clone(), clock.clone()));
+        Store {
+            group: group.into(),
+            resource: resource.into(),
+            cacher: Cacher::start(cached, backend.clone(), clock.clone(), tasks),
+            backend,
+            lists: Arc::default(),
+            shown_from: config.storage_prefix.len(),
+        }
+    }
+
     /// The storage key of an object.
     pub fn key(&self, namespace: &str, name: &str) -> Key {
         let prefix = self.cacher.resource().prefix.as_str();

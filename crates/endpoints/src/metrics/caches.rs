@@ -1,4 +1,4 @@
-//! What the watch caches and the store say of themselves.
+//! What the watch caches say of themselves.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,21 +53,13 @@ struct Row {
     state: Option<(u64, usize, usize)>,
 }
 
-/// Writes the metrics of every cache, and of the store.
+/// Writes the metrics of every cache.
 pub fn write(text: &mut Text, catalog: &Catalog) {
     let rows = rows(catalog);
     counters(text, &rows);
     lists(text, &rows);
     checks(text, &rows);
     gauges(text, &rows);
-    if let Some(store) = catalog.stores().first() {
-        let size = store.backend.size();
-        let name = "apiserver_storage_size_bytes";
-        text.family(name, "gauge", "Bytes that the store takes on disk.");
-        text.value(name, &[("storage_cluster_id", "embedded-0")], size.file_bytes);
-        let help = "Bytes on disk that hold live keys or kept history.";
-        text.single("forebay_storage_live_bytes", "gauge", help, size.live_bytes);
-    }
 }
 
 fn rows(catalog: &Catalog) -> Vec<Row> {

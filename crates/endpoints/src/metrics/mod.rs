@@ -9,6 +9,7 @@ mod flight;
 mod memory;
 mod process;
 mod request;
+mod storage;
 mod text;
 mod watch;
 
@@ -16,6 +17,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use forebay_registry::catalog::{Catalog, Served};
+use forebay_registry::histogram::Histogram;
 use forebay_rt::Clock;
 
 use crate::inflight::{Inflight, Kind};
@@ -23,7 +25,7 @@ use crate::memory::Memory;
 use crate::pins::Pins;
 use crate::request_info::RequestInfo;
 use crate::rooms::Rooms;
-use family::{Counter, Family, Histogram};
+use family::{Counter, Family};
 use flight::Flight;
 use request::RequestSeries;
 pub use request::{Record, RequestLabels};
@@ -97,6 +99,7 @@ impl Metrics {
         self.flights(&mut text);
         memory::write(&mut text, memory, rooms, pins);
         caches::write(&mut text, catalog);
+        storage::write(&mut text, catalog);
         process::write(&mut text);
         text.finish()
     }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_registry::catalog::Served;
+use forebay_registry::histogram::{Bounds, Histogram};
 use forebay_rt::Instant;
 use http::Method;
 
 use super::Metrics;
-use super::family::{Bounds, Counter, Histogram};
+use super::family::Counter;
 use crate::request_info::RequestInfo;
 
 /// Labels of a request. None of them is a text that a client chose.

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
+use forebay_registry::histogram::{Bounds, Histogram};
 use forebay_rt::{Clock, Instant};
-
-use super::family::{Bounds, Histogram};
 
 /// Group, resource and version.
 pub type WatchLabels = (Arc<str>, Arc<str>, Arc<str>);

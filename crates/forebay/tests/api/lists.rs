@@ -166,6 +166,21 @@ async fn lists_are_counted_by_what_they_looked_at_and_returned() {
             r#"apiserver_cache_list_returned_objects_total{group="",resource="pods"} 8"#,
         ]
     );
+    let lines = text.text().lines().filter(|line| line.contains(r#"resource="pods""#));
+    let asked = lines.filter(|line| line.starts_with("etcd_request") && !line.contains("_seconds_bucket"));
+    let asked: Vec<&str> = asked.filter(|line| !line.contains("_seconds_sum")).collect();
+    // The cache was filled, the pods were written, and no LIST went to the store.
+    assert_eq!(
+        asked,
+        [
+            r#"etcd_requests_total{group="",operation="list",resource="pods"} 1"#,
+            r#"etcd_requests_total{group="",operation="create",resource="pods"} 4"#,
+            r#"etcd_request_errors_total{group="",operation="list",resource="pods"} 0"#,
+            r#"etcd_request_errors_total{group="",operation="create",resource="pods"} 0"#,
+            r#"etcd_request_duration_seconds_count{group="",operation="list",resource="pods"} 1"#,
+            r#"etcd_request_duration_seconds_count{group="",operation="create",resource="pods"} 4"#,
+        ]
+    );
     for gauge in ["forebay_answer_frames_in_flight", "forebay_answer_bytes_in_flight"] {
         for kind in ["list", "watch"] {
             let line = format!("{gauge}{{kind=\"{kind}\"}} 0\n");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_apimachinery::{Key, Object, Reason, Revision, Status};
-use forebay_backend::{Expect, Op, Outcome, Txn};
+use forebay_backend::{Backend as _, Expect, Op, Outcome, Txn};
 use serde_json::{Value, json};
 
 use crate::errors;

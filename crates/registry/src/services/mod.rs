@@ -30,7 +30,7 @@ use forebay_apimachinery::object::{Form, Layout, Scope};
 use forebay_apimachinery::{Key, Object, Revision, Status};
 use forebay_backend::Backend;
 use forebay_rt::{Clock, Tasks};
-use forebay_watchcache::{Cacher, Resource};
+use forebay_watchcache::Resource;
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::catalog::Served;
@@ -102,14 +102,7 @@ impl Services {
             history: config.history,
             room: config.room.clone(),
         };
-        let ports = Store {
-            group: "".into(),
-            resource: "servicenodeports".into(),
-            cacher: Cacher::start(cached, backend.clone(), clock.clone(), tasks),
-            backend: backend.clone(),
-            lists: Arc::default(),
-            shown_from: config.storage_prefix.len(),
-        };
+        let ports = Store::open(("", "servicenodeports"), cached, config, backend, (clock, tasks));
         Services {
             ports: Arc::new(ports),
             in_flight: Mutex::default(),
