@@ -54,7 +54,7 @@ impl Wire {
     /// The client is gone already.
     pub fn new(tcp: TcpStream, clock: Clock) -> io::Result<Wire> {
         let (peer, local) = (tcp.peer_addr()?, tcp.local_addr()?);
-        set_options(&tcp);
+        set_options(&tcp, peer.ip() == local.ip());
         let state = State { wrote_at: clock.now(), acknowledged: true, pending: false, waker: None };
         let reset = AtomicBool::new(false);
         Ok(Wire(Arc::new(Socket { tcp, peer, local, clock, reset, state: Mutex::new(state) })))
@@ -66,7 +66,9 @@ impl Wire {
 }
 
 /// Options that only make things better: without one of them the connection works all the same.
-fn set_options(tcp: &TcpStream) {
+///
+/// - `is_near`: the client is on this machine.
+fn set_options(tcp: &TcpStream, is_near: bool) {
     let socket = SockRef::from(tcp);
     // Small answers and events are not to wait for each other.
     note("TCP_NODELAY", socket.set_tcp_nodelay(true));
@@ -78,6 +80,10 @@ fn set_options(tcp: &TcpStream) {
     #[cfg(target_os = "linux")]
     {
         note("TCP_NOTSENT_LOWAT", socket.set_tcp_notsent_lowat(limits::UNSENT_BYTES));
+        if is_near {
+            // There is nothing to be congested: what the machine has for networks only costs time.
+            note("TCP_CONGESTION", socket.set_tcp_congestion(b"reno"));
+        }
         note("TCP_RTO_MAX_MS", sockopt::set_rto_max(tcp, limits::ASK_PAUSE_MAX));
     }
 }
@@ -265,6 +271,9 @@ mod tests {
             + interval.expect("an interval") * socket.tcp_keepalive_retries().expect("N");
         assert!(asked <= Duration::from_secs(45), "{asked:?}");
         assert_eq!(socket.tcp_notsent_lowat().expect("TCP_NOTSENT_LOWAT"), limits::UNSENT_BYTES);
+        // The client is on this machine.
+        let congestion = socket.tcp_congestion().expect("TCP_CONGESTION");
+        assert!(congestion.starts_with(b"reno"), "{congestion:?}");
         wire.socket().set_send_buffer(limits::WATCH_SEND_BYTES);
         assert!(socket.send_buffer_size().expect("SO_SNDBUF") <= 32 << 10);
         // Unless it is known that nothing is acknowledged, the kernel may take its time: it counts parked readers, too.
