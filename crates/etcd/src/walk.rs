@@ -2,8 +2,8 @@
 //!
 //! In: a range. Out: its pages, in order, of one revision. A stream that breaks off, that is not to be had, or that has told
 //! less than it says, costs nothing but a page that is asked for by Range from where the last one ended. While a page is decoded
-//! the next is on its way. Held at most: two pages, one message, and what a stream's window lets etcd send ahead; streams are
-//! few, who finds none free asks for pages.
+//! the next is on its way, for a few walks at a time. Held at most: two pages, one message, and what a stream's window lets etcd
+//! send ahead; streams are few, who finds none free asks for pages.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -29,7 +29,7 @@ pub(crate) struct Walk<'a> {
 /// What was asked for before it was wanted: all of it comes after `rest`, or it is nothing.
 #[derive(Default)]
 struct Ahead<'a> {
-    page: Option<RangeResponse>,
+    page: Option<(RangeResponse, SemaphorePermit<'a>)>,
     stream: Option<Stream<'a>>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Walk<'a> {
         // Put back with `rest` only: a page that is given up half-way is asked for again.
         let Ahead { page, mut stream } = std::mem::take(&mut self.ahead);
         let response = match page {
-            Some(response) => response,
+            Some((response, _seat)) => response,
             None => self.response(&self.rest, &mut stream).await?,
         };
         let mut rest = self.rest.clone();
@@ -64,11 +64,10 @@ impl<'a> Walk<'a> {
         }
         let (at, more) = (rest.at, response.more);
         let next = async {
-            match more {
-                // Whoever wants it asks again where this failed, and is told.
-                true => self.response(&rest, &mut stream).await.ok(),
-                false => None,
-            }
+            let seat = self.shared.ahead.try_acquire().ok().filter(|_| more)?;
+            // Whoever wants it asks again where this failed, and is told.
+            let response = self.response(&rest, &mut stream).await.ok()?;
+            Some((response, seat))
         };
         let (page, next) = tokio::join!(self.shared.decoded(at, response), next);
         let page = page?;
@@ -273,6 +272,40 @@ mod tests {
         assert_eq!(walked(&store, at, |_| ()).await, expected);
         assert_eq!(streams(), before);
         drop(all);
+        // A page is read ahead, unless as many are as may be.
+        let seats = || store.shared().ahead.available_permits();
+        assert_eq!(walked(&store, at, |_| assert_eq!(seats(), limits::AHEAD_MAX - 1)).await, expected);
+        let all = store.shared().ahead.acquire_many(limits::AHEAD_MAX as u32).await.expect("open");
+        assert_eq!(walked(&store, at, |_| assert_eq!(seats(), 0)).await, expected);
+        drop(all);
+        assert_eq!(
+            given_up(&store, at).await,
+            expected.iter().map(|(key, ..)| key.clone()).collect::<Vec<_>>()
+        );
+        assert_eq!(seats(), limits::AHEAD_MAX);
+    }
+
+    /// Keys of all pages, each of which is asked for once in vain.
+    async fn given_up(store: &Etcd, at: Revision) -> Vec<String> {
+        let mut pages =
+            store.pages(Range { prefix: Key::new("/a/"), start_after: None, limit: 1, at: Some(at) });
+        let mut keys = Vec::new();
+        loop {
+            let at_once = tokio::select! {
+                biased;
+                page = pages.next(16) => Some(page),
+                () = std::future::ready(()) => None,
+            };
+            let page = match at_once {
+                Some(page) => page,
+                None => pages.next(16).await,
+            };
+            let page = page.expect("kept");
+            keys.extend(page.items.iter().map(|(key, _)| key.to_string()));
+            if !page.more {
+                return keys;
+            }
+        }
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
