@@ -121,7 +121,7 @@ pub struct Size {
 pub struct Sent {
     /// Requests, other than those of open feeds.
     pub requests: u64,
-    /// Quorum reads for [`Backend::barrier`] among them, each for all who waited for it.
+    /// Quorum reads that were tried, each for all who waited for it: for [`Backend::barrier`], and the store's own.
     pub barriers: u64,
     /// Feeds that were opened again.
     pub reopened: u64,

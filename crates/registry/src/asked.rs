@@ -1,6 +1,7 @@
 //! The store as one resource asks it: how often, how long that takes, and how often in vain.
 //!
-//! In and out: [`Backend`]'s, untouched. What several resources ask together, a barrier, is nobody's and not counted here.
+//! In and out: [`Backend`]'s, untouched. What several resources ask together, a barrier, is nobody's and not counted here. Of a state
+//! that is read whole each page is a request, and takes as long as the cache waits for it.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +12,7 @@ use forebay_backend::{
     Backend, BoxFuture, Expect, Feed, FeedError, Op, Outcome, Pages, Range, RangePage, ReadError, Sent, Size,
     Txn, TxnError, Versioned,
 };
-use forebay_rt::Clock;
+use forebay_rt::{Clock, Instant};
 
 use crate::histogram::{Bounds, Histogram};
 
@@ -103,15 +104,33 @@ impl Asked {
         operation: Operation,
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        let began = self.clock.now();
+        let mut request = Request { asked: self, operation, began: self.clock.now(), is_done: false };
         let done = work.await;
+        request.is_done = done.is_ok();
+        done
+    }
+
+    fn series(&self, operation: Operation) -> &Series {
         let make = || Box::new(Series { seconds: Histogram::new(SECONDS), errors: AtomicU64::new(0) });
-        let series = self.series[operation as usize].get_or_init(make);
-        series.seconds.observe((self.clock.now() - began).as_secs_f64());
-        if done.is_err() {
+        self.series[operation as usize].get_or_init(make)
+    }
+}
+
+/// A request on its way. Counted when it is dropped: one that is given up was in vain.
+struct Request<'a> {
+    asked: &'a Asked,
+    operation: Operation,
+    began: Instant,
+    is_done: bool,
+}
+
+impl Drop for Request<'_> {
+    fn drop(&mut self) {
+        let series = self.asked.series(self.operation);
+        series.seconds.observe((self.asked.clock.now() - self.began).as_secs_f64());
+        if !self.is_done {
             series.errors.fetch_add(1, Ordering::Relaxed);
         }
-        done
     }
 }
 
@@ -213,13 +232,20 @@ mod tests {
     async fn what_is_asked_for_is_counted_with_its_time_and_what_failed() {
         let clock = Clock::system();
         let below = Engine::open_in_memory(Options::default()).expect("opened");
-        let asked = Asked::new(Arc::new(Slow { below, clock: clock.clone() }), clock);
+        let asked = Asked::new(Arc::new(Slow { below, clock: clock.clone() }), clock.clone());
         let key = Key::new("/registry/pods/default/web");
         let put = |expect| Txn { key: key.clone(), expect, op: Op::Put { value: "{}".into(), ttl: None } };
         let Ok(Outcome::Committed(at)) = asked.commit(put(Expect::Absent)).await else { panic!("not made") };
         // Too late, which is an answer.
         assert!(matches!(asked.commit(put(Expect::Absent)).await, Ok(Outcome::Conflict(Some(_)))));
         asked.commit(put(Expect::At(at))).await.expect("works");
+        let given_up = clock.sleep(Duration::from_millis(10));
+        tokio::select! {
+            deleted = asked.commit(Txn { key: key.clone(), expect: Expect::At(at), op: Op::Delete }) => {
+                panic!("it takes 30 ms: {deleted:?}")
+            }
+            () = given_up => {}
+        }
         assert!(asked.get(&key).await.expect("works").is_some());
         let all = || Range { prefix: Key::new("/registry/pods/"), start_after: None, limit: 1, at: None };
         assert!(asked.pages(all()).next(1).await.is_err() && asked.count(all()).await.is_err());
@@ -238,7 +264,8 @@ mod tests {
                 ("list", 1, 1, 0.0),
                 ("listWithCount", 1, 1, 0.0),
                 ("create", 2, 0, 0.06),
-                ("update", 1, 0, 0.03)
+                ("update", 1, 0, 0.03),
+                ("delete", 1, 1, 0.01)
             ]
         );
     }

@@ -27,7 +27,11 @@ pub fn write(text: &mut Text, catalog: &Catalog) {
             "Requests sent to a store that is elsewhere, other than those of open feeds.",
             sent.requests,
         ),
-        ("forebay_storage_barriers_total", "Quorum reads, each for all who waited for it.", sent.barriers),
+        (
+            "forebay_storage_barriers_total",
+            "Quorum reads that were tried, each for all who waited for it.",
+            sent.barriers,
+        ),
         ("forebay_storage_feeds_reopened_total", "Feeds from it that were opened again.", sent.reopened),
     ] {
         text.single(name, "counter", help, count);
