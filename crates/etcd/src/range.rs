@@ -71,12 +71,17 @@ impl Shared {
 
     /// A page as etcd has it.
     pub(crate) async fn response(&self, range: &Range) -> Result<RangeResponse, ReadError> {
-        let bounds = bounds(range);
-        let limit = range.limit.clamp(1, limits::PAGE_KEYS_MAX).min(self.page_keys()) as u64;
-        match self.ask_values(RangeRequest { limit, ..request(&bounds, range) }).await {
+        match self.asked(range).await {
             Ok(response) => Ok(response),
             Err(fault) => Err(self.read_error(fault, range.at).await),
         }
+    }
+
+    /// The same, or why there was none.
+    pub(crate) async fn asked(&self, range: &Range) -> Result<RangeResponse, Fault> {
+        let bounds = bounds(range);
+        let limit = range.limit.clamp(1, limits::PAGE_KEYS_MAX).min(self.page_keys()) as u64;
+        self.ask_values(RangeRequest { limit, ..request(&bounds, range) }).await
     }
 
     /// Counts the keys of `range`, whatever its limit. etcd reads no value for it.

@@ -63,10 +63,15 @@ impl<'a> Walk<'a> {
             rest.start_after = Some(last);
         }
         let (at, more) = (rest.at, response.more);
+        // Behind the first page, which is small, it is not known yet how many keys make one.
+        let goes_on = more && self.rest.start_after.is_some();
         let next = async {
-            let seat = self.shared.ahead.try_acquire().ok().filter(|_| more)?;
-            // Whoever wants it asks again where this failed, and is told.
-            let response = self.response(&rest, &mut stream).await.ok()?;
+            let seat = self.shared.ahead.try_acquire().ok().filter(|_| goes_on)?;
+            let response = match self.streamed(&rest, &mut stream).await {
+                Some(response) => response,
+                // Once: whoever wants it asks again where this failed, and is told.
+                None => self.shared.asked(&rest).await.ok()?,
+            };
             Some((response, seat))
         };
         let (page, next) = tokio::join!(self.shared.decoded(at, response), next);
@@ -272,9 +277,10 @@ mod tests {
         assert_eq!(walked(&store, at, |_| ()).await, expected);
         assert_eq!(streams(), before);
         drop(all);
-        // A page is read ahead, unless as many are as may be.
+        // Behind all but the first a page is read ahead, unless as many are as may be.
         let seats = || store.shared().ahead.available_permits();
-        assert_eq!(walked(&store, at, |_| assert_eq!(seats(), limits::AHEAD_MAX - 1)).await, expected);
+        let one_is_held = |number| assert_eq!(seats(), limits::AHEAD_MAX - usize::from(number > 0));
+        assert_eq!(walked(&store, at, one_is_held).await, expected);
         let all = store.shared().ahead.acquire_many(limits::AHEAD_MAX as u32).await.expect("open");
         assert_eq!(walked(&store, at, |_| assert_eq!(seats(), 0)).await, expected);
         drop(all);
@@ -283,6 +289,30 @@ mod tests {
             expected.iter().map(|(key, ..)| key.clone()).collect::<Vec<_>>()
         );
         assert_eq!(seats(), limits::AHEAD_MAX);
+        if has_streams == 0 {
+            by_pages(&cluster, &store, at, &expected).await;
+        }
+    }
+
+    /// Each page is asked for once; what failed while it was read ahead is told when it is wanted.
+    async fn by_pages(cluster: &Cluster, store: &Etcd, at: Revision, expected: &[(String, u64, usize)]) {
+        let requests = || store.counters().requests.load(Ordering::Relaxed);
+        let (before, mut pages) = (requests(), 1);
+        walked(store, at, |_| pages += 1).await;
+        // What the store asks for itself meanwhile.
+        let own = 4;
+        assert!(requests() - before <= pages + own, "{} for {pages} pages", requests() - before);
+        let mut walk =
+            store.pages(Range { prefix: Key::new("/a/"), start_after: None, limit: 1, at: Some(at) });
+        for number in 0..3 {
+            // The third is there by then.
+            if number == 2 {
+                cluster.compact(at.get() + 1).expect("compacted");
+            }
+            let page = walk.next(16).await.expect("kept, or read before");
+            assert_eq!(page.items[0].0.as_str(), expected[number * 16].0);
+        }
+        assert!(matches!(walk.next(16).await, Err(ReadError::Compacted { .. })));
     }
 
     /// Keys of all pages, each of which is asked for once in vain.

@@ -124,7 +124,7 @@ pub const FILL_FIRST: usize = 16;
 pub const FILL_PAGE: usize = 4_096;
 
 /// Bytes of such a page, by the objects of the one before, which has its room from before it is read until it is sealed. The store
-/// bounds pages whose objects are larger than those.
+/// bounds pages whose objects are larger than those, and what it reads ahead.
 pub const FILL_BYTES: usize = 4 << 20;
 
 /// Pages that are being sealed at once, each on a thread that blocks.

@@ -1,7 +1,7 @@
 //! The first filling of a cache, from the store's state at one revision.
 //!
 //! In: pages of values, in key order, each of which room was taken for before it is read. Out: a state at rest. Never: holds more
-//! in plain form than there is room for.
+//! in plain form than there is room for; what a store reads ahead is the store's.
 
 use forebay_apimachinery::Revision;
 use forebay_backend::{FeedError, Pages, Range, RangePage};
