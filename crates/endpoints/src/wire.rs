@@ -54,7 +54,7 @@ impl Wire {
     /// The client is gone already.
     pub fn new(tcp: TcpStream, clock: Clock) -> io::Result<Wire> {
         let (peer, local) = (tcp.peer_addr()?, tcp.local_addr()?);
-        set_options(&tcp, peer.ip() == local.ip());
+        set_options(&tcp, peer.ip().to_canonical().is_loopback());
         let state = State { wrote_at: clock.now(), acknowledged: true, pending: false, waker: None };
         let reset = AtomicBool::new(false);
         Ok(Wire(Arc::new(Socket { tcp, peer, local, clock, reset, state: Mutex::new(state) })))
@@ -254,7 +254,11 @@ mod tests {
     use super::*;
 
     async fn pair() -> (Wire, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        pair_on("127.0.0.1:0").await
+    }
+
+    async fn pair_on(address: impl tokio::net::ToSocketAddrs) -> (Wire, TcpStream) {
+        let listener = TcpListener::bind(address).await.expect("a port");
         let client = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("a server");
         let (served, _) = listener.accept().await.expect("a client");
         (Wire::new(served, Clock::system()).expect("open"), client)
@@ -271,15 +275,29 @@ mod tests {
             + interval.expect("an interval") * socket.tcp_keepalive_retries().expect("N");
         assert!(asked <= Duration::from_secs(45), "{asked:?}");
         assert_eq!(socket.tcp_notsent_lowat().expect("TCP_NOTSENT_LOWAT"), limits::UNSENT_BYTES);
-        // The client is on this machine.
-        let congestion = socket.tcp_congestion().expect("TCP_CONGESTION");
-        assert!(congestion.starts_with(b"reno"), "{congestion:?}");
         wire.socket().set_send_buffer(limits::WATCH_SEND_BYTES);
         assert!(socket.send_buffer_size().expect("SO_SNDBUF") <= 32 << 10);
         // Unless it is known that nothing is acknowledged, the kernel may take its time: it counts parked readers, too.
         assert_eq!(socket.tcp_user_timeout().expect("TCP_USER_TIMEOUT"), None);
         wire.socket().set_patience(Some(limits::SILENCE_WAIT));
         assert_eq!(socket.tcp_user_timeout().expect("TCP_USER_TIMEOUT"), Some(limits::SILENCE_WAIT));
+    }
+
+    #[tokio::test]
+    #[cfg(target_os = "linux")]
+    async fn only_who_is_on_this_machine_is_not_paced() {
+        let congestion = |tcp: &TcpStream| SockRef::from(tcp).tcp_congestion().expect("TCP_CONGESTION");
+        let (wire, client) = pair_on("127.0.0.1:0").await;
+        assert!(congestion(&wire.socket().tcp).starts_with(b"reno"));
+        // As it is for whoever asks for nothing.
+        let usual = congestion(&client);
+        let asked = std::net::UdpSocket::bind("0.0.0.0:0").expect("a port");
+        // Nothing is sent; it says which of its addresses the machine would use. One without a network has none.
+        if asked.connect("192.0.2.1:9").is_ok() {
+            let own = asked.local_addr().expect("an address").ip();
+            let (wire, _client) = pair_on((own, 0)).await;
+            assert_eq!(congestion(&wire.socket().tcp), usual);
+        }
     }
 
     #[tokio::test]
