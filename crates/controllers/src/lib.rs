@@ -24,12 +24,16 @@ use forebay_rt::{Random, Tasks};
 
 pub use selection::{Controller, Selection, UnknownController};
 
+/// From the authorities that are published to those that are to be, in PEM. What it returns for what it returned is the same, or
+/// servers that share a store would go on writing for ever.
+pub type RootCa = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
 /// What the controllers are started with.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Config {
     pub selection: Selection,
-    /// The authorities of the serving certificate, PEM, as `kube-root-ca.crt` shows them.
-    pub root_ca: String,
+    /// The authorities of the serving certificate, as `kube-root-ca.crt` shows them.
+    pub root_ca: RootCa,
 }
 
 /// Starts the controllers that are wanted. Returns at once; they end with `tasks`.

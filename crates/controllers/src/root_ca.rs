@@ -1,23 +1,31 @@
-//! Sees to it that each namespace has the ConfigMap `kube-root-ca.crt`, with the authority that clients of this server
+//! Sees to it that each namespace has the ConfigMap `kube-root-ca.crt`, with the authorities that clients of this cluster
 //! are to trust.
 //!
-//! In: namespaces, and the maps of that name. Out: creates and updates. Keeps nothing but the authority.
+//! Servers that share a store may have authorities of their own, and a client is led to any of them: each adds its own to what
+//! the map of kube-system has, where only administrators write, and that is what the maps of all namespaces are to have.
+//!
+//! In: namespaces, and the maps of that name. Out: creates and updates. Keeps the namespaces' names.
 //!
 //! Source: kubernetes v1.36.3 `pkg/controller/certificates/rootcacertpublisher`.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 use forebay_apimachinery::Status;
 use forebay_registry::{Informer, Notice, Registry};
 use forebay_rt::Instant;
 use serde_json::json;
 
+use crate::RootCa;
 use crate::objects::{built_in, collection, create, find, named, update};
 use crate::queue::{Queue, Verdict};
 use crate::run::Named;
 use crate::service_accounts::{in_each_namespace, is_about_the_namespace};
 
 const NAME: &str = "kube-root-ca.crt";
+/// Whose map says which authorities there are.
+const SOURCE: &str = "kube-system";
+const KEY: &str = "ca.crt";
 const DESCRIPTION: &str = "kubernetes.io/description";
 /// What the annotation says, as clients know it.
 const DESCRIBED: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
@@ -25,12 +33,13 @@ const DESCRIBED: &str = "Contains a CA bundle that can be used to verify the kub
 /// The controller.
 pub struct Publisher {
     registry: Registry,
-    root_ca: Arc<str>,
+    root_ca: RootCa,
+    namespaces: Mutex<BTreeSet<String>>,
 }
 
 impl Publisher {
-    pub fn new(registry: Registry, root_ca: String) -> Publisher {
-        Publisher { registry, root_ca: root_ca.into() }
+    pub fn new(registry: Registry, root_ca: RootCa) -> Publisher {
+        Publisher { registry, root_ca, namespaces: Mutex::default() }
     }
 }
 
@@ -42,8 +51,18 @@ impl Named for Publisher {
     }
 
     fn observe(&self, source: usize, notice: &Notice, _now: Instant, queue: &mut Queue<String>) {
+        let mut namespaces = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
         match (source, notice) {
-            (0, Notice::Put(namespace)) => queue.add(namespace.name().to_string()),
+            (0, Notice::Put(namespace)) => {
+                namespaces.insert(namespace.name().to_string());
+                queue.add(namespace.name().to_string());
+            }
+            (0, Notice::Deleted(namespace)) => {
+                namespaces.remove(namespace.name());
+            }
+            (1, Notice::Put(map) | Notice::Deleted(map)) if map.namespace() == SOURCE => {
+                namespaces.iter().for_each(|namespace| queue.add(namespace.clone()));
+            }
             (1, Notice::Put(map) | Notice::Deleted(map)) => queue.add(map.namespace().to_string()),
             _ => {}
         }
@@ -61,10 +80,14 @@ impl Named for Publisher {
     }
 }
 
-async fn sync(registry: &Registry, namespace: &str, root_ca: &str) -> Result<(), Status> {
+async fn sync(registry: &Registry, namespace: &str, root_ca: &RootCa) -> Result<(), Status> {
     let maps = built_in(registry, "", "v1", "configmaps")?;
     let target = named(&maps, namespace, NAME);
-    let data = json!({ "ca.crt": root_ca });
+    let published = match find(registry, &named(&maps, SOURCE, NAME)).await? {
+        Some(source) => maps.to_value(&source)?["data"][KEY].as_str().unwrap_or_default().to_string(),
+        None => String::new(),
+    };
+    let data = json!({ KEY: root_ca(&published) });
     let Some(found) = find(registry, &target).await? else {
         let map = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "data": data,

@@ -2,7 +2,12 @@
 
 mod world;
 
-use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_controllers::{Config, RootCa, Selection};
+use forebay_rt::{Random, Tasks};
+use serde_json::{Value, json};
 use world::{CA, World, held, map, namespace};
 
 const BOTH: &str = "serviceaccount-controller,root-ca-certificate-publisher-controller";
@@ -81,4 +86,42 @@ async fn what_is_missing_at_a_start_is_made() {
     let world = world.restart(BOTH).await;
     world.until_there("@v1/serviceaccounts/x/default").await;
     world.until_there("@v1/configmaps/x/kube-root-ca.crt").await;
+}
+
+/// Servers that share a store, each with an authority of its own.
+#[tokio::test]
+async fn authorities_of_several_servers_are_published_together_and_then_left_alone() {
+    let world = World::with("serviceaccount-controller").await;
+    let tasks = Tasks::new();
+    for own in ["A", "B", "C"] {
+        let root_ca: RootCa = Arc::new(move |published| match published.contains(own) {
+            true => published.to_string(),
+            false => format!("{published}{own}"),
+        });
+        let selection = Selection::parse(["root-ca-certificate-publisher-controller"]).expect("known");
+        let config = Config { selection, root_ca };
+        forebay_controllers::start(&config, &world.registry, Random::system(), &tasks);
+    }
+    let path = |namespace: &str| format!("@v1/configmaps/{namespace}/kube-root-ca.crt");
+    let has_all = |found: Option<&Value>| {
+        let text = found.and_then(|found| found["data"]["ca.crt"].as_str()).unwrap_or_default();
+        text.len() == 3 && ["A", "B", "C"].iter().all(|own| text.contains(own))
+    };
+    let namespaces = ["default", "kube-system", "kube-public", "kube-node-lease"];
+    for namespace in namespaces {
+        world.until(&path(namespace), has_all).await;
+    }
+    let mut before = Vec::new();
+    for namespace in namespaces {
+        before.push(world.get(&path(namespace)).await);
+    }
+    world.create("@v1/namespaces", namespace("x")).await;
+    world.until(&path("x"), has_all).await;
+    // Whoever may write in a namespace does not say who is trusted there.
+    world.merge(&path("x"), json!({ "data": { "ca.crt": "Z" } })).await;
+    world.until(&path("x"), has_all).await;
+    for (namespace, before) in namespaces.iter().zip(before) {
+        assert_eq!(world.get(&path(namespace)).await, before, "nobody writes for ever");
+    }
+    assert!(tasks.stop(Duration::from_secs(60)).await);
 }

@@ -5,12 +5,15 @@
 //! has. Never: reads a flag, a file or a signal.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
+use forebay_controllers::RootCa;
 use forebay_endpoints::Bound;
 use forebay_endpoints::health::{Check, Endpoints};
-use forebay_registry::{AddressRange, Registry, ServicesConfig};
+use forebay_registry::{AddressRange, History, Registry, ServicesConfig};
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
+use jiff::Timestamp;
 
 use crate::config::ServeConfig;
 use crate::edge;
@@ -76,7 +79,7 @@ impl Server {
             Registry::new(registry_config, store.backend(), clock.clone(), Random::system(), tasks.clone());
         let controllers = forebay_controllers::Config {
             selection: config.controllers.clone(),
-            root_ca: prepared.authority().to_owned(),
+            root_ca: root_ca(prepared.authority().to_owned(), store.history(), clock.clone()),
         };
         Ok(Server {
             store,
@@ -144,6 +147,18 @@ fn services(config: &ServeConfig, port: u16, leak_grace: Duration) -> ServicesCo
         node_ports: config.service_node_ports,
         endpoint: Some((address, port)),
         leak_grace,
+    }
+}
+
+/// The authorities of serving certificates that are published: this server's, and beside it, where others share the store, theirs.
+fn root_ca(own: String, history: History, clock: Clock) -> RootCa {
+    match history {
+        History::Own => Arc::new(move |_| own.clone()),
+        History::Shared { .. } => Arc::new(move |published| {
+            let now = i64::try_from(clock.unix_ms()).ok();
+            let now = now.and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(Timestamp::MIN);
+            trust::combined(published, &own, now)
+        }),
     }
 }
 

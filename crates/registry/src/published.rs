@@ -19,6 +19,9 @@ use crate::request::{Body, PatchKind, Target};
 
 const NAMESPACE: &str = "kube-system";
 
+/// How often a member is looked at while other servers write it, too.
+const ATTEMPTS_MAX: usize = 16;
+
 /// A member of a ConfigMap.
 #[derive(Clone, Copy)]
 struct Member {
@@ -38,10 +41,7 @@ impl Registry {
     ///
     /// # Errors
     /// When the store cannot be written or read.
-    pub async fn publish_client_authorities(
-        &self,
-        bundle: impl FnOnce(&str) -> String,
-    ) -> Result<(), Status> {
+    pub async fn publish_client_authorities(&self, bundle: impl Fn(&str) -> String) -> Result<(), Status> {
         self.publish_member(CLIENT_AUTHORITIES, bundle).await
     }
 
@@ -53,16 +53,28 @@ impl Registry {
         let today = self.timestamp().strftime("%Y-%m-%d").to_string();
         let first = |since: &str| match since.parse::<jiff::civil::Date>() {
             Ok(_) => since.to_owned(),
-            Err(_) => today,
+            Err(_) => today.clone(),
         };
         self.publish_member(TOKENS_TRACKED, first).await
     }
 
-    async fn publish_member(
-        &self,
-        member: Member,
-        wanted: impl FnOnce(&str) -> String,
-    ) -> Result<(), Status> {
+    /// Another server may do the same at the same time: who comes second looks again.
+    async fn publish_member(&self, member: Member, wanted: impl Fn(&str) -> String) -> Result<(), Status> {
+        let mut attempt = 1;
+        loop {
+            match self.try_publish(member, &wanted).await {
+                Err(status)
+                    if attempt < ATTEMPTS_MAX
+                        && matches!(status.reason, Reason::AlreadyExists | Reason::Conflict) =>
+                {
+                    attempt += 1;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    async fn try_publish(&self, member: Member, wanted: impl Fn(&str) -> String) -> Result<(), Status> {
         let served = self.catalog().resource("", "v1", "configmaps").cloned();
         let served = served.ok_or_else(|| Status::internal("configmaps are not served"))?;
         let (namespace, name) = (Some(NAMESPACE.to_owned()), Some(member.map.to_owned()));
@@ -70,16 +82,18 @@ impl Registry {
         let published = match self.get(&target, "").await {
             Ok(object) => {
                 let value = target.served.to_value(&object)?;
-                Some(value["data"][member.key].as_str().unwrap_or_default().to_owned())
+                let published = value["data"][member.key].as_str().unwrap_or_default().to_owned();
+                Some((published, object.revision()))
             }
             Err(status) if status.reason == Reason::NotFound => None,
             Err(status) => return Err(status),
         };
-        let wanted = wanted(published.as_deref().unwrap_or_default());
+        let wanted = wanted(published.as_ref().map_or("", |(published, _)| published));
         match published {
-            Some(published) if published == wanted => Ok(()),
-            Some(_) => {
-                let patch = json!({ "data": { member.key: wanted } }).to_string();
+            Some((published, _)) if published == wanted => Ok(()),
+            Some((_, revision)) => {
+                let metadata = json!({ "resourceVersion": revision.to_string() });
+                let patch = json!({ "metadata": metadata, "data": { member.key: wanted } }).to_string();
                 let options = PatchOptions::default();
                 self.patch(&target, PatchKind::Merge, patch.as_bytes(), &options).await.map(drop)
             }

@@ -210,3 +210,34 @@ async fn admin_access_to_devices_needs_a_labelled_namespace() {
     target.namespace = Some("admins".into());
     world.create(&target, claim).await.expect("is labelled");
 }
+
+/// Several servers that start at the same time on one store.
+#[tokio::test]
+async fn servers_that_start_together_each_publish_their_authority() {
+    let first = World::new().await;
+    let second = World::on(first.engine.clone()).await;
+    let mut publishing = tokio::task::JoinSet::new();
+    for number in 0..8 {
+        let registry = if number % 2 == 0 { first.registry.clone() } else { second.registry.clone() };
+        publishing.spawn(async move {
+            registry.publish_client_authorities(|published| format!("{published}{number}")).await
+        });
+    }
+    while let Some(published) = publishing.join_next().await {
+        published.expect("no panic").expect("published");
+    }
+    let configmaps = first.registry.catalog().resource("", "v1", "configmaps").expect("served").clone();
+    let target = Target {
+        served: configmaps.clone(),
+        namespace: Some("kube-system".into()),
+        name: Some("extension-apiserver-authentication".into()),
+        subresource: None,
+        caller: None,
+    };
+    let found = first.registry.get(&target, "").await.expect("there");
+    let value = configmaps.to_value(&found).expect("JSON");
+    let bundle = value["data"]["client-ca-file"].as_str().expect("a bundle");
+    let mut all: Vec<char> = bundle.chars().collect();
+    all.sort_unstable();
+    assert_eq!(all, ['0', '1', '2', '3', '4', '5', '6', '7'], "{bundle}");
+}

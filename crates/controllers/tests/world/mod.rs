@@ -49,7 +49,7 @@ impl World {
         registry.start().await.expect("starts");
         let config = Config {
             selection: Selection::parse(controllers.split(',')).expect("known"),
-            root_ca: CA.into(),
+            root_ca: Arc::new(|_| CA.to_string()),
         };
         forebay_controllers::start(&config, &registry, Random::system(), &tasks);
         World { registry, hand, engine, clock, tasks }
