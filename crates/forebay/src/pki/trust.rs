@@ -12,20 +12,30 @@ use rustls::pki_types::pem::PemObject as _;
 
 use super::files;
 
+/// Authorities that are published at most, 20 KB or so; beyond it those that were published first go, but ours. More servers than
+/// that beside each other, each with one of its own, would push out one another's.
+const AUTHORITIES_MAX: usize = 32;
+
 /// Base64 characters on a line of PEM.
 const LINE: usize = 64;
 
 /// The published authorities and then our own: each once, those that expired left out. What was published and cannot be
 /// read is given up.
 pub fn combined(published: &str, ours: &str, now: Timestamp) -> String {
+    let read = |bundle: &str| CertificateDer::pem_slice_iter(bundle.as_bytes()).flatten().collect::<Vec<_>>();
+    let ours = read(ours);
     let mut kept: Vec<CertificateDer<'static>> = Vec::new();
-    for bundle in [published, ours] {
-        for certificate in CertificateDer::pem_slice_iter(bundle.as_bytes()).flatten() {
-            if !kept.contains(&certificate) && is_current(&certificate, now) {
-                kept.push(certificate);
-            }
+    for certificate in read(published).iter().chain(&ours) {
+        if !kept.contains(certificate) && is_current(certificate, now) {
+            kept.push(certificate.clone());
         }
     }
+    let mut excess = kept.len().saturating_sub(AUTHORITIES_MAX);
+    kept.retain(|certificate| {
+        let goes = excess > 0 && !ours.contains(certificate);
+        excess -= usize::from(goes);
+        !goes
+    });
     kept.iter().map(|certificate| pem(certificate)).collect()
 }
 
@@ -61,6 +71,20 @@ mod tests {
         let key = KeyPair::generate().expect("a key");
         let pem = params.self_signed(&key).expect("signed").pem();
         pem.replace("\r\n", "\n")
+    }
+
+    #[test]
+    fn there_is_an_end_to_what_is_published() {
+        let now = Timestamp::from_second(NOW).expect("a time");
+        let all: Vec<String> =
+            (0..AUTHORITIES_MAX + 2).map(|number| authority(&format!("a{number}"), 2090)).collect();
+        let (first, last) = (&all[0], &all[AUTHORITIES_MAX + 1]);
+        // Ours is the first one, or a new one.
+        let published = all[..=AUTHORITIES_MAX].concat();
+        let kept = combined(&published, first, now);
+        assert_eq!(kept, format!("{first}{}", all[2..=AUTHORITIES_MAX].concat()));
+        assert_eq!(combined(&kept, first, now), kept);
+        assert_eq!(combined(&published, last, now), all[2..].concat());
     }
 
     #[test]
