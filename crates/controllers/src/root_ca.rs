@@ -83,12 +83,18 @@ impl Named for Publisher {
 async fn sync(registry: &Registry, namespace: &str, root_ca: &RootCa) -> Result<(), Status> {
     let maps = built_in(registry, "", "v1", "configmaps")?;
     let target = named(&maps, namespace, NAME);
-    let published = match find(registry, &named(&maps, SOURCE, NAME)).await? {
+    let found = find(registry, &target).await?;
+    // What is replaced is what was read, or what another server has added to it in between would be gone.
+    let source = match namespace {
+        SOURCE => found.clone(),
+        _ => find(registry, &named(&maps, SOURCE, NAME)).await?,
+    };
+    let published = match source {
         Some(source) => maps.to_value(&source)?["data"][KEY].as_str().unwrap_or_default().to_string(),
         None => String::new(),
     };
     let data = json!({ KEY: root_ca(&published) });
-    let Some(found) = find(registry, &target).await? else {
+    let Some(found) = found else {
         let map = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "data": data,
             "metadata": { "name": NAME, "annotations": { DESCRIPTION: DESCRIBED } },
