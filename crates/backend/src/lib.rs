@@ -162,8 +162,7 @@ pub trait Backend: Send + Sync + 'static {
                 if !page.more {
                     return Ok(count);
                 }
-                next.at = Some(page.revision);
-                next.start_after = page.items.last().map(|(key, _)| key.clone());
+                next.pass(&page);
             }
         })
     }

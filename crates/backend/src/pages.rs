@@ -1,6 +1,6 @@
 //! A state that is read from its first key to its last, page by page.
 
-use forebay_apimachinery::Key;
+use forebay_apimachinery::{Key, Revision};
 
 use crate::{Backend, BoxFuture, Range, RangePage, ReadError};
 
@@ -39,9 +39,14 @@ impl<B: Backend + ?Sized> Pages for Ranges<'_, B> {
 impl Range {
     /// Leaves what comes after `page`, of the same state.
     pub fn pass(&mut self, page: &RangePage) {
-        self.at = Some(page.revision);
-        if let Some((last, _)) = page.items.last() {
-            self.start_after = Some(Key::clone(last));
+        self.pass_to(page.revision, page.items.last().map(|(last, _)| last.clone()));
+    }
+
+    /// Leaves what comes after `last` in the state at `revision`; all of what it had, when nothing was found.
+    pub fn pass_to(&mut self, revision: Revision, last: Option<Key>) {
+        self.at = Some(revision);
+        if last.is_some() {
+            self.start_after = last;
         }
     }
 }

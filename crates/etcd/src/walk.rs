@@ -58,10 +58,8 @@ impl<'a> Walk<'a> {
             None => self.response(&self.rest, &mut stream).await?,
         };
         let mut rest = self.rest.clone();
-        rest.at = Some(response.revision(rest.at));
-        if let Some(last) = response.kvs.iter().rev().find_map(|kv| self.shared.key(&kv.key)) {
-            rest.start_after = Some(last);
-        }
+        let last = response.kvs.iter().rev().find_map(|kv| self.shared.key(&kv.key));
+        rest.pass_to(response.revision(rest.at), last);
         let (at, more) = (rest.at, response.more);
         // Behind the first page, which is small, it is not known yet how many keys make one.
         let goes_on = more && self.rest.start_after.is_some();
