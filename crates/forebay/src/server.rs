@@ -13,7 +13,6 @@ use forebay_endpoints::Bound;
 use forebay_endpoints::health::{Check, Endpoints};
 use forebay_registry::{AddressRange, History, Registry, ServicesConfig};
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
-use jiff::Timestamp;
 
 use crate::config::ServeConfig;
 use crate::edge;
@@ -79,7 +78,7 @@ impl Server {
             Registry::new(registry_config, store.backend(), clock.clone(), Random::system(), tasks.clone());
         let controllers = forebay_controllers::Config {
             selection: config.controllers.clone(),
-            root_ca: root_ca(prepared.authority().to_owned(), store.history(), clock.clone()),
+            root_ca: root_ca(prepared.authority().to_owned(), store.history(), registry.clone()),
         };
         Ok(Server {
             store,
@@ -151,14 +150,12 @@ fn services(config: &ServeConfig, port: u16, leak_grace: Duration) -> ServicesCo
 }
 
 /// The authorities of serving certificates that are published: this server's, and beside it, where others share the store, theirs.
-fn root_ca(own: String, history: History, clock: Clock) -> RootCa {
+fn root_ca(own: String, history: History, registry: Registry) -> RootCa {
     match history {
         History::Own => Arc::new(move |_| own.clone()),
-        History::Shared { .. } => Arc::new(move |published| {
-            let now = i64::try_from(clock.unix_ms()).ok();
-            let now = now.and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(Timestamp::MIN);
-            trust::combined(published, &own, now)
-        }),
+        History::Shared { .. } => {
+            Arc::new(move |published| trust::combined(published, &own, registry.timestamp()))
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use forebay_registry::Held;
-use forebay_registry::catalog::Catalog;
+use forebay_registry::catalog::Store;
 use forebay_registry::counts::ListCount;
 
 use super::text::Text;
@@ -54,18 +54,17 @@ struct Row {
 }
 
 /// Writes the metrics of every cache.
-pub fn write(text: &mut Text, catalog: &Catalog) {
-    let rows = rows(catalog);
+pub fn write(text: &mut Text, stores: &[Arc<Store>]) {
+    let rows = rows(stores);
     counters(text, &rows);
     lists(text, &rows);
     checks(text, &rows);
     gauges(text, &rows);
 }
 
-fn rows(catalog: &Catalog) -> Vec<Row> {
+fn rows(stores: &[Arc<Store>]) -> Vec<Row> {
     let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    let mut rows: Vec<Row> = catalog
-        .stores()
+    stores
         .iter()
         .map(|store| {
             let (counters, window) = (store.cacher.counters(), store.cacher.window());
@@ -106,9 +105,7 @@ fn rows(catalog: &Catalog) -> Vec<Row> {
                 state: state.map(|snapshot| (snapshot.revision().get(), snapshot.len(), snapshot.bytes())),
             }
         })
-        .collect();
-    rows.sort_by(|a, b| (&a.group, &a.resource).cmp(&(&b.group, &b.resource)));
-    rows
+        .collect()
 }
 
 /// Name, help, and what to read.

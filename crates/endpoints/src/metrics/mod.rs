@@ -98,8 +98,10 @@ impl Metrics {
         text.single("forebay_connections_refused_total", "counter", help, self.connections_refused.get());
         self.flights(&mut text);
         memory::write(&mut text, memory, rooms, pins);
-        caches::write(&mut text, catalog);
-        storage::write(&mut text, catalog);
+        let mut stores = catalog.stores();
+        stores.sort_by(|a, b| (&a.group, &a.resource).cmp(&(&b.group, &b.resource)));
+        caches::write(&mut text, &stores);
+        storage::write(&mut text, &stores);
         process::write(&mut text);
         text.finish()
     }

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use forebay_registry::asked::Operation;
-use forebay_registry::catalog::{Catalog, Store};
+use forebay_registry::catalog::Store;
 
 use super::text::Text;
 
 /// Writes the metrics of the store.
-pub fn write(text: &mut Text, catalog: &Catalog) {
-    let mut stores = catalog.stores();
-    stores.sort_by(|a, b| (&a.group, &a.resource).cmp(&(&b.group, &b.resource)));
-    requests(text, &stores);
+pub fn write(text: &mut Text, stores: &[Arc<Store>]) {
+    requests(text, stores);
     let Some(all) = stores.first().map(|store| store.backend.all()) else { return };
     let (size, sent) = (all.size(), all.sent());
     let id = if sent.is_some() { "etcd-0" } else { "embedded-0" };
