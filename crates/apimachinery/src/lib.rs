@@ -17,4 +17,4 @@ pub use key::Key;
 pub use object::Object;
 pub use resource::{GroupKind, GroupResource, GroupVersionKind, GroupVersionResource};
 pub use revision::Revision;
-pub use status::{Cause, CauseReason, Reason, Status};
+pub use status::{CAUSES_MAX, Cause, CauseReason, FAULT_BYTES_MAX, FaultBytes, Reason, Status};

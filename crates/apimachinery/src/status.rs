@@ -8,6 +8,30 @@ use serde_json::{Map, Value, json};
 /// that lists them all would be thirty times as long; who has mended so many is told of the others then.
 pub const CAUSES_MAX: usize = 1_000;
 
+/// Bytes of the texts of an object's faults, behind which no other is made: each may say a path, or show a value, as long as
+/// the object, and there may be as many as it has members.
+pub const FAULT_BYTES_MAX: usize = 1 << 20;
+
+/// What is told of an object's faults so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FaultBytes(usize);
+
+impl FaultBytes {
+    /// Nothing more is told.
+    pub fn is_full(self) -> bool {
+        self.0 >= FAULT_BYTES_MAX
+    }
+
+    pub fn add(&mut self, bytes: usize) {
+        self.0 += bytes;
+    }
+
+    /// Takes back what is not told after all.
+    pub fn take_back(&mut self, bytes: usize) {
+        self.0 = self.0.saturating_sub(bytes);
+    }
+}
+
 /// Why a request failed, in the words that clients branch on (`metav1.StatusReason`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use forebay_apimachinery::json::{go_quote, to_go_text};
-use forebay_apimachinery::{Cause, CauseReason};
+use forebay_apimachinery::{CAUSES_MAX, Cause, CauseReason, FaultBytes};
 use serde_json::Value;
 
 /// A field path as a chain of stack frames, printed only when something is wrong.
@@ -114,21 +114,29 @@ impl<'a> From<Option<&'a Value>> for Bad<'a> {
     }
 }
 
-/// Faults in the order in which they were found.
+/// Faults in the order in which they were found, as many as are told.
 #[derive(Debug, Default)]
-pub struct Causes(Vec<Cause>);
+pub struct Causes {
+    found: Vec<Cause>,
+    told: FaultBytes,
+}
 
 impl Causes {
     pub fn into_vec(self) -> Vec<Cause> {
-        self.0
+        self.found
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.found.is_empty()
     }
 
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.found.len()
+    }
+
+    /// Whether what else is found is not told: nothing is made of it.
+    pub fn is_full(&self) -> bool {
+        self.told.is_full() || self.found.len() >= CAUSES_MAX
     }
 
     #[cold]
@@ -195,7 +203,13 @@ impl Causes {
 
     /// What was found elsewhere.
     pub fn append(&mut self, causes: Vec<Cause>) {
-        self.0.extend(causes);
+        for cause in causes {
+            if self.is_full() {
+                return;
+            }
+            self.told.add(cause.field.len() + cause.message.len());
+            self.found.push(cause);
+        }
     }
 
     /// One cause a fault of `bad`'s text.
@@ -206,12 +220,15 @@ impl Causes {
     }
 
     fn push(&mut self, reason: CauseReason, at: &Path<'_>, phrase: &str, bad: Option<Bad<'_>>, detail: &str) {
+        if self.is_full() {
+            return;
+        }
         let mut message = phrase.to_string();
         for part in bad.iter().map(Bad::show).chain((!detail.is_empty()).then(|| detail.to_string())) {
             message.push_str(": ");
             message.push_str(&part);
         }
-        self.0.push(Cause::new(reason, at.to_string(), message));
+        self.append(vec![Cause::new(reason, at.to_string(), message)]);
     }
 }
 
@@ -226,6 +243,18 @@ mod tests {
         let spec = Path::root("spec");
         assert_eq!(spec.child("ports").index(2).child("name").to_string(), "spec.ports[2].name");
         assert_eq!(Path::root("data").key(".a").to_string(), "data[.a]");
+    }
+
+    #[test]
+    fn no_more_is_told_than_a_client_reads() {
+        let (long, root) = ("k".repeat(100_000), Path::root("spec"));
+        let at = root.key(&long);
+        let mut causes = Causes::default();
+        (0..100_000).for_each(|number| causes.invalid(&at.index(number), long.as_str(), "bad"));
+        assert!(causes.is_full() && causes.len() == 6, "{}", causes.len());
+        let mut many = Causes::default();
+        (0..100_000).for_each(|number| many.required(&root.index(number), ""));
+        assert_eq!(many.len(), CAUSES_MAX);
     }
 
     #[test]

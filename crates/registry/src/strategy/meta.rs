@@ -207,6 +207,7 @@ fn owner_references(meta: &Members, causes: &mut Causes) {
         let named = format!("{}/{}", text(owner, "kind"), text(owner, "name"));
         match &controller {
             None => controller = Some(named),
+            Some(_) if causes.is_full() => {}
             Some(first) => {
                 let detail = format!(
                     "Only one reference can have Controller set to true. Found \"true\" in references for {first} and \

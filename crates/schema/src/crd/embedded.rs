@@ -6,9 +6,10 @@
 //!
 //! Source: apiextensions-apiserver v0.36.3 `pkg/apiserver/schema/objectmeta`.
 
+use forebay_apimachinery::FaultBytes;
 use serde_json::{Map, Value};
 
-use super::field::{BadValue, FieldError, Path};
+use super::field::{BadValue, Faults, FieldError, Path};
 use super::meta_rules::{self, Namespaced};
 use super::names;
 use super::object_meta::{self, Malformed};
@@ -41,10 +42,17 @@ pub(super) fn coerce(
     malformed: Malformed,
     path: &Path<'_>,
 ) -> Result<Vec<String>, FieldError> {
-    let mut unknown = Vec::new();
+    let mut unknown = Unknown::default();
     coerce_at(value, node, meta == Meta::Root, path, malformed, &mut unknown)?;
-    unknown.sort();
-    Ok(unknown)
+    unknown.paths.sort();
+    Ok(unknown.paths)
+}
+
+/// Paths of unknown fields, as many as are told.
+#[derive(Default)]
+struct Unknown {
+    paths: Vec<String>,
+    told: FaultBytes,
 }
 
 fn coerce_at(
@@ -53,7 +61,7 @@ fn coerce_at(
     is_root: bool,
     path: &Path<'_>,
     malformed: Malformed,
-    unknown: &mut Vec<String>,
+    unknown: &mut Unknown,
 ) -> Result<(), FieldError> {
     if !is_root && !node.has(Flags::EMBEDDED_BELOW) {
         return Ok(());
@@ -86,7 +94,7 @@ fn coerce_resource(
     map: &mut Map<String, Value>,
     path: &Path<'_>,
     malformed: Malformed,
-    unknown: &mut Vec<String>,
+    unknown: &mut Unknown,
 ) -> Result<(), FieldError> {
     for name in ["apiVersion", "kind"] {
         match (map.get(name), malformed) {
@@ -104,7 +112,11 @@ fn coerce_resource(
         }
     }
     match (object_meta::coerce(map, path, malformed), malformed) {
-        (Ok(found), _) => unknown.extend(found),
+        (Ok(found), _) if !unknown.told.is_full() => {
+            unknown.told.add(found.iter().map(String::len).sum());
+            unknown.paths.extend(found);
+        }
+        (Ok(_), _) => {}
         (Err(_), Malformed::Drop) => {}
         (Err(error), Malformed::Refuse) => {
             let value = map.get("metadata").unwrap_or(&Value::Null);
@@ -115,12 +127,12 @@ fn coerce_resource(
 }
 
 pub(super) fn validate(value: &Value, node: &Node, meta: Meta, path: &Path<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    validate_at(value, node, meta == Meta::Root, path, &mut errors);
-    errors
+    let mut faults = Faults::default();
+    validate_at(value, node, meta == Meta::Root, path, &mut faults);
+    faults.into_vec()
 }
 
-fn validate_at(value: &Value, node: &Node, is_root: bool, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn validate_at(value: &Value, node: &Node, is_root: bool, path: &Path<'_>, errors: &mut Faults) {
     if !is_root && !node.has(Flags::EMBEDDED_BELOW) {
         return;
     }
@@ -147,10 +159,13 @@ fn validate_at(value: &Value, node: &Node, is_root: bool, path: &Path<'_>, error
     }
 }
 
-fn validate_resource(map: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn validate_resource(map: &Map<String, Value>, path: &Path<'_>, errors: &mut Faults) {
+    if errors.is_full() {
+        return;
+    }
     for name in ["apiVersion", "kind"] {
         if !map.contains_key(name) {
-            errors.push(FieldError::required(&path.child(name), ""));
+            errors.extend([FieldError::required(&path.child(name), "")]);
         }
     }
     if let Some(value) = map.get("apiVersion") {

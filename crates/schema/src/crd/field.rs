@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use forebay_apimachinery::FaultBytes;
 use serde_json::Value;
 
 use super::go;
@@ -146,6 +147,36 @@ impl FieldError {
             text.push_str(&self.detail);
         }
         text
+    }
+}
+
+/// Field errors of one object, as many as are told.
+#[derive(Debug, Default)]
+pub(super) struct Faults {
+    errors: Vec<FieldError>,
+    told: FaultBytes,
+}
+
+impl Faults {
+    /// Nothing more is told, and need not be made.
+    pub(super) fn is_full(&self) -> bool {
+        self.told.is_full()
+    }
+
+    /// Takes them one by one, until it is full.
+    pub(super) fn extend(&mut self, errors: impl IntoIterator<Item = FieldError>) {
+        let mut errors = errors.into_iter();
+        while !self.is_full()
+            && let Some(error) = errors.next()
+        {
+            let value = error.value.as_ref().map_or(0, String::len);
+            self.told.add(error.field.len() + value + error.detail.len());
+            self.errors.push(error);
+        }
+    }
+
+    pub(super) fn into_vec(self) -> Vec<FieldError> {
+        self.errors
     }
 }
 

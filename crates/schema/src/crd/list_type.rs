@@ -9,20 +9,20 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::field::{BadValue, FieldError, Path};
+use super::field::{BadValue, Faults, FieldError, Path};
 use super::go;
 use super::schema::{Flags, Node, Schema};
 
 impl Schema {
     /// Returns the repeated items of all lists of a whole object.
     pub fn validate_lists(&self, object: &Value) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        visit(object, self.root(), &Path::NIL, &mut errors);
-        errors
+        let mut faults = Faults::default();
+        visit(object, self.root(), &Path::NIL, &mut faults);
+        faults.into_vec()
     }
 }
 
-fn visit(value: &Value, node: &Node, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn visit(value: &Value, node: &Node, path: &Path<'_>, errors: &mut Faults) {
     if !node.has(Flags::KEYED_LIST_BELOW) {
         return;
     }
@@ -55,10 +55,10 @@ fn visit(value: &Value, node: &Node, path: &Path<'_>, errors: &mut Vec<FieldErro
     }
 }
 
-fn map_items(items: &[Value], node: &Node, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn map_items(items: &[Value], node: &Node, path: &Path<'_>, errors: &mut Faults) {
     if let Some(i) = items.iter().position(|item| !item.is_object() && !item.is_null()) {
         let detail = "must be an object for an array of list-type map";
-        errors.push(FieldError::invalid(&path.index(i), BadValue::Json(&items[i]), detail));
+        errors.extend([FieldError::invalid(&path.index(i), BadValue::Json(&items[i]), detail)]);
         return;
     }
     let keys: Vec<Value> = items.iter().map(|item| keys_of(item, node)).collect();

@@ -5,6 +5,7 @@
 //!
 //! Source: apimachinery v0.36.3 `pkg/api/validation/objectmeta.go`.
 
+use forebay_apimachinery::FaultBytes;
 use serde_json::Value;
 
 use super::field::{BadValue, FieldError, Path};
@@ -127,6 +128,8 @@ fn owners(metadata: &Value, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let owners = list(metadata, "ownerReferences");
     let mut controller: Option<String> = None;
+    // Each shows all of them.
+    let mut told = FaultBytes::default();
     for owner in owners {
         errors.extend(owner_errors(owner, path));
         if owner.get("controller").and_then(Value::as_bool) != Some(true) {
@@ -135,12 +138,14 @@ fn owners(metadata: &Value, path: &Path<'_>) -> Vec<FieldError> {
         let name = format!("{}/{}", text(owner, "kind"), text(owner, "name"));
         match &controller {
             None => controller = Some(name),
+            Some(_) if told.is_full() => {}
             Some(first) => {
                 let detail = format!(
                     "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {name}"
                 );
                 let printed: Vec<String> = owners.iter().map(print_owner).collect();
                 let printed = format!("[{}]", printed.join(","));
+                told.add(printed.len());
                 errors.push(FieldError::invalid(path, BadValue::Raw(&printed), detail));
             }
         }

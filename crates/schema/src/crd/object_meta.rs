@@ -6,6 +6,7 @@
 //!
 //! Source: apiextensions-apiserver v0.36.3 `pkg/apiserver/schema/objectmeta`.
 
+use forebay_apimachinery::FaultBytes;
 use forebay_apimachinery::json::kind_of;
 use serde_json::{Map, Value};
 
@@ -190,7 +191,13 @@ impl Decoder {
         let mut unknown: Vec<&String> =
             map.keys().filter(|name| shape.fields.iter().all(|(known, _)| known != name)).collect();
         unknown.sort();
-        self.unknown.extend(unknown.into_iter().map(|name| format!("{path}.{name}")));
+        let mut told = FaultBytes::default();
+        for name in unknown {
+            if !told.is_full() {
+                told.add(path.len() + name.len());
+                self.unknown.push(format!("{path}.{name}"));
+            }
+        }
         for (name, form) in shape.fields {
             let field = format!("{prefix}{name}");
             let place = Place { owner: shape.name, field: &field };

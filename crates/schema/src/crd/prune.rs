@@ -7,6 +7,7 @@
 
 use std::fmt::Write;
 
+use forebay_apimachinery::FaultBytes;
 use serde_json::{Map, Value};
 
 use super::schema::{Additional, Flags, Node, Schema};
@@ -63,6 +64,7 @@ fn known<'a>(node: &'a Node, name: &str) -> Known<'a> {
 struct Pruner {
     path: String,
     unknown: Vec<String>,
+    told: FaultBytes,
 }
 
 impl Pruner {
@@ -75,6 +77,14 @@ impl Pruner {
         self.path.push_str(name);
         step(self);
         self.path.truncate(mark);
+    }
+
+    /// What is here is not known.
+    fn unknown(&mut self) {
+        if !self.told.is_full() {
+            self.told.add(self.path.len());
+            self.unknown.push(self.path.clone());
+        }
     }
 
     fn at_index(&mut self, index: usize, step: impl FnOnce(&mut Self)) {
@@ -103,7 +113,7 @@ impl Pruner {
     fn prune_object(&mut self, map: &mut Map<String, Value>, node: Option<&Node>, is_root: bool) {
         map.retain(|name, value| {
             let Some(node) = node else {
-                self.at_name(name, |p| p.unknown.push(p.path.clone()));
+                self.at_name(name, Self::unknown);
                 return false;
             };
             if (is_root || node.has(Flags::EMBEDDED)) && is_meta(name) {
@@ -116,7 +126,7 @@ impl Pruner {
                 }
                 Known::No => {
                     if !is_meta(name) || !self.path.is_empty() {
-                        self.at_name(name, |p| p.unknown.push(p.path.clone()));
+                        self.at_name(name, Self::unknown);
                     }
                     false
                 }
@@ -172,6 +182,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn no_more_paths_are_kept_than_a_client_reads() {
+        let fields: Map<String, Value> =
+            (0..20_000).map(|number| (format!("f{number}"), Value::Null)).collect();
+        let mut object = json!({"m": {"k".repeat(50_000): fields}});
+        let schema = json!({"type": "object", "properties": {"m": {"type": "object",
+            "additionalProperties": {"type": "object"}}}});
+        let unknown = Schema::compile(&schema).prune(&mut object);
+        assert!((1..50).contains(&unknown.len()), "{}", unknown.len());
+        assert_eq!(
+            object["m"].as_object().map(|kept| kept.values().all(|value| value == &json!({}))),
+            Some(true)
+        );
+    }
 
     fn check(schema: Value, object: Value, want: Value, unknown: &[&str]) {
         let mut pruned = object.clone();

@@ -14,6 +14,7 @@ mod violation;
 use std::collections::HashSet;
 use std::fmt;
 
+use forebay_apimachinery::FaultBytes;
 use serde_json::{Map, Value};
 
 use self::correlate::ListIndex;
@@ -62,7 +63,7 @@ fn check(
     rulebook: Rulebook,
     prefix: &str,
 ) -> Vec<FieldError> {
-    let mut checker = Checker { rulebook, found: Some(Vec::new()) };
+    let mut checker = Checker { rulebook, found: Some(Vec::new()), told: FaultBytes::default() };
     checker.correlated(node, value, &At::Root, old);
     let mut seen = HashSet::new();
     let found = checker.found.unwrap_or_default();
@@ -109,19 +110,25 @@ struct Checker {
     rulebook: Rulebook,
     /// Violations in the order found; none while a branch is only tried.
     found: Option<Vec<Violation>>,
+    told: FaultBytes,
 }
 
 impl Checker {
     fn report(&mut self, outcome: &mut Outcome, violation: impl FnOnce() -> Violation) {
         outcome.valid = false;
-        if let Some(found) = &mut self.found {
-            found.push(violation());
+        if let Some(found) = &mut self.found
+            && !self.told.is_full()
+        {
+            let violation = violation();
+            self.told.add(violation.bytes());
+            found.push(violation);
         }
     }
 
     /// Checks without reporting.
     fn attempt(&self, node: &Node, value: &Value, at: &At<'_>) -> Outcome {
-        Checker { rulebook: self.rulebook, found: None }.value(node, value, at, None)
+        Checker { rulebook: self.rulebook, found: None, told: FaultBytes::default() }
+            .value(node, value, at, None)
     }
 
     /// Checks a value and forgives it if it equals the one before.
@@ -131,7 +138,8 @@ impl Checker {
         if !outcome.valid && old.is_some_and(|old| correlate::is_unchanged(node, value, old)) {
             outcome.valid = true;
             if let Some(found) = &mut self.found {
-                found.truncate(mark);
+                let forgiven = found.drain(mark..).map(|violation| violation.bytes()).sum();
+                self.told.take_back(forgiven);
             }
         }
         outcome

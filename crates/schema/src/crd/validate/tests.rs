@@ -348,3 +348,18 @@ fn deep_junctors_stay_cheap_when_they_fail() {
     let errors = Schema::compile(&schema).validate(&json!("x"));
     assert_eq!(errors.len(), 2);
 }
+
+#[test]
+fn no_more_is_told_than_a_client_reads() {
+    let schema = json!({"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"type": "integer"}}});
+    let many: serde_json::Map<String, Value> =
+        (0..20_000).map(|number| (format!("k{number}"), json!("x"))).collect();
+    let object = json!({"k".repeat(50_000): many});
+    let found = Schema::compile(&schema).validate(&object);
+    assert!((1..20).contains(&found.len()), "{}", found.len());
+    // What is forgiven takes nothing away from what is not.
+    let mut changed = object.clone();
+    changed["new"] = json!({"a": "x"});
+    let found = Schema::compile(&schema).validate_update(&changed, &object);
+    assert_eq!(found.iter().map(|error| error.field.as_str()).collect::<Vec<_>>(), ["new.a"]);
+}

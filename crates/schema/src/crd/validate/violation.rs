@@ -91,6 +91,11 @@ impl Violation {
         Violation { code: Code::Plain, name: String::new(), value: None, message }
     }
 
+    /// Bytes of its texts.
+    pub(super) fn bytes(&self) -> usize {
+        self.name.len() + self.message.len() + self.value.as_ref().map_or(0, String::len)
+    }
+
     /// Makes the field error; `prefix` is where the checked value stands.
     pub(super) fn into_error(self, prefix: &str) -> FieldError {
         let Violation { code, name, value, message } = self;
