@@ -10,7 +10,7 @@ mod typed;
 mod write;
 
 pub(crate) use parse::replace_invalid_utf8;
-pub use parse::{DEPTH_MAX, DUPLICATES_MAX, ParseError, Parsed, parse};
+pub use parse::{DEPTH_MAX, DUPLICATES_MAX, ParseError, Parsed, parse, read};
 pub use quote::{go_quote, is_print};
 pub(crate) use typed::Members;
 pub use typed::kind_of;

@@ -108,7 +108,7 @@ impl Served {
     fn write_renewed(&self, object: &Object, revision: Option<Revision>, out: &mut Vec<u8>) {
         let start = out.len();
         object.write_body(revision, self.other_version(object), out);
-        let value = serde_json::from_slice(&out[start..]).ok();
+        let value = json::read(&out[start..]).ok();
         if let (Some(mut value), Source::Custom(custom)) = (value, &self.source)
             && custom.renew(&mut value).is_ok()
         {
@@ -162,7 +162,7 @@ impl Served {
     pub fn to_value(&self, object: &Object) -> Result<Value, Status> {
         let mut bytes = Vec::with_capacity(object.body_len() + 64);
         self.write_object(object, None, &mut bytes);
-        serde_json::from_slice(&bytes).map_err(Status::internal)
+        json::read(&bytes).map_err(Status::internal)
     }
 
     /// Makes `value`, which is in this version, what the rules of its kind know.
@@ -181,7 +181,7 @@ impl Served {
                 let mut bytes = Vec::with_capacity(object.body_len() + 64);
                 write_type_head(&stored.gvk(), &mut bytes);
                 object.write_body(None, None, &mut bytes);
-                serde_json::from_slice(&bytes).map_err(Status::internal)
+                json::read(&bytes).map_err(Status::internal)
             }
             _ => self.to_value(object),
         }
@@ -212,7 +212,7 @@ impl Served {
     fn write_converted(&self, object: &Object, revision: Option<Revision>, typed: Typed, out: &mut Vec<u8>) {
         let mut stored = vec![b'{'];
         object.write_body(revision, None, &mut stored);
-        let mut value: Value = serde_json::from_slice(&stored).unwrap_or(Value::Null);
+        let mut value: Value = json::read(&stored).unwrap_or(Value::Null);
         let Source::BuiltIn { ty, stored_as: Some(stored), .. } = &self.source else { return };
         (stored.conversion.from_stored)(&mut value);
         match (typed, value.as_object_mut()) {

@@ -3,6 +3,16 @@
 
 use super::*;
 
+#[test]
+fn what_was_taken_in_can_be_read_again_however_deep_it_is() {
+    for depth in [1, 127, 128, 200, DEPTH_MAX] {
+        let text = format!("{}1{}", "{\"a\":[".repeat(depth / 2), "]}".repeat(depth / 2));
+        let taken = parse(text.as_bytes()).expect("not too deep").value;
+        assert_eq!(super::read(text.as_bytes()), Ok(taken), "{depth}");
+    }
+    assert!(super::read("[".repeat(DEPTH_MAX + 1).as_bytes()).is_err());
+}
+
 /// What a body becomes when it is read and written: its duplicates behind it, or the error.
 fn read(body: &[u8]) -> String {
     match parse(body) {

@@ -97,7 +97,7 @@ impl Text {
     /// # Errors
     /// JSON of ours that is none.
     pub fn written(&self, json: &[u8], now: Timestamp) -> Result<Vec<u8>, Status> {
-        let value: Value = serde_json::from_slice(json).map_err(Status::internal)?;
+        let value: Value = json::read(json).map_err(Status::internal)?;
         let partial = json!({
             "kind": "PartialObjectMetadata", "apiVersion": self.meta_version, "metadata": value["metadata"],
         });
@@ -264,9 +264,9 @@ impl Text {
         let read = |text: &[u8]| match &self.served.source {
             // One that is converted may need more than what is shown.
             Source::BuiltIn { stored_as: None, .. } => {
-                forebay_printers::printer(self.served.group(), &self.served.gvk.kind).read(text)
+                forebay_printers::printer(self.served.group(), &self.served.gvk.kind).read(text).ok()
             }
-            _ => serde_json::from_slice(text),
+            _ => json::read(text).ok(),
         };
         let mut text = Vec::with_capacity(object.body_len() + 64);
         self.served.write_object(object, None, &mut text);
