@@ -3,6 +3,7 @@
 //! In: another source's JSON of one object with one long list in it. Out: the YAML of that object, keys in order, as
 //! [`super::write`] writes it. Holds the short members and one item, whatever the length of the list.
 
+use forebay_apimachinery::json;
 use serde_json::{Map, Value};
 
 use super::write::{item, member};
@@ -141,7 +142,7 @@ impl Scan {
     }
 
     fn item(&mut self, text: &mut String) {
-        let value = serde_json::from_slice::<Value>(&self.held);
+        let value = json::read(&self.held);
         self.held.clear();
         if let Ok(value) = value {
             if self.items == 0 {

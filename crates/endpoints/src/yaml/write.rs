@@ -3,6 +3,9 @@
 //! Byte for byte as yaml.v2 writes it with keys in order: lists are not indented below their key, texts go without
 //! quotes where they can, long ones are folded at 80 columns.
 
+use std::cmp::Ordering;
+
+use forebay_apimachinery::json;
 use serde_json::Value;
 
 use super::resolve::{Scalar, is_timestamp, resolve};
@@ -17,8 +20,8 @@ const SIMPLE_KEY_BYTES_MAX: usize = 128;
 ///
 /// # Errors
 /// What is wrong with the JSON.
-pub fn from_json(json: &[u8]) -> Result<Vec<u8>, serde_json::Error> {
-    let value: Value = serde_json::from_slice(json)?;
+pub fn from_json(json: &[u8]) -> Result<Vec<u8>, json::ParseError> {
+    let value = json::read(json)?;
     let mut out = String::with_capacity(json.len());
     write(&value, &mut out);
     Ok(out.into_bytes())
@@ -40,9 +43,7 @@ type Members = serde_json::Map<String, Value>;
 
 /// Members, each on lines of its own; the first begins where `out` ends.
 fn mapping(members: &Members, indent: usize, out: &mut String) {
-    let mut sorted: Vec<_> = members.iter().collect();
-    sorted.sort_by(|(a, _), (b, _)| key_order(a, b));
-    for (place, (name, value)) in sorted.into_iter().enumerate() {
+    for (place, (name, value)) in in_order(members.iter().collect()).into_iter().enumerate() {
         if place > 0 {
             pad(indent, out);
         }
@@ -336,39 +337,48 @@ fn literal(text: &str, indent: usize, out: &mut String) {
     }
 }
 
-/// The order of keys in yaml.v2: letters by code, numbers within them by value.
-fn key_order(a: &str, b: &str) -> std::cmp::Ordering {
-    let (left, right): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut digits = false;
-    for place in 0..left.len().min(right.len()) {
-        let (l, r) = (left[place], right[place]);
-        if l == r {
-            digits = l.is_numeric();
-            continue;
-        }
-        return match (l.is_alphabetic(), r.is_alphabetic()) {
-            (true, true) => l.cmp(&r),
-            (true, false) | (false, true) => {
-                if digits {
-                    l.is_alphabetic().cmp(&r.is_alphabetic()).reverse().reverse()
-                } else {
-                    r.is_alphabetic().cmp(&l.is_alphabetic())
-                }
-            }
-            (false, false) => number_order(&left, &right, place).unwrap_or(l.cmp(&r)),
-        };
+/// In yaml.v2's order of keys, which is none for some of them: `10` comes before `1a`, that before `2`, and that before `10`. The
+/// standard library's sort may panic there.
+fn in_order<T>(mut front: Vec<(&String, T)>) -> Vec<(&String, T)> {
+    if front.len() < 2 {
+        return front;
     }
-    left.len().cmp(&right.len())
+    let back = front.split_off(front.len() / 2);
+    let mut merged = Vec::with_capacity(front.len() + back.len());
+    let (mut front, mut back) =
+        (in_order(front).into_iter().peekable(), in_order(back).into_iter().peekable());
+    while let (Some((one, _)), Some((other, _))) = (front.peek(), back.peek()) {
+        merged.extend(if key_order(other, one).is_lt() { back.next() } else { front.next() });
+    }
+    merged.extend(front.chain(back));
+    merged
 }
 
-fn number_order(left: &[char], right: &[char], place: usize) -> Option<std::cmp::Ordering> {
-    let value = |chars: &[char]| {
-        let digits: String = chars[place..].iter().take_while(|c| c.is_ascii_digit()).collect();
-        (digits.len(), digits.parse::<u128>().unwrap_or(u128::MAX))
+/// At the first difference: other characters before letters, letters by code, numbers by value.
+///
+/// Source: `go.yaml.in/yaml/v2` v2.4.3 `sorter.go`.
+fn key_order(a: &str, b: &str) -> Ordering {
+    let (left, right): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let Some(place) = left.iter().zip(&right).position(|(l, r)| l != r) else {
+        return left.len().cmp(&right.len());
     };
-    let ((left_len, left_value), (right_len, right_value)) = (value(left), value(right));
-    let order = left_value.cmp(&right_value).then(left_len.cmp(&right_len));
-    (order != std::cmp::Ordering::Equal).then_some(order)
+    let (l, r) = (left[place], right[place]);
+    match (l.is_alphabetic(), r.is_alphabetic()) {
+        (false, false) => number_at(&left, place, r).cmp(&number_at(&right, place, l)).then(l.cmp(&r)),
+        (true, true) => l.cmp(&r),
+        (is_letter, is_other) => is_letter.cmp(&is_other),
+    }
+}
+
+/// The number from `place` on, and how long it is. Where one of both begins with a zero there, behind digits that are not all
+/// zeros, it is a digit among others.
+fn number_at(chars: &[char], place: usize, other: char) -> (i64, usize) {
+    let before = chars[..place].iter().rev().take_while(|c| c.is_ascii_digit());
+    let goes_on = (chars[place] == '0' || other == '0') && before.into_iter().any(|&c| c != '0');
+    let digits = chars[place..].iter().map_while(|c| c.to_digit(10));
+    digits.fold((i64::from(goes_on), 0), |(value, len), digit| {
+        (value.wrapping_mul(10).wrapping_add(i64::from(digit)), len + 1)
+    })
 }
 
 #[cfg(test)]
@@ -387,5 +397,36 @@ mod tests {
             "? |-\n  a\n  b\n: x\n? {long}\n: in:\n    ? {long}\n    : - 1\n      - c: 2\n    p: []\n{fits}: \"y\"\n"
         );
         assert_eq!(out, want);
+    }
+
+    #[test]
+    fn keys_are_in_the_order_of_yaml_v2() {
+        // As it writes pairs of them.
+        for (first, second) in [
+            ("a-b", "ab"),
+            ("a.b", "ab"),
+            ("aB", "ab"),
+            ("A_b", "ab"),
+            ("a2", "a10"),
+            ("a1", "a01"),
+            ("x0", "x00"),
+            ("x9", "x09"),
+            ("x19", "x109"),
+            ("a1-b", "a1b"),
+            ("10x", "1ax"),
+            ("1ax", "2x"),
+            ("2x", "10x"),
+        ] {
+            assert!(key_order(first, second).is_lt() && key_order(second, first).is_gt(), "{first} {second}");
+        }
+    }
+
+    #[test]
+    fn keys_of_no_order_are_all_written() {
+        let key = |number: u32| format!("{:x}", number.wrapping_mul(2_654_435_761) >> 20);
+        let members: Members = (0..5_000).map(|number| (key(number), Value::Null)).collect();
+        let mut out = String::new();
+        write(&Value::Object(members.clone()), &mut out);
+        assert_eq!(out.lines().count(), members.len());
     }
 }
