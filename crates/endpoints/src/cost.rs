@@ -10,10 +10,14 @@ use crate::limits::{FORM_BYTES, LIST_BYTES, LIST_CHEAP_BYTES};
 /// What a request's head takes as long as it is answered: its options are taken apart, and may be many.
 pub fn head(parts: &Parts) -> usize {
     const OPTION_BYTES: usize = 80;
+    // A value of a selector.
+    const TERM_BYTES: usize = 32;
     let headers: usize = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
     let query = parts.uri.query().unwrap_or_default();
     let options = query.bytes().filter(|byte| *byte == b'&').count();
-    headers + query.len() + OPTION_BYTES * options
+    // A comma as it is, or escaped.
+    let terms = query.bytes().filter(|byte| matches!(byte, b',' | b'%')).count();
+    headers + query.len() + OPTION_BYTES * options + TERM_BYTES * terms
 }
 
 /// What a list has to do besides walking its snapshot.
@@ -89,6 +93,24 @@ fn tree(json: &[u8]) -> usize {
     weigh(objects, values)
 }
 
+/// How long a JSON text is when it is indented: two spaces a level, on a line for each value.
+pub fn indented(json: &[u8]) -> usize {
+    let (mut bytes, mut depth, mut at) = (json.len(), 0_usize, 0);
+    while let Some(&byte) = json.get(at) {
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => at += string_len(&json[at + 1..]),
+            _ => {}
+        }
+        if matches!(byte, b'{' | b'[' | b'}' | b']' | b',' | b':') {
+            bytes += 1 + if byte == b':' { 0 } else { 2 * depth };
+        }
+        at += 1;
+    }
+    bytes
+}
+
 /// Bytes of a string behind its opening quote, the closing one among them.
 fn string_len(text: &[u8]) -> usize {
     let mut at = 0;
@@ -110,6 +132,15 @@ fn lines(yaml: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_indented_is_weighed_as_long_as_it_becomes() {
+        let deep = format!("{}{}{}", "[".repeat(100), "0,".repeat(10_000) + "0", "]".repeat(100));
+        for json in [r#"{"a":[],"b":{"c":[1,"x,{[\"",null]}}"#, "{}", deep.as_str()] {
+            let (weighed, made) = (indented(json.as_bytes()), crate::pretty::indent(json.as_bytes()).len());
+            assert!(made <= weighed && weighed < 2 * made + 16, "{made} as {weighed}");
+        }
+    }
 
     #[test]
     fn a_list_of_little_is_cheap_and_more_work_costs_more() {

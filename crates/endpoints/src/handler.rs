@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use forebay_apimachinery::accept::{AsKind, Media};
 use forebay_apimachinery::options::{ListOptions, Query};
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::{Object, Reason, Status};
 use forebay_registry::Registry;
 use forebay_registry::catalog::Served;
 use forebay_registry::request::Target;
@@ -98,7 +98,16 @@ impl Handler {
                 let mut head = Head { method: parts.method, headers, query, info, asker };
                 let (answered, seat) = match self.admit(&mut head, head_bytes, peer).await {
                     Err(failure) => (Err(failure), None),
-                    Ok((seat, _head)) => (self.within_time(&head, served, body).await, seat),
+                    Ok((seat, room)) => {
+                        let mut answered = self.within_time(&head, served, body).await;
+                        // It has its selectors for as long as it goes on.
+                        if let Ok(watch) = &mut answered
+                            && watch.body().is_watch()
+                        {
+                            watch.body_mut().hold_room(room);
+                        }
+                        (answered, seat)
+                    }
                 };
                 let mut response =
                     answered.unwrap_or_else(|failure| answer::failure(&failure, &head.headers, &head.query));
@@ -239,6 +248,31 @@ impl Handler {
         }
         let held = self.rooms.answers.take(head.asker.name(), bytes).await;
         held.map_err(|_full| self.rooms.full())
+    }
+
+    /// Room for the tree that an object is read into to be shown, where that is large.
+    ///
+    /// # Errors
+    /// 429 when there is none.
+    pub async fn room_for_tree(&self, head: &Head, object: &Object) -> Result<Option<Held>, Failure> {
+        if object.body_len() <= ANSWER_LARGE_BYTES {
+            return Ok(None);
+        }
+        let bytes = cost::body(&object.body(), None);
+        let held = self.rooms.bodies.take(head.asker.name(), bytes).await;
+        held.map(Some).map_err(|_full| self.rooms.full())
+    }
+
+    /// The same for the object that is to be changed, if there is one.
+    ///
+    /// # Errors
+    /// 429 when there is none.
+    pub async fn room_to_change(&self, head: &Head, target: &Target) -> Result<Option<Held>, Failure> {
+        match self.registry.get(target, "0").await {
+            Ok(object) => self.room_for_tree(head, &object).await,
+            // Whatever is wrong is told by who changes it.
+            Err(_) => Ok(None),
+        }
     }
 
     /// The data itself does not fit any more: only what makes none of it, or less, is done.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use forebay_rt::{Clock, Duration, Instant};
 
-use crate::limits::{CHUNK_BYTES, STALL_PERIOD, STALL_WAIT};
+use crate::limits::{CHUNK_BYTES, PIECE_BYTES, STALL_PERIOD, STALL_WAIT};
 use crate::line::Line;
 use crate::source::Source;
 
@@ -179,6 +179,10 @@ impl Pinned {
         let mut more = true;
         while more && out.is_empty() {
             more = source.fill(&mut out);
+        }
+        if out.len() <= PIECE_BYTES {
+            // HTTP/2 may have it for as long as its client likes.
+            out.shrink_to_fit();
         }
         reading.touched = self.clock.now();
         reading.source = Some(source);

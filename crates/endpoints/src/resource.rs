@@ -22,6 +22,7 @@ use hyper::body::Incoming;
 use crate::answer::{self, HttpResponse};
 use crate::body_in::{self, Forms, Received};
 use crate::component_statuses;
+use crate::cost;
 use crate::gzip;
 use crate::handler::{Handler, Head};
 use crate::limits::{DELETE_COLLECTION_BYTES, GZIP_BYTES_MIN};
@@ -160,7 +161,10 @@ async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResp
     }
     let shown = shown(form, head)?;
     let object = handler.registry.get(target, &options.resource_version).await?;
-    let held = handler.room_to_get(head, object.body_len()).await?;
+    let is_plain = form.media == Media::Json && form.as_kind == AsKind::Object;
+    let _tree = if is_plain { None } else { handler.room_for_tree(head, &object).await? };
+    let bytes = if form.pretty { cost::indented(&object.body()) } else { object.body_len() };
+    let held = handler.room_to_get(head, bytes).await?;
     let mut json = Vec::with_capacity(object.body_len() + 128);
     Presenter::new(target.served.clone(), shown).single(&object, handler.registry.timestamp(), &mut json);
     let mut response = answer::written(StatusCode::OK, json.into(), form, &head.headers)?;
@@ -248,6 +252,7 @@ async fn update(
 ) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = UpdateOptions::from_query(&head.query)?;
+    let _tree = handler.room_to_change(head, target).await?;
     let (received, object) = object_body(handler, head, target, body).await?;
     let answered = handler.registry.update(target, &object, &options).await;
     drop(received);
@@ -284,6 +289,7 @@ async fn patch(
     };
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = PatchOptions::from_query(&head.query, content_type)?;
+    let _tree = handler.room_to_change(head, target).await?;
     let mut received = body_in::read(&handler.rooms, head.asker.name(), &head.headers, body).await?;
     received.weigh(&handler.rooms, head.asker.name(), Some(content_type)).await?;
     let answered = handler.registry.patch(target, kind, &received.bytes, &options).await;

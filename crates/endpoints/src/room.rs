@@ -204,7 +204,11 @@ impl State {
 
     fn enqueue(&mut self, user: &str, wish: Wish) -> Option<(u64, oneshot::Receiver<Held>)> {
         let of_user = self.waiting.get(user).map_or(0, VecDeque::len);
+        // What can never go would hold up whoever comes after it.
+        let never_fits =
+            matches!(self.limit, Limit::Strict(limit) if wish.holds + wish.bytes > ROOM_ONE_BYTES.max(limit));
         if self.limit == Limit::Closed
+            || never_fits
             || self.count >= ROOM_WAITING_MAX
             || of_user >= ROOM_WAITING_PER_USER_MAX
         {
@@ -255,6 +259,9 @@ impl State {
         if queue.is_empty() {
             self.waiting.remove(user);
             self.turns.retain(|turn| &**turn != user);
+        } else if self.turns.front().is_some_and(|turn| &**turn == user) {
+            // It had its turn, and did not get on.
+            self.turns.rotate_left(1);
         }
     }
 }

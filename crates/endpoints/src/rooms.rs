@@ -11,8 +11,8 @@ use forebay_apimachinery::{Reason, Status};
 use forebay_rt::Clock;
 
 use crate::limits::{
-    ANSWERS_ROOM_BYTES, BODIES_ROOM_BYTES, LISTS_ROOM_BYTES, ROOM_RETRY_SECONDS_MAX, WRITES_ROOM_BYTES,
-    WRITES_ROOM_BYTES_MIN,
+    ANSWERS_ROOM_BYTES, BODIES_ROOM_BYTES, BODY_COST_MAX, LISTS_ROOM_BYTES, ROOM_RETRY_SECONDS_MAX,
+    WRITES_ROOM_BYTES, WRITES_ROOM_BYTES_MIN,
 };
 use crate::room::{Limit, Room, Totals};
 use crate::status::Failure;
@@ -48,7 +48,11 @@ impl Rooms {
         let share = |eighths: usize, max: usize| (left.unwrap_or(0) / 8 * eighths).min(max);
         let expensive = |bytes: usize| if left.is_some() { Limit::Strict(bytes) } else { Limit::Closed };
         self.lists.set_limit(expensive(share(3, LISTS_ROOM_BYTES)));
-        self.bodies.set_limit(expensive(share(3, BODIES_ROOM_BYTES)));
+        self.bodies.set_limit(match share(3, usize::MAX) {
+            // The largest may go alone.
+            room if room >= BODY_COST_MAX => Limit::Loose(BODIES_ROOM_BYTES),
+            room => expensive(room.min(BODIES_ROOM_BYTES)),
+        });
         self.answers.set_limit(Limit::Strict(share(1, ANSWERS_ROOM_BYTES)));
         self.writes.set_limit(Limit::Strict(share(1, WRITES_ROOM_BYTES).max(WRITES_ROOM_BYTES_MIN)));
     }
@@ -90,7 +94,9 @@ mod tests {
         assert_eq!(limits(&rooms), [32, 128, 64, 32]);
         rooms.set(Some(1 << 40));
         assert_eq!(limits(&rooms), [32, 128, 64, 32]);
+        assert!(rooms.bodies.take("a", BODY_COST_MAX).await.is_ok(), "the largest goes alone");
         rooms.set(Some(80 << 20));
+        assert!(rooms.bodies.take("a", 31 << 20).await.is_err(), "it never fits, and nobody waits for it");
         assert_eq!(limits(&rooms), [10, 30, 30, 10]);
         rooms.set(Some(0));
         assert_eq!(limits(&rooms), [0, 0, 0, 4]);

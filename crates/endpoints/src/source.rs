@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use forebay_registry::ListBody;
 
-use crate::limits::CHUNK_BYTES;
+use crate::limits::{CHUNK_BYTES, PIECE_BYTES};
 use crate::pretty::Indenter;
 
 /// Something that is read piece by piece.
@@ -51,7 +51,7 @@ pub struct Rest(pub Bytes);
 
 impl Source for Rest {
     fn fill(&mut self, out: &mut Vec<u8>) -> bool {
-        let piece = self.0.split_to(self.0.len().min(CHUNK_BYTES));
+        let piece = self.0.split_to(self.0.len().min(PIECE_BYTES));
         out.extend_from_slice(&piece);
         !piece.is_empty()
     }

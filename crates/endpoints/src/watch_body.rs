@@ -14,7 +14,9 @@ use bytes::Bytes;
 use forebay_registry::{Batch, Encoding, Flow, FrameSink as _, WatchBody};
 use forebay_rt::{Clock, Instant};
 
-use crate::limits::{CHUNK_BYTES, PIECE_BYTES, SEND_BYTES, TLS_GATHER_BYTES, WATCH_SEND_BYTES};
+use crate::limits::{
+    CHUNK_BYTES, PIECE_BYTES, SEND_BYTES, STALLED_BYTES_MAX, TLS_GATHER_BYTES, WATCH_SEND_BYTES,
+};
 use crate::line::Line;
 use crate::member::{Effort, Live};
 use crate::metrics::WatchEvents;
@@ -129,7 +131,9 @@ impl Stalls for Parked {
         let mut place = self.place();
         let touched = self.line.wrote_at().map_or(place.touched, |at| at.max(place.touched));
         let is_over = place.watch.as_ref().is_some_and(|watch| watch.is_not_worth_waiting_for());
-        let gone = if is_over && touched <= since { place.watch.take() } else { None };
+        // Its client comes back for what it did not take.
+        let holds_much = place.batch.frame_bytes() > STALLED_BYTES_MAX;
+        let gone = if (is_over || holds_much) && touched <= since { place.watch.take() } else { None };
         drop(place);
         let Some(watch) = gone else { return false };
         watch.give_up();

@@ -195,7 +195,7 @@ impl LabelRequirement {
     }
 
     fn has(&self, label: &str) -> bool {
-        self.values.iter().any(|value| **value == *label)
+        self.values.binary_search_by(|value| (**value).cmp(label)).is_ok()
     }
 }
 
