@@ -4,7 +4,7 @@ mod world;
 
 use forebay_apimachinery::options::PropagationPolicy::{Background, Foreground, Orphan};
 use serde_json::{Value, json};
-use world::{World, blocking, held, map, owned_by, widget, with_owners};
+use world::{World, blocking, held, map, owned_by, tool, tools, widget, with_owners};
 
 const GC: &str = "garbage-collector-controller";
 const MAPS: &str = "@v1/configmaps/default";
@@ -38,6 +38,16 @@ async fn dependents_go_after_their_owner_in_the_background() {
     assert!(world.find(&at("child")).await.is_none());
     world.until_collected().await;
     assert!(world.find(&at("bystander")).await.is_some());
+}
+
+#[tokio::test]
+async fn what_is_stored_in_a_version_that_is_not_served_goes_after_its_owner() {
+    let world = World::with(GC).await;
+    world.create("apiextensions.k8s.io@v1/customresourcedefinitions", tools()).await;
+    let first = owner(&world, "owner").await;
+    world.create("example.io@v2/tools/default", with_owners(tool("t"), &[owned_by(&first)])).await;
+    world.delete(&at("owner"), Some(Background)).await;
+    world.until_gone("example.io@v2/tools/default/t").await;
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ mod world;
 use forebay_apimachinery::options::DeleteOptions;
 use forebay_apimachinery::{Reason, Status};
 use serde_json::{Value, json};
-use world::{World, held, map, namespace, pod, widget};
+use world::{World, held, map, namespace, pod, tool, tools, widget};
 
 const CONTROLLER: &str = "namespace-controller";
 const X: &str = "@v1/namespaces/x";
@@ -39,6 +39,18 @@ async fn a_namespace_goes_with_everything_in_it() {
     assert!(world.find("@v1/configmaps/default/elsewhere").await.is_some());
     world.create("@v1/namespaces", namespace("x")).await;
     world.create("@v1/configmaps/x", map("m0")).await;
+}
+
+#[tokio::test]
+async fn what_is_stored_in_a_version_that_is_not_served_goes_with_its_namespace() {
+    let world = with_namespace(CONTROLLER).await;
+    world.create("apiextensions.k8s.io@v1/customresourcedefinitions", tools()).await;
+    world.create("example.io@v2/tools/x", tool("t")).await;
+    world.create("example.io@v2/tools/default", tool("elsewhere")).await;
+    world.delete(X, None).await;
+    world.until_gone(X).await;
+    assert!(world.find("example.io@v2/tools/x/t").await.is_none());
+    assert!(world.find("example.io@v2/tools/default/elsewhere").await.is_some());
 }
 
 #[tokio::test]

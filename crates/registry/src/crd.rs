@@ -4,21 +4,19 @@
 //! new catalog. A client that wrote a CRD is answered once the catalog has taken it in, so that what it created is
 //! served at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use forebay_apimachinery::object::{Form, Layout, Scope};
-use forebay_apimachinery::options::DeleteOptions;
 use forebay_apimachinery::{Cause, Key, Object, Reason, Revision, Status};
 use forebay_schema::crd::{check, conditions};
-use forebay_watchcache::{EventKind, Interest, Resource, WatchStep, Watcher};
+use forebay_watchcache::{EventKind, Interest, ReadError, Resource, WatchStep, Watcher};
 use serde_json::Value;
 
 use crate::builtins;
 use crate::catalog::{Catalog, Served};
 use crate::custom;
-use crate::delete::Selection;
 use crate::errors;
 use crate::registry::Registry;
 use crate::request::Target;
@@ -31,23 +29,8 @@ const TAKEN_IN_WAIT: Duration = Duration::from_secs(5);
 const READY_WAIT: Duration = Duration::from_secs(5);
 /// How often the deletion of a CRD's objects is tried again while finalizers hold some of them.
 const CLEANUP_PERIOD: Duration = Duration::from_secs(1);
-impl Known {
-    /// Takes in the CRD as it was at `revision`. What is served is made anew only if it changes.
-    fn take(&mut self, value: Value, revision: Revision) {
-        let is_other = |pointer: &str| value.pointer(pointer) != self.value.pointer(pointer);
-        let (changed, ending) =
-            (is_other("/spec") || is_other("/status/acceptedNames"), is_other("/metadata/deletionTimestamp"));
-        if changed {
-            self.since = revision;
-            let served = self.served.take().unwrap_or_default();
-            self.past.extend(served.iter().map(Arc::downgrade));
-        } else if ending || !self.value.is_null() && is_other("/metadata/uid") {
-            self.served = None;
-        }
-        self.value = value;
-        self.judged = false;
-    }
-}
+/// Pause before the CRDs are read again that could not be read: as long as one failed read lets the others fail.
+const AGAIN_PAUSE: Duration = Duration::from_secs(1);
 
 /// What the controller knows.
 struct Controller {
@@ -71,7 +54,16 @@ struct Known {
     past: Vec<Weak<Served>>,
     /// Its conditions are those of `value`.
     judged: bool,
-    deleting: bool,
+    /// The deletion that a [`Cleanup`] was started for.
+    deletion: Option<Deletion>,
+}
+
+/// One deletion of one CRD. A store that was put back to an earlier state may have the same CRD in none, or in another.
+#[derive(Clone, PartialEq, Eq)]
+struct Deletion {
+    uid: String,
+    // Its `deletionTimestamp`.
+    began: String,
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -80,6 +72,71 @@ struct LayoutKey {
     namespaced: bool,
     // Selectable paths of every version, sorted.
     fields: Vec<String>,
+}
+
+impl Known {
+    fn new(since: Revision) -> Known {
+        Known {
+            value: Value::Null,
+            storage: None,
+            since,
+            served: None,
+            past: Vec::new(),
+            judged: false,
+            deletion: None,
+        }
+    }
+
+    /// Takes in the CRD as it was at `revision`. What is served is made anew only if it changes.
+    fn take(&mut self, value: Value, revision: Revision) {
+        let is_other = |pointer: &str| value.pointer(pointer) != self.value.pointer(pointer);
+        let changed = is_other("/spec") || is_other("/status/acceptedNames");
+        let outdated = changed || is_other("/metadata/deletionTimestamp") || is_other("/metadata/uid");
+        if changed {
+            self.since = revision;
+        }
+        if outdated {
+            self.outdate();
+        }
+        self.value = value;
+        self.judged = false;
+    }
+
+    /// Takes in the CRD as it is in a state that was read anew, at `revision`. What it was in between is not known, nor
+    /// whether what is known was ever so: the store may have been put back.
+    fn replace(&mut self, value: Value, revision: Revision) {
+        let is_same = revision_of(&value) == revision_of(&self.value);
+        self.take(value, revision);
+        if !is_same {
+            self.since = revision;
+            self.outdate();
+        }
+    }
+
+    /// Has what is served made anew.
+    fn outdate(&mut self) {
+        let served = self.served.take().unwrap_or_default();
+        self.past.extend(served.iter().map(Arc::downgrade));
+    }
+
+    /// The storage, and its objects in the version that they are stored in, whether or not that is served.
+    fn stored(&self) -> Option<(Arc<Store>, Arc<Served>)> {
+        let (store, key) = self.storage.as_ref()?;
+        let mut crd = self.value.clone();
+        for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
+            version["served"] = version["storage"].clone();
+        }
+        let served = custom::served(&crd, store, &key.fields, self.since).pop()?;
+        Some((store.clone(), served))
+    }
+}
+
+impl Deletion {
+    /// The one that `crd` is in, if it is in one.
+    fn of(crd: &Value) -> Option<Deletion> {
+        let began = crd["metadata"]["deletionTimestamp"].as_str()?.to_string();
+        Some(Deletion { uid: text(crd, "/metadata/uid").to_string(), began })
+    }
 }
 
 impl Registry {
@@ -92,14 +149,10 @@ impl Registry {
             self.catalog().resource("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned();
         let served = served.ok_or_else(|| Status::internal("CRDs are not served"))?;
         let store = self.store_of(&served)?;
-        let deadline = self.clock.now() + READY_WAIT;
-        let snapshot = store.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))?;
-        let interest = Interest::all(store.reach(None, None));
-        let reached = snapshot.revision();
-        let watcher = store.cacher.watch_list(interest, snapshot).map_err(|error| errors::cache(&error))?;
-        let mut controller =
-            Controller { registry: self.clone(), served, store, crds: BTreeMap::new(), reached };
-        let watcher = controller.take_initial(watcher).await;
+        let (crds, reached) = (BTreeMap::new(), Revision::FIRST);
+        let mut controller = Controller { registry: self.clone(), served, store, crds, reached };
+        let mut watcher = controller.watch().await.map_err(|error| errors::cache(&error))?;
+        controller.take_state(&mut watcher).await;
         self.tasks.spawn("crd controller", controller.run(watcher));
         Ok(())
     }
@@ -125,45 +178,80 @@ impl Registry {
 }
 
 impl Controller {
-    /// Takes in what is stored and publishes it once.
-    async fn take_initial(&mut self, mut watcher: Watcher) -> Watcher {
-        while let Some(step) = watcher.try_next() {
-            self.take(step);
-        }
-        self.settle().await;
-        watcher
-    }
-
+    /// Follows the CRDs for as long as their cache is there.
     async fn run(mut self, mut watcher: Watcher) {
         loop {
             watcher.ready().await;
-            let mut open = true;
-            while let Some(step) = watcher.try_next() {
-                open &= self.take(step);
-            }
+            let open = self.take_events(&mut watcher);
             self.settle().await;
             if open {
                 continue;
             }
             // The cache of CRDs was filled anew, or history ran away: begin again from the state.
-            let deadline = self.registry.clock.now() + READY_WAIT;
+            let Some(again) = self.watch_again().await else { return };
+            watcher = again;
+            self.take_state(&mut watcher).await;
+        }
+    }
+
+    /// A watch that begins with the state as it is now, which is waited for. `None` when there is nothing to come: the
+    /// store is closed.
+    async fn watch_again(&self) -> Option<Watcher> {
+        loop {
             self.store.cacher.wait_ready().await;
-            let Ok(snapshot) = self.store.cacher.fresh(deadline).await else { return };
-            let gone: Vec<String> = self
-                .crds
-                .keys()
-                .filter(|name| snapshot.get(&self.store.key("", name)).is_none())
-                .cloned()
-                .collect();
-            for name in gone {
-                self.forget(&name);
+            if self.store.cacher.is_stopped() {
+                return None;
             }
-            let interest = Interest::all(self.store.reach(None, None));
-            match self.store.cacher.watch_list(interest, snapshot) {
-                Ok(again) => watcher = self.take_initial(again).await,
-                Err(_) => return,
+            match self.watch().await {
+                Ok(watcher) => return Some(watcher),
+                Err(error) => tracing::warn!(%error, "the CRDs cannot be read, trying again"),
+            }
+            self.registry.clock.sleep(AGAIN_PAUSE).await;
+        }
+    }
+
+    /// A watch that begins with the state as it is now.
+    async fn watch(&self) -> Result<Watcher, ReadError> {
+        let deadline = self.registry.clock.now() + READY_WAIT;
+        let snapshot = self.store.cacher.fresh(deadline).await?;
+        let interest = Interest::all(self.store.reach(None, None));
+        self.store.cacher.watch_list(interest, snapshot)
+    }
+
+    /// Takes the state that a watch begins with in the place of what is known, and publishes it once. That state may be
+    /// older: of a store that was put back.
+    async fn take_state(&mut self, watcher: &mut Watcher) {
+        let mut gone: BTreeSet<String> = self.crds.keys().cloned().collect();
+        while let Some(step) = watcher.try_next() {
+            match step {
+                WatchStep::Event { object, revision, .. } => {
+                    gone.remove(object.name());
+                    if let Some((known, value)) = self.known(&object) {
+                        known.replace(value, revision);
+                    }
+                }
+                WatchStep::InitialEventsEnd(revision) => {
+                    self.reached = revision;
+                    break;
+                }
+                // Comes behind the state only.
+                WatchStep::Expired { .. } | WatchStep::Closed => return,
             }
         }
+        for name in &gone {
+            self.forget(name);
+        }
+        self.settle().await;
+    }
+
+    /// Takes what the watch has now; false when it is at its end, which it says for ever.
+    fn take_events(&mut self, watcher: &mut Watcher) -> bool {
+        while let Some(step) = watcher.try_next() {
+            if !self.take(step) {
+                return false;
+            }
+        }
+        true
     }
 
     /// Takes one step of the watch; false when the watch is at its end.
@@ -184,20 +272,18 @@ impl Controller {
     }
 
     fn remember(&mut self, object: &Object) {
-        let Ok(value) = self.served.to_value(object) else { return };
+        let Some((known, value)) = self.known(object) else { return };
         // An older echo of a status that this task has written already changes nothing.
-        let known = self.crds.entry(object.name().to_string()).or_insert_with(|| Known {
-            value: Value::Null,
-            storage: None,
-            since: object.revision(),
-            served: None,
-            past: Vec::new(),
-            judged: false,
-            deleting: false,
-        });
         if revision_of(&value) >= revision_of(&known.value) {
             known.take(value, object.revision());
         }
+    }
+
+    /// What is known of the CRD that `object` is, and its value now; nothing if that cannot be read.
+    fn known(&mut self, object: &Object) -> Option<(&mut Known, Value)> {
+        let value = self.served.to_value(object).ok()?;
+        let known = self.crds.entry(object.name().to_string());
+        Some((known.or_insert_with(|| Known::new(object.revision())), value))
     }
 
     fn forget(&mut self, name: &str) {
@@ -336,32 +422,33 @@ impl Controller {
     /// Deletes the objects of every CRD that is being deleted.
     fn clean_up(&mut self) {
         for (name, known) in &mut self.crds {
-            let due = known.value["metadata"]["deletionTimestamp"].is_string();
-            if !due || known.deleting {
+            let due = Deletion::of(&known.value);
+            if due == known.deletion {
                 continue;
             }
-            known.deleting = true;
+            known.deletion = due.clone();
+            let Some(deletion) = due else { continue };
             let cleanup = Cleanup {
                 registry: self.registry.clone(),
                 crds: self.store.clone(),
                 served: self.served.clone(),
                 name: name.clone(),
-                uid: known.value["metadata"]["uid"].clone(),
-                objects: known.storage.as_ref().map(|(store, _)| store.clone()).zip(known.served.clone()),
+                deletion,
+                objects: known.stored(),
             };
             self.registry.tasks.spawn("crd cleanup", cleanup.run());
         }
     }
 }
 
-/// The end of one CRD: its objects first, then itself.
+/// The end of one CRD: its objects first, then itself. Given up once the CRD is gone, or not in that deletion any more.
 struct Cleanup {
     registry: Registry,
     crds: Arc<Store>,
     served: Arc<Served>,
     name: String,
-    uid: Value,
-    objects: Option<(Arc<Store>, Vec<Arc<Served>>)>,
+    deletion: Deletion,
+    objects: Option<(Arc<Store>, Arc<Served>)>,
 }
 
 impl Cleanup {
@@ -369,8 +456,8 @@ impl Cleanup {
         if let Err(status) = self.say(conditions::Termination::InProgress).await {
             tracing::warn!(crd = self.name, message = status.message, "its condition was not written");
         }
-        while !self.delete_objects().await {
-            self.registry.clock.sleep(CLEANUP_PERIOD).await;
+        if !self.delete_all().await {
+            return;
         }
         while let Err(status) = self.release().await {
             tracing::warn!(
@@ -380,6 +467,39 @@ impl Cleanup {
             );
             self.registry.clock.sleep(CLEANUP_PERIOD).await;
         }
+    }
+
+    /// Deletes the objects until none is left; false when it is given up.
+    async fn delete_all(&self) -> bool {
+        loop {
+            match self.is_due().await {
+                Ok(true) => {
+                    if self.delete_objects().await {
+                        return true;
+                    }
+                }
+                Ok(false) => return false,
+                Err(status) => {
+                    tracing::warn!(
+                        crd = self.name,
+                        message = status.message,
+                        "it cannot be read, trying again"
+                    )
+                }
+            }
+            self.registry.clock.sleep(CLEANUP_PERIOD).await;
+        }
+    }
+
+    /// Whether the CRD is in the store, and in that deletion.
+    async fn is_due(&self) -> Result<bool, Status> {
+        let key = self.crds.key("", &self.name);
+        let Some(current) = self.crds.live(&key).await? else { return Ok(false) };
+        Ok(self.is_of(&self.served.to_value(&current.object)?))
+    }
+
+    fn is_of(&self, crd: &Value) -> bool {
+        Deletion::of(crd).as_ref() == Some(&self.deletion)
     }
 
     /// Says how far it is.
@@ -395,13 +515,9 @@ impl Cleanup {
     /// Whether nothing is left.
     async fn delete_objects(&self) -> bool {
         let Some((store, served)) = &self.objects else { return true };
-        let Some(served) = served.first() else { return true };
         let target =
             Target { served: served.clone(), namespace: None, name: None, subresource: None, caller: None };
-        let everything = Selection::everything(Interest::all(store.reach(None, None)));
-        if let Err(status) =
-            self.registry.delete_collection(&target, everything, &DeleteOptions::default()).await
-        {
+        if let Err(status) = self.registry.delete_everything(&target).await {
             tracing::warn!(crd = self.name, message = status.message, "its objects were not all deleted");
             return false;
         }
@@ -429,8 +545,8 @@ impl Cleanup {
         .await
     }
 
-    /// Stores what `make` makes of the CRD, or removes it when that is nothing. One that is gone, or another of the same
-    /// name, is left alone.
+    /// Stores what `make` makes of the CRD, or removes it when that is nothing. One that is gone, another of the same name,
+    /// or one that is not in that deletion any more is left alone.
     async fn change(&self, make: impl Fn(Value) -> Option<Value>) -> Result<(), Status> {
         let key = self.crds.key("", &self.name);
         let done = self
@@ -438,7 +554,7 @@ impl Cleanup {
             .guarded_update(&key, Mode::Commit, |current| {
                 let Some(current) = current else { return Err(Status::new(Reason::NotFound, "gone")) };
                 let value = self.served.to_value(&current.object)?;
-                if value["metadata"]["uid"] != self.uid {
+                if !self.is_of(&value) {
                     return Ok(Decision::Keep { carry: () });
                 }
                 Ok(match make(value) {

@@ -10,7 +10,7 @@ use forebay_registry::catalog::{Catalog, Served};
 #[derive(Default)]
 pub struct Kinds {
     catalog: Arc<Catalog>,
-    // Those that can be collected, in the version that they are stored in.
+    // Those that can be collected, in the version that they are stored in, or in another one if that is not served.
     by_resource: HashMap<GroupResource, Arc<Served>>,
     // apiVersion -> kind -> what an owner reference to it means
     by_kind: HashMap<String, HashMap<Arc<str>, Arc<Served>>>,
@@ -22,8 +22,9 @@ impl Kinds {
         for served in catalog.iter().filter(|served| served.store.is_some()) {
             let version = kinds.by_kind.entry(served.gvk.api_version()).or_default();
             version.entry(served.gvk.kind.clone()).or_insert_with(|| served.clone());
-            if is_collected(served) {
-                kinds.by_resource.insert(served.gvr.group_resource(), served.clone());
+            let resource = served.gvr.group_resource();
+            if is_collected(served) && (served.is_storage_version() || kinds.resource(&resource).is_none()) {
+                kinds.by_resource.insert(resource, served.clone());
             }
         }
         kinds
@@ -54,5 +55,5 @@ impl Kinds {
 fn is_collected(served: &Served) -> bool {
     let can = |verb: &str| served.verbs.contains(&verb);
     let event = served.is("", "events") || served.is("events.k8s.io", "events");
-    !event && ["delete", "list", "watch"].into_iter().all(can) && served.is_storage_version()
+    !event && ["delete", "list", "watch"].into_iter().all(can)
 }

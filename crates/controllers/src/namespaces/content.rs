@@ -54,24 +54,24 @@ pub async fn delete(registry: &Registry, namespace: &str) -> Content {
     content
 }
 
-/// The namespaced resources whose objects can be deleted, each in the version that it is stored in.
+/// The namespaced resources whose objects can be deleted, each in the version that it is stored in, or in another one if
+/// that is not served.
 fn deletable(registry: &Registry) -> Vec<Arc<Served>> {
     let catalog = registry.catalog();
     let wanted = |served: &&Arc<Served>| {
-        served.namespaced
-            && served.store.is_some()
-            && served.verbs.contains(&"delete")
-            && served.is_storage_version()
+        served.namespaced && served.store.is_some() && served.verbs.contains(&"delete")
     };
     let mut found: Vec<Arc<Served>> = Vec::new();
     for served in catalog.iter().filter(wanted) {
         // Versions of one resource are one store.
-        let known = |other: &Arc<Served>| match (&other.store, &served.store) {
+        let is_known = |other: &&mut Arc<Served>| match (&other.store, &served.store) {
             (Some(other), Some(store)) => Arc::ptr_eq(other, store),
             _ => false,
         };
-        if !found.iter().any(known) {
-            found.push(served.clone());
+        match found.iter_mut().find(is_known) {
+            Some(known) if served.is_storage_version() => *known = served.clone(),
+            Some(_) => {}
+            None => found.push(served.clone()),
         }
     }
     found

@@ -197,6 +197,28 @@ impl World {
     }
 }
 
+/// `example.io/v2` tools, in namespaces. They are stored as v1, which is not served.
+pub fn tools() -> Value {
+    let version = |name: &str, stored: bool| {
+        json!({
+            "name": name, "served": !stored, "storage": stored,
+            "schema": { "openAPIV3Schema": { "type": "object" } },
+        })
+    };
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": "tools.example.io" },
+        "spec": {
+            "group": "example.io", "scope": "Namespaced", "names": { "plural": "tools", "kind": "Tool" },
+            "versions": [version("v1", true), version("v2", false)],
+        },
+    })
+}
+
+pub fn tool(name: &str) -> Value {
+    json!({ "apiVersion": "example.io/v2", "kind": "Tool", "metadata": { "name": name } })
+}
+
 pub const CA: &str = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
 
 fn object(answer: Answer) -> Value {

@@ -4,6 +4,7 @@
 //! In: a store that stalls, fails and forgets, a clock that a test moves. Out: what clients are told then.
 //! Never: a real clock, a thread, a port; those failures that need them are in `crates/forebay/tests/failures.rs`.
 
+mod crds;
 mod ends;
 mod lost;
 mod old;

@@ -1,4 +1,5 @@
-//! A store that can be made to stall, to fail and to forget: the engine behind a way to it that a test closes.
+//! A store that can be made to stall, to fail and to forget: the engine behind a way to it that a test closes. It can be put
+//! back to what another engine holds.
 //!
 //! In: the server's calls, and [`Faults`]. Out: the engine's answers, late or not at all, and a count of the calls.
 //! Never: an answer that the engine did not give.
@@ -48,7 +49,8 @@ pub struct Calls {
 
 /// See the module's doc.
 pub struct FaultyStore {
-    engine: Arc<Engine>,
+    // The last one answers; those before it are of what was lost.
+    engines: Mutex<Vec<Arc<Engine>>>,
     faults: watch::Sender<Faults>,
     // Of the feeds that are open.
     relays: Mutex<Vec<Relay>>,
@@ -60,12 +62,22 @@ pub struct FaultyStore {
 impl FaultyStore {
     pub fn new(engine: Arc<Engine>) -> FaultyStore {
         FaultyStore {
-            engine,
+            engines: Mutex::new(vec![engine]),
             faults: watch::Sender::default(),
             relays: Mutex::default(),
             calls: Calls::default(),
             nudge: Notify::new(),
         }
+    }
+
+    /// What was written since is lost; feeds that are open do not hear of it.
+    pub fn put_back(&self, engine: Arc<Engine>) {
+        self.engines.lock().unwrap_or_else(PoisonError::into_inner).push(engine);
+    }
+
+    fn engine(&self) -> Arc<Engine> {
+        let engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        engines.last().expect("there is one").clone()
     }
 
     pub fn set(&self, change: impl FnOnce(&mut Faults)) {
@@ -108,13 +120,13 @@ impl FaultyStore {
 
 impl Layer for FaultyStore {
     fn below(&self) -> Arc<dyn Backend> {
-        self.engine.clone()
+        self.engine()
     }
 
     fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
         self.nudge.notify_one();
         Box::pin(async move {
-            let outcome = Backend::commit(&*self.engine, txn).await;
+            let outcome = Backend::commit(&*self.engine(), txn).await;
             self.carry();
             outcome
         })
@@ -122,21 +134,22 @@ impl Layer for FaultyStore {
 
     fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>> {
         self.calls.gets.fetch_add(1, Ordering::Relaxed);
-        self.engine.get(key)
+        let engine = self.engine();
+        Box::pin(async move { Backend::get(&*engine, key).await })
     }
 
     fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
         self.calls.ranges.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
             self.go(|faults| faults.range).await.map_err(|cause| ReadError::Failed { cause })?;
-            Backend::range(&*self.engine, range).await
+            Backend::range(&*self.engine(), range).await
         })
     }
 
     fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
         Box::pin(async move {
             self.go(|faults| faults.barrier).await.map_err(|cause| ReadError::Failed { cause })?;
-            let current = self.engine.barrier().await;
+            let current = Backend::barrier(&*self.engine()).await;
             self.carry();
             current
         })
@@ -147,7 +160,7 @@ impl Layer for FaultyStore {
         Box::pin(async move {
             self.go(|faults| faults.feed).await.map_err(|cause| FeedError::Failed { cause })?;
             self.nudge.notify_one();
-            let feed = Backend::feed(&*self.engine, prefix, after).await?;
+            let feed = Backend::feed(&*self.engine(), prefix, after).await?;
             let limits = Limits { items_max: usize::MAX, bytes_max: usize::MAX, age_ms_max: 1 };
             let log = Writer::new(after.get(), limits);
             let cursor = log.log().cursor(after.get()).expect("it begins there");

@@ -35,6 +35,7 @@ pub struct World {
     pub store: Arc<FaultyStore>,
     machine: Machine,
     clock: Clock,
+    _writer: CutOnDrop,
     _cut: CutOnDrop,
     _alone: BlockingAsTasks,
 }
@@ -62,10 +63,10 @@ impl World {
         let store = Arc::new(FaultyStore::new(engine));
         store.set(change);
         let tasks = Tasks::new();
-        tasks.spawn("the store's writer", write(stepper, store.clone(), clock.clone()));
+        let _writer = start_writer(stepper, &store, &clock);
         let registry =
             Registry::new(Config::default(), store.clone(), clock.clone(), Random::seeded(7), tasks.clone());
-        World { registry, store, machine, clock, _cut: tasks.cut_on_drop(), _alone: alone }
+        World { registry, store, machine, clock, _writer, _cut: tasks.cut_on_drop(), _alone: alone }
     }
 
     /// Killed, and started again on the same disk; the caches fill under these faults.
@@ -80,6 +81,20 @@ impl World {
         let world = self.killed(|_| {}).await;
         world.registry.start().await.expect("starts");
         world
+    }
+
+    /// What is on the disk now.
+    pub fn backup(&self) -> Machine {
+        self.machine.crash(Crash::KeepAll)
+    }
+
+    /// Puts the store back to a backup of it, while the server runs.
+    pub fn put_back(&mut self, backup: Machine) {
+        let options = Options { clock: self.clock.clone(), ..Options::default() };
+        let (engine, stepper) = Engine::open_stepped(backup.disk(), options).expect("opens");
+        self._writer = start_writer(stepper, &self.store, &self.clock);
+        self.store.put_back(engine);
+        self.machine = backup;
     }
 
     pub fn set(&self, change: impl FnOnce(&mut Faults)) {
@@ -215,6 +230,13 @@ impl Watching {
             }
         }
     }
+}
+
+/// Starts the store's one writer, which ends when what is returned is dropped.
+fn start_writer(stepper: Stepper, store: &Arc<FaultyStore>, clock: &Clock) -> CutOnDrop {
+    let tasks = Tasks::new();
+    tasks.spawn("the store's writer", write(stepper, store.clone(), clock.clone()));
+    tasks.cut_on_drop()
 }
 
 /// The store's one writer: does what is waiting when it is rung, and what is due each second.
