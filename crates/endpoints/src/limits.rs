@@ -131,8 +131,8 @@ pub const LIST_BYTES: usize = (128 << 10) + CHUNK_BYTES + STREAM_SEND_BYTES;
 /// What making rows, indenting or YAML hold besides: a decoded object and two pieces.
 pub const FORM_BYTES: usize = 128 << 10;
 
-/// What deleting a collection holds: its keys and one object at a time.
-pub const DELETE_COLLECTION_BYTES: usize = 1 << 20;
+/// What deleting a collection holds: its keys, one object at a time, and a list of 4 MiB for its answer.
+pub const DELETE_COLLECTION_BYTES: usize = 5 << 20;
 
 /// An answer that is there whole and takes no more is not counted: it is within what a connection may take.
 pub const ANSWER_SMALL_BYTES: usize = 4 << 10;

@@ -2,18 +2,21 @@
 //!
 //! Source: kube-apiserver v1.36.3 `registry/generic/registry/store.go`, `registry/rest/delete.go`.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use forebay_apimachinery::options::{DeleteOptions, IGNORE_READ_ERRORS, field_invalid};
 use forebay_apimachinery::{Key, Object, Revision, Status};
 use forebay_backend::BoxFuture;
 use forebay_watchcache::Interest;
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::admission;
 use crate::catalog::Served;
 use crate::list::{self, Page};
 use crate::plan::ListPlan;
-use crate::present::{As, Presenter};
+use crate::present::{As, ListMeta, Presenter};
 use crate::registry::{Registry, whole};
 use crate::request::{Answer, Outcome, Target};
 use crate::services;
@@ -27,6 +30,11 @@ const JOB_WARNING: &str = "child pods are preserved by default when jobs are del
 
 /// Objects that one DELETE of a collection reads at a time.
 const COLLECTION_PAGE: usize = 1_000;
+
+/// Bytes of the list that the DELETE of a collection answers; as YAML or protobuf it is a tree as well, of several times that.
+/// Where it would be longer it is let go of: the rest is deleted all the same, and the answer is a `Status`, as of the
+/// DELETE of one object. Clients read neither.
+const DELETED_LIST_BYTES_MAX: usize = 4 << 20;
 
 /// What the DELETE of a collection is about.
 pub struct Selection {
@@ -134,7 +142,8 @@ impl Registry {
         }
     }
 
-    /// Deletes everything that a LIST of the same options shows, one by one, and answers that list.
+    /// Deletes everything that a LIST of the same options shows, one by one, and answers that list, or a `Status` where that
+    /// is too long.
     ///
     /// # Errors
     /// As [`Registry::list`] and [`Registry::delete`]; objects that are gone in the meantime are passed over.
@@ -149,15 +158,41 @@ impl Registry {
             let cause = field_invalid(IGNORE_READ_ERRORS, "true", why);
             return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", vec![cause]));
         }
+        let outcome = match self.delete_selected(target, selection, options, Collect::List).await? {
+            Some(list) => Outcome::Object(list.finish()),
+            None => Outcome::Success(success_of(&target.served, Map::new())),
+        };
+        Ok(Answer::plain(outcome))
+    }
+
+    /// Deletes every object of a resource, and keeps nothing of them.
+    ///
+    /// # Errors
+    /// As [`Registry::delete_collection`].
+    pub(crate) async fn delete_everything(&self, target: &Target) -> Result<(), Status> {
+        let store = self.store_of(&target.served)?;
+        let everything = Selection::everything(Interest::all(store.reach(None, None)));
+        self.delete_selected(target, everything, &DeleteOptions::default(), Collect::Nothing).await.map(drop)
+    }
+
+    /// Deletes what `selection` shows. The list of it, unless that is too long or nobody wants it.
+    async fn delete_selected(
+        &self,
+        target: &Target,
+        selection: Selection,
+        options: &DeleteOptions,
+        collect: Collect,
+    ) -> Result<Option<DeletedList>, Status> {
         let Selection { interest, plan } = selection;
         let mut left = plan.limit.unwrap_or(usize::MAX);
         let served = &target.served;
         let store = self.store_of(served)?;
         let page = list::page(&store, &plan, &interest, &self.clock).await?;
         let Page { snapshot, mut after, meta } = page;
-        let presenter = Presenter::new(served.clone(), As::Object);
-        let (mut out, mut first) = (Vec::new(), true);
-        presenter.list_head(&meta, 0, &mut out);
+        let mut deleted = match collect {
+            Collect::List => Some(DeletedList::new(served, meta)),
+            Collect::Nothing => None,
+        };
         loop {
             let page: Vec<_> =
                 snapshot.candidates(&interest, after.as_ref()).take(COLLECTION_PAGE).cloned().collect();
@@ -178,15 +213,13 @@ impl Registry {
                     }
                     // What was in the list is shown, whoever deleted it.
                     Ok(_) | Err(_) => {
-                        presenter.item(object, first, crate::list::timestamp(&self.clock), &mut out);
-                        first = false;
+                        deleted = deleted.and_then(|list| list.with(object, self.timestamp()));
                         left -= 1;
                     }
                 }
             }
         }
-        presenter.list_tail(&meta, &mut out);
-        Ok(Answer::plain(Outcome::Object(Bytes::from(out))))
+        Ok(deleted)
     }
 
     /// What follows a delete: a CRD's end is taken in before the client is answered, and what the object had is given
@@ -213,6 +246,45 @@ impl Registry {
         options: &'a DeleteOptions,
     ) -> BoxFuture<'a, Result<Answer, Status>> {
         Box::pin(self.delete_now(target, options))
+    }
+}
+
+/// What is kept of the objects that are deleted with their collection.
+#[derive(Clone, Copy)]
+enum Collect {
+    List,
+    Nothing,
+}
+
+/// The list of what was deleted with its collection, at most [`DELETED_LIST_BYTES_MAX`].
+struct DeletedList {
+    presenter: Presenter,
+    meta: ListMeta,
+    first: bool,
+    text: Vec<u8>,
+}
+
+impl DeletedList {
+    fn new(served: &Arc<Served>, meta: ListMeta) -> DeletedList {
+        let presenter = Presenter::new(served.clone(), As::Object);
+        let mut text = Vec::new();
+        presenter.list_head(&meta, 0, &mut text);
+        DeletedList { presenter, meta, first: true, text }
+    }
+
+    /// The list with one more object; `None` when it is too long with that.
+    fn with(mut self, object: &Object, now: Timestamp) -> Option<DeletedList> {
+        if self.text.len() + object.body_len() > DELETED_LIST_BYTES_MAX {
+            return None;
+        }
+        self.presenter.item(object, self.first, now, &mut self.text);
+        self.first = false;
+        Some(self)
+    }
+
+    fn finish(mut self) -> Bytes {
+        self.presenter.list_tail(&self.meta, &mut self.text);
+        Bytes::from(self.text)
     }
 }
 
@@ -293,15 +365,20 @@ fn success(served: &Served, object: &Object) -> Result<Bytes, Status> {
     let uid = served.to_value(object)?["metadata"]["uid"].clone();
     let mut details = Map::new();
     details.insert("name".into(), json!(object.name()));
+    details.insert("uid".into(), uid);
+    Ok(success_of(served, details))
+}
+
+/// A `Status` of success that names the resource, and what `details` has.
+fn success_of(served: &Served, mut details: Map<String, Value>) -> Bytes {
     if !served.group().is_empty() {
         details.insert("group".into(), json!(served.group()));
     }
     details.insert("kind".into(), json!(served.resource()));
-    details.insert("uid".into(), uid);
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
     });
-    Ok(lined(&status))
+    lined(&status)
 }
 
 fn lined(status: &Value) -> Bytes {

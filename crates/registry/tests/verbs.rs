@@ -5,7 +5,8 @@ use std::sync::Arc;
 use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, FieldValidation, ListOptions, PatchOptions, Query, UpdateOptions,
 };
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::{Key, Reason, Status};
+use forebay_backend::{Backend, Expect, Op, Txn};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
 use forebay_registry::{As, Config, Flow, Registry};
@@ -62,6 +63,12 @@ impl World {
 
     async fn delete(&self, path: &str) -> Result<Value, Status> {
         self.registry.delete(&self.target(path), &DeleteOptions::default()).await.map(object)
+    }
+
+    async fn delete_collection(&self, path: &str) -> Result<Value, Status> {
+        let target = self.target(path);
+        let selection = self.registry.selection(&target, &ListOptions::default())?;
+        self.registry.delete_collection(&target, selection, &DeleteOptions::default()).await.map(object)
     }
 
     async fn get(&self, path: &str) -> Result<Value, Status> {
@@ -157,6 +164,36 @@ async fn a_no_op_update_writes_nothing() {
     let patch = json!({ "data": { "k": "v" } });
     let patched = world.patch("@v1/configmaps/default/a", PatchKind::Merge, patch).await.expect("patches");
     assert_eq!(patched, created);
+}
+
+/// As a kube-apiserver beside this server has it, which notes who manages the fields.
+#[tokio::test]
+async fn a_no_op_update_of_an_object_with_managers_writes_nothing() {
+    const MANAGED: &str = r#""managedFields":[{"manager":"kubectl","operation":"Update","apiVersion":"v1","time":"2023-11-14T22:13:20Z","fieldsType":"FieldsV1","fieldsV1":{"f:data":{".":{},"f:k":{}}}}]"#;
+    let world = World::new().await;
+    let path = "@v1/configmaps/default/a";
+    let created = world.create(CM, configmap("a", json!({ "k": "v" }))).await.expect("creates");
+    let key = Key::from("/registry/configmaps/default/a");
+    let found = world.engine.get(&key).await.expect("reads").expect("is there");
+    let value = String::from_utf8(found.value.to_vec()).expect("text");
+    let noted = value.replace("},\"data\"", &format!(",{MANAGED}}},\"data\""));
+    let op = Op::Put { value: noted.into(), ttl: None };
+    world.engine.commit(Txn { key, expect: Expect::At(found.revision), op }).await.expect("commits");
+    let stored = world.get(path).await.expect("is there");
+    assert_eq!(stored["metadata"]["managedFields"][0]["manager"], "kubectl");
+
+    let mut proposed = created.clone();
+    proposed["metadata"]["resourceVersion"] = stored["metadata"]["resourceVersion"].clone();
+    for proposed in [stored.clone(), proposed] {
+        assert_eq!(world.update(path, proposed).await.expect("updates"), stored);
+    }
+    for kind in [PatchKind::Merge, PatchKind::StrategicMerge] {
+        assert_eq!(world.patch(path, kind, json!({})).await.expect("patches"), stored);
+    }
+    let changed =
+        world.patch(path, PatchKind::Merge, json!({ "data": { "k": "w" } })).await.expect("patches");
+    assert_ne!(rv(&changed), rv(&stored));
+    assert_eq!(changed["metadata"].get("managedFields"), None, "what is written here has none");
 }
 
 #[tokio::test]
@@ -363,6 +400,58 @@ async fn finalizers_hold_an_object_until_they_are_gone() {
     shown["metadata"]["labels"] = json!({ "last": "words" });
     assert_eq!(released, shown, "as it was asked for, at the revision that it was stored at");
     assert_eq!(world.get("@v1/configmaps/default/a").await.expect_err("gone").reason, Reason::NotFound);
+}
+
+#[tokio::test]
+async fn what_goes_with_its_collection_is_shown_unless_it_is_too_much() {
+    let world = World::new().await;
+    let data = json!({ "k": "x".repeat(900_000) });
+    let fill = async |count: usize| {
+        for number in 0..count {
+            world.create(CM, configmap(&format!("m{number}"), data.clone())).await.expect("creates");
+        }
+    };
+    fill(4).await;
+    let shown = world.delete_collection(CM).await.expect("deletes");
+    assert_eq!((&shown["kind"], names(&shown)), (&json!("ConfigMapList"), vec!["m0", "m1", "m2", "m3"]));
+    assert!(names(&world.list(CM, "").await.expect("lists")).is_empty());
+    fill(7).await;
+    let told = world.delete_collection(CM).await.expect("deletes");
+    let success = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+        "details": { "kind": "configmaps" },
+    });
+    assert_eq!(told, success);
+    assert!(names(&world.list(CM, "").await.expect("lists")).is_empty(), "all of them are gone");
+}
+
+#[tokio::test]
+async fn a_definition_of_which_no_version_is_served_takes_its_objects_with_it() {
+    let world = World::new().await;
+    let definitions = "apiextensions.k8s.io@v1/customresourcedefinitions";
+    let path = format!("{definitions}/shirts.stable.io");
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": "shirts.stable.io" },
+        "spec": {
+            "group": "stable.io", "scope": "Namespaced", "names": { "plural": "shirts", "kind": "Shirt" },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": { "openAPIV3Schema": { "type": "object" } },
+            }],
+        },
+    });
+    world.create(definitions, definition.clone()).await.expect("valid");
+    let shirt = json!({ "apiVersion": "stable.io/v1", "kind": "Shirt", "metadata": { "name": "a" } });
+    world.create("stable.io@v1/shirts/default", shirt).await.expect("valid");
+    let patch = json!([{ "op": "replace", "path": "/spec/versions/0/served", "value": false }]);
+    let unserved = world.patch(&path, PatchKind::Json, patch).await.expect("valid");
+    assert!(world.registry.catalog().resource("stable.io", "v1", "shirts").is_none());
+    world.delete(&path).await.expect("begins");
+    let query = format!("watch=1&resourceVersion={}", rv(&unserved));
+    world.watch(definitions, &query, |frame| frame["type"] == "DELETED").await;
+    world.create(definitions, definition).await.expect("valid");
+    assert!(names(&world.list("stable.io@v1/shirts", "").await.expect("lists")).is_empty());
 }
 
 #[tokio::test]
