@@ -172,7 +172,10 @@ impl Registry {
             store.create(key, bytes, self.ttl(served), mode).await
         };
         let committed = committed.await;
-        claims.settle(served, committed.as_deref().ok()).await;
+        match &committed {
+            Err(Some(status)) if services::is_unanswered(status) => claims.leave(),
+            _ => claims.settle(served, committed.as_deref().ok()).await,
+        }
         committed
     }
 

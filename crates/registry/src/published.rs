@@ -6,12 +6,13 @@
 //!   (kube-controller-manager).
 //!
 //! In: what a member has to be, given what it is. Out: the ConfigMap, made or changed where it has to be.
-//! Never: other members touched; other servers and people may keep theirs there.
+//! Never: other members touched; other servers and people may keep theirs there. A map that cannot be read is named, and left as
+//! it is.
 //!
 //! Source: kube-apiserver v1.36.3 `clusterauthenticationtrust`, `legacytokentracking`.
 
 use forebay_apimachinery::options::{CreateOptions, PatchOptions};
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::{Reason, Revision, Status};
 use serde_json::json;
 
 use crate::registry::Registry;
@@ -79,14 +80,9 @@ impl Registry {
         let served = served.ok_or_else(|| Status::internal("configmaps are not served"))?;
         let (namespace, name) = (Some(NAMESPACE.to_owned()), Some(member.map.to_owned()));
         let target = Target { served, namespace, name, subresource: None, caller: None };
-        let published = match self.get(&target, "").await {
-            Ok(object) => {
-                let value = target.served.to_value(&object)?;
-                let published = value["data"][member.key].as_str().unwrap_or_default().to_owned();
-                Some((published, object.revision()))
-            }
-            Err(status) if status.reason == Reason::NotFound => None,
-            Err(status) => return Err(status),
+        let published = match self.published(&target, member).await {
+            Ok(published) => published,
+            Err(failure) => return self.pass_over(&target, failure).await,
         };
         let wanted = wanted(published.as_ref().map_or("", |(published, _)| published));
         match published {
@@ -108,5 +104,33 @@ impl Registry {
                 self.create(&target, &Body::Value(object), &CreateOptions::default()).await.map(drop)
             }
         }
+    }
+
+    /// The member as it is, and the revision of its map; `None` where there is no map.
+    async fn published(&self, target: &Target, member: Member) -> Result<Option<(String, Revision)>, Status> {
+        match self.get(target, "").await {
+            Ok(object) => {
+                let value = target.served.to_value(&object)?;
+                let published = value["data"][member.key].as_str().unwrap_or_default().to_owned();
+                Ok(Some((published, object.revision())))
+            }
+            Err(status) if status.reason == Reason::NotFound => Ok(None),
+            Err(status) => Err(status),
+        }
+    }
+
+    /// Goes on without the map `target` if nobody can read it: that is no reason to serve nothing. Once it is deleted, the next
+    /// start makes it anew.
+    ///
+    /// # Errors
+    /// `failure`, by which it could not be read, if that was not the map's fault.
+    async fn pass_over(&self, target: &Target, failure: Status) -> Result<(), Status> {
+        let store = self.store_of(&target.served)?;
+        let key = store.key(target.namespace(), target.name());
+        if !store.is_unreadable(&key).await? {
+            return Err(failure);
+        }
+        tracing::error!(%key, why = failure.message, "it cannot be read: nothing is published in it");
+        Ok(())
     }
 }

@@ -151,6 +151,13 @@ impl Claims {
             open.settle(served, stored).await;
         }
     }
+
+    /// Ends a write of which nobody knows whether it was made, or will be: what it claimed is left to `repair`.
+    pub(crate) fn leave(self) {
+        if let Some(open) = self.0 {
+            open.leave();
+        }
+    }
 }
 
 impl Open {
@@ -259,6 +266,14 @@ impl Open {
             if let Some(revision) = revision {
                 registry.give_back(item, &owner, revision).await;
             }
+        }
+    }
+
+    fn leave(self) {
+        let Open { registry, owner, held, .. } = self;
+        for item in held.into_keys() {
+            tracing::info!(item = super::claim::name_of(item), ?owner, "left to the next repair");
+            registry.services.end(item);
         }
     }
 

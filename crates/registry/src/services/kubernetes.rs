@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use super::claim::typed;
 use super::range::AddressRange;
+use super::unreadable;
 use crate::catalog::Served;
 use crate::registry::Registry;
 use crate::request::{Body, Target};
@@ -133,7 +134,11 @@ impl Registry {
         let Some(range) = self.config.services.cluster_ip_ranges.first() else { return Ok(()) };
         let ports = json!([{ "name": "https", "protocol": "TCP", "port": PORT, "targetPort": target_port }]);
         let store = self.built_in("", "v1", "services")?;
-        if let Some(found) = self.fresh(&store).await?.get(&store.key(NAMESPACE, NAME)) {
+        let (state, key) = (self.fresh(&store).await?, store.key(NAMESPACE, NAME));
+        if unreadable::is_at(&key, &state, &store).await? {
+            return Ok(());
+        }
+        if let Some(found) = state.get(&key) {
             // Upstream leaves it as it is, and so in the hands of those who add to it; a port of ours that has moved is
             // followed.
             let stale = typed(found)?["spec"]["ports"].as_array().is_some_and(|ports| {
@@ -242,7 +247,7 @@ impl Registry {
     }
 
     /// Makes the object called `kubernetes` what `change` makes of it, or of `wanted` when there is none. Nothing is
-    /// written where nothing is to be changed.
+    /// written where nothing is to be changed. One that cannot be read stays as it is: whoever read it has named it.
     async fn settle(
         &self,
         (group, resource): (&str, &str),
@@ -252,7 +257,11 @@ impl Registry {
         let target = self.target(group, resource)?;
         let (served, store) = (&target.served, self.store_of(&target.served)?);
         let key = store.key(target.namespace(), NAME);
-        if let Some(found) = self.fresh(&store).await?.get(&key) {
+        let state = self.fresh(&store).await?;
+        if unreadable::is_at(&key, &state, &store).await? {
+            return Ok(());
+        }
+        if let Some(found) = state.get(&key) {
             let found = served.to_value(found)?;
             let mut changed = found.clone();
             change(&mut changed);

@@ -5,8 +5,9 @@
 //! The truth about an address or a port is its *claim*: one key in the store, created only where none is, that names its
 //! Service. Of an address it is the IPAddress object of that name, of a node port a key that no resource has
 //! (`docs/formats/node-ports.md`). Whoever creates the claim has the item, whichever server that is. Claims are made
-//! before the Service is stored, and given back after it has let go, so a crash between leaves at worst a claim too
-//! many, which `repair` gives back. What is cached of claims only says where to look for a free one.
+//! before the Service is stored, and given back after it has let go, so a crash between, or a write that the store does not
+//! answer, leaves at worst a claim too many, which `repair` gives back. What is cached of claims only says where to look
+//! for a free one.
 //!
 //! State: the claims that writes of this server are in the middle of, behind one short lock; whether claims have been
 //! repaired since the start. Never: judges a Service, which `strategy` does.
@@ -19,6 +20,7 @@ mod claims;
 mod kubernetes;
 mod range;
 mod repair;
+mod unreadable;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -27,7 +29,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use forebay_apimachinery::object::{Form, Layout, Scope};
-use forebay_apimachinery::{Key, Object, Revision, Status};
+use forebay_apimachinery::{Key, Object, Reason, Revision, Status};
 use forebay_backend::Backend;
 use forebay_rt::{Clock, Tasks};
 use forebay_watchcache::Resource;
@@ -151,6 +153,11 @@ pub(crate) fn take_part(served: &Served) -> bool {
     served.is("", "services")
 }
 
+/// Whether the store did not say what became of a write that failed so.
+pub(crate) fn is_unanswered(failure: &Status) -> bool {
+    failure.reason == Reason::Timeout
+}
+
 impl Registry {
     /// What a write of `target` takes.
     pub(crate) fn claims(&self, target: &Target, mode: Mode) -> Claims {
@@ -181,6 +188,10 @@ impl Registry {
                         return Err(refused);
                     }
                 }
+            }
+            if done.as_ref().is_err_and(is_unanswered) {
+                claims.leave();
+                return done;
             }
             let stored = match &done {
                 Ok(Done::Put { object, .. }) => Some(&**object),

@@ -1,7 +1,8 @@
 //! Claims and Services brought together again: after a crash, after an older version, after somebody's hand.
 //!
 //! In: the Services and the claims as they are now. Out: claims that no Service has are given back; Services without a claim
-//! get theirs; two Services with one item are told of. Never: changes a Service.
+//! get theirs; two Services with one item are told of, and so is what cannot be read, whose claims stay. Never: changes a
+//! Service.
 //!
 //! It runs beside writes. What it saw is old by the time it acts, so it looks again before it does: a claim goes only at
 //! the revision that was seen, only when no write of this server is in the middle of it, and only when its Service,
@@ -17,6 +18,8 @@ use forebay_apimachinery::Status;
 use forebay_watchcache::{Snapshot, limits};
 
 use super::claim::{Claim, Owner, item_of, name_of, read_claim};
+use super::kubernetes::ready_ranges;
+use super::unreadable;
 use crate::errors;
 use crate::registry::Registry;
 use crate::store::Store;
@@ -43,16 +46,23 @@ impl Registry {
     /// When the store cannot be read or written; the next time may do.
     pub(crate) async fn repair_services(&self) -> Result<Repaired, Status> {
         let mut repaired = Repaired::default();
+        let cidrs = self.built_in("networking.k8s.io", "v1", "servicecidrs")?;
+        unreadable::tell_all(&*self.fresh(&cidrs).await?, &cidrs);
         // In this order: a Service that is seen had its claim before.
-        let services = self.fresh(&*self.built_in("", "v1", "services")?).await?;
+        let store = self.built_in("", "v1", "services")?;
+        let services = self.fresh(&store).await?;
         let addresses = self.built_in("networking.k8s.io", "v1", "ipaddresses")?;
         let ports = self.services.ports.clone();
-        let mut owners = self.owners(&services, &mut repaired).await?;
+        let mut owners = self.owners(&services, &store, &mut repaired).await;
         for (store, are_ports) in [(addresses, false), (ports, true)] {
             let claims = self.fresh(&store).await?;
+            unreadable::tell_all(&claims, &store);
             for object in claims.range(&store.reach(None, None), None) {
                 let Some(item) = item_of(object.name(), are_ports) else { continue };
-                let claim = read_claim(item, object)?;
+                let Ok(claim) = read_claim(item, object) else {
+                    unreadable::tell(object.key());
+                    continue;
+                };
                 let owner = owners.remove(&item);
                 if owner.is_some() && owner == claim.owner {
                     continue;
@@ -78,26 +88,31 @@ impl Registry {
     }
 
     /// The state once it has every commit from before.
-    pub(super) async fn fresh(&self, store: &Store) -> Result<Arc<Snapshot>, Status> {
+    pub(crate) async fn fresh(&self, store: &Store) -> Result<Arc<Snapshot>, Status> {
         store.cacher.wait_ready().await;
         let deadline = self.clock.now() + limits::FRESH_WAIT;
         store.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))
     }
 
-    /// Which Service has what.
+    /// Which Service has what, of those that can be read; the others are named.
     async fn owners(
         &self,
         services: &Snapshot,
+        store: &Store,
         repaired: &mut Repaired,
-    ) -> Result<BTreeMap<Item, Owner>, Status> {
+    ) -> BTreeMap<Item, Owner> {
+        unreadable::tell_all(services, store);
         let mut owners: BTreeMap<Item, Owner> = BTreeMap::new();
-        let store = self.built_in("", "v1", "services")?;
         for (count, service) in services.range(&store.reach(None, None), None).enumerate() {
             if count % BATCH == BATCH - 1 {
                 tokio::task::yield_now().await;
             }
             let owner = Owner::of(service);
-            for item in self.holdings_of(service)? {
+            let Ok(items) = self.holdings_of(service) else {
+                unreadable::tell(service.key());
+                continue;
+            };
+            for item in items {
                 if let Some(first) = owners.get(&item) {
                     repaired.doubled += 1;
                     tracing::warn!(item = name_of(item), ?first, second = ?owner, "two Services have it; recreate one");
@@ -106,7 +121,7 @@ impl Registry {
                 owners.insert(item, owner.clone());
             }
         }
-        Ok(owners)
+        owners
     }
 
     /// Whether nobody has what is claimed, nor is about to.
@@ -115,9 +130,22 @@ impl Registry {
             return Ok(false);
         }
         match &claim.owner {
-            Some(owner) => Ok(!self.live_holdings(owner).await?.contains(&item)),
+            Some(owner) => self.has_not(owner, item).await,
             // Made for a Service, and changed since.
             None => Ok(true),
+        }
+    }
+
+    /// Whether the Service `owner` has not got `item`, or is gone. One that cannot be read may have it.
+    async fn has_not(&self, owner: &Owner, item: Item) -> Result<bool, Status> {
+        let failure = match self.live_holdings(owner).await {
+            Ok(holdings) => return Ok(!holdings.contains(&item)),
+            Err(failure) => failure,
+        };
+        let store = self.built_in("", "v1", "services")?;
+        match store.is_unreadable(&store.key(&owner.namespace, &owner.name)).await? {
+            true => Ok(false),
+            false => Err(failure),
         }
     }
 
@@ -148,7 +176,11 @@ impl Registry {
         match item {
             Item::Port(port) => Ok(self.config.services.node_ports.contains(i64::from(port))),
             Item::Address(address) => {
-                Ok(self.address_ranges().await?.iter().any(|range| range.contains(address)))
+                let store = self.built_in("networking.k8s.io", "v1", "servicecidrs")?;
+                let cidrs = self.fresh(&store).await?;
+                let is_in = ready_ranges(&cidrs, &store).iter().any(|range| range.contains(address));
+                // A range that cannot be read may have it.
+                Ok(is_in || !unreadable::is_none(&cidrs, &store))
             }
         }
     }

@@ -1,10 +1,12 @@
 //! Many writers, several servers, stores that stop, clients that go: no item is had twice, none is lost.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_apimachinery::{Reason, Status};
+use forebay_backend::{Backend, BoxFuture, Layer, Outcome, Txn, TxnError};
+use forebay_embedded::Engine;
 use forebay_registry::ServicesConfig;
 use forebay_rt::Duration;
 use serde_json::json;
@@ -163,4 +165,115 @@ async fn a_write_that_nobody_waits_for_ends_all_the_same() {
         drop(creating);
     }
     world.becomes_consistent().await;
+}
+
+/// What becomes of a write of a Service, and whether anybody is told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Answered,
+    WrittenUnanswered,
+    /// Nobody is told, and it may be written later.
+    Underway,
+}
+
+/// A store whose writes of Services have a [`Fate`].
+struct Unanswering {
+    engine: Arc<Engine>,
+    fate: Mutex<Fate>,
+    // What may be written later.
+    underway: Mutex<Vec<Txn>>,
+}
+
+impl Unanswering {
+    fn set(&self, fate: Fate) {
+        *self.fate.lock().unwrap_or_else(PoisonError::into_inner) = fate;
+    }
+
+    fn fate_of(&self, txn: &Txn) -> Fate {
+        let is_service = txn.key.as_str().starts_with("/registry/services/specs/");
+        if is_service { *self.fate.lock().unwrap_or_else(PoisonError::into_inner) } else { Fate::Answered }
+    }
+
+    /// What was underway arrives.
+    async fn arrive(&self) {
+        let underway = std::mem::take(&mut *self.underway.lock().unwrap_or_else(PoisonError::into_inner));
+        for txn in underway {
+            let done = self.engine.commit(txn).await;
+            assert!(matches!(done, Ok(Outcome::Committed(_))), "{done:?}");
+        }
+    }
+}
+
+impl Layer for Unanswering {
+    fn below(&self) -> Arc<dyn Backend> {
+        self.engine.clone()
+    }
+
+    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
+        match self.fate_of(&txn) {
+            Fate::Answered => self.engine.commit(txn),
+            Fate::WrittenUnanswered => Box::pin(async move {
+                self.engine.commit(txn).await?;
+                Err(unanswered())
+            }),
+            Fate::Underway => {
+                self.underway.lock().unwrap_or_else(PoisonError::into_inner).push(txn);
+                Box::pin(async move { Err(unanswered()) })
+            }
+        }
+    }
+}
+
+fn unanswered() -> TxnError {
+    TxnError::Unanswered { cause: "the connection was lost".to_string() }
+}
+
+/// A server on a store that may not answer.
+async fn unanswering() -> (World, Arc<Unanswering>) {
+    let engine = engine();
+    let store = Arc::new(Unanswering {
+        engine: engine.clone(),
+        fate: Mutex::new(Fate::Answered),
+        underway: Mutex::default(),
+    });
+    let world = World::beside(engine, store.clone(), config("10.0.0.0/24", "30000-30009"));
+    world.registry.start().await.expect("starts");
+    (world, store)
+}
+
+#[tokio::test]
+async fn what_a_write_without_an_answer_claimed_is_nobody_elses_until_the_next_repair() {
+    let spec =
+        json!({ "type": "NodePort", "clusterIP": "10.0.0.9", "ports": [{ "port": 1, "nodePort": 30_009 }] });
+    let port = json!({ "type": "NodePort", "ports": [{ "port": 80, "nodePort": 30_005 }] });
+    for fate in [Fate::WrittenUnanswered, Fate::Underway] {
+        let (world, store) = unanswering().await;
+        world.service("known", json!({ "clusterIP": "10.0.0.8" })).await.expect("creates");
+        store.set(fate);
+        let unknown = world.service("a", spec.clone()).await.expect_err("no answer");
+        assert_eq!(unknown.reason, Reason::Timeout);
+        let unknown = world.patch("known", port.clone()).await.expect_err("no answer");
+        assert_eq!(unknown.reason, Reason::Timeout);
+        store.set(Fate::Answered);
+        for taken in [&spec, &port] {
+            let refused = world.service("b", taken.clone()).await.expect_err("it may be taken");
+            assert_eq!(refused.reason, Reason::Invalid, "{}", refused.message);
+        }
+        store.arrive().await;
+        world.is_consistent("each has what it claimed").await;
+        // What is known to be refused leaves nothing.
+        let refused = world.service("a", json!({ "type": "NodePort" })).await.expect_err("the name is taken");
+        assert_eq!(refused.reason, Reason::AlreadyExists);
+        world.is_consistent("it was given back").await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_claimed_for_a_write_that_never_came_is_given_back_by_the_repair() {
+    let (world, store) = unanswering().await;
+    store.set(Fate::Underway);
+    world.service("a", json!({ "type": "NodePort" })).await.expect_err("no answer");
+    assert_eq!(world.claims().await.len(), 2, "they stay");
+    let world = World::on(world.stop().await, config("10.0.0.0/24", "30000-30009")).await;
+    assert_eq!(world.claims().await, BTreeMap::new());
 }

@@ -6,7 +6,7 @@ use forebay_registry::ServicesConfig;
 use forebay_rt::{Clock, Duration};
 use serde_json::json;
 
-use crate::world::{ADDRESSES, World, config, engine, text};
+use crate::world::{ADDRESSES, World, config, engine, put_raw, text};
 
 #[tokio::test]
 async fn what_is_deleted_by_hand_though_it_is_in_use_comes_back() {
@@ -77,6 +77,63 @@ async fn what_hands_have_changed_is_repaired_at_the_next_start() {
     assert_eq!(claims, world.holdings().await);
     let status = world.service("d", json!({ "clusterIP": "10.0.0.200" })).await.expect_err("it is reserved");
     assert_eq!(status.reason, Reason::Invalid);
+}
+
+#[tokio::test]
+async fn a_service_that_cannot_be_read_keeps_its_claims_and_keeps_nobody_else_from_theirs() {
+    let services = config("10.0.0.0/24", "30000-30099");
+    let world = World::on(engine(), services.clone()).await;
+    for name in ["readable", "broken", "garbled", "gone"] {
+        world.service(name, json!({ "type": "NodePort" })).await.expect("creates");
+    }
+    let before = world.claims().await;
+    let engine = world.stop().await;
+    let key = |name: &str| format!("/registry/services/specs/default/{name}");
+    put_raw(&engine, &key("broken"), Some(b"k8s:enc:aescbc:v1:key1:xxxx")).await;
+    // The cache takes it, and nobody can read what it says.
+    let garbled = br#"{"kind":"Service","apiVersion":"v1","metadata":{"name":"garbled","namespace":"default","uid":"u"},"spec":{"x":1.2.3}}"#;
+    put_raw(&engine, &key("garbled"), Some(garbled)).await;
+    // Gone without giving anything back.
+    put_raw(&engine, &key("gone"), None).await;
+    let world = World::on(engine, services).await;
+    world.service("new", json!({ "type": "NodePort" })).await.expect("claims have been repaired");
+    let mut after = world.claims().await;
+    after.retain(|_, owner| owner != "default/new");
+    let mut kept = before;
+    kept.retain(|_, owner| owner != "default/gone");
+    assert_eq!(kept.len(), 6, "an address and a port for each of three");
+    assert_eq!(after, kept);
+}
+
+#[tokio::test]
+async fn a_range_that_cannot_be_read_gives_nothing_and_stops_nothing() {
+    let services = config("10.0.0.0/24", "30000-30099");
+    let world = World::on(engine(), services.clone()).await;
+    let made = world.service("a", json!({})).await.expect("creates");
+    let engine = world.stop().await;
+    put_raw(&engine, "/registry/servicecidrs/kubernetes", Some(b"garbage")).await;
+    let address = text(&made["spec"]["clusterIP"]);
+    put_raw(&engine, &format!("/registry/ipaddresses/{address}"), None).await;
+    let world = World::on(engine, services).await;
+    world.is_consistent("what a Service has is claimed, whichever range it may be of").await;
+    world.service("headless", json!({ "clusterIP": "None" })).await.expect("takes nothing");
+    let status = world.service("b", json!({})).await.expect_err("no range is known");
+    assert_eq!(status.reason, Reason::InternalError);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_of_the_kubernetes_service_does_not_keep_claims_from_being_repaired() {
+    let services = ServicesConfig {
+        endpoint: Some(([192, 0, 2, 1].into(), 6443)),
+        ..config("10.0.0.0/24", "30000-30099")
+    };
+    let paths = ["services/specs", "services/endpoints", "endpointslices"];
+    for path in paths {
+        let engine = World::on(engine(), services.clone()).await.stop().await;
+        put_raw(&engine, &format!("/registry/{path}/default/kubernetes"), Some(b"garbage")).await;
+        let world = World::on(engine, services.clone()).await;
+        world.service("a", json!({})).await.unwrap_or_else(|status| panic!("{path}: {}", status.message));
+    }
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, ListOptions, PatchOptions, Query, UpdateOptions,
 };
 use forebay_apimachinery::{Key, Status};
-use forebay_backend::{Backend, BoxFuture, Layer, Outcome, Range, Txn, TxnError};
+use forebay_backend::{Backend, BoxFuture, Expect, Layer, Op, Outcome, Range, Txn, TxnError};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Answer, Body, Outcome as Answered, PatchKind, Target};
 use forebay_registry::{As, Config, Registry, ServicesConfig};
@@ -183,6 +183,14 @@ impl World {
             tokio::task::yield_now().await;
         }
     }
+}
+
+/// Puts `value` in the place of what is at `key`, past every server; nothing deletes it.
+pub async fn put_raw(engine: &Engine, key: &str, value: Option<&'static [u8]>) {
+    let found = engine.get(&key.into()).await.expect("reads").expect("something is there");
+    let op = value.map_or(Op::Delete, |value| Op::Put { value: value.into(), ttl: None });
+    let done = engine.commit(Txn { key: key.into(), expect: Expect::At(found.revision), op }).await;
+    assert!(matches!(done, Ok(Outcome::Committed(_))), "{key}: {done:?}");
 }
 
 pub fn text(value: &Value) -> String {
