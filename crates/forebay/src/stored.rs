@@ -2,14 +2,16 @@
 //!
 //! In: keys, and values as the registry has them, JSON that begins with `kind` and `apiVersion`. Out: `k8s\0` and a protobuf message for built-in
 //! kinds, JSON for definitions of custom resources, for custom resources, and for what has no message; and back.
-//! Never: another version than the one that is stored here; a value that cannot be read is said to be so, by key.
+//! Never: another version than the one that is stored here, unless it is like it; a value that cannot be read is said to be so,
+//! by key.
 //!
 //! Source: reference §6; apiserver v1.36.3 `storage/etcd3`.
 
 use bytes::Bytes;
-use forebay_apimachinery::resource::split_api_version;
+use forebay_apimachinery::resource::{api_version, split_api_version};
 use forebay_etcd::Codec;
-use forebay_schema::builtin::{TypeId, codec, protobuf, table};
+use forebay_registry::catalog::StoredAs;
+use forebay_schema::builtin::{Resource, TypeId, codec, protobuf, table};
 use serde_json::Value;
 
 use crate::stored_definition;
@@ -18,8 +20,81 @@ use crate::stored_definition;
 pub struct AsKubernetes {
     /// Where objects are: `/registry`.
     prefix: String,
-    /// Places of built-in kinds below it, each with a slash behind: `pods/`. Sorted.
-    built_in: Vec<String>,
+    /// Of built-in kinds, below it. Sorted.
+    places: Vec<Place>,
+}
+
+/// Where the objects of a built-in kind are, and as what.
+struct Place {
+    /// With a slash behind: `pods/`.
+    name: String,
+    kind: &'static str,
+    api_version: String,
+}
+
+/// Versions that kube-apiserver stored before, and the kinds in them whose objects have the shape of those that are stored now:
+/// they are read as such. The shape of all others has changed: what is stored in them cannot be read here, which is better
+/// than to lose what has another name now.
+const ALIKE: &[(&str, &str)] = &[
+    (
+        "admissionregistration.k8s.io/v1alpha1",
+        "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding ValidatingAdmissionPolicy \
+         ValidatingAdmissionPolicyBinding",
+    ),
+    (
+        "admissionregistration.k8s.io/v1beta1",
+        "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration \
+         ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration",
+    ),
+    ("apiregistration.k8s.io/v1beta1", "APIService"),
+    ("apps/v1beta1", "ControllerRevision Deployment StatefulSet"),
+    ("apps/v1beta2", "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet"),
+    ("batch/v1beta1", "CronJob"),
+    ("certificates.k8s.io/v1beta1", "CertificateSigningRequest"),
+    ("coordination.k8s.io/v1beta1", "Lease"),
+    ("extensions/v1beta1", "DaemonSet Deployment NetworkPolicy ReplicaSet"),
+    ("flowcontrol.apiserver.k8s.io/v1beta1", "FlowSchema"),
+    ("flowcontrol.apiserver.k8s.io/v1beta2", "FlowSchema"),
+    ("flowcontrol.apiserver.k8s.io/v1beta3", "FlowSchema PriorityLevelConfiguration"),
+    ("networking.k8s.io/v1beta1", "IPAddress IngressClass ServiceCIDR"),
+    ("node.k8s.io/v1beta1", "RuntimeClass"),
+    ("policy/v1beta1", "PodDisruptionBudget"),
+    ("rbac.authorization.k8s.io/v1alpha1", "ClusterRole Role"),
+    ("rbac.authorization.k8s.io/v1beta1", "ClusterRole ClusterRoleBinding Role RoleBinding"),
+    ("resource.k8s.io/v1beta1", "DeviceClass"),
+    ("resource.k8s.io/v1beta2", "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice"),
+    ("scheduling.k8s.io/v1beta1", "PriorityClass"),
+    ("storage.k8s.io/v1alpha1", "CSIStorageCapacity VolumeAttachment VolumeAttributesClass"),
+    (
+        "storage.k8s.io/v1beta1",
+        "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment VolumeAttributesClass",
+    ),
+];
+
+fn is_alike(api_version: &str, kind: &str) -> bool {
+    ALIKE.iter().any(|(known, kinds)| *known == api_version && kinds.split(' ').any(|alike| alike == kind))
+}
+
+impl Place {
+    fn of(resource: &'static Resource) -> Option<Place> {
+        Some(Place {
+            name: format!("{}/", resource.storage_prefix?),
+            kind: resource.kind,
+            api_version: api_version(resource.group, resource.version),
+        })
+    }
+
+    /// Lets through what says that it is of this kind and version, if it is read as what is stored here.
+    ///
+    /// # Errors
+    /// Why it is not.
+    fn takes(&self, kind: &str, api_version: &str) -> Result<(), String> {
+        if kind == self.kind && (api_version == self.api_version || is_alike(api_version, kind)) {
+            return Ok(());
+        }
+        let Place { kind: own, api_version: own_version, .. } = self;
+        Err(format!("it is a {kind} of {api_version}, which is not read as a {own} of {own_version}"))
+    }
 }
 
 /// A built-in kind that has a message.
@@ -31,29 +106,30 @@ struct Kind<'a> {
 
 impl AsKubernetes {
     pub fn new(prefix: &str) -> AsKubernetes {
-        let places = table().resources().iter().filter_map(|resource| resource.storage_prefix);
+        // A kind that is stored as another version is where that one is.
+        let stored = table().resources().iter().filter(|resource| StoredAs::of(resource).is_none());
+        let mut places: Vec<_> = stored.filter_map(Place::of).collect();
         // Where servers say where they are: Endpoints, in a place that no resource has.
-        let mut built_in: Vec<_> = places.chain(["masterleases"]).map(|place| format!("{place}/")).collect();
-        built_in.sort();
-        built_in.dedup();
-        AsKubernetes { prefix: prefix.to_string(), built_in }
+        places.push(Place { name: "masterleases/".into(), kind: "Endpoints", api_version: "v1".into() });
+        places.sort_by(|one, other| one.name.cmp(&other.name));
+        AsKubernetes { prefix: prefix.to_string(), places }
     }
 
-    /// Whether a built-in kind is kept at `key`. Custom resources may have the name of a built-in kind.
-    fn is_built_in(&self, key: &str) -> bool {
-        let below = key.strip_prefix(&self.prefix).and_then(|below| below.strip_prefix('/'));
-        below.is_some_and(|below| {
-            // Places are one or two names deep.
-            let ends = below.match_indices('/').map(|(at, _)| at + 1).take(2);
-            ends.into_iter()
-                .any(|end| self.built_in.binary_search_by(|place| place.as_str().cmp(&below[..end])).is_ok())
+    /// The place that `key` is in, if a built-in kind is kept there. Custom resources may have the name of a built-in kind.
+    fn place(&self, key: &str) -> Option<&Place> {
+        let below = key.strip_prefix(&self.prefix)?.strip_prefix('/')?;
+        // Places are one or two names deep.
+        let mut ends = below.match_indices('/').map(|(at, _)| at + 1).take(2);
+        ends.find_map(|end| {
+            let at = self.places.binary_search_by(|place| place.name.as_str().cmp(&below[..end])).ok()?;
+            self.places.get(at)
         })
     }
 }
 
 impl Codec for AsKubernetes {
     fn to_stored(&self, key: &str, value: &Bytes) -> Result<Bytes, String> {
-        if !self.is_built_in(key) {
+        if self.place(key).is_none() {
             return Ok(value.clone());
         }
         let Some((kind, api_version)) = type_of(value) else {
@@ -67,32 +143,44 @@ impl Codec for AsKubernetes {
         Ok(out.into())
     }
 
-    fn to_value(&self, _key: &str, stored: Bytes) -> Result<Bytes, (Bytes, String)> {
+    fn to_value(&self, key: &str, stored: Bytes) -> Result<Bytes, (Bytes, String)> {
         if stored.starts_with(&protobuf::ENCRYPTED_PREFIX) {
             return Err((stored, "it is encrypted".to_string()));
         }
-        if !stored.starts_with(&protobuf::ENVELOPE_PREFIX) {
-            return match stored.first() {
-                // Go's encoder ends a value with a new line.
-                Some(b'{') => match type_of(&stored) {
-                    Some((_, stored_definition::OLD_VERSION)) => {
-                        from_old_definition(&stored).map_err(|why| (stored, why))
-                    }
-                    _ => Ok(stored.slice(..stored.trim_ascii_end().len())),
-                },
-                _ => Err((stored, "it is neither JSON nor protobuf".to_string())),
-            };
+        let place = self.place(key);
+        if stored.starts_with(&protobuf::ENVELOPE_PREFIX) {
+            return from_message(&stored, place).map_err(|why| (stored, why));
         }
-        from_message(&stored).map_err(|why| (stored, why))
+        if !stored.starts_with(b"{") {
+            return Err((stored, "it is neither JSON nor protobuf".to_string()));
+        }
+        if let Some((kind, api_version)) = type_of(&stored) {
+            if api_version == stored_definition::OLD_VERSION {
+                return from_old_definition(&stored).map_err(|why| (stored, why));
+            }
+            if let Some(Err(why)) = place.map(|place| place.takes(kind, api_version)) {
+                return Err((hidden(&stored), why));
+            }
+        }
+        // Go's encoder ends a value with a new line.
+        Ok(stored.slice(..stored.trim_ascii_end().len()))
     }
 }
 
+/// JSON of another version, handed on so that nobody takes it for what it is not: values begin with a brace.
+fn hidden(stored: &[u8]) -> Bytes {
+    [b"\n".as_slice(), stored].concat().into()
+}
+
 /// The JSON of a message in its envelope.
-fn from_message(stored: &[u8]) -> Result<Bytes, String> {
+fn from_message(stored: &[u8], place: Option<&Place>) -> Result<Bytes, String> {
     let unknown = protobuf::decode_envelope(stored).map_err(|error| error.to_string())?;
     let (api_version, kind) = (&*unknown.api_version, &*unknown.kind);
     let known =
         message_kind(api_version, kind).ok_or_else(|| format!("no kind {kind} of {api_version} is known"))?;
+    if let Some(place) = place {
+        place.takes(kind, api_version)?;
+    }
     let mut out = Vec::with_capacity(stored.len() * 2 + 128);
     write_head(&known, &mut out);
     if protobuf::stored_json(known.ty, unknown.raw, &mut out).is_some() {
@@ -139,19 +227,37 @@ fn message_kind<'a>(api_version: &'a str, kind: &'a str) -> Option<Kind<'a>> {
     kept.then_some(Kind { ty, kind, api_version })
 }
 
-/// The kind and version with which values of built-in kinds begin.
+/// The kind and version with which values of built-in kinds begin, in this order or the other.
 fn type_of(value: &[u8]) -> Option<(&str, &str)> {
-    let rest = value.strip_prefix(b"{\"kind\":\"")?;
-    let text = |bytes| std::str::from_utf8(bytes).ok();
-    let end = rest.iter().position(|byte| *byte == b'"')?;
-    let kind = text(&rest[..end])?;
-    let rest = rest[end..].strip_prefix(b"\",\"apiVersion\":\"")?;
-    let end = rest.iter().position(|byte| *byte == b'"')?;
-    Some((kind, text(&rest[..end])?))
+    let (first, one, rest) = text_member(value.strip_prefix(b"{")?)?;
+    let (second, other, _) = text_member(rest.strip_prefix(b",")?)?;
+    match (first, second) {
+        ("kind", "apiVersion") => Some((one, other)),
+        ("apiVersion", "kind") => Some((other, one)),
+        _ => None,
+    }
+}
+
+/// The name and the text of the member that `json` begins with, and what is behind it.
+fn text_member(json: &[u8]) -> Option<(&str, &str, &[u8])> {
+    let (name, rest) = text(json)?;
+    let (value, rest) = text(rest.strip_prefix(b":")?)?;
+    Some((name, value, rest))
+}
+
+/// The text that `json` begins with, and what is behind it.
+fn text(json: &[u8]) -> Option<(&str, &[u8])> {
+    let json = json.strip_prefix(b"\"")?;
+    let end = json.iter().position(|byte| *byte == b'"')?;
+    Some((std::str::from_utf8(&json[..end]).ok()?, &json[end + 1..]))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
+    use forebay_schema::builtin::TypeKind;
+
     use super::*;
 
     const POD: &str = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"default","uid":"u","creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"containers":[{"name":"c","image":"i","resources":{}}]},"status":{}}"#;
@@ -195,5 +301,114 @@ mod tests {
             assert_eq!(back, stored, "handed on as it is");
             assert!(cause.contains(why), "{cause}");
         }
+    }
+
+    /// A value as kube-apiserver stores it.
+    fn message(api_version: &str, kind: &str, json: &str) -> Bytes {
+        let kind = message_kind(api_version, kind).expect("a kind that is kept as a message");
+        let (mut message, mut out) = (Vec::new(), Vec::new());
+        protobuf::encode_json(kind.ty, json.as_bytes(), &mut message).expect("encodes");
+        protobuf::Envelope::new(kind.api_version, kind.kind).write(&message, &mut out);
+        out.into()
+    }
+
+    /// An object that begins with its type, and its key.
+    fn object(place: &str, api_version: &str, kind: &str, rest: &str) -> (String, String) {
+        let meta = r#""metadata":{"name":"a","uid":"u","creationTimestamp":"2026-01-01T00:00:00Z"}"#;
+        let json = format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}",{meta},{rest}}}"#);
+        (format!("/registry/{place}/a"), json)
+    }
+
+    #[test]
+    fn a_version_that_is_alike_is_read_as_the_one_that_is_stored() {
+        let codec = AsKubernetes::new("/registry");
+        let (api_version, kind) = ("rbac.authorization.k8s.io/v1beta1", "ClusterRole");
+        let rest = r#""rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]"#;
+        let (key, json) = object("clusterroles", api_version, kind, rest);
+        for stored in [Bytes::from(json.clone()), message(api_version, kind, &json)] {
+            assert_eq!(codec.to_value(&key, stored).expect("is read"), json);
+        }
+    }
+
+    #[test]
+    fn a_version_of_another_shape_cannot_be_read_and_says_which_it_is() {
+        let codec = AsKubernetes::new("/registry");
+        let autoscaler = r#""spec":{"scaleTargetRef":{"kind":"Deployment","name":"web"},"maxReplicas":3,"targetCPUUtilizationPercentage":80},"status":{"currentReplicas":1,"desiredReplicas":1}"#;
+        let ingress =
+            r#""spec":{"backend":{"serviceName":"web","servicePort":80}},"status":{"loadBalancer":{}}"#;
+        let class = r#""spec":{"runtimeHandler":"runc"}"#;
+        for (place, api_version, kind, rest) in [
+            ("horizontalpodautoscalers/x", "autoscaling/v1", "HorizontalPodAutoscaler", autoscaler),
+            ("ingress/x", "networking.k8s.io/v1beta1", "Ingress", ingress),
+            ("events/x", "events.k8s.io/v1", "Event", r#""eventTime":null,"note":"n""#),
+            ("runtimeclasses", "node.k8s.io/v1alpha1", "RuntimeClass", class),
+        ] {
+            let (key, json) = object(place, api_version, kind, rest);
+            let stored = message(api_version, kind, &json);
+            let (back, why) = codec.to_value(&key, stored.clone()).expect_err("is of another shape");
+            assert_eq!(back, stored, "handed on as it is");
+            assert!(why.contains(&format!("it is a {kind} of {api_version}")), "{why}");
+            let (back, same) = codec.to_value(&key, json.clone().into()).expect_err("is of another shape");
+            assert_eq!(same, why);
+            assert!(back.ends_with(json.as_bytes()) && !back.starts_with(b"{"), "nobody can read it");
+        }
+        // A version that nothing here knows any more, and one that another program wrote.
+        let old = r#"{"apiVersion":"autoscaling/v2beta2","kind":"HorizontalPodAutoscaler","metadata":{"name":"a"}}"#;
+        let (_, why) =
+            codec.to_value("/registry/horizontalpodautoscalers/x/a", old.into()).expect_err("is old");
+        assert!(why.contains("a HorizontalPodAutoscaler of autoscaling/v2beta2"), "{why}");
+    }
+
+    /// Members of a value of type `old` that one of type `new` has not, or has as something else.
+    fn lost(old: TypeId, new: TypeId, path: &str, seen: &mut HashSet<(TypeId, TypeId)>) -> Vec<String> {
+        let table = table();
+        if old == new || !seen.insert((old, new)) {
+            return Vec::new();
+        }
+        match (table.ty(old).kind, table.ty(new).kind) {
+            (one, other) if one != other => vec![path.to_string()],
+            (TypeKind::List | TypeKind::Map, _) => lost(table.elem(old), table.elem(new), path, seen),
+            (TypeKind::Struct, _) => {
+                let mut found = Vec::new();
+                for member in table.members(old) {
+                    let path = format!("{path}.{}", member.name);
+                    match table.member(new, member.name) {
+                        Some(other) => found.extend(lost(member.ty, other.ty, &path, seen)),
+                        None => found.push(path),
+                    }
+                }
+                found
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn versions_are_alike_where_nothing_of_them_is_lost() {
+        // What kube-apiserver keeps in annotations, which nobody reads any more.
+        const PAST: [&str; 2] = [".spec.rollbackTo", ".spec.templateGeneration"];
+        let mut alike = 0;
+        for place in AsKubernetes::new("/registry").places {
+            let (group, version) = split_api_version(&place.api_version);
+            let stored = table().kind(group, version, place.kind).expect("what is stored is known").ty;
+            for other in table().kinds().iter().filter(|other| other.kind == place.kind) {
+                let known = api_version(other.group, other.version);
+                // The definitions of old are made new.
+                if known == place.api_version || known == stored_definition::OLD_VERSION {
+                    continue;
+                }
+                let mut lost = lost(other.ty, stored, "", &mut HashSet::new());
+                lost.retain(|path| !PAST.contains(&path.as_str()));
+                assert_eq!(
+                    is_alike(&known, place.kind),
+                    lost.is_empty(),
+                    "{} of {known}: {lost:?}",
+                    place.kind
+                );
+                alike += usize::from(lost.is_empty());
+            }
+        }
+        let listed: usize = ALIKE.iter().map(|(_, kinds)| kinds.split(' ').count()).sum();
+        assert_eq!(alike, listed, "none is listed that there is not");
     }
 }

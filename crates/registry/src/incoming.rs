@@ -93,9 +93,7 @@ pub(crate) fn decode(
 ) -> Result<Incoming, String> {
     problems.extend(served.normalize(expected, &mut value)?);
     // Fields have no managers yet: what a client says of them is forgotten.
-    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("managedFields");
-    }
+    forget_managers(&mut value);
     match validation {
         FieldValidation::Ignore => problems.clear(),
         FieldValidation::Strict if !problems.is_empty() => {
@@ -104,6 +102,12 @@ pub(crate) fn decode(
         FieldValidation::Strict | FieldValidation::Warn => {}
     }
     Ok(Incoming { value, warnings: problems })
+}
+
+/// Takes away what `value` says of who manages its fields; whether it said so.
+pub(crate) fn forget_managers(value: &mut Value) -> bool {
+    let metadata = value.get_mut("metadata").and_then(Value::as_object_mut);
+    metadata.is_some_and(|metadata| metadata.remove("managedFields").is_some())
 }
 
 impl Served {

@@ -1,9 +1,11 @@
 //! Objects that are there without anybody making them, on the embedded engine in memory.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, Query};
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::{Key, Reason, Status};
+use forebay_backend::{Backend, BoxFuture, Expect, Layer, Op, Outcome as Written, ReadError, Txn, Versioned};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Answer, Body, Caller, Outcome, Target};
 use forebay_registry::{As, Config, Flow, Registry};
@@ -23,16 +25,18 @@ struct World {
 
 impl World {
     async fn new() -> World {
-        let (clock, _hand) = Clock::manual(1_700_000_000_000);
-        let engine = Engine::open_in_memory(Options { clock, ..Options::default() }).expect("opens");
-        World::on(engine).await
+        World::on(engine()).await
     }
 
     async fn on(engine: Arc<Engine>) -> World {
+        World::behind(engine.clone(), engine).await
+    }
+
+    /// On a store whose engine it is.
+    async fn behind(backend: Arc<dyn Backend>, engine: Arc<Engine>) -> World {
         let (clock, _hand) = Clock::manual(1_700_000_000_000);
         let tasks = Tasks::new();
-        let registry =
-            Registry::new(Config::default(), engine.clone(), clock, Random::seeded(7), tasks.clone());
+        let registry = Registry::new(Config::default(), backend, clock, Random::seeded(7), tasks.clone());
         registry.start().await.expect("starts");
         World { registry, engine, tasks }
     }
@@ -80,6 +84,11 @@ impl World {
             }
         }
     }
+}
+
+fn engine() -> Arc<Engine> {
+    let (clock, _hand) = Clock::manual(1_700_000_000_000);
+    Engine::open_in_memory(Options { clock, ..Options::default() }).expect("opens")
 }
 
 fn object(answer: Answer) -> Value {
@@ -145,6 +154,54 @@ async fn a_crd_has_an_api_service_and_what_was_deleted_comes_back() {
     let gone = world.event(SERVICES, "DELETED", "v2.example.com");
     let deleted = world.delete(CRDS, "widgets.example.com");
     tokio::join!(gone, deleted);
+}
+
+#[tokio::test]
+async fn an_api_service_stays_while_a_crd_says_that_its_version_is_served() {
+    let world = World::new().await;
+    let schema = json!({ "openAPIV3Schema": { "type": "object" } });
+    let mut converted = crd();
+    converted["spec"]["conversion"] = json!({
+        "strategy": "Webhook",
+        "webhook": {
+            "clientConfig": { "url": "https://127.0.0.1/convert" }, "conversionReviewVersions": ["v1"],
+        },
+    });
+    converted["spec"]["versions"] = json!([
+        { "name": "v2", "served": true, "storage": true, "schema": schema },
+        { "name": "v1", "served": true, "storage": false, "schema": schema },
+        { "name": "v1beta1", "served": false, "storage": false, "schema": schema },
+    ]);
+    world.create(&world.target(CRDS, None), converted).await.expect("is created");
+    let served = world.registry.catalog().resource("example.com", "v1", "widgets").is_some();
+    assert!(!served, "nobody calls the webhook here");
+    let make = async |version: &str, group: &str| {
+        let service = json!({
+            "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+            "metadata": {
+                "name": format!("{version}.{group}"),
+                "labels": { "kube-aggregator.kubernetes.io/automanaged": "true" },
+            },
+            "spec": { "group": group, "version": version, "groupPriorityMinimum": 1000, "versionPriority": 100 },
+        });
+        world.create(&world.target(SERVICES, None), service).await.expect("is created");
+    };
+    // As a kube-apiserver beside it does. They are gone through in the order of their names.
+    let made = async {
+        make("v1", "example.com").await;
+        make("v1beta1", "example.com").await;
+        make("v9", "gone.io").await;
+        // The cache has them now, and whoever looks for what the next definition changes finds them.
+        world.list(SERVICES).await;
+        let mut other = crd();
+        other["metadata"]["name"] = "widgets.other.io".into();
+        other["spec"]["group"] = "other.io".into();
+        world.create(&world.target(CRDS, None), other).await.expect("is created");
+    };
+    tokio::join!(world.event(SERVICES, "DELETED", "v9.gone.io"), made);
+    let left = world.list(SERVICES).await;
+    let is_left = |name: &str| left.iter().any(|item| item["metadata"]["name"] == name);
+    assert!(is_left("v1.example.com") && is_left("v2.example.com") && !is_left("v1beta1.example.com"));
 }
 
 #[tokio::test]
@@ -240,4 +297,50 @@ async fn servers_that_start_together_each_publish_their_authority() {
     let mut all: Vec<char> = bundle.chars().collect();
     all.sort_unstable();
     assert_eq!(all, ['0', '1', '2', '3', '4', '5', '6', '7'], "{bundle}");
+}
+
+/// A store that may stop to answer reads of single keys.
+struct Silent {
+    engine: Arc<Engine>,
+    is_silent: AtomicBool,
+}
+
+impl Layer for Silent {
+    fn below(&self) -> Arc<dyn Backend> {
+        self.engine.clone()
+    }
+
+    fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>> {
+        match self.is_silent.load(Ordering::SeqCst) {
+            true => Box::pin(async { Err(ReadError::Unanswered { cause: "no leader".to_string() }) }),
+            false => self.engine.get(key),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_published_map_that_cannot_be_read_keeps_nobody_from_serving() {
+    const BROKEN: &[u8] = b"k8s:enc:aescbc:v1:key1:xxxx";
+    const AUTHORITIES: &str = "/registry/configmaps/kube-system/extension-apiserver-authentication";
+    const TRACKED: &str =
+        "/registry/configmaps/kube-system/kube-apiserver-legacy-service-account-token-tracking";
+    let engine = engine();
+    for key in [AUTHORITIES, TRACKED] {
+        let op = Op::Put { value: BROKEN.into(), ttl: None };
+        let done = engine.commit(Txn { key: key.into(), expect: Expect::Absent, op }).await;
+        assert!(matches!(done, Ok(Written::Committed(_))), "{done:?}");
+    }
+    let store = Arc::new(Silent { engine: engine.clone(), is_silent: AtomicBool::new(false) });
+    let world = World::behind(store.clone(), engine).await;
+    let publish = || world.registry.publish_client_authorities(|_| "authority".to_string());
+    publish().await.expect("goes on without it");
+    world.registry.publish_tokens_tracked().await.expect("goes on without it");
+    for key in [AUTHORITIES, TRACKED] {
+        let found = world.engine.get(&key.into()).await.expect("reads").expect("it stays");
+        assert_eq!(found.value, BROKEN);
+    }
+    // While nobody can say that it cannot be read, it is not passed over.
+    store.is_silent.store(true, Ordering::SeqCst);
+    assert_eq!(publish().await.expect_err("no answer").reason, Reason::Timeout);
+    assert_eq!(world.registry.publish_tokens_tracked().await.expect_err("no answer").reason, Reason::Timeout);
 }

@@ -30,6 +30,7 @@ const LOOK: Duration = Duration::from_secs(60);
 const WRITES_MAX: usize = 64;
 
 const AGGREGATOR: &str = "apiregistration.k8s.io";
+const CRDS: &str = "apiextensions.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
 const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
 /// The label of APIServices that a server manages: `onstart` for its own versions, `true` for those of CRDs.
@@ -131,21 +132,21 @@ impl Registry {
         Ok(missing.map(built_in).collect())
     }
 
-    /// Deletes the APIServices of versions that CRDs served before.
+    /// Deletes the APIServices of versions that no CRD serves any more.
     async fn drop_stale_services(&self) -> Result<(), Status> {
         let catalog = self.catalog();
         let Some(served) = catalog.resource(AGGREGATOR, "v1", "apiservices") else { return Ok(()) };
         let store = self.store_of(served)?;
         let Ok(snapshot) = store.cacher.snapshot() else { return Ok(()) };
-        let reach = store.reach(None, None);
-        for object in snapshot.range(&reach, None).filter(|object| object.label(AUTOMANAGED) == Some("true"))
-        {
-            // The name is the version and the group.
-            let (version, group) = object.name().split_once('.').unwrap_or((object.name(), ""));
-            if catalog.has_version(group, version) {
-                continue;
-            }
-            let name = Some(object.name().to_string());
+        let managed = snapshot
+            .range(&store.reach(None, None), None)
+            .filter(|object| object.label(AUTOMANAGED) == Some("true"));
+        let unserved = managed.map(|object| object.name()).filter(|name| {
+            let (group, version) = group_version(name);
+            !catalog.has_version(group, version)
+        });
+        for name in self.without_definition(&catalog, unserved.collect()).await? {
+            let name = Some(name.to_string());
             let target =
                 Target { served: served.clone(), namespace: None, name, subresource: None, caller: None };
             match self.delete(&target, &DeleteOptions::default()).await {
@@ -156,6 +157,46 @@ impl Registry {
         }
         Ok(())
     }
+
+    /// Those of `names`, which are of APIServices, whose version no CRD says is served; none while a CRD cannot be read. The
+    /// catalog may be behind, and has no versions that only a webhook converts to; a kube-apiserver beside it has.
+    async fn without_definition<'n>(
+        &self,
+        catalog: &Catalog,
+        mut names: Vec<&'n str>,
+    ) -> Result<Vec<&'n str>, Status> {
+        let Some(served) = catalog.resource(CRDS, "v1", "customresourcedefinitions") else {
+            return Ok(names);
+        };
+        if names.is_empty() {
+            return Ok(names);
+        }
+        let store = self.store_of(served)?;
+        let (all, crds) = (store.reach(None, None), self.fresh(&store).await?);
+        if crds.may_have_unreadable(&all) {
+            return Ok(Vec::new());
+        }
+        for crd in crds.range(&all, None) {
+            // Its name is the plural and the group.
+            let group = crd.name().split_once('.').map_or("", |(_, group)| group);
+            if names.iter().any(|name| group_version(name).0 == group) {
+                let crd = served.to_value(crd)?;
+                names.retain(|name| group_version(name).0 != group || !serves(&crd, group_version(name).1));
+            }
+        }
+        Ok(names)
+    }
+}
+
+/// Whether `crd` says that `version` is served.
+fn serves(crd: &Value, version: &str) -> bool {
+    let mut versions = crd["spec"]["versions"].as_array().into_iter().flatten();
+    versions.any(|known| known["name"] == version && known["served"] == true)
+}
+
+/// The group and version that an APIService of this name is of.
+fn group_version(name: &str) -> (&str, &str) {
+    name.split_once('.').map_or(("", name), |(version, group)| (group, version))
 }
 
 fn name_of(group: &str, version: &str) -> String {
