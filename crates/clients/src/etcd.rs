@@ -29,6 +29,15 @@ pub enum Security {
     Mutual,
 }
 
+/// Which cluster a restored backup is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Identity {
+    /// The one that it was taken of.
+    Same,
+    /// Another one: etcd's `--initial-cluster-token`.
+    New,
+}
+
 /// Which etcd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Series {
@@ -450,10 +459,11 @@ impl Cluster {
     /// Restores the backup in place of what is there, by etcdutl.
     ///
     /// - `bump`: by how much the revision is raised; what was before it is marked as compacted then.
+    /// - `identity`: which cluster it is then.
     ///
     /// # Errors
     /// There is no backup, or etcdutl says no.
-    pub fn restore(&mut self, bump: Option<u64>) -> Result<(), String> {
+    pub fn restore(&mut self, bump: Option<u64>, identity: Identity) -> Result<(), String> {
         self.kill(0)?;
         let peers = format!("http://127.0.0.1:{}", self.members[0].peer_port);
         let mut command = Command::new(&needs::peers()?.etcdutl);
@@ -465,6 +475,9 @@ impl Cluster {
         ]);
         if let Some(by) = bump {
             command.arg(format!("--bump-revision={by}")).arg("--mark-compacted");
+        }
+        if identity == Identity::New {
+            command.arg("--initial-cluster-token=restored");
         }
         needs::output(&mut command)?;
         let (restored, home) = (self.dir().join("restored"), self.dir().join(NAMES[0]));

@@ -5,7 +5,7 @@ mod broken;
 
 use std::time::Duration;
 
-use forebay_clients::etcd::{Cluster, Security, Series};
+use forebay_clients::etcd::{Cluster, Identity, Security, Series};
 use forebay_clients::https::Call;
 use forebay_clients::relay::{Relay, Trouble};
 use forebay_clients::wait::{timed, until};
@@ -178,7 +178,7 @@ fn informers_across_an_upgrade_of_etcd_from_3_6_to_3_7_ask_for_nothing_again() {
 const BUMP: u64 = 1_000_000_000;
 
 /// A store is put back to an earlier state: each informer hears so once, or only those that it matters to.
-fn restored(bump: Option<u64>) {
+fn restored(bump: Option<u64>, identity: Identity) {
     let (Some(_), Some(scenario)) = (needs::built_peers(), Scenario::built()) else { return };
     let mut cluster = Cluster::start(1, Security::Plain).expect("starts");
     let mut server = start(Kind::Forebay, &cluster);
@@ -187,19 +187,24 @@ fn restored(bump: Option<u64>) {
     }
     scenario.run_with("TestInformersAcrossARestore", &mut server, Detector::Off, |order| match order {
         "@back-up" => cluster.back_up(),
-        "@restore" => cluster.restore(bump),
+        "@restore" => cluster.restore(bump, identity),
         order => Err(format!("nobody knows {order}")),
     });
 }
 
 #[test]
 fn a_backup_that_is_restored_has_every_informer_list_again_once() {
-    restored(None);
+    restored(None, Identity::Same);
+}
+
+#[test]
+fn a_backup_that_is_restored_as_another_cluster_has_every_informer_list_again_once() {
+    restored(None, Identity::New);
 }
 
 #[test]
 fn a_backup_that_is_restored_at_a_later_revision_concerns_only_who_saw_what_it_lacks() {
-    restored(Some(BUMP));
+    restored(Some(BUMP), Identity::Same);
 }
 
 /// Definitions in the test; `FOREBAY_TEST_CRDS=1000` gives the figures.

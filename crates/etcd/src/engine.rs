@@ -5,7 +5,7 @@
 
 use std::fmt::Display;
 use std::future::Future;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -19,6 +19,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_rustls::TlsConnector;
 
 use crate::barrier::{self, Barrier};
+use crate::cluster::{Cluster, Generation};
 use crate::codec::Codec;
 use crate::compaction;
 use crate::error::Fault;
@@ -40,6 +41,8 @@ pub struct Options {
     pub endpoints: Vec<Endpoint>,
     pub tls: TlsFiles,
     pub codec: Arc<dyn Codec>,
+    /// Of all keys of objects, without a slash behind: `/registry`. Nothing beside it has to be readable.
+    pub prefix: String,
     /// How often old history is given up, if another server has not done it; `None` leaves that to others.
     pub compact_every: Option<Duration>,
     pub clock: Clock,
@@ -63,12 +66,15 @@ pub(crate) struct Shared {
     leases: Leases,
     writes: Semaphore,
     reads: Semaphore,
-    // The cluster that answered first; 0 before that.
-    cluster: AtomicU64,
+    pub(crate) cluster: Arc<Cluster>,
+    // What a quorum read reads.
+    pub(crate) probe_key: Vec<u8>,
     // What the last keys of pages cost, so that pages are of a size.
     page_keys: AtomicUsize,
     // The revision that history was last seen to begin at.
     pub(crate) oldest: AtomicU64,
+    // It was said that the key which should say so may not be read.
+    pub(crate) oldest_denied: AtomicBool,
     followers: AtomicUsize,
     pub(crate) counters: Counters,
     size: Mutex<Size>,
@@ -95,14 +101,15 @@ impl Etcd {
     /// # Errors
     /// [`TlsError`].
     pub fn open(options: Options) -> Result<Arc<Etcd>, TlsError> {
-        let Options { endpoints, tls, codec, compact_every, clock, tasks } = options;
+        let Options { endpoints, tls, codec, prefix, compact_every, clock, tasks } = options;
         let tls = match endpoints.iter().any(|endpoint| endpoint.tls) {
             true => Some(TlsConnector::from(tls::config(&tls)?)),
             false => None,
         };
         let (barrier, questions) = barrier::barrier();
+        let cluster = Cluster::new(clock.clone());
         let shared = Arc::new(Shared {
-            pool: Pool::new(endpoints, tls, clock.clone(), tasks.clone()),
+            pool: Pool::new(endpoints, tls, cluster.clone(), clock.clone(), tasks.clone()),
             clock: clock.clone(),
             pages: Semaphore::new(limits::PAGES_MAX),
             streams: Semaphore::new(limits::RANGE_STREAMS_MAX),
@@ -113,9 +120,11 @@ impl Etcd {
             leases: Leases::new(clock.clone()),
             writes: Semaphore::new(limits::WRITES_MAX),
             reads: Semaphore::new(limits::READS_MAX),
-            cluster: AtomicU64::new(0),
+            cluster,
+            probe_key: probe_key(&prefix),
             page_keys: AtomicUsize::new(500),
             oldest: AtomicU64::new(0),
+            oldest_denied: AtomicBool::new(false),
             followers: AtomicUsize::new(0),
             counters: Counters::default(),
             size: Mutex::default(),
@@ -206,10 +215,12 @@ impl Shared {
             Err(fault) => return Some(Err(fault)),
         };
         self.counters.requests.fetch_add(1, Ordering::Relaxed);
+        let asked = self.cluster.generation();
         let answer = tokio::select! {
             answer = connection.channel.call(path, message) => Some(answer),
             () = self.clock.sleep_until(until) => None,
         };
+        let answer = answer.map(|answer| answer.and_then(|answer| self.of_the_asked(path, answer, asked)));
         match &answer {
             Some(Ok(_)) => {}
             Some(Err(fault)) => self.pool.blame(&connection, fault),
@@ -218,6 +229,15 @@ impl Shared {
             }
         }
         answer
+    }
+
+    /// `answer`, if it is of the cluster that was asked.
+    fn of_the_asked(&self, path: &str, answer: Bytes, asked: Generation) -> Result<Bytes, Fault> {
+        // A member says how it is by itself, also one that has lost its cluster.
+        if path != path::STATUS {
+            self.cluster.note(messages::read_header(answer.clone())?, asked)?;
+        }
+        Ok(answer)
     }
 
     /// Asks, `tries` times at most and with longer and longer pauses, until it is answered by what does not pass.
@@ -246,21 +266,13 @@ impl Shared {
 
     async fn read_current(&self) -> Result<Header, Fault> {
         self.counters.barriers.fetch_add(1, Ordering::Relaxed);
-        let message = messages::range(&RangeRequest { key: PROBE_KEY, limit: 1, ..RangeRequest::default() });
+        let request = RangeRequest { key: &self.probe_key, limit: 1, ..RangeRequest::default() };
+        let message = messages::range(&request);
         let answer = self.ask(Use::Keys, path::RANGE, &message, limits::BARRIER_WAIT).await;
         let header = answer.and_then(|answer| Ok(messages::read_header(answer)?));
         let failure = header.as_ref().err().map(ToString::to_string);
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
-        if let Ok(header) = &header {
-            self.is_other(*header);
-        }
         header
-    }
-
-    /// Whether `header` is of another cluster than the one that answered first.
-    pub(crate) fn is_other(&self, header: Header) -> bool {
-        let known = self.cluster.compare_exchange(0, header.cluster, Ordering::AcqRel, Ordering::Acquire);
-        known.is_err_and(|known| known != header.cluster)
     }
 
     pub(crate) fn count_reopened(&self) {
@@ -396,8 +408,11 @@ impl Shared {
     }
 }
 
-/// What a quorum read reads: a key that nobody writes. Its answer's header is what matters.
-const PROBE_KEY: &[u8] = b"/registry/health";
+/// What a quorum read reads: a key that nobody writes, where all keys are that we may read. Its answer's header is what matters.
+/// Source: apiserver v1.36.3 `storage/storagebackend/factory/etcd3.go`.
+fn probe_key(prefix: &str) -> Vec<u8> {
+    format!("{}/health", prefix.trim_end_matches('/')).into_bytes()
+}
 
 impl Backend for Etcd {
     fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
@@ -440,11 +455,16 @@ impl Backend for Etcd {
     }
 
     fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
-        let (writer, reader) = feed::feed();
+        let generation = match self.0.cluster.begin_feed(prefix, after) {
+            Ok(generation) => generation,
+            Err(error) => return Box::pin(std::future::ready(Err(error))),
+        };
+        let (writer, reader) = feed::feed(self.0.cluster.clone(), prefix);
         let follower = Follower {
             shared: self.0.clone(),
             prefix: prefix.into(),
             reached: after.get(),
+            generation,
             number: self.0.followers.fetch_add(1, Ordering::Relaxed),
             feed: writer,
         };
@@ -460,5 +480,18 @@ impl Backend for Etcd {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let Counters { requests, barriers, reopened, .. } = &self.0.counters;
         Some(Sent { requests: read(requests), barriers: read(barriers), reopened: read(reopened) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_probed_is_below_the_prefix() {
+        for prefix in ["/registry", "/registry/"] {
+            assert_eq!(probe_key(prefix), b"/registry/health");
+        }
+        assert_eq!(probe_key("/other/place"), b"/other/place/health");
     }
 }

@@ -51,6 +51,12 @@ pub enum Fault {
     /// The member is of a version whose progress announcements cannot be trusted.
     #[error("{text}")]
     Untrusted { text: String },
+    /// The member is of another cluster than the one that is in use: whatever it says is not to be mixed with that.
+    #[error("the member is of another cluster: {text}")]
+    OtherCluster { text: String },
+    /// Another cluster than the one that was asked has answered, and has taken its place.
+    #[error("etcd is another cluster than the one that was asked")]
+    Replaced,
     /// The answer is longer than the limit.
     #[error("an answer of etcd has {bytes} bytes")]
     LongAnswer { bytes: usize },
@@ -122,6 +128,7 @@ impl Fault {
                 | Fault::Unreachable { .. }
                 | Fault::Refused { .. }
                 | Fault::Untrusted { .. }
+                | Fault::OtherCluster { .. }
         )
     }
 
@@ -133,7 +140,9 @@ impl Fault {
             | Fault::Timeout { .. }
             | Fault::Lost { .. }
             | Fault::Unreachable { .. }
-            | Fault::Refused { .. } => TxnError::Unanswered { cause: self.to_string() },
+            | Fault::Refused { .. }
+            | Fault::OtherCluster { .. }
+            | Fault::Replaced => TxnError::Unanswered { cause: self.to_string() },
             other => TxnError::Failed { cause: other.to_string() },
         }
     }
@@ -145,7 +154,9 @@ impl Fault {
         match (self, asked) {
             (Fault::Compacted, Some(asked)) => ReadError::Compacted { asked, oldest: bound },
             (Fault::Future, Some(asked)) => ReadError::Future { asked, current: bound },
-            (fault, _) if fault.is_of_the_member() || fault == Fault::TooManyRequests => {
+            (fault, _)
+                if fault.is_of_the_member() || matches!(fault, Fault::TooManyRequests | Fault::Replaced) =>
+            {
                 ReadError::Unanswered { cause: fault.to_string() }
             }
             (fault, _) => ReadError::Failed { cause: fault.to_string() },
@@ -212,6 +223,18 @@ mod tests {
             assert!(matches!(error, FeedError::Failed { .. }), "{text}: {error}");
             let txn = Fault::of_status(14, text).into_txn();
             assert!(matches!(txn, TxnError::Unanswered { .. }), "{text}: {txn}");
+        }
+    }
+
+    #[test]
+    fn what_another_cluster_says_is_no_answer() {
+        for fault in [Fault::Replaced, Fault::OtherCluster { text: String::new() }] {
+            let read = fault.clone().into_read(Some(Revision::from_log(5)), Revision::FIRST);
+            assert!(matches!(read, ReadError::Unanswered { .. }), "{read}");
+            // It was carried out, where nobody looks.
+            let txn = fault.clone().into_txn();
+            assert!(matches!(txn, TxnError::Unanswered { .. }), "{txn}");
+            assert_eq!(fault.is_of_the_member(), fault != Fault::Replaced, "another member may be ours");
         }
     }
 }

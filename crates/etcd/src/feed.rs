@@ -9,6 +9,7 @@ use forebay_apimachinery::Revision;
 use forebay_backend::{BoxFuture, Change, FeedError, FeedStep, Follow};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
+use crate::cluster::Cluster;
 use crate::limits;
 
 /// What each change costs beside its key and value.
@@ -23,6 +24,9 @@ pub(crate) struct Reader {
     wanted: watch::Sender<u64>,
     // How it ended; told for ever.
     ended: Option<FeedError>,
+    // Where it is noted that whoever reads the prefix was told to forget everything.
+    cluster: Arc<Cluster>,
+    prefix: Box<str>,
 }
 
 /// The writing end.
@@ -42,11 +46,13 @@ enum Part {
 /// The reader has gone.
 pub(crate) struct Left;
 
-pub(crate) fn feed() -> (Writer, Reader) {
+/// - `prefix`: what it is a feed of.
+pub(crate) fn feed(cluster: Arc<Cluster>, prefix: &str) -> (Writer, Reader) {
     let (sender, receiver) = mpsc::channel(limits::FEED_BATCHES_MAX);
     let (want, wanted) = watch::channel(0);
     let writer = Writer { parts: sender, room: Arc::new(Semaphore::new(limits::FEED_BYTES_MAX)), wanted };
-    (writer, Reader { parts: receiver, next: None, wanted: want, ended: None })
+    let prefix = prefix.into();
+    (writer, Reader { parts: receiver, next: None, wanted: want, ended: None, cluster, prefix })
 }
 
 impl Writer {
@@ -114,6 +120,9 @@ impl Follow for Reader {
                     return Ok(FeedStep::Changes);
                 }
                 Part::End(error) => {
+                    if let FeedError::WentBack { .. } = error {
+                        self.cluster.forget(&self.prefix);
+                    }
                     self.ended = Some(error.clone());
                     return Err(error);
                 }
@@ -140,8 +149,13 @@ impl Follow for Reader {
 mod tests {
     use bytes::Bytes;
     use forebay_apimachinery::Key;
+    use forebay_rt::Clock;
 
     use super::*;
+
+    fn feed() -> (Writer, Reader) {
+        super::feed(Cluster::new(Clock::system()), "/")
+    }
 
     fn change(revision: u64, bytes: usize) -> Change {
         let value = Some(Bytes::from(vec![b'x'; bytes]));

@@ -2,7 +2,7 @@
 //!
 //! Owner of the place up to which everything was handed over. In: the stream. Out: whole revisions and progress, into the
 //! feed. A lost stream, a missing leader or a member that keeps quiet is no concern of the reader: the watch goes on
-//! elsewhere from its place. Only history that is gone ends the feed, and a store that went back.
+//! elsewhere from its place. Only history that is gone ends the feed, a store that went back, and one that is another cluster.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use forebay_apimachinery::Revision;
 use forebay_backend::{Change, FeedError};
 use forebay_rt::{Duration, Instant};
 
+use crate::cluster::Generation;
 use crate::engine::Shared;
 use crate::error::Fault;
 use crate::feed::{Left, Writer};
@@ -26,6 +27,8 @@ pub(crate) struct Follower {
     pub(crate) prefix: Box<str>,
     /// Everything up to here was handed over.
     pub(crate) reached: u64,
+    /// What it follows: it ends when another cluster takes that one's place.
+    pub(crate) generation: Generation,
     /// Which connection it shares.
     pub(crate) number: usize,
     pub(crate) feed: Writer,
@@ -57,8 +60,21 @@ struct Times {
 }
 
 impl Follower {
-    /// Follows until the reader leaves, or the feed cannot go on.
+    /// Follows until the reader leaves, the feed cannot go on, or another cluster has taken the place of the one followed.
     pub(crate) async fn run(mut self) {
+        let (cluster, generation) = (self.shared.cluster.clone(), self.generation);
+        let end = tokio::select! {
+            biased;
+            () = cluster.replaced(generation) => Some(cluster.went_back(self.reached)),
+            end = self.follow_on() => end,
+        };
+        if let Some(error) = end {
+            self.feed.end(error).await;
+        }
+    }
+
+    /// Follows one stream after the other. How the feed ended; nothing when the reader has left.
+    async fn follow_on(&mut self) -> Option<FeedError> {
         let (mut pause, mut silence) = (limits::REOPEN_PAUSE.0, limits::SILENCE.0);
         let mut again = false;
         loop {
@@ -68,8 +84,8 @@ impl Follower {
                 Err(end) => end,
             };
             let fault = match end {
-                End::Left => return,
-                End::Over(error) => return self.feed.end(error).await,
+                End::Left => return None,
+                End::Over(error) => return Some(error),
                 End::Lost(fault) => fault,
             };
             again = true;
@@ -82,7 +98,7 @@ impl Follower {
             self.shared.count_reopened();
             tokio::select! {
                 () = self.shared.clock.sleep(pause) => {}
-                () = self.feed.left() => return,
+                () = self.feed.left() => return None,
             }
             pause = (pause * 2).min(limits::REOPEN_PAUSE.1);
         }
@@ -97,7 +113,7 @@ impl Follower {
             header = self.shared.quorum() => header.map_err(End::Lost)?,
             () = self.feed.left() => return Err(End::Left),
         };
-        if header.revision < self.reached || self.shared.is_other(header) {
+        if header.revision < self.reached {
             return Err(End::Over(self.went_back(header.revision)));
         }
         Ok(())
@@ -200,9 +216,8 @@ impl Follower {
     async fn take(&mut self, message: bytes::Bytes, grouper: &mut Grouper) -> Result<bool, End> {
         let response = messages::read_watch(message).map_err(|error| End::Lost(error.into()))?;
         let WatchResponse { header, fragment, .. } = response;
-        if self.shared.is_other(header) {
-            return Err(End::Over(self.went_back(header.revision)));
-        }
+        // Where another cluster has taken the place of ours, `run` ends the feed before it is asked for again.
+        self.shared.cluster.note(header, self.generation).map_err(End::Lost)?;
         if response.compact_revision > 0 {
             let oldest = Revision::from_log(response.compact_revision);
             return Err(End::Over(FeedError::Compacted { oldest }));
@@ -284,7 +299,12 @@ impl Times {
 
 #[cfg(test)]
 mod tests {
+    use forebay_backend::{Backend, FeedStep};
+    use forebay_rt::{Clock, Tasks};
+
     use super::*;
+    use crate::messages::Header;
+    use crate::{Etcd, Options, TlsFiles, Verbatim};
 
     #[test]
     fn a_silent_watch_is_asked_again_soon_at_first_and_while_somebody_waits() {
@@ -304,5 +324,34 @@ mod tests {
         times.hasten(now);
         times.asked(now, true);
         assert_eq!(times.ask_at - now, limits::PROGRESS_PERIOD.0, "soon again for the next one");
+    }
+
+    #[tokio::test]
+    async fn a_feed_ends_once_when_another_cluster_answers() {
+        // Nobody listens there: what is heard is heard from here.
+        let endpoints = vec!["http://127.0.0.1:1".parse().expect("a URL")];
+        let (codec, prefix) = (Arc::new(Verbatim), "/a".to_string());
+        let (clock, tasks, tls) = (Clock::system(), Tasks::new(), TlsFiles::default());
+        let options = Options { endpoints, tls, codec, prefix, compact_every: None, clock, tasks };
+        let store = Etcd::open(options).expect("valid");
+        let cluster = &store.shared().cluster;
+        let note = |id, revision| cluster.note(Header { cluster: id, revision }, cluster.generation());
+        assert_eq!(note(7, 9), Ok(()));
+        let after = Revision::from_log(5);
+        let mut followed = store.feed("/a/", after).await.expect("begun");
+        let left = store.feed("/b/", after).await.expect("begun");
+        assert_eq!(note(8, 4), Err(Fault::Replaced));
+        drop(left);
+        followed.ready().await;
+        let lost = store.feed("/b/", after).await.err().expect("it is told when it comes back");
+        for end in [followed.take(9, &mut Vec::new()).expect_err("over"), lost] {
+            let FeedError::WentBack { reached, current } = end else { panic!("{end}") };
+            assert_eq!((reached.get(), current.get()), (9, 4), "what others were told never was");
+        }
+        for prefix in ["/a/", "/b/"] {
+            let mut feed = store.feed(prefix, after).await.expect("told before");
+            tokio::task::yield_now().await;
+            assert!(matches!(feed.take(9, &mut Vec::new()), Ok(FeedStep::Idle)), "{prefix}");
+        }
     }
 }

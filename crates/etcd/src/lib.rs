@@ -5,6 +5,7 @@
 //! stream because a client asks for something, reads previous values (PrevKV) from etcd.
 
 mod barrier;
+mod cluster;
 mod codec;
 mod compaction;
 mod engine;

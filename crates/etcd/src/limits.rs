@@ -79,6 +79,15 @@ pub const PULSE: Duration = Duration::from_secs(30);
 /// Pauses between attempts to open a stream again: doubled from the first to the second.
 pub const REOPEN_PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
+/// How long no other cluster takes the place of one that has just done so, doubled from the first to the second while they go on
+/// doing that: every resource is read again each time. Members of another one are not asked meanwhile. The first again once
+/// one has stood for longer than the second.
+pub const CLUSTER_HOLD: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(120));
+
+/// Prefixes whose readers are told that another cluster answers even when they had no feed at that moment: 2^16 x about 100 B =
+/// 7 MB. Beyond it a feed that is opened later begins as if its reader had nothing.
+pub const PREFIXES_MAX: usize = 1 << 16;
+
 /// Batches of changes that wait for the reader of a feed, and their bytes. At either limit the stream is not read any
 /// further until there is room: HTTP/2 holds etcd back, and nobody else.
 pub const FEED_BATCHES_MAX: usize = 64;

@@ -1,7 +1,7 @@
 //! Where etcd's history begins.
 //!
 //! kube-apiserver, and we, note in `compact_rev_key` what was compacted last. That is held against a read, since others may
-//! have compacted beside; if it does not hold, the revision is found by halving.
+//! have compacted beside; if it does not hold, or we may not read it, the revision is found by halving.
 
 use std::sync::atomic::Ordering;
 
@@ -11,19 +11,29 @@ use crate::compaction::COMPACT_REV_KEY;
 use crate::engine::Shared;
 use crate::error::Fault;
 use crate::limits;
-use crate::messages::RangeRequest;
+use crate::messages::{KeyValue, RangeRequest};
 
 impl Shared {
     /// The oldest revision that can be read at, and watched from the next on.
     pub(crate) async fn oldest(&self) -> Result<Revision, Fault> {
         let current = self.quorum().await?.revision.max(1);
-        let request = RangeRequest { key: COMPACT_REV_KEY, limit: 1, ..RangeRequest::default() };
-        let noted = self.read_key(&request).await?;
-        let noted = noted.and_then(|kv| std::str::from_utf8(&kv.value).ok()?.parse::<u64>().ok());
-        let known = noted.unwrap_or(0).max(self.oldest.load(Ordering::Acquire)).clamp(1, current);
+        let noted = self.noted().await?;
+        let known = noted.max(self.oldest.load(Ordering::Acquire)).clamp(1, current);
         let oldest = if self.is_kept(known).await? { known } else { self.halve(known, current).await? };
         self.oldest.fetch_max(oldest, Ordering::AcqRel);
         Ok(Revision::from_log(oldest))
+    }
+
+    /// What was compacted last, as far as the key for it says; 0 when it says nothing.
+    async fn noted(&self) -> Result<u64, Fault> {
+        let request = RangeRequest { key: COMPACT_REV_KEY, limit: 1, ..RangeRequest::default() };
+        let found = self.read_key(&request).await;
+        if let Err(fault @ Fault::Denied { .. }) = &found
+            && !self.oldest_denied.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!(%fault, "compact_rev_key may not be read: where history begins is found without it, by more reads");
+        }
+        revision_of(found)
     }
 
     /// The oldest kept revision in `(gone, kept]`.
@@ -43,7 +53,8 @@ impl Shared {
 
     async fn is_kept(&self, revision: u64) -> Result<bool, Fault> {
         let request = RangeRequest {
-            key: COMPACT_REV_KEY,
+            // Which one does not matter, as long as it may be read.
+            key: &self.probe_key,
             limit: 1,
             revision,
             keys_only: true,
@@ -54,5 +65,124 @@ impl Shared {
             Err(Fault::Compacted) => Ok(false),
             Err(fault) => Err(fault),
         }
+    }
+}
+
+/// The revision that a read of the key has found; 0 for none. One that may not be read is as good as not there.
+fn revision_of(found: Result<Option<KeyValue>, Fault>) -> Result<u64, Fault> {
+    let number = |kv: KeyValue| std::str::from_utf8(&kv.value).ok()?.parse::<u64>().ok();
+    match found {
+        Ok(found) => Ok(found.and_then(number).unwrap_or(0)),
+        Err(Fault::Denied { .. }) => Ok(0),
+        Err(fault) => Err(fault),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use forebay_apimachinery::Key;
+    use forebay_backend::{Backend, Expect, Op, Outcome, Txn};
+    use forebay_clients::etcd::{Cluster, Security, Series};
+    use forebay_clients::needs;
+    use forebay_rt::{Clock, Tasks};
+
+    use super::*;
+    use crate::pool::Use;
+    use crate::proto::Message;
+    use crate::{Etcd, Options, TlsFiles, Verbatim};
+
+    #[test]
+    fn what_may_not_be_read_says_as_little_as_what_is_not_there() {
+        let kv =
+            |value: &'static [u8]| Some(KeyValue { value: Bytes::from_static(value), ..KeyValue::default() });
+        for (found, revision) in [(None, 0), (kv(b"17"), 17), (kv(b"x"), 0), (kv(b"\xff"), 0)] {
+            assert_eq!(revision_of(Ok(found)), Ok(revision));
+        }
+        assert_eq!(revision_of(Err(Fault::Denied { text: String::new() })), Ok(0));
+        for fault in [Fault::TooManyRequests, Fault::Lost { text: String::new() }] {
+            assert_eq!(revision_of(Err(fault.clone())), Err(fault));
+        }
+    }
+
+    fn open(cluster: &Cluster, prefix: &str) -> Arc<Etcd> {
+        let read = |name| std::fs::read_to_string(cluster.dir().join(name)).expect("written");
+        let client = Some((read("client.crt"), read("client.key")));
+        let tls = TlsFiles { ca: Some(read("ca.crt")), client };
+        let endpoints = cluster.endpoints().iter().map(|url| url.parse().expect("a URL")).collect();
+        let (clock, tasks, codec) = (Clock::system(), Tasks::new(), Arc::new(Verbatim));
+        let prefix = prefix.to_string();
+        let options = Options { endpoints, tls, codec, prefix, compact_every: None, clock, tasks };
+        Etcd::open(options).expect("valid")
+    }
+
+    /// Has whoever the certificate names read and write what is below `prefix`, and nothing else, from now on.
+    async fn limit_to(store: &Etcd, prefix: &str) {
+        let text = |field, text: &str| Message::default().bytes(field, text.as_bytes());
+        let without_password = |name| text(1, name).message(3, Message::default().flag(1, true));
+        // 2 is to read and to write.
+        let end = crate::range::end_of(prefix);
+        let below = Message::default().number(1, 2).bytes(2, prefix.as_bytes()).bytes(3, end.as_bytes());
+        for (method, message) in [
+            ("UserAdd", without_password("root")),
+            ("UserGrantRole", text(1, "root").bytes(2, b"root")),
+            ("RoleAdd", text(1, "objects")),
+            ("RoleGrantPermission", text(1, "objects").message(2, below)),
+            ("UserAdd", without_password("client")),
+            ("UserGrantRole", text(1, "client").bytes(2, b"objects")),
+            ("AuthEnable", Message::default()),
+        ] {
+            let path = format!("/etcdserverpb.Auth/{method}");
+            let done = store.shared().ask(Use::Keys, &path, &message.finish(), limits::COMMIT_WAIT).await;
+            assert!(done.is_ok(), "{method}: {done:?}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn who_may_read_what_is_below_the_prefix_needs_no_more() {
+        if needs::built_peers().is_none() {
+            return;
+        }
+        // etcd 3.6.8 says how it is, and so which version it is, to root alone.
+        for series in [Series::V3_5, Series::V3_7] {
+            needs_no_more(series).await;
+        }
+    }
+
+    async fn needs_no_more(series: Series) {
+        let wait = Duration::from_secs(120);
+        let cluster = Cluster::start_of(series, 1, Security::Mutual).expect("starts");
+        let before = open(&cluster, "/other");
+        before.reach(wait).await.expect("answers");
+        let mut last = Revision::FIRST;
+        for number in 0..20 {
+            let op = Op::Put { value: Bytes::from_static(b"x"), ttl: None };
+            let key = Key::new(&format!("/other/a/{number}"));
+            let outcome = before.commit(Txn { key, expect: Expect::Absent, op }).await.expect("works");
+            let Outcome::Committed(revision) = outcome else { panic!("{outcome:?}") };
+            last = revision;
+        }
+        let gone = Revision::from_log(last.get() - 7);
+        before.give_up_history(gone).await.expect("compacted");
+        limit_to(&before, "/other/").await;
+
+        let elsewhere = open(&cluster, "/registry").reach(wait).await.expect_err("no key there may be read");
+        assert!(matches!(elsewhere, Fault::Denied { .. }), "{elsewhere}");
+        let store = open(&cluster, "/other");
+        store.reach(wait).await.expect("the probe may be read");
+        for _ in 0..2 {
+            assert_eq!(store.oldest().await.expect("found without the key"), gone);
+        }
+        assert!(store.shared().oldest_denied.load(Ordering::Relaxed));
+        let mut feed = store.feed("/other/a/", gone).await.expect("begun");
+        let mut changes = Vec::new();
+        while changes.is_empty() {
+            feed.ready().await;
+            feed.take(99, &mut changes).expect("kept");
+        }
+        assert_eq!(changes.first().map(|change| change.revision), Some(gone.next()));
     }
 }

@@ -18,6 +18,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, oneshot};
 use tokio_rustls::TlsConnector;
 
+use crate::cluster::Cluster;
 use crate::error::Fault;
 use crate::grpc::{Channel, chain};
 use crate::limits;
@@ -29,6 +30,7 @@ use crate::version;
 pub(crate) struct Pool {
     endpoints: Vec<Endpoint>,
     tls: Option<TlsConnector>,
+    cluster: Arc<Cluster>,
     clock: Clock,
     tasks: Tasks,
     lanes: Vec<Lane>,
@@ -94,6 +96,7 @@ impl Pool {
     pub(crate) fn new(
         endpoints: Vec<Endpoint>,
         tls: Option<TlsConnector>,
+        cluster: Arc<Cluster>,
         clock: Clock,
         tasks: Tasks,
     ) -> Pool {
@@ -101,7 +104,7 @@ impl Pool {
         let unary = [limits::UNARY_STREAM_WINDOW; 2];
         let windows = unary.into_iter().chain([limits::WATCH_STREAM_WINDOW; limits::WATCH_CONNECTIONS]);
         let lanes = windows.map(lane).collect();
-        Pool { endpoints, tls, clock, tasks, lanes, preferred: AtomicUsize::new(0) }
+        Pool { endpoints, tls, cluster, clock, tasks, lanes, preferred: AtomicUsize::new(0) }
     }
 
     /// A connection for `purpose`, made if there is none that works. Cancel-safe.
@@ -209,6 +212,7 @@ impl Pool {
             );
             return Err(Fault::Untrusted { text });
         }
+        self.cluster.admit(status.header.cluster)?;
         Ok((channel, status.version))
     }
 

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use forebay_backend::{BoxFuture, Pages, Range, RangePage, ReadError};
 use tokio::sync::SemaphorePermit;
 
+use crate::cluster::Generation;
 use crate::engine::Shared;
 use crate::error::Fault;
 use crate::grpc::Receiver;
@@ -24,6 +25,8 @@ pub(crate) struct Walk<'a> {
     shared: &'a Shared,
     rest: Range,
     ahead: Ahead<'a>,
+    // All of it is of one cluster.
+    generation: Generation,
 }
 
 /// What was asked for before it was wanted: all of it comes after `rest`, or it is nothing.
@@ -41,12 +44,15 @@ struct Stream<'a> {
     told: u64,
     // Keys that there are, which it says at its end.
     count: Option<u64>,
+    // What it was asked under.
+    generation: Generation,
     _seat: SemaphorePermit<'a>,
 }
 
 impl<'a> Walk<'a> {
     pub(crate) fn new(shared: &'a Shared, range: Range) -> Walk<'a> {
-        Walk { shared, rest: range, ahead: Ahead::default() }
+        let generation = shared.cluster.begin_state(range.prefix.as_str());
+        Walk { shared, rest: range, ahead: Ahead::default(), generation }
     }
 
     async fn page(&mut self, limit: usize) -> Result<RangePage, ReadError> {
@@ -57,6 +63,9 @@ impl<'a> Walk<'a> {
             Some((response, _seat)) => response,
             None => self.response(&self.rest, &mut stream).await?,
         };
+        if self.shared.cluster.generation() != self.generation {
+            return Err(ReadError::Unanswered { cause: Fault::Replaced.to_string() });
+        }
         let mut rest = self.rest.clone();
         let last = response.kvs.iter().rev().find_map(|kv| self.shared.key(&kv.key));
         rest.pass_to(response.revision(rest.at), last);
@@ -133,7 +142,10 @@ impl<'a> Walk<'a> {
             () = self.shared.clock.sleep(limits::READ_WAIT) => Err(late()),
         };
         match opened {
-            Ok(receiver) => Some(Stream { connection, receiver, told: 0, count: None, _seat: seat }),
+            Ok(receiver) => {
+                let generation = self.generation;
+                Some(Stream { connection, receiver, told: 0, count: None, generation, _seat: seat })
+            }
             Err(fault) => {
                 connection.note(&fault);
                 self.shared.pool.blame(&connection, &fault);
@@ -159,6 +171,7 @@ impl Stream<'_> {
             };
             let part = messages::read_range_stream(message)?;
             if part.header.revision > 0 {
+                shared.cluster.note(part.header, self.generation)?;
                 self.count = Some(part.count);
             }
             self.told += part.kvs.len() as u64;
@@ -205,8 +218,9 @@ mod tests {
     fn open(cluster: &Cluster) -> Arc<Etcd> {
         let endpoints = cluster.endpoints().iter().map(|url| url.parse().expect("a URL")).collect();
         let (clock, tasks, tls) = (Clock::system(), Tasks::new(), TlsFiles::default());
-        let codec = Arc::new(Verbatim);
-        Etcd::open(Options { endpoints, tls, codec, compact_every: None, clock, tasks }).expect("valid")
+        let (codec, prefix) = (Arc::new(Verbatim), "/a".to_string());
+        let options = Options { endpoints, tls, codec, prefix, compact_every: None, clock, tasks };
+        Etcd::open(options).expect("valid")
     }
 
     async fn put(store: &Etcd, name: &str, bytes: usize, expect: Expect) -> Revision {

@@ -55,6 +55,7 @@ impl Store {
             endpoints: etcd.endpoints.clone(),
             tls: prepared.etcd_tls.clone(),
             codec: Arc::new(AsKubernetes::new(&config.etcd_prefix)),
+            prefix: config.etcd_prefix.clone(),
             compact_every: etcd.compaction_interval,
             clock: clock.clone(),
             tasks: tasks.clone(),

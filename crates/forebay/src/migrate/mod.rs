@@ -183,6 +183,7 @@ async fn open(etcd: &EtcdConfig, prefix: &str, clock: &Clock, tasks: &Tasks) -> 
         endpoints: etcd.endpoints.clone(),
         tls: prepare::etcd_tls(etcd)?,
         codec: Arc::new(AsKubernetes::new(prefix)),
+        prefix: prefix.to_owned(),
         compact_every: None,
         clock: clock.clone(),
         tasks: tasks.clone(),

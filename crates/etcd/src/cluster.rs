@@ -1,0 +1,331 @@
+//! Which cluster answers, by the id that every answer of etcd begins with.
+//!
+//! An etcd that is restored from a backup may be another cluster, and revisions of one say nothing of the other. In: the header of
+//! each answer, and the [`Generation`] that it was asked under. Out: a [`Fault`] for an answer of another cluster than was
+//! asked; for each prefix that is read, once, the end of its feed. Never: takes one cluster for another and back without a
+//! pause, to which endpoints of two clusters would lead.
+//!
+//! Owner of what is known: whoever notes an answer, under the channel's lock.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use forebay_apimachinery::Revision;
+use forebay_backend::FeedError;
+use forebay_rt::{Clock, Duration, Instant};
+use tokio::sync::watch;
+
+use crate::error::Fault;
+use crate::limits;
+use crate::messages::Header;
+
+/// See the module's doc.
+pub(crate) struct Cluster {
+    clock: Clock,
+    known: watch::Sender<Known>,
+    // The highest revision that an answer told.
+    highest: AtomicU64,
+    // Prefix -> the generation of what its reader has; at most PREFIXES_MAX.
+    readers: Mutex<HashMap<Box<str>, Generation>>,
+}
+
+/// How many clusters there were before the one that answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Generation(u64);
+
+/// The cluster that answers.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    // 0 before the first answer.
+    id: u64,
+    generation: Generation,
+    // The revision that it was at when it took the place of another.
+    begun_at: u64,
+    // The highest revision that those before it had told.
+    lost_upto: u64,
+    // Until when no other one takes its place, and how long that is.
+    held: Option<(Instant, Duration)>,
+}
+
+/// Whose an answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// Of the cluster that was asked.
+    Asked,
+    /// Of the one that has taken its place.
+    Successor,
+    /// Of one that is not known any more, or not to be.
+    Stranger,
+}
+
+impl Cluster {
+    pub(crate) fn new(clock: Clock) -> Arc<Cluster> {
+        let known = Known { id: 0, generation: Generation(0), begun_at: 0, lost_upto: 0, held: None };
+        let known = watch::Sender::new(known);
+        Arc::new(Cluster { clock, known, highest: AtomicU64::new(0), readers: Mutex::default() })
+    }
+
+    /// What is asked from now on is asked under this.
+    pub(crate) fn generation(&self) -> Generation {
+        self.known.borrow().generation
+    }
+
+    /// Waits until another cluster has taken the place of the one of `generation`. Cancel-safe.
+    pub(crate) async fn replaced(&self, generation: Generation) {
+        let mut known = self.known.subscribe();
+        // The sending end is ours: it is there for as long as this waits.
+        let _closed = known.wait_for(|known| known.generation != generation).await.map(drop);
+    }
+
+    /// Takes in the header of an answer to what was asked under `asked`.
+    ///
+    /// # Errors
+    /// The answer is not to be used: [`Fault::Replaced`], [`Fault::OtherCluster`].
+    pub(crate) fn note(&self, header: Header, asked: Generation) -> Result<(), Fault> {
+        // Those that etcd's gRPC proxy makes itself name none.
+        if header.cluster == 0 {
+            return Ok(());
+        }
+        let (now, highest) = (self.clock.now(), self.highest.load(Ordering::Acquire));
+        let known = *self.known.borrow();
+        let whose = match known.judge(header, asked, highest, now) {
+            (whose, next) if next.id == known.id => whose,
+            // Another one may have been as fast.
+            _ => self.replace(header, asked, highest, now),
+        };
+        match whose {
+            Whose::Asked => {
+                self.highest.fetch_max(header.revision, Ordering::AcqRel);
+                Ok(())
+            }
+            Whose::Successor => Err(Fault::Replaced),
+            Whose::Stranger => Err(stranger(header.cluster, known.id)),
+        }
+    }
+
+    fn replace(&self, header: Header, asked: Generation, highest: u64, now: Instant) -> Whose {
+        let mut judged = Whose::Asked;
+        let changed = self.known.send_if_modified(|known| {
+            let (whose, next) = known.judge(header, asked, highest, now);
+            judged = whose;
+            let changed = next.id != known.id;
+            *known = next;
+            changed
+        });
+        if changed && judged == Whose::Successor {
+            tracing::error!(
+                cluster = format!("{:x}", header.cluster),
+                revision = header.revision,
+                "etcd is another cluster than before: it was restored from a backup, or the endpoints are of two clusters; \
+                 everything is read again"
+            );
+        }
+        judged
+    }
+
+    /// Whether a member that says that it is of cluster `id` may be asked.
+    ///
+    /// # Errors
+    /// [`Fault::OtherCluster`] while no other cluster takes the place of the known one.
+    pub(crate) fn admit(&self, id: u64) -> Result<(), Fault> {
+        let known = *self.known.borrow();
+        let may = id == known.id || id == 0 || !known.is_held(self.clock.now());
+        if may { Ok(()) } else { Err(stranger(id, known.id)) }
+    }
+
+    /// Begins a feed of `prefix` after `after`, under the generation that is given back.
+    ///
+    /// # Errors
+    /// [`FeedError::WentBack`], once, when what its reader has is of a cluster whose place was taken, and it was not told.
+    pub(crate) fn begin_feed(&self, prefix: &str, after: Revision) -> Result<Generation, FeedError> {
+        let had = self.reader(prefix);
+        if had == self.generation() {
+            return Ok(had);
+        }
+        self.forget(prefix);
+        Err(self.went_back(after.get()))
+    }
+
+    /// Begins to read the state below `prefix`, under the generation that is given back.
+    pub(crate) fn begin_state(&self, prefix: &str) -> Generation {
+        let current = self.generation();
+        self.reader(prefix);
+        current
+    }
+
+    /// Notes that the reader of `prefix` was told to forget what it has.
+    pub(crate) fn forget(&self, prefix: &str) {
+        let current = self.generation();
+        if let Some(had) = self.readers().get_mut(prefix) {
+            *had = current;
+        }
+    }
+
+    /// The end of a feed that had reached `reached` when another cluster took the place of its own.
+    pub(crate) fn went_back(&self, reached: u64) -> FeedError {
+        let known = *self.known.borrow();
+        let revision = |number: u64| Revision::from_log(number.max(1));
+        FeedError::WentBack {
+            // What others were told is of the same future that never was.
+            reached: revision(reached.max(known.lost_upto)),
+            current: revision(known.begun_at),
+        }
+    }
+
+    /// The generation of what the reader of `prefix` has; one that has nothing yet begins with the current one.
+    fn reader(&self, prefix: &str) -> Generation {
+        let current = self.generation();
+        let mut readers = self.readers();
+        if let Some(had) = readers.get(prefix) {
+            return *had;
+        }
+        if readers.len() < limits::PREFIXES_MAX {
+            readers.insert(prefix.into(), current);
+        }
+        current
+    }
+
+    fn readers(&self) -> MutexGuard<'_, HashMap<Box<str>, Generation>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// Whose an answer to what was asked under `asked` is, and what is known then.
+    ///
+    /// - `highest`: the highest revision that was told so far.
+    fn judge(self, header: Header, asked: Generation, highest: u64, now: Instant) -> (Whose, Known) {
+        if self.id == 0 {
+            return (Whose::Asked, Known { id: header.cluster, ..self });
+        }
+        match (header.cluster == self.id, asked == self.generation) {
+            (true, true) => (Whose::Asked, self),
+            (true, false) => (Whose::Successor, self),
+            (false, true) if !self.is_held(now) => (Whose::Successor, self.followed_by(header, highest, now)),
+            // One that is late says nothing of which cluster answers now.
+            (false, _) => (Whose::Stranger, self),
+        }
+    }
+
+    fn is_held(&self, now: Instant) -> bool {
+        self.held.is_some_and(|(until, _)| now < until)
+    }
+
+    /// What is known once the cluster of `header` has taken the place of this one.
+    fn followed_by(self, header: Header, highest: u64, now: Instant) -> Known {
+        let (first, last) = limits::CLUSTER_HOLD;
+        let hold = match self.held {
+            Some((until, hold)) if now < until + last => (hold * 2).min(last),
+            _ => first,
+        };
+        Known {
+            id: header.cluster,
+            generation: Generation(self.generation.0 + 1),
+            begun_at: header.revision,
+            lost_upto: highest,
+            held: Some((now + hold, hold)),
+        }
+    }
+}
+
+fn stranger(id: u64, known: u64) -> Fault {
+    Fault::OtherCluster { text: format!("its id is {id:x}, that of the cluster in use is {known:x}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(cluster: &Cluster, id: u64, revision: u64, asked: Generation) -> &'static str {
+        match cluster.note(Header { cluster: id, revision }, asked) {
+            Ok(()) => "asked",
+            Err(Fault::Replaced) => "replaced",
+            Err(Fault::OtherCluster { .. }) => "stranger",
+            Err(fault) => panic!("{fault}"),
+        }
+    }
+
+    fn at(revision: u64) -> Revision {
+        Revision::from_log(revision)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_counts_when_it_is_of_the_cluster_that_was_asked() {
+        let clock = Clock::system();
+        let cluster = Cluster::new(clock.clone());
+        let first = cluster.generation();
+        assert_eq!(note(&cluster, 0, 0, first), "asked", "it names none");
+        assert_eq!(note(&cluster, 7, 9, first), "asked");
+        assert_eq!(note(&cluster, 7, 5, first), "asked", "a member that lags behind");
+        assert!(cluster.admit(8).is_ok());
+        assert_eq!(note(&cluster, 8, 4, first), "replaced");
+        let second = cluster.generation();
+        assert_ne!(first, second);
+        assert_eq!(note(&cluster, 8, 4, first), "replaced", "the other one was asked");
+        assert_eq!(note(&cluster, 7, 9, first), "stranger", "it is late");
+        assert_eq!(note(&cluster, 8, 4, second), "asked");
+        assert_eq!(note(&cluster, 7, 9, second), "stranger", "so soon");
+        assert_eq!([7, 8, 0].map(|id| cluster.admit(id).is_ok()), [false, true, true]);
+        assert_eq!(cluster.generation(), second, "no stranger changes anything");
+        clock.sleep(limits::CLUSTER_HOLD.0).await;
+        assert!(cluster.admit(7).is_ok());
+        assert_eq!(note(&cluster, 7, 9, second), "replaced");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn two_clusters_take_turns_more_and_more_seldom() {
+        let clock = Clock::system();
+        let cluster = Cluster::new(clock.clone());
+        assert_eq!(note(&cluster, 9, 1, cluster.generation()), "asked");
+        let mut seconds = Vec::new();
+        for round in 0..7 {
+            let begun = clock.now();
+            while note(&cluster, round % 2 + 1, 1, cluster.generation()) == "stranger" {
+                clock.sleep(Duration::from_secs(1)).await;
+            }
+            seconds.push((clock.now() - begun).as_secs());
+        }
+        assert_eq!(seconds, [0, 10, 20, 40, 80, 120, 120]);
+        // One that has stood for long enough is not held up for what was before it.
+        clock.sleep(limits::CLUSTER_HOLD.1 * 3).await;
+        assert_eq!(note(&cluster, 3, 1, cluster.generation()), "replaced");
+        clock.sleep(limits::CLUSTER_HOLD.0).await;
+        assert_eq!(note(&cluster, 4, 1, cluster.generation()), "replaced");
+    }
+
+    #[test]
+    fn the_reader_of_a_prefix_is_told_once_whatever_became_of_its_feed() {
+        let cluster = Cluster::new(Clock::system());
+        assert_eq!(note(&cluster, 7, 9, cluster.generation()), "asked");
+        let begun = ["/told/", "/left/"].map(|prefix| cluster.begin_feed(prefix, at(3)).expect("first"));
+        assert_eq!(begun, [cluster.generation(); 2]);
+        assert_eq!(cluster.begin_state("/read/"), cluster.generation());
+        assert_eq!(note(&cluster, 8, 4, cluster.generation()), "replaced");
+        assert_ne!(begun, [cluster.generation(); 2]);
+        cluster.forget("/told/");
+        assert_eq!(cluster.begin_feed("/told/", at(3)).expect("told"), cluster.generation());
+        // Its feed was lost before it was told, and a state whose feed was never opened.
+        for prefix in ["/left/", "/read/"] {
+            assert_eq!(cluster.begin_state(prefix), cluster.generation(), "what is read now is of now");
+            let end = cluster.begin_feed(prefix, at(3)).expect_err("not told yet");
+            let FeedError::WentBack { reached, current } = end else { panic!("{end}") };
+            assert_eq!((reached, current), (at(9), at(4)), "{prefix}");
+            assert_eq!(cluster.begin_feed(prefix, at(3)).expect("told"), cluster.generation());
+        }
+        assert!(cluster.begin_feed("/new/", at(3)).is_ok(), "it had nothing");
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_another_cluster_is_woken_by_it_and_by_nothing_else() {
+        let cluster = Cluster::new(Clock::system());
+        let first = cluster.generation();
+        let mut waiting = Box::pin(cluster.replaced(first));
+        for id in [7, 7, 8] {
+            tokio::select! { biased; () = &mut waiting => panic!("{id}"), () = std::future::ready(()) => {} }
+            let _ = cluster.note(Header { cluster: id, revision: 3 }, first);
+        }
+        waiting.await;
+        cluster.replaced(first).await;
+    }
+}
