@@ -213,13 +213,13 @@ pub const PROBE_BYTES: usize = 2 << 10;
 pub const GZIP_BYTES_MIN: usize = 128 << 10;
 
 /// A reader of an answer that takes nothing for so long loses it: its snapshot is let go and the stream is reset. So
-/// does a watcher, if it has fallen out of the window, is still in its initial state, its time is over, or it holds more than
-/// [`STALLED_BYTES_MAX`]; another one keeps its place.
+/// does a watcher, if it has fallen out of the window, is still in its initial state, or its time is over; another one keeps its
+/// place.
 pub const STALL_WAIT: Duration = Duration::from_secs(60);
 
-/// Bytes of events that a watcher who takes nothing may hold: two pieces. One with a longer event, which may be a copy that is
-/// its own (Table, gzip, WebSocket), comes back for it.
-pub const STALLED_BYTES_MAX: usize = 2 * PIECE_BYTES;
+/// Bytes of events that a watcher may hold while memory is short: two pieces. One with a longer event, which may be a copy that
+/// is its own (Table, gzip, WebSocket), comes back for it.
+pub const HELD_BYTES_MAX: usize = 2 * PIECE_BYTES;
 
 /// How often stalled readers are looked for.
 pub const STALL_PERIOD: Duration = Duration::from_secs(5);

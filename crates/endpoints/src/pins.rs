@@ -48,7 +48,14 @@ type Begun = (Instant, Weak<dyn Stalls>);
 /// An answer that may stall.
 pub trait Stalls: Send + Sync {
     /// Lets go of what it holds and breaks off, if its client has taken nothing since `since` and it is not to wait on.
-    fn let_go(&self, since: Instant) -> bool;
+    fn let_go(&self, since: Instant, why: Why) -> bool;
+}
+
+/// Why an answer is to be let go of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    Stalled,
+    ShortOfMemory,
 }
 
 /// One LIST that is being read.
@@ -104,7 +111,7 @@ impl Pins {
     /// many there were.
     pub fn let_go_of(&self, wait: Duration, max: usize) -> usize {
         let Some(since) = self.clock.now().checked_sub(wait) else { return 0 };
-        let stalled = |(_, answer): &&(Instant, Arc<dyn Stalls>)| answer.let_go(since);
+        let stalled = |(_, answer): &&(Instant, Arc<dyn Stalls>)| answer.let_go(since, Why::Stalled);
         let count = self.open().iter().filter(stalled).take(max).count();
         self.let_go.stalled.fetch_add(count as u64, Ordering::Relaxed);
         count
@@ -117,7 +124,8 @@ impl Pins {
         let mut open = self.open();
         open.retain(|(begun, _)| now.duration_since(*begun) >= age);
         let some = open.len().div_ceil(8);
-        let count = open.iter().filter(|(_, answer)| answer.let_go(now)).take(some).count();
+        let count =
+            open.iter().filter(|(_, answer)| answer.let_go(now, Why::ShortOfMemory)).take(some).count();
         self.let_go.short_of_memory.fetch_add(count as u64, Ordering::Relaxed);
         count
     }
@@ -154,7 +162,7 @@ impl Pins {
 }
 
 impl Stalls for List {
-    fn let_go(&self, since: Instant) -> bool {
+    fn let_go(&self, since: Instant, _why: Why) -> bool {
         // One that is locked is being read just now.
         let Ok(mut reading) = self.reading.try_lock() else { return false };
         let touched = self.line.wrote_at().map_or(reading.touched, |at| at.max(reading.touched));

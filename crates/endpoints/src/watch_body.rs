@@ -15,12 +15,12 @@ use forebay_registry::{Batch, Encoding, Flow, FrameSink as _, WatchBody};
 use forebay_rt::{Clock, Instant};
 
 use crate::limits::{
-    CHUNK_BYTES, PIECE_BYTES, SEND_BYTES, STALLED_BYTES_MAX, TLS_GATHER_BYTES, WATCH_SEND_BYTES,
+    CHUNK_BYTES, HELD_BYTES_MAX, PIECE_BYTES, SEND_BYTES, TLS_GATHER_BYTES, WATCH_SEND_BYTES,
 };
 use crate::line::Line;
 use crate::member::{Effort, Live};
 use crate::metrics::WatchEvents;
-use crate::pins::{Pins, Stalls};
+use crate::pins::{Pins, Stalls, Why};
 use crate::protobuf;
 use crate::room::Held;
 use crate::shutdown::WatchSlot;
@@ -127,12 +127,12 @@ impl Parked {
 }
 
 impl Stalls for Parked {
-    fn let_go(&self, since: Instant) -> bool {
+    fn let_go(&self, since: Instant, why: Why) -> bool {
         let mut place = self.place();
         let touched = self.line.wrote_at().map_or(place.touched, |at| at.max(place.touched));
         let is_over = place.watch.as_ref().is_some_and(|watch| watch.is_not_worth_waiting_for());
         // Its client comes back for what it did not take.
-        let holds_much = place.batch.frame_bytes() > STALLED_BYTES_MAX;
+        let holds_much = why == Why::ShortOfMemory && place.batch.frame_bytes() > HELD_BYTES_MAX;
         let gone = if (is_over || holds_much) && touched <= since { place.watch.take() } else { None };
         drop(place);
         let Some(watch) = gone else { return false };
