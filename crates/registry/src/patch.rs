@@ -25,6 +25,10 @@ use crate::update::{Unconditional, not_found};
 /// Operations of one JSON patch (`maxJSONPatchOperations`).
 const OPERATIONS_MAX: usize = 10_000;
 
+/// Items of arrays that the operations of one patch may move, all together: some tenths of a second. Each that puts one into an array,
+/// or takes one out of it, moves those behind it.
+const MOVED_MAX: usize = 50_000_000;
+
 /// Bytes that the copies of one JSON patch may come to, as in kube-apiserver: one that copies an object into itself doubles
 /// it. More is refused.
 const COPIED_BYTES_MAX: usize = 3 << 20;
@@ -204,9 +208,13 @@ impl Patch {
     fn apply(&self, ty: Option<TypeId>, mut document: Value) -> Result<Value, Status> {
         match &self.change {
             Change::Json(patch) => {
-                let mut copied = 0;
+                let (mut copied, mut moved) = (0, 0);
                 for operation in &patch.0 {
                     bound(&document, operation, &mut copied).ok_or_else(rejected)?;
+                    moved += siblings(&document, operation);
+                    if moved > MOVED_MAX {
+                        return Err(rejected());
+                    }
                     operate(&mut document, operation).map_err(|_| rejected())?;
                 }
                 Ok(document)
@@ -225,6 +233,21 @@ impl Patch {
                 })
             }
         }
+    }
+}
+
+/// Items of the arrays in which `operation` has its places.
+fn siblings(document: &Value, operation: &PatchOperation) -> usize {
+    let items = |place: &str| {
+        let parent = place.rsplit_once('/').map_or("", |(parent, _)| parent);
+        document.pointer(parent).and_then(Value::as_array).map_or(0, Vec::len)
+    };
+    match operation {
+        PatchOperation::Add(add) => items(add.path.as_str()),
+        PatchOperation::Remove(remove) => items(remove.path.as_str()),
+        PatchOperation::Copy(copy) => items(copy.path.as_str()),
+        PatchOperation::Move(one) => items(one.from.as_str()) + items(one.path.as_str()),
+        PatchOperation::Replace(_) | PatchOperation::Test(_) => 0,
     }
 }
 

@@ -641,6 +641,20 @@ async fn what_a_patch_cannot_do_is_told_in_upstreams_words() {
 }
 
 #[tokio::test]
+async fn a_patch_that_moves_long_arrays_again_and_again_is_refused() {
+    let world = World::new().await;
+    let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" } });
+    world.create("@v1/configmaps/default", map).await.expect("creates");
+    let first = json!({ "op": "add", "path": "/list", "value": vec![0; 20_000] });
+    let front = json!({ "op": "add", "path": "/list/0", "value": 0 });
+    for (times, is_taken) in [(1_000, true), (9_999, false)] {
+        let patch: Vec<_> = std::iter::once(first.clone()).chain(vec![front.clone(); times]).collect();
+        let taken = world.patch("@v1/configmaps/default/a", PatchKind::Json, json!(patch)).await;
+        assert_eq!(taken.as_ref().map_err(|status| status.reason).is_ok(), is_taken, "{taken:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_patch_takes_what_upstreams_libraries_take() {
     let world = World::new().await;
     let map =

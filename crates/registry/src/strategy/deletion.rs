@@ -173,8 +173,9 @@ fn finalizers_for_deletion(
     if should_wait_for_dependents(default, current, options) {
         finalizers.push(FOREGROUND);
     }
-    let unchanged = current.iter().all(|name| finalizers.contains(name))
-        && finalizers.iter().all(|name| current.contains(name));
+    // The others are kept, and there may be very many.
+    let unchanged =
+        [ORPHAN, FOREGROUND].iter().all(|name| finalizers.contains(name) == current.contains(name));
     (!unchanged).then(|| finalizers.into_iter().map(str::to_string).collect())
 }
 
