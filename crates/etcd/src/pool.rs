@@ -196,6 +196,8 @@ impl Pool {
         // The first answer also shows that the certificate is let in.
         let status = match channel.call(path::STATUS, &[]).await {
             Ok(answer) => messages::read_status(answer)?,
+            // Whether it lets us read and write is told by the probe.
+            Err(Fault::Denied { .. }) => return Ok((channel, version::OF_DENIAL.to_string())),
             // With TLS 1.3 it is judged after the handshake, and who ends the connection then says why.
             Err(_)
                 if channel.is_closed()

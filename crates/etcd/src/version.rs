@@ -15,6 +15,10 @@ pub fn is_trusted(version: &str) -> bool {
     }
 }
 
+/// What a member is at least that says how it is, and which version, to root alone: 3.6 does (seen with 3.6.8), while 3.5.35 and
+/// 3.7.3 say it to everybody whom they let in.
+pub const OF_DENIAL: &str = "3.6.0";
+
 /// Whether a member of `version` has RangeStream: from 3.7 on. Who asks is told so all the same where one has not.
 pub fn has_range_stream(version: &str) -> bool {
     Numbers::of(version).is_some_and(|numbers| numbers.series >= (3, 7))
