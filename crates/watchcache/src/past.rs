@@ -1,8 +1,9 @@
 //! Past states that the window no longer reaches back to, read from the store: the exception, and bounded as one.
 //!
 //! In: a revision, an interest, a place, a limit. Out: the part of that state that a LIST shows. What has not changed
-//! since then is the current snapshot's own object; only the rest is decoded, and only what matches is kept. So many
-//! read at once in this process, so many wait, the others are asked to come again.
+//! since then is the current snapshot's own object; only the rest is decoded, and only what matches is kept: at rest, where there is
+//! no limit to it, as its reader may be slow. So many read at once in this process, so many wait, the others are asked to come
+//! again.
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use crate::counters::Counters;
 use crate::error::ReadError;
 use crate::interest::{Interest, Reach};
 use crate::limits;
+use crate::seal::Resting;
 use crate::snapshot::Snapshot;
 
 /// Who may read from the store now, and who may wait for that, of all caches of this process.
@@ -68,6 +70,7 @@ impl Cacher {
         let _reading = self.place_to_read(deadline).await?;
         Counters::add(&self.counters().store_reads, 1);
         let mut page = Page::new(self, revision, interest, limit)?;
+        let mut resting = Resting::new(Arc::default());
         let mut start_after = begin(&interest.reach, after);
         // A filtered list goes on until it has enough.
         let wanted =
@@ -84,7 +87,13 @@ impl Cacher {
             for (key, versioned) in found.items {
                 page.take(key, &versioned);
             }
+            let new = std::mem::take(&mut page.new);
+            let kept = if limit.is_none() { resting.put(new, None).await } else { new };
+            page.keep(kept);
             if page.more || !found.more || !may_follow(&interest.reach, start_after.as_ref()) {
+                while let Some(kept) = resting.next().await {
+                    page.keep(kept);
+                }
                 let remaining = self.remaining(&page, revision).await?;
                 let Page { snapshot, more, .. } = page;
                 return Ok(ExactPage::Part { snapshot: Arc::new(snapshot), more, remaining });
@@ -129,6 +138,10 @@ struct Page<'a> {
     last: Option<Key>,
     current: Arc<Snapshot>,
     interner: Interner,
+    // What is not in the current snapshot, of the pages that were read since it was kept.
+    new: Vec<Arc<Object>>,
+    // How many there are of both.
+    shown: usize,
     snapshot: Snapshot,
 }
 
@@ -147,6 +160,8 @@ impl<'a> Page<'a> {
             more: false,
             last: None,
             interner: Interner::default(),
+            new: Vec::new(),
+            shown: 0,
             snapshot: Snapshot::new(revision, u64::MAX, Arc::from([])),
             current,
         })
@@ -156,14 +171,25 @@ impl<'a> Page<'a> {
         if self.more || !self.interest.reach.contains(&key) {
             return;
         }
-        if self.snapshot.len() >= self.limit {
+        if self.shown >= self.limit {
             self.more = true;
             return;
         }
         self.last = Some(key.clone());
-        let same = self.current.get(&key).filter(|object| object.revision() == found.revision);
-        let object = same.cloned().or_else(|| self.decode(key, found));
-        if let Some(object) = object.filter(|object| self.interest.selects(object)) {
+        let same = self.current.get(&key).filter(|object| object.revision() == found.revision).cloned();
+        let is_new = same.is_none();
+        let object = same.or_else(|| self.decode(key, found));
+        let Some(object) = object.filter(|object| self.interest.selects(object)) else { return };
+        self.shown += 1;
+        if is_new {
+            self.new.push(object);
+        } else {
+            self.snapshot.put(object);
+        }
+    }
+
+    fn keep(&mut self, objects: Vec<Arc<Object>>) {
+        for object in objects {
             self.snapshot.put(object);
         }
     }

@@ -115,6 +115,8 @@ async fn a_past_state_that_the_window_does_not_reach_comes_from_the_store() {
         .range(&all.reach, None)
         .filter(|object| now.get(object.key()).is_some_and(|current| Arc::ptr_eq(current, object)));
     assert_eq!(shared.count(), 8, "what has not changed since is the same object");
+    let old = page.snapshot().get(&Key::new(&format!("{PREFIX}a/p2"))).expect("shown");
+    assert!(old.part().is_some() || old.is_dense(), "what is held for its reader alone is at rest");
 }
 
 #[tokio::test]
