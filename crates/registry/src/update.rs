@@ -135,7 +135,10 @@ impl Registry {
             return Ok(Decision::Delete { carry });
         }
         // A kube-apiserver notes who manages fields, and nobody here proposes that: its absence alone is no change.
-        let is_same = proposed == old || incoming::forget_managers(&mut old) && proposed == old;
+        let mut is_same = proposed == old;
+        if !is_same && incoming::forget_managers(&mut old) {
+            is_same = proposed == old;
+        }
         if is_same && !served.is_stale(&current.object) {
             return Ok(Decision::Keep { carry });
         }
