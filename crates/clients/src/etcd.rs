@@ -3,6 +3,8 @@
 //! In: the etcd that `cargo xtask peers` built. Out: members that answer, and the flags of a server that uses them.
 //! Never: synced to disk; these tests kill processes, not machines.
 
+mod series;
+
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -13,6 +15,8 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+pub use series::{Identity, Security, Series};
+
 use crate::process::Process;
 use crate::relay::{Relay, Trouble};
 use crate::wait::until;
@@ -21,56 +25,6 @@ use crate::{needs, pki, ports};
 
 const LISTENS_MAX: Duration = Duration::from_secs(120);
 const ANSWERS_MAX: Duration = Duration::from_secs(60);
-
-/// Whether clients speak TLS, and show a certificate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Security {
-    Plain,
-    Mutual,
-}
-
-/// Which cluster a restored backup is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Identity {
-    /// The one that it was taken of.
-    Same,
-    /// Another one: etcd's `--initial-cluster-token`.
-    New,
-}
-
-/// Which etcd.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Series {
-    V3_5,
-    /// The one that is taken where nothing else is said.
-    V3_6,
-    V3_7,
-}
-
-impl Series {
-    pub const ALL: [Series; 3] = [Series::V3_5, Series::V3_6, Series::V3_7];
-
-    fn name(self) -> &'static str {
-        match self {
-            Series::V3_5 => "3.5",
-            Series::V3_6 => "3.6",
-            Series::V3_7 => "3.7",
-        }
-    }
-
-    /// Its program.
-    ///
-    /// # Errors
-    /// It was not built.
-    pub fn program(self) -> Result<&'static Path, String> {
-        let peers = needs::peers()?;
-        Ok(match self {
-            Series::V3_5 => &peers.etcd_3_5,
-            Series::V3_6 => &peers.etcd,
-            Series::V3_7 => &peers.etcd_3_7,
-        })
-    }
-}
 
 /// One owner; dropping it kills the processes and removes their directory, and so does our death.
 #[derive(Debug)]
