@@ -189,29 +189,31 @@ impl Inner {
     }
 }
 
-impl State {
-    /// The bytes to hold for `wish`, if there is room for it now.
-    fn fitting(&self, wish: Wish) -> Option<usize> {
-        let alone = self.held == wish.holds;
-        let (limit, bytes) = match self.limit {
+impl Limit {
+    /// The bytes to hold for `wish`, if there is room for it when `held` are held, its own among them.
+    fn fitting(self, held: usize, wish: Wish) -> Option<usize> {
+        let alone = held == wish.holds;
+        let (limit, bytes) = match self {
             Limit::Loose(limit) => (limit, wish.bytes.min(limit.saturating_sub(wish.holds))),
             Limit::Strict(limit) => (limit, wish.bytes),
             Limit::Closed => return None,
         };
-        let fits = self.held + bytes <= limit || alone && self.held + bytes <= ROOM_ONE_BYTES.max(limit);
+        let fits = held + bytes <= limit || alone && held + bytes <= ROOM_ONE_BYTES.max(limit);
         fits.then_some(bytes)
+    }
+}
+
+impl State {
+    /// The bytes to hold for `wish`, if there is room for it now.
+    fn fitting(&self, wish: Wish) -> Option<usize> {
+        self.limit.fitting(self.held, wish)
     }
 
     fn enqueue(&mut self, user: &str, wish: Wish) -> Option<(u64, oneshot::Receiver<Held>)> {
         let of_user = self.waiting.get(user).map_or(0, VecDeque::len);
         // What can never go would hold up whoever comes after it.
-        let never_fits =
-            matches!(self.limit, Limit::Strict(limit) if wish.holds + wish.bytes > ROOM_ONE_BYTES.max(limit));
-        if self.limit == Limit::Closed
-            || never_fits
-            || self.count >= ROOM_WAITING_MAX
-            || of_user >= ROOM_WAITING_PER_USER_MAX
-        {
+        let never_fits = self.limit.fitting(wish.holds, wish).is_none();
+        if never_fits || self.count >= ROOM_WAITING_MAX || of_user >= ROOM_WAITING_PER_USER_MAX {
             self.totals.refused += 1;
             return None;
         }
