@@ -268,10 +268,9 @@ impl Handler {
     /// # Errors
     /// 429 when there is none.
     pub async fn room_to_change(&self, head: &Head, target: &Target) -> Result<Option<Held>, Failure> {
-        match self.registry.get(target, "0").await {
-            Ok(object) => self.room_for_tree(head, &object).await,
-            // Whatever is wrong is told by who changes it.
-            Err(_) => Ok(None),
+        match self.registry.cached(target) {
+            Some(object) => self.room_for_tree(head, &object).await,
+            None => Ok(None),
         }
     }
 

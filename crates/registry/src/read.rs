@@ -82,6 +82,13 @@ impl Registry {
         list::list(&target.served, &store, plan, interest, shown.into(), &self.clock).await
     }
 
+    /// The object as it is cached, however old that is; nothing while the state is being read.
+    pub fn cached(&self, target: &Target) -> Option<Arc<Object>> {
+        let store = self.store_of(&target.served).ok()?;
+        let key = store.key(target.namespace(), target.name());
+        store.cacher.snapshot().ok()?.get(&key).cloned()
+    }
+
     /// What a list or an initial state may come to: objects and their bytes, from above. Nothing while the state is being
     /// read, or of options that will be refused.
     pub fn weight(&self, target: &Target, options: &ListOptions) -> (usize, usize) {
