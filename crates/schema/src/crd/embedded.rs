@@ -6,10 +6,9 @@
 //!
 //! Source: apiextensions-apiserver v0.36.3 `pkg/apiserver/schema/objectmeta`.
 
-use forebay_apimachinery::FaultBytes;
 use serde_json::{Map, Value};
 
-use super::field::{BadValue, Faults, FieldError, Path};
+use super::field::{BadValue, Faults, FieldError, Path, Unknown};
 use super::meta_rules::{self, Namespaced};
 use super::names;
 use super::object_meta::{self, Malformed};
@@ -46,13 +45,6 @@ pub(super) fn coerce(
     coerce_at(value, node, meta == Meta::Root, path, malformed, &mut unknown)?;
     unknown.paths.sort();
     Ok(unknown.paths)
-}
-
-/// Paths of unknown fields, as many as are told.
-#[derive(Default)]
-struct Unknown {
-    paths: Vec<String>,
-    told: FaultBytes,
 }
 
 fn coerce_at(
@@ -112,11 +104,7 @@ fn coerce_resource(
         }
     }
     match (object_meta::coerce(map, path, malformed), malformed) {
-        (Ok(found), _) if !unknown.told.is_full() => {
-            unknown.told.add(found.iter().map(String::len).sum());
-            unknown.paths.extend(found);
-        }
-        (Ok(_), _) => {}
+        (Ok(found), _) => unknown.extend(found),
         (Err(_), Malformed::Drop) => {}
         (Err(error), Malformed::Refuse) => {
             let value = map.get("metadata").unwrap_or(&Value::Null);

@@ -150,6 +150,26 @@ impl FieldError {
     }
 }
 
+/// Paths of unknown fields, as many as are told.
+#[derive(Debug, Default)]
+pub(super) struct Unknown {
+    pub(super) paths: Vec<String>,
+    told: FaultBytes,
+}
+
+impl Unknown {
+    /// Takes them one by one, until it is full.
+    pub(super) fn extend(&mut self, paths: impl IntoIterator<Item = String>) {
+        let mut paths = paths.into_iter();
+        while !self.told.is_full()
+            && let Some(path) = paths.next()
+        {
+            self.told.add(path.len());
+            self.paths.push(path);
+        }
+    }
+}
+
 /// Field errors of one object, as many as are told.
 #[derive(Debug, Default)]
 pub(super) struct Faults {

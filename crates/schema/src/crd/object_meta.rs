@@ -6,11 +6,10 @@
 //!
 //! Source: apiextensions-apiserver v0.36.3 `pkg/apiserver/schema/objectmeta`.
 
-use forebay_apimachinery::FaultBytes;
 use forebay_apimachinery::json::kind_of;
 use serde_json::{Map, Value};
 
-use super::field::Path;
+use super::field::{Path, Unknown};
 use super::format::{parse_rfc3339, print_rfc3339};
 use super::go::{self, Num};
 
@@ -44,7 +43,7 @@ pub fn coerce(
         (_, Some(_), Malformed::Drop) => decoder.piecewise(metadata, &path)?,
     };
     *metadata = Value::Object(decoded);
-    Ok(decoder.unknown)
+    Ok(decoder.unknown.paths)
 }
 
 /// How a field is decoded, and what makes it empty.
@@ -123,7 +122,7 @@ static MANAGED_FIELDS_ENTRY: Struct = Struct {
 
 #[derive(Default)]
 struct Decoder {
-    unknown: Vec<String>,
+    unknown: Unknown,
     /// The first error; what comes after it is decoded too, and thrown away.
     error: Option<String>,
 }
@@ -154,7 +153,7 @@ impl Decoder {
         let Some(map) = metadata.as_object() else {
             return Err(format!("invalid metadata: expected object, got {}", go::type_name(metadata)));
         };
-        self.unknown.clear();
+        self.unknown = Unknown::default();
         let mut kept = Map::new();
         for (name, value) in map {
             let mut one = Decoder::default();
@@ -162,7 +161,7 @@ impl Decoder {
                 one.fields(&OBJECT_META, &Map::from_iter([(name.clone(), value.clone())]), "", path);
             if one.error.is_none() {
                 kept.extend(decoded);
-                self.unknown.append(&mut one.unknown);
+                self.unknown.extend(one.unknown.paths);
             }
         }
         Ok(kept)
@@ -191,13 +190,7 @@ impl Decoder {
         let mut unknown: Vec<&String> =
             map.keys().filter(|name| shape.fields.iter().all(|(known, _)| known != name)).collect();
         unknown.sort();
-        let mut told = FaultBytes::default();
-        for name in unknown {
-            if !told.is_full() {
-                told.add(path.len() + name.len());
-                self.unknown.push(format!("{path}.{name}"));
-            }
-        }
+        self.unknown.extend(unknown.into_iter().map(|name| format!("{path}.{name}")));
         for (name, form) in shape.fields {
             let field = format!("{prefix}{name}");
             let place = Place { owner: shape.name, field: &field };

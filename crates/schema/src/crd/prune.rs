@@ -7,9 +7,9 @@
 
 use std::fmt::Write;
 
-use forebay_apimachinery::FaultBytes;
 use serde_json::{Map, Value};
 
+use super::field::Unknown;
 use super::schema::{Additional, Flags, Node, Schema};
 
 impl Schema {
@@ -36,8 +36,8 @@ pub(super) enum Meta {
 pub(super) fn prune(value: &mut Value, node: &Node, meta: Meta) -> Vec<String> {
     let mut pruner = Pruner::default();
     pruner.prune(value, Some(node), meta == Meta::Root);
-    pruner.unknown.sort();
-    pruner.unknown
+    pruner.unknown.paths.sort();
+    pruner.unknown.paths
 }
 
 fn is_meta(name: &str) -> bool {
@@ -63,8 +63,7 @@ fn known<'a>(node: &'a Node, name: &str) -> Known<'a> {
 #[derive(Default)]
 struct Pruner {
     path: String,
-    unknown: Vec<String>,
-    told: FaultBytes,
+    unknown: Unknown,
 }
 
 impl Pruner {
@@ -81,10 +80,7 @@ impl Pruner {
 
     /// What is here is not known.
     fn unknown(&mut self) {
-        if !self.told.is_full() {
-            self.told.add(self.path.len());
-            self.unknown.push(self.path.clone());
-        }
+        self.unknown.extend(std::iter::once_with(|| self.path.clone()));
     }
 
     fn at_index(&mut self, index: usize, step: impl FnOnce(&mut Self)) {
