@@ -1,7 +1,7 @@
 //! Puts at rest what is quiet: objects of the state into blocks with their neighbours in key order, and what only the window
 //! still holds into blocks of its own. Nobody can tell, but by memory and time.
 //!
-//! Deflating happens in the background, one job of each kind at a time; the ingest task, which owns state and window, puts the
+//! Deflating happens in the background, one job of each kind at a time, in haste two of the state's; the ingest task, which owns state and window, puts the
 //! results in place: an object that changed meanwhile is left alone, and readers keep what they have. When there is little room
 //! (`room.rs`), nothing is waited for: what is loose is sealed at ordinary priority, the oldest first.
 //!
@@ -43,9 +43,9 @@ pub(crate) struct Sealing {
     recent: Arc<RecentBlocks>,
     window: Replaced,
     tree: Tree,
-    // One of each at a time.
     window_job: Job<window::Batch>,
-    tree_job: Job<tree::Done>,
+    // The second in haste alone.
+    tree_jobs: [Job<tree::Done>; 2],
 }
 
 enum Job<T> {
@@ -64,7 +64,7 @@ impl Sealing {
             window: Replaced::new(seq),
             tree: Tree::new(pace, seq),
             window_job: Job::None,
-            tree_job: Job::None,
+            tree_jobs: [Job::None, Job::None],
         }
     }
 
@@ -81,10 +81,12 @@ impl Sealing {
     /// Waits until there is something for [`Sealing::go_on`] to put in place; for ever when nothing is being sealed.
     /// Cancel-safe.
     pub(crate) async fn finished(&mut self) {
+        let [first, second] = &mut self.tree_jobs;
         tokio::select! {
             biased;
             () = self.window_job.finished() => {}
-            () = self.tree_job.finished() => {}
+            () = first.finished() => {}
+            () = second.finished() => {}
         }
     }
 
@@ -100,16 +102,16 @@ impl Sealing {
             self.window.sealed();
             batch.into_iter().for_each(|batch| batch.put_in_place(window));
         }
-        let renewed = match self.tree_job.take() {
-            Some(Some(done)) => put_in_place(self.tree.take(done), window, snapshot),
-            Some(None) => {
+        let mut renewed = false;
+        for job in &mut self.tree_jobs {
+            match job.take() {
+                Some(Some(done)) => renewed |= put_in_place(self.tree.take(done), window, snapshot),
                 // Lost: what it was to seal is found again.
-                self.tree.scan_again();
-                false
+                Some(None) => self.tree.lost(),
+                None => {}
             }
-            None => false,
-        };
-        if let Job::None = self.window_job
+        }
+        if self.window_job.is_none()
             && let Some(job) = self.window.next_job(window, haste, now_ms)
         {
             let recent = self.recent.clone();
@@ -117,22 +119,24 @@ impl Sealing {
         }
         // What is put behind its successor finds that in plain form: in haste the state follows the window.
         let upto_seq = if haste == Haste::Now { self.window.next_seq() } else { u64::MAX };
-        if let Job::None = self.tree_job
-            && let Some(job) = self.tree.next_job(window, snapshot, &self.recent, (haste, upto_seq), now_ms)
-        {
-            self.tree_job = Job::Running(haste.run(move || job.run()));
+        // Both are in place first: what they seal may be neighbours.
+        if self.tree_jobs.iter().all(Job::is_none) {
+            let jobs = self.tree.next_jobs(window, snapshot, &self.recent, (haste, upto_seq), now_ms);
+            for (place, job) in self.tree_jobs.iter_mut().zip(jobs) {
+                *place = Job::Running(haste.run(move || job.run()));
+            }
         }
         renewed
     }
 
     /// Whether something is finished and not yet in place.
     pub(crate) fn is_finished(&mut self) -> bool {
-        self.window_job.is_finished() || self.tree_job.is_finished()
+        self.window_job.is_finished() || self.tree_jobs.iter_mut().any(Job::is_finished)
     }
 
     /// Whether nothing is being sealed.
     pub(crate) fn is_idle(&self) -> bool {
-        matches!((&self.window_job, &self.tree_job), (Job::None, Job::None))
+        self.window_job.is_none() && self.tree_jobs.iter().all(Job::is_none)
     }
 
     /// Whether there is something that it has not looked at yet.
@@ -159,6 +163,10 @@ impl Haste {
 }
 
 impl<T> Job<T> {
+    fn is_none(&self) -> bool {
+        matches!(self, Job::None)
+    }
+
     async fn finished(&mut self) {
         match self {
             Job::Running(work) => *self = Job::Finished(work.finished().await),

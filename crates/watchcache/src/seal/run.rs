@@ -59,8 +59,12 @@ enum End {
 
 /// The runs at a trigger's place, in order: two where a young object stands between them.
 ///
-/// - `after`: keys up to this one are dealt with.
-pub(super) fn runs_at(snapshot: &Snapshot, trigger: &Trigger, after: Option<&Key>) -> Vec<Run> {
+/// - `after`, `below`: keys up to the one are dealt with, those from the other on by somebody else.
+pub(super) fn runs_at(
+    snapshot: &Snapshot,
+    trigger: &Trigger,
+    (after, below): (Option<&Key>, Option<&Key>),
+) -> Vec<Run> {
     let here = snapshot.get(&trigger.key);
     if here.is_some_and(|here| here.part().is_some() || here.is_dense()) {
         return Vec::new();
@@ -71,6 +75,7 @@ pub(super) fn runs_at(snapshot: &Snapshot, trigger: &Trigger, after: Option<&Key
     }
     let (on, before) = snapshot.around(&trigger.key);
     let before = before.take_while(|object| after.is_none_or(|after| object.key() > after));
+    let on = on.take_while(|object| below.is_none_or(|below| object.key() < below));
     let left = walk(pieces(before, Step::Back), trigger.quiet);
     let right = walk(pieces(on.skip(usize::from(young)), Step::On), trigger.quiet);
     let pairs = match young {

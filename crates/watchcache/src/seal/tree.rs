@@ -45,6 +45,9 @@ enum Scan {
 pub(super) struct Job {
     snapshot: Snapshot,
     triggers: Vec<Trigger>,
+    // What lies between these keys, both not with it.
+    after: Option<Key>,
+    below: Option<Key>,
     scan: Option<(Key, Revision)>,
     allowance: usize,
     recent: Arc<RecentBlocks>,
@@ -90,17 +93,17 @@ impl Tree {
         looked < window.next_seq() || !self.left.is_empty() || !matches!(self.scan, Scan::Done)
     }
 
-    /// The next job, if there is one now.
+    /// The next jobs, if there are any now: one; in haste two, where there is enough for both.
     ///
     /// - `upto_seq`: the window's items from there on are not looked at in haste.
-    pub(super) fn next_job(
+    pub(super) fn next_jobs(
         &mut self,
         window: &Writer<Arc<Event>>,
         snapshot: &Snapshot,
         recent: &Arc<RecentBlocks>,
         (haste, upto_seq): (Haste, u64),
         now_ms: u64,
-    ) -> Option<Job> {
+    ) -> Vec<Job> {
         let earned = now_ms.saturating_sub(self.counted_ms).saturating_mul(limits::RESEAL_BYTES_PER_MS);
         self.allowance = limits::RESEAL_BYTES_MAX.min(self.allowance.saturating_add(earned as usize));
         self.counted_ms = now_ms;
@@ -131,18 +134,30 @@ impl Tree {
             Scan::At(key) | Scan::Again(key) if triggers.is_empty() && has_time => Some((key.clone(), quiet)),
             _ => None,
         };
+        if triggers.is_empty() && scan.is_none() {
+            return Vec::new();
+        }
+        let recent = recent.clone();
+        let (after, below) = (None, None);
         let job = Job {
             snapshot: snapshot.clone(),
             triggers,
+            after,
+            below,
             scan,
             allowance: self.allowance,
-            recent: recent.clone(),
+            recent,
         };
-        (!job.triggers.is_empty() || job.scan.is_some()).then_some(job)
+        if haste == Haste::Now { job.halves() } else { vec![job] }
     }
 
     fn has_time(&self) -> bool {
         self.allowance >= limits::RESEAL_BYTES_MAX / 2
+    }
+
+    /// Takes note that a job is lost: what it was to seal is found again.
+    pub(super) fn lost(&mut self) {
+        self.scan_again();
     }
 
     /// Takes note of what a job has left. What is to be put in whose place.
@@ -163,7 +178,7 @@ impl Tree {
     }
 
     /// Scans the state from its beginning, when the scan that is under way is through.
-    pub(super) fn scan_again(&mut self) {
+    fn scan_again(&mut self) {
         self.scan = match std::mem::replace(&mut self.scan, Scan::Done) {
             Scan::Done => Scan::At(Key::from("")),
             Scan::At(key) | Scan::Again(key) => Scan::Again(key),
@@ -248,6 +263,46 @@ fn is_hot(event: &Event, window: &Writer<Arc<Event>>, often: Revision) -> bool {
 }
 
 impl Job {
+    /// Two that share it, if it is enough for two: what lies before one of its objects, and what lies from there on.
+    fn halves(mut self) -> Vec<Job> {
+        self.triggers.sort_by(|one, other| one.key.cmp(&other.key));
+        // Nothing where the object is gone, or in a block: that is not to be cut.
+        let plain = |trigger: &Trigger| {
+            let now = self.snapshot.get(&trigger.key).filter(|now| now.part().is_none());
+            now.map(|now| now.body_len())
+        };
+        let total: usize = self.triggers.iter().filter_map(plain).sum();
+        if total < 2 * limits::HALF_BYTES_MIN {
+            return vec![self];
+        }
+        let mut before = 0;
+        let middle = self.triggers.iter().position(|trigger| {
+            let Some(bytes) = plain(trigger) else { return false };
+            let is_middle = before >= total / 2;
+            before += bytes;
+            is_middle
+        });
+        let Some(middle) = middle else { return vec![self] };
+        let second = self.triggers.split_off(middle);
+        let pivot = second[0].key.clone();
+        // What has the same key goes with it.
+        let first = std::mem::take(&mut self.triggers);
+        let (first, same): (Vec<_>, Vec<_>) = first.into_iter().partition(|trigger| trigger.key < pivot);
+        let last_before = self.snapshot.around(&pivot).1.next().map(|object| object.key().clone());
+        let allowance = self.allowance / 2;
+        let (snapshot, recent) = (self.snapshot.clone(), self.recent.clone());
+        let second = Job {
+            snapshot,
+            triggers: same.into_iter().chain(second).collect(),
+            after: last_before,
+            below: None,
+            scan: None,
+            allowance,
+            recent,
+        };
+        vec![Job { triggers: first, below: Some(pivot), allowance, ..self }, second]
+    }
+
     /// Seals a bounded part of what it was given.
     pub(super) fn run(mut self) -> Done {
         let mut done = Done {
@@ -258,7 +313,7 @@ impl Job {
             poor: false,
         };
         let mut sealer = Sealer::new(self.recent.clone());
-        let (mut after, mut bytes): (Option<Key>, usize) = (None, 0);
+        let (mut after, mut bytes) = (self.after.take(), 0);
         self.triggers.sort_by(|one, other| one.key.cmp(&other.key));
         for trigger in std::mem::take(&mut self.triggers) {
             if after.as_ref().is_some_and(|after| trigger.key <= *after) {
@@ -268,7 +323,7 @@ impl Job {
                 done.left.push(trigger);
                 continue;
             }
-            for run in run::runs_at(&self.snapshot, &trigger, after.as_ref()) {
+            for run in run::runs_at(&self.snapshot, &trigger, (after.as_ref(), self.below.as_ref())) {
                 let again = |key: &Key| Trigger { key: key.clone(), ..trigger.clone() };
                 done.left.extend(run.more.iter().map(again));
                 after = run.objects.last().map(|last| last.key().clone()).or(after);
@@ -307,5 +362,67 @@ impl Job {
             done.renewed.extend(renewed);
         }
         bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use forebay_apimachinery::object::BLOCK_OBJECTS;
+    use forebay_backend::Op;
+    use forebay_rt::Random;
+
+    use super::*;
+    use crate::tests::{World, everything, noise};
+
+    #[tokio::test]
+    async fn in_haste_two_share_what_is_enough_for_both_and_seal_each_object_once() {
+        let (world, random) = (World::new().await, Random::seeded(3));
+        let name = |pod: usize| format!("a/pod-{pod:03}");
+        for pod in 0..120 {
+            let note = noise(&random, 600).repeat(16);
+            let value = format!(
+                r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"pod-{pod:03}","namespace":"a","uid":"u"}},"note":"{note}"}}"#
+            );
+            world.commit(&name(pod), Op::Put { value: value.into(), ttl: None }).await;
+        }
+        world.delete(&name(60)).await;
+        let snapshot = world.cacher.fresh(world.soon()).await.expect("fresh").as_ref().clone();
+        let objects: Vec<Arc<Object>> = snapshot.range(&everything().reach, None).cloned().collect();
+        let quiet = snapshot.revision();
+        let job = |keys: Vec<Key>| Job {
+            snapshot: snapshot.clone(),
+            triggers: keys.into_iter().map(|key| Trigger { key, quiet, patience: Patience::GoOn }).collect(),
+            after: None,
+            below: None,
+            scan: None,
+            allowance: limits::RESEAL_BYTES_MAX,
+            recent: Arc::default(),
+        };
+        let mut keys: Vec<Key> = objects.iter().map(|object| object.key().clone()).rev().collect();
+        keys.push(Key::from(format!("{}{}", crate::tests::PREFIX, name(60))));
+        // Too little for two.
+        assert_eq!(job(keys[..50].to_vec()).halves().len(), 1);
+        let halves = job(keys).halves();
+        assert_eq!(halves.len(), 2);
+        // Old -> new, and by which half.
+        let mut renewed: BTreeMap<Key, (usize, Arc<Object>)> = BTreeMap::new();
+        for (half, job) in halves.into_iter().enumerate() {
+            let done = job.run();
+            assert!(done.left.is_empty());
+            for (old, new) in done.renewed {
+                assert_eq!((old.key(), &*old.body()), (new.key(), &*new.body()));
+                assert!(renewed.insert(old.key().clone(), (half, new)).is_none(), "{old:?} twice");
+            }
+        }
+        assert_eq!(renewed.len(), objects.len());
+        let by: Vec<usize> = renewed.values().map(|(half, _)| *half).collect();
+        assert!(by.is_sorted() && (40..80).contains(&by.iter().sum::<usize>()), "{by:?}");
+        assert!(
+            renewed
+                .values()
+                .all(|(_, new)| new.part().is_some_and(|part| part.block.objects() < BLOCK_OBJECTS))
+        );
     }
 }
