@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use forebay_apimachinery::accept::{AsKind, Media};
-use forebay_apimachinery::options::{ListOptions, Query};
+use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Object, Reason, Status};
 use forebay_registry::Registry;
 use forebay_registry::catalog::Served;
@@ -221,16 +221,16 @@ impl Handler {
 
     /// Room for a list, or for the initial state of a watch: at once, or after a wait. One that is cheap takes none.
     ///
+    /// - `objects`, `bytes`: what it may come to.
+    ///
     /// # Errors
     /// 429 when there is none.
     pub async fn room_to_list(
         &self,
         head: &Head,
-        target: &Target,
-        options: &ListOptions,
+        (objects, bytes): (usize, usize),
         form: Form,
     ) -> Result<Option<Held>, Failure> {
-        let (objects, bytes) = self.registry.weight(target, options);
         let is_plain = form.media == Media::Json && form.as_kind == AsKind::Object && !form.pretty;
         let work = ListWork { form: !is_plain, objects, bytes };
         let Some(bytes) = cost::list(work) else { return Ok(None) };

@@ -176,7 +176,7 @@ async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::List)?;
     let options = ListOptions::from_query(&head.query)?;
     let shown = shown(form, head)?;
-    let held = handler.room_to_list(head, target, &options, form).await?;
+    let held = handler.room_to_list(head, handler.registry.list_weight(target, &options), form).await?;
     let body = handler.registry.list(target, &options, shown).await?;
     let warnings = body.warnings();
     let mut response = answer::list(body, form, &head.headers, &handler.pins);
@@ -191,7 +191,7 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
     let shown = shown(form, head)?;
     let body = handler.registry.watch(target, &options, shown, head.info.path_form).await?;
     let room = match body.is_initial() {
-        true => handler.room_to_list(head, target, &options, form).await?,
+        true => handler.room_to_list(head, handler.registry.state_weight(target, &options), form).await?,
         false => None,
     };
     let events = handler.metrics.watch_events(&target.served, &head.info);
@@ -199,7 +199,7 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
     // Nothing but a connection of HTTP/1.1 can be upgraded.
     let is_asked = websocket::is_asked(&head.headers) && Line::current().socket().is_some();
     let upgraded = is_asked.then(|| websocket::answer(&head.headers));
-    let is_long = || handler.registry.weight(target, &options).1 >= GZIP_BYTES_MIN;
+    let is_long = || handler.registry.state_weight(target, &options).1 >= GZIP_BYTES_MIN;
     let framing = match upgraded {
         Some(_) => Framing::WebSocket,
         None if body.is_watch_list() && gzip::is_taken(&head.headers) && is_long() => Framing::Gzip,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forebay_apimachinery::options::ListOptions;
 use forebay_apimachinery::{Key, Object, Status};
-use forebay_watchcache::{Reach, ReadError};
+use forebay_watchcache::{Interest, Reach, ReadError};
 
 use crate::delete::Selection;
 use crate::errors;
@@ -89,21 +89,23 @@ impl Registry {
         store.cacher.snapshot().ok()?.get(&key).cloned()
     }
 
-    /// What a list or an initial state may come to: objects and their bytes, from above. Nothing while the state is being
-    /// read, or of options that will be refused.
-    pub fn weight(&self, target: &Target, options: &ListOptions) -> (usize, usize) {
+    /// What a list may come to: objects and their bytes, from above. Nothing while the state is being read, or of options
+    /// that will be refused.
+    pub fn list_weight(&self, target: &Target, options: &ListOptions) -> (usize, usize) {
         let Ok(store) = self.store_of(&target.served) else { return (0, 0) };
-        let Ok(state) = store.cacher.snapshot() else { return (0, 0) };
+        let Ok((plan, interest)) = plan::list(target, &store, options) else { return (0, 0) };
+        let (objects, bytes) = weight(&store, &interest);
+        match plan.limit {
+            Some(page) if page < objects => (page, bytes / objects * page),
+            _ => (objects, bytes),
+        }
+    }
+
+    /// The same of the initial state of a watch, which knows no limit.
+    pub fn state_weight(&self, target: &Target, options: &ListOptions) -> (usize, usize) {
+        let Ok(store) = self.store_of(&target.served) else { return (0, 0) };
         let Ok(interest) = plan::interest(target, &store, options) else { return (0, 0) };
-        if let Reach::One(key) = &interest.reach {
-            return (1, state.get(key).map_or(0, |object| object.body_len()));
-        }
-        let page = usize::try_from(options.limit).unwrap_or(0);
-        let all = (state.range(&interest.reach, None).len(), state.plain_bytes(&interest.reach, None));
-        match all {
-            (objects, bytes) if page > 0 && page < objects => (page, bytes / objects * page),
-            all => all,
-        }
+        weight(&store, &interest)
     }
 
     /// A watch, whose body is made as it is read.
@@ -131,5 +133,54 @@ impl Registry {
         let store = self.store_of(&target.served)?;
         let (plan, interest) = plan::list(target, &store, options)?;
         Ok(Selection { interest, plan })
+    }
+}
+
+/// The objects within reach and their bytes, whether they are selected or not.
+fn weight(store: &Store, interest: &Interest) -> (usize, usize) {
+    let Ok(state) = store.cacher.snapshot() else { return (0, 0) };
+    match &interest.reach {
+        Reach::One(key) => (1, state.get(key).map_or(0, |object| object.body_len())),
+        reach => (state.range(reach, None).len(), state.plain_bytes(reach, None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_apimachinery::options::{CreateOptions, Query};
+    use forebay_embedded::{Engine, Options};
+    use forebay_rt::{Clock, Random, Tasks};
+
+    use super::*;
+    use crate::present::As;
+    use crate::registry::Config;
+    use crate::request::Body;
+
+    #[tokio::test]
+    async fn a_limit_makes_a_request_lighter_only_where_it_counts() {
+        let (clock, _hand) = Clock::manual(1_700_000_000_000);
+        let options = Options { clock: clock.clone(), ..Options::default() };
+        let engine = Engine::open_in_memory(options).expect("opens");
+        let registry = Registry::new(Config::default(), engine, clock, Random::seeded(7), Tasks::new());
+        registry.start().await.expect("starts");
+        let served = registry.catalog().resource("", "v1", "configmaps").expect("served").clone();
+        let namespace = Some("default".to_string());
+        let target = Target { served, namespace, name: None, subresource: None, caller: None };
+        for name in ["a", "b", "c", "d"] {
+            let json = format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}}}}"#);
+            let body = Body::Json(json.into());
+            registry.create(&target, &body, &CreateOptions::default()).await.expect("creates");
+        }
+        // Then the cache has them.
+        registry.list(&target, &ListOptions::default(), As::Object).await.expect("lists");
+        let options = |query: &str| ListOptions::from_query(&Query::parse(query)).expect("options");
+        let listed = |query: &str| registry.list_weight(&target, &options(query));
+        let (objects, bytes) = listed("");
+        assert!(objects == 4 && bytes > 4 * 50, "{objects} of {bytes} B");
+        assert_eq!(listed("limit=1"), (1, bytes / 4));
+        assert_eq!(listed("limit=9"), (4, bytes));
+        assert_eq!(listed("limit=1&resourceVersion=0"), (4, bytes), "it is answered whole");
+        assert_eq!(listed("resourceVersionMatch=Exact"), (0, 0), "it is refused");
+        assert_eq!(registry.state_weight(&target, &options("watch=1&limit=1")), (4, bytes));
     }
 }
