@@ -20,6 +20,8 @@ use crate::pins::Pins;
 use crate::pretty;
 use crate::protobuf;
 use crate::response::{Content, ResponseBody};
+use crate::room::Held;
+use crate::rooms::Rooms;
 use crate::source::{Pretty, Resumed, Source, Written, read_ahead};
 use crate::status::Failure;
 use crate::yaml::{self, YamlList};
@@ -63,6 +65,36 @@ pub fn object(
         (_, false) => json,
     };
     Ok(sized(code, form.media.content_type(), bytes, headers))
+}
+
+/// The answer to a write: in its form if there is room for that at once, as the write is done and neither waits nor fails.
+/// Else it is JSON as it is there, which is YAML as well.
+///
+/// # Errors
+/// JSON of ours that is none.
+pub fn of_write(
+    code: StatusCode,
+    json: Bytes,
+    form: Form,
+    headers: &HeaderMap,
+    rooms: &Rooms,
+) -> Result<HttpResponse, Failure> {
+    let Some((room, _tree)) = rooms.try_to_show(&json, form) else {
+        return Ok(sized(code, form.media.content_type(), json, headers));
+    };
+    let mut response = object(code, json, form, headers)?;
+    if let Some(room) = room {
+        hold_room(&mut response, room);
+    }
+    Ok(response)
+}
+
+/// Lets an answer that is there whole hold what it takes of the room that was asked for to make it.
+pub fn hold_room(response: &mut HttpResponse, mut room: Held) {
+    if let Some(len) = response.body().exact_len().filter(|len| *len < room.bytes()) {
+        room.set(len);
+    }
+    response.body_mut().hold_room(Some(room));
 }
 
 /// One object from the cache, as it was written for this form.
@@ -162,3 +194,40 @@ pub fn failure(failure: &Failure, headers: &HeaderMap, query: &Query) -> HttpRes
 
 /// Names the request in the audit trail.
 pub const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+
+#[cfg(test)]
+mod tests {
+    use forebay_rt::Clock;
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+    use crate::limits::ANSWERS_ROOM_BYTES;
+
+    #[tokio::test]
+    async fn a_write_is_answered_without_indentation_where_there_is_no_room_for_it() {
+        // 19 kB that become 8 MB.
+        let json = Bytes::from(format!("{}{}0{}", "[".repeat(480), "0,".repeat(9_000), "]".repeat(480)));
+        let indented = Form { pretty: true, ..Form::plain(Media::Json) };
+        let rooms = Rooms::new(Clock::system());
+        let answered = |form: Form| {
+            of_write(StatusCode::CREATED, json.clone(), form, &HeaderMap::new(), &rooms).expect("an answer")
+        };
+        let held = || rooms.answers.totals().held;
+        let pretty = answered(indented);
+        let len = pretty.body().exact_len().expect("whole");
+        assert!(len > 200 * json.len() && held() == len, "{len} of {}", held());
+        drop(pretty);
+        assert!(held() == 0 && rooms.bodies.totals().held == 0);
+        let _all = rooms.answers.charge(ANSWERS_ROOM_BYTES);
+        for form in [indented, Form::plain(Media::Yaml), Form::plain(Media::Json)] {
+            let plain = answered(form);
+            assert_eq!(plain.status(), StatusCode::CREATED);
+            assert_eq!(plain.headers()[header::CONTENT_TYPE], form.media.content_type());
+            let body = plain.into_body().collect().await.expect("whole").to_bytes();
+            assert!(body == json, "{form:?}");
+        }
+        let small = of_write(StatusCode::OK, "{\"a\":1}".into(), indented, &HeaderMap::new(), &rooms);
+        let small = small.expect("an answer").into_body().collect().await;
+        assert_eq!(small.expect("whole").to_bytes(), "{\n  \"a\": 1\n}");
+    }
+}

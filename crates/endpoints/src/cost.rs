@@ -2,10 +2,11 @@
 //!
 //! In: a request's shape, or a body. Out: bytes to ask a [`crate::room::Room`] for. Never: exact.
 
-use forebay_apimachinery::accept::ContentType;
+use forebay_apimachinery::accept::{ContentType, Media};
 use http::request::Parts;
 
 use crate::limits::{FORM_BYTES, LIST_BYTES, LIST_CHEAP_BYTES};
+use crate::negotiate::Form;
 
 /// What a request's head takes as long as it is answered: its options are taken apart, and may be many.
 pub fn head(parts: &Parts) -> usize {
@@ -95,12 +96,36 @@ fn tree(json: &[u8]) -> usize {
 
 /// How long a JSON text is when it is indented: two spaces a level, on a line for each value.
 pub fn indented(json: &[u8]) -> usize {
+    on_lines(json, |_, _| 0)
+}
+
+/// How long a JSON text may be as YAML: there a text has several lines, too.
+pub fn as_yaml(json: &[u8]) -> usize {
+    on_lines(json, yaml_text)
+}
+
+/// What an object takes in the form that it is answered in.
+pub fn answer(json: &[u8], form: Form) -> usize {
+    match (form.media, form.pretty) {
+        (Media::Yaml, _) => as_yaml(json),
+        (Media::Json, true) => indented(json),
+        (Media::Json, false) | (Media::Protobuf, _) => json.len(),
+    }
+}
+
+/// - `more`: by how much a text grows, its closing quote with it, at its depth.
+fn on_lines(json: &[u8], more: impl Fn(&[u8], usize) -> usize) -> usize {
     let (mut bytes, mut depth, mut at) = (json.len(), 0_usize, 0);
     while let Some(&byte) = json.get(at) {
         match byte {
             b'{' | b'[' => depth += 1,
             b'}' | b']' => depth = depth.saturating_sub(1),
-            b'"' => at += string_len(&json[at + 1..]),
+            b'"' => {
+                let text = &json[at + 1..];
+                let len = string_len(text);
+                bytes += more(&text[..len], depth);
+                at += len;
+            }
             _ => {}
         }
         if matches!(byte, b'{' | b'[' | b'}' | b']' | b',' | b':') {
@@ -109,6 +134,24 @@ pub fn indented(json: &[u8]) -> usize {
         at += 1;
     }
     bytes
+}
+
+/// By how much a text may grow as YAML: it is folded at spaces, which is at each of them where it is deep, and some of its
+/// characters are escaped.
+fn yaml_text(text: &[u8], depth: usize) -> usize {
+    // A longer name, or one of several lines, has a mark of its own, and its value another.
+    const NAME_BYTES: usize = 128;
+    let line = 2 * depth + 4;
+    let marks = if text.len() > NAME_BYTES || text.contains(&b'\\') { 2 * line } else { 0 };
+    let next = text.iter().copied().skip(1).chain([b'"']);
+    let more = text.iter().copied().zip(next).map(|pair| match pair {
+        (b' ', _) | (b'\\', b'n' | b'u') => line,
+        (b'\'', _) => 1,
+        (0x7f, _) => 3,
+        (0x80.., _) => 2,
+        _ => 0,
+    });
+    marks + more.sum::<usize>()
 }
 
 /// Bytes of a string behind its opening quote, the closing one among them.
@@ -140,6 +183,23 @@ mod tests {
             let (weighed, made) = (indented(json.as_bytes()), crate::pretty::indent(json.as_bytes()).len());
             assert!(made <= weighed && weighed < 2 * made + 16, "{made} as {weighed}");
         }
+    }
+
+    #[test]
+    fn yaml_is_weighed_no_shorter_than_it_becomes() {
+        let nested = |inner: &str| format!("{}{inner}{}", "[".repeat(100), "]".repeat(100));
+        let words = serde_json::to_string(&"a b ".repeat(5_000)).expect("a string");
+        let lines = serde_json::to_string(&"a\n".repeat(5_000)).expect("a string");
+        let odd = format!("{{{:?}:\"\u{7f}'\u{80}\u{1f600} #\",\"a\\nb\":[[],{{}},\"|\"]}}", "k".repeat(200));
+        let plain = r#"{"a":[],"b":{"c":[1,"x y,{[\"",null,{"d":"1"}]},"e":"\n x\n"}"#;
+        let (words, lines) = (nested(&words), nested(&lines));
+        for json in [plain, "{}", "[\"\"]", &odd, &nested(&odd), &words, &lines, &nested("0,0,{\"a\":[0,0]}")]
+        {
+            let made = crate::yaml::from_json(json.as_bytes()).expect("JSON").len();
+            let weighed = as_yaml(json.as_bytes());
+            assert!(made <= weighed, "{made} as {weighed}: {}", &json[..json.len().min(300)]);
+        }
+        assert!(as_yaml(words.as_bytes()) > 40 * words.len(), "each space is a line at that depth");
     }
 
     #[test]

@@ -186,6 +186,10 @@ pub const CONNECTIONS_MIN: usize = 256;
 pub const YAML_NODES_MAX: usize = 200_000;
 pub const YAML_DEPTH_MAX: usize = 128;
 
+/// Times that an item of a YAML list may become longer than its JSON, beyond a piece: one that its depth makes longer stands
+/// on one line.
+pub const YAML_GROWTH_MAX: usize = 8;
+
 /// A LIST is sent in pieces of this size: enough that TLS records and HTTP/2 frames are full, and that what a piece costs
 /// apart from its bytes does not count.
 pub const CHUNK_BYTES: usize = 64 << 10;

@@ -3,6 +3,8 @@
 //! In: compact JSON, in pieces cut anywhere. Out: the same with two spaces a level, as Go's `json.Indent` writes it.
 //! Keeps nothing but where it is. Never: parses; what is not JSON comes out as some other thing that is not JSON.
 
+use crate::cost;
+
 /// Where an indenter is.
 #[derive(Clone, Debug, Default)]
 pub struct Indenter {
@@ -16,13 +18,23 @@ pub struct Indenter {
 impl Indenter {
     /// Appends the indented form of `json`. A newline outside of strings is left out: indented answers end without one.
     pub fn push(&mut self, json: &[u8], out: &mut Vec<u8>) {
-        for &byte in json {
+        self.push_until(json, usize::MAX, out);
+    }
+
+    /// The same until `out` has `full` bytes and at most a line more; how much of `json` that was. What is deep becomes
+    /// hundreds of times longer.
+    pub fn push_until(&mut self, json: &[u8], full: usize, out: &mut Vec<u8>) -> usize {
+        for (at, &byte) in json.iter().enumerate() {
+            if out.len() >= full {
+                return at;
+            }
             if self.in_string {
                 self.string(byte, out);
             } else {
                 self.structure(byte, out);
             }
         }
+        json.len()
     }
 
     fn string(&mut self, byte: u8, out: &mut Vec<u8>) {
@@ -72,7 +84,7 @@ impl Indenter {
 
 /// `json`, indented.
 pub fn indent(json: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(json.len() * 2);
+    let mut out = Vec::with_capacity(cost::indented(json));
     Indenter::default().push(json, &mut out);
     out
 }

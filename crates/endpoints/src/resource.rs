@@ -163,12 +163,13 @@ async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResp
     let object = handler.registry.get(target, &options.resource_version).await?;
     let is_plain = form.media == Media::Json && form.as_kind == AsKind::Object;
     let _tree = if is_plain { None } else { handler.room_for_tree(head, &object).await? };
-    let bytes = if form.pretty { cost::indented(&object.body()) } else { object.body_len() };
+    let is_longer = form.media == Media::Yaml || form.pretty;
+    let bytes = if is_longer { cost::answer(&object.body(), form) } else { object.body_len() };
     let held = handler.room_to_get(head, bytes).await?;
     let mut json = Vec::with_capacity(object.body_len() + 128);
     Presenter::new(target.served.clone(), shown).single(&object, handler.registry.timestamp(), &mut json);
     let mut response = answer::written(StatusCode::OK, json.into(), form, &head.headers)?;
-    response.body_mut().hold_room(Some(held));
+    answer::hold_room(&mut response, held);
     Ok(response)
 }
 
@@ -327,7 +328,7 @@ async fn delete_collection(
     let room = handler.rooms.lists.take(head.asker.name(), DELETE_COLLECTION_BYTES).await;
     let _held = room.map_err(|_full| handler.rooms.full())?;
     let answered = handler.registry.delete_collection(target, selection, &options).await?;
-    finish(head, form, StatusCode::OK, &answered.warnings, object_of(answered.outcome))
+    finish(handler, head, form, StatusCode::OK, &answered.warnings, object_of(answered.outcome))
 }
 
 /// The options of a DELETE: its body's, or if there is none the query's.
@@ -408,7 +409,7 @@ fn written(
         let presenter = Presenter::new(target.served.clone(), shown);
         json = presenter.written(&json, handler.registry.timestamp())?.into();
     }
-    finish(head, form, code, &answer.warnings, json)
+    finish(handler, head, form, code, &answer.warnings, json)
 }
 
 fn object_of(outcome: Outcome) -> Bytes {
@@ -418,13 +419,14 @@ fn object_of(outcome: Outcome) -> Bytes {
 }
 
 fn finish(
+    handler: &Handler,
     head: &Head,
     form: Form,
     code: StatusCode,
     warnings: &[String],
     json: Bytes,
 ) -> Result<HttpResponse, Failure> {
-    let mut response = answer::object(code, json, form, &head.headers)?;
+    let mut response = answer::of_write(code, json, form, &head.headers, &handler.rooms)?;
     add_warnings(&mut response, warnings);
     Ok(response)
 }

@@ -7,14 +7,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use forebay_apimachinery::accept::Media;
 use forebay_apimachinery::{Reason, Status};
 use forebay_rt::Clock;
 
+use crate::cost;
 use crate::limits::{
-    ANSWERS_ROOM_BYTES, BODIES_ROOM_BYTES, BODY_COST_MAX, LISTS_ROOM_BYTES, ROOM_RETRY_SECONDS_MAX,
-    WRITES_ROOM_BYTES, WRITES_ROOM_BYTES_MIN,
+    ANSWER_LARGE_BYTES, ANSWERS_ROOM_BYTES, BODIES_ROOM_BYTES, BODY_COST_MAX, LISTS_ROOM_BYTES,
+    ROOM_RETRY_SECONDS_MAX, WRITES_ROOM_BYTES, WRITES_ROOM_BYTES_MIN,
 };
-use crate::room::{Limit, Room, Totals};
+use crate::negotiate::Form;
+use crate::room::{Held, Limit, Room, Totals};
 use crate::status::Failure;
 
 /// Every class of requests. Cheap to clone.
@@ -55,6 +58,27 @@ impl Rooms {
         });
         self.answers.set_limit(Limit::Strict(share(1, ANSWERS_ROOM_BYTES)));
         self.writes.set_limit(Limit::Strict(share(1, WRITES_ROOM_BYTES).max(WRITES_ROOM_BYTES_MIN)));
+    }
+
+    /// Room for `json` in the form that it is answered in, and for the tree that this takes, at once or not at all. Plain
+    /// JSON is there already, and needs none.
+    pub fn try_to_show(&self, json: &[u8], form: Form) -> Option<(Option<Held>, Option<Held>)> {
+        if form.media == Media::Json && !form.pretty {
+            return Some((None, None));
+        }
+        let bytes = cost::answer(json, form);
+        let answer = match form.media {
+            Media::Json | Media::Yaml if bytes > ANSWER_LARGE_BYTES => self.answers.try_take(bytes)?,
+            _ => self.answers.charge(bytes),
+        };
+        let tree = match form.media {
+            Media::Yaml | Media::Protobuf if json.len() <= ANSWER_LARGE_BYTES => None,
+            Media::Json => None,
+            Media::Yaml => Some(self.bodies.try_take(cost::body(json, None))?),
+            // JSON is no protobuf.
+            Media::Protobuf => Some(self.bodies.charge(cost::body(json, None))),
+        };
+        Some((Some(answer), tree))
     }
 
     /// Whether somebody waits for what readers hold, or they hold more than they may.

@@ -29,20 +29,28 @@ pub struct Pretty<S> {
     inner: S,
     indenter: Indenter,
     piece: Vec<u8>,
+    // Of the piece, indented already.
+    taken: usize,
+    // There may be another piece.
+    more: bool,
 }
 
 impl<S: Source> Pretty<S> {
     pub fn new(inner: S) -> Pretty<S> {
-        Pretty { inner, indenter: Indenter::default(), piece: Vec::new() }
+        Pretty { inner, indenter: Indenter::default(), piece: Vec::new(), taken: 0, more: true }
     }
 }
 
 impl<S: Source> Source for Pretty<S> {
     fn fill(&mut self, out: &mut Vec<u8>) -> bool {
-        self.piece.clear();
-        let more = self.inner.fill(&mut self.piece);
-        self.indenter.push(&self.piece, out);
-        more
+        if self.taken == self.piece.len() {
+            self.piece.clear();
+            self.taken = 0;
+            self.more = self.inner.fill(&mut self.piece);
+        }
+        let full = out.len() + CHUNK_BYTES;
+        self.taken += self.indenter.push_until(&self.piece[self.taken..], full, out);
+        self.more || self.taken < self.piece.len()
     }
 }
 
@@ -132,6 +140,21 @@ mod tests {
         let Err(resumed) = read_ahead(source(), 4) else { panic!("more than 4 bytes") };
         assert_eq!(resumed.ahead, b"abcdef");
         assert_eq!(all(resumed), b"abcdefghi");
+    }
+
+    #[test]
+    fn a_piece_that_is_indented_far_comes_in_pieces() {
+        let deep = [b"[".repeat(500), b"0,".repeat(2_000), b"0".to_vec(), b"]".repeat(500)].concat();
+        let mut source = Pretty::new(Pieces::of(&[b"[", &deep, b",1]"]));
+        let (mut all, mut more) = (Vec::new(), true);
+        while more {
+            let mut piece = Vec::new();
+            more = source.fill(&mut piece);
+            assert!(piece.len() < CHUNK_BYTES + 2_000, "{}", piece.len());
+            all.append(&mut piece);
+        }
+        assert!(all == crate::pretty::indent(&[b"[".as_slice(), &deep, b",1]"].concat()));
+        assert!(all.len() > 20 * CHUNK_BYTES);
     }
 
     #[test]

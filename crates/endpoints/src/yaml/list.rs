@@ -6,13 +6,19 @@
 use forebay_apimachinery::json;
 use serde_json::{Map, Value};
 
-use super::write::{item, member};
+use super::write::{flow_item, item, member};
+use crate::cost;
+use crate::limits::{CHUNK_BYTES, YAML_GROWTH_MAX};
 use crate::source::Source;
 
 /// Another source's list, as YAML.
 pub struct YamlList<S> {
     inner: S,
     piece: Vec<u8>,
+    // Of the piece, read already.
+    taken: usize,
+    // There may be another piece.
+    more: bool,
     scan: Scan,
     state: State,
 }
@@ -44,7 +50,8 @@ struct Scan {
 
 impl<S: Source> YamlList<S> {
     pub fn new(inner: S) -> YamlList<S> {
-        YamlList { inner, piece: Vec::new(), scan: Scan::default(), state: State::Head }
+        let (scan, state) = (Scan::default(), State::Head);
+        YamlList { inner, piece: Vec::new(), taken: 0, more: true, scan, state }
     }
 }
 
@@ -53,13 +60,21 @@ impl<S: Source> Source for YamlList<S> {
         if self.state == State::Done {
             return false;
         }
-        self.piece.clear();
-        let more = self.inner.fill(&mut self.piece);
-        let mut text = String::new();
-        for &byte in &self.piece {
-            self.state = self.scan.push(byte, self.state, &mut text);
+        if self.taken == self.piece.len() {
+            self.piece.clear();
+            self.taken = 0;
+            self.more = self.inner.fill(&mut self.piece);
         }
-        if !more {
+        let mut text = String::new();
+        // Many items in one piece may each become long.
+        for &byte in &self.piece[self.taken..] {
+            if text.len() >= CHUNK_BYTES {
+                break;
+            }
+            self.state = self.scan.push(byte, self.state, &mut text);
+            self.taken += 1;
+        }
+        if !self.more && self.taken == self.piece.len() {
             self.scan.finish(&mut text);
             self.state = State::Done;
         }
@@ -143,14 +158,18 @@ impl Scan {
 
     fn item(&mut self, text: &mut String) {
         let value = json::read(&self.held);
-        self.held.clear();
         if let Ok(value) = value {
             if self.items == 0 {
                 text.push('\n');
             }
             self.items += 1;
-            item(&value, 0, text);
+            let grows = cost::as_yaml(&self.held) > YAML_GROWTH_MAX * self.held.len() + CHUNK_BYTES;
+            match grows {
+                true => flow_item(&value, text),
+                false => item(&value, 0, text),
+            }
         }
+        self.held.clear();
     }
 
     /// Writes the members behind the list.
@@ -182,6 +201,29 @@ mod tests {
             let got = all(YamlList::new(Pieces::of(&pieces)));
             assert_eq!(String::from_utf8_lossy(&got), String::from_utf8_lossy(&want), "{json} by {size}");
         }
+    }
+
+    #[test]
+    fn what_its_depth_makes_long_stands_on_one_line_and_a_piece_stays_short() {
+        let item = |depth: usize, inner: &str| format!("{}{inner}{}", "[".repeat(depth), "]".repeat(depth));
+        let words = serde_json::to_string(&"a \"\u{7f} ".repeat(3_000)).expect("a string");
+        // Many that become some 25 KB each, then one that would become 6 MB.
+        let many = vec![item(100, &vec!["0"; 100].join(",")); 200].join(",");
+        let json = format!(r#"{{"kind":"L","items":[{many},{}]}}"#, item(400, &words));
+        let mut source = YamlList::new(Pieces::of(&[json.as_bytes()]));
+        let (mut all, mut more, mut pieces) = (Vec::new(), true, 0);
+        while more {
+            let mut piece = Vec::new();
+            more = source.fill(&mut piece);
+            assert!(piece.len() < 3 * CHUNK_BYTES, "{}", piece.len());
+            pieces += 1;
+            all.append(&mut piece);
+        }
+        assert!(pieces > 20, "{pieces}");
+        let text = String::from_utf8(all).expect("UTF-8");
+        let last = text.lines().rfind(|line| line.starts_with("- ")).expect("an item");
+        let want = format!("- {}\"a \\\"\\x7F a", "[".repeat(400));
+        assert!(last.starts_with(&want) && last.len() < 2 * words.len(), "{}", &last[..last.len().min(500)]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use forebay_apimachinery::json;
 use serde_json::Value;
 
 use super::resolve::{Scalar, is_timestamp, resolve};
+use crate::cost;
 
 /// Text goes on in the next line once it is longer.
 const WIDTH: usize = 80;
@@ -22,7 +23,7 @@ const SIMPLE_KEY_BYTES_MAX: usize = 128;
 /// What is wrong with the JSON.
 pub fn from_json(json: &[u8]) -> Result<Vec<u8>, json::ParseError> {
     let value = json::read(json)?;
-    let mut out = String::with_capacity(json.len());
+    let mut out = String::with_capacity(cost::as_yaml(json));
     write(&value, &mut out);
     Ok(out.into_bytes())
 }
@@ -96,6 +97,52 @@ fn sequence(items: &[Value], indent: usize, out: &mut String) {
 pub(super) fn item(value: &Value, indent: usize, out: &mut String) {
     out.push_str("- ");
     compact(value, indent, out);
+}
+
+/// One item on a single line, for one whose depth would make it far longer than it is. It means the same.
+pub(super) fn flow_item(value: &Value, out: &mut String) {
+    out.push_str("- ");
+    flow(value, out);
+    out.push('\n');
+}
+
+fn flow(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(members) => {
+            out.push('{');
+            for (place, (name, value)) in members.iter().enumerate() {
+                out.push_str(if place > 0 { ", " } else { "" });
+                quoted(name, out);
+                out.push_str(": ");
+                flow(value, out);
+            }
+            out.push('}');
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for (place, value) in items.iter().enumerate() {
+                out.push_str(if place > 0 { ", " } else { "" });
+                flow(value, out);
+            }
+            out.push(']');
+        }
+        Value::String(value) => quoted(value, out),
+        flat => scalar(flat, 0, out),
+    }
+}
+
+/// In double quotes, and not folded.
+fn quoted(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            c if is_printable(c) => out.push(c),
+            c => escape(c, out),
+        }
+    }
+    out.push('"');
 }
 
 /// A value behind a mark of two columns, from where `out` ends to a newline.
