@@ -94,7 +94,8 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
             None => json(head, legacy::group_list(&catalog)),
         },
         ["openapi", "v2" | "v3", ..] => {
-            handler.documents.openapi.answer(&catalog, path, &head.headers, &head.query).await
+            let readers = (&handler.pins, &handler.rooms);
+            handler.documents.openapi.answer(&catalog, path, &head.headers, &head.query, readers).await
         }
         [".well-known", "openid-configuration"] => public_document(
             head,

@@ -39,7 +39,7 @@ pub struct ResponseBody {
 
 pub enum Content {
     Whole(Bytes),
-    /// The rest of one that is there, and how long that is.
+    /// The rest of one that is there, or whose length is known, and how long that is.
     Long {
         rest: Pinned,
         len: usize,

@@ -13,11 +13,14 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use super::contents::Subject;
 use super::document::Name;
 use super::kept::{OpenApi, relative_url};
+use super::limits::PLAIN_BYTES;
 use super::packed::Packed;
 use crate::answer::{self, HttpResponse};
 use crate::gzip;
 use crate::negotiate;
-use crate::response::ResponseBody;
+use crate::pins::Pins;
+use crate::response::{Content, ResponseBody};
+use crate::rooms::Rooms;
 use crate::status::Failure;
 
 const JSON: &str = "application/json";
@@ -28,8 +31,13 @@ const V2_PROTO_ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+
 /// A document of a hash never changes.
 const FOREVER: HeaderValue = HeaderValue::from_static("public, immutable, max-age=31536000");
 
+/// What watches over those who read an answer, and what they hold.
+type Readers<'a> = (&'a Pins, &'a Rooms);
+
 impl OpenApi {
     /// Answers a GET of `path`, which begins with `/openapi`.
+    ///
+    /// - `readers`: what watches over those who read an answer, and what they hold.
     ///
     /// # Errors
     /// 404 and 406.
@@ -39,27 +47,34 @@ impl OpenApi {
         path: &str,
         headers: &HeaderMap,
         query: &Query,
+        readers: Readers<'_>,
     ) -> Result<HttpResponse, Failure> {
         match path.strip_prefix("/openapi").unwrap_or_default().trim_end_matches('/') {
-            "/v2" => self.v2(catalog, headers).await,
+            "/v2" => self.v2(catalog, headers, readers).await,
             "/v3" => {
                 let index = self.index(catalog).await.ok_or_else(Failure::no_such_resource)?;
-                Ok(whole(&index, JSON, headers))
+                Ok(whole(&index, JSON, headers, readers))
             }
             path => {
                 let subject = path.strip_prefix("/v3/").and_then(subject);
-                self.v3(catalog, subject.ok_or_else(Failure::no_such_resource)?, headers, query).await
+                let subject = subject.ok_or_else(Failure::no_such_resource)?;
+                self.v3(catalog, subject, headers, query, readers).await
             }
         }
     }
 
-    async fn v2(&self, catalog: &Arc<Catalog>, headers: &HeaderMap) -> Result<HttpResponse, Failure> {
+    async fn v2(
+        &self,
+        catalog: &Arc<Catalog>,
+        headers: &HeaderMap,
+        readers: Readers<'_>,
+    ) -> Result<HttpResponse, Failure> {
         let (name, content_type) = match taken(headers, &[JSON, V2_PROTO_ASKED, V2_PROTO])? {
             JSON => (Name::V2Json, JSON),
             _ => (Name::V2Proto, V2_PROTO),
         };
         let document = self.document(catalog, name).await.ok_or_else(Failure::no_such_resource)?;
-        Ok(whole(&document, content_type, headers))
+        Ok(whole(&document, content_type, headers, readers))
     }
 
     async fn v3(
@@ -68,14 +83,15 @@ impl OpenApi {
         subject: Subject,
         headers: &HeaderMap,
         query: &Query,
+        readers: Readers<'_>,
     ) -> Result<HttpResponse, Failure> {
         taken(headers, &[JSON])?;
         let document = self.document(catalog, Name::V3(subject.clone())).await;
         let document = document.ok_or_else(Failure::no_such_resource)?;
         match query.first("hash").filter(|hash| !hash.is_empty()) {
-            None => Ok(whole(&document, JSON, headers)),
+            None => Ok(whole(&document, JSON, headers, readers)),
             Some(hash) if *hash == *document.hash => {
-                let mut response = whole(&document, JSON, headers);
+                let mut response = whole(&document, JSON, headers, readers);
                 response.headers_mut().insert(header::CACHE_CONTROL, FOREVER);
                 Ok(response)
             }
@@ -120,7 +136,12 @@ fn taken<'t>(headers: &HeaderMap, types: &[&'t str]) -> Result<&'t str, Failure>
 }
 
 /// A document with its hash as ETag, unless the client has it.
-fn whole(document: &Packed, content_type: &'static str, headers: &HeaderMap) -> HttpResponse {
+fn whole(
+    document: &Packed,
+    content_type: &'static str,
+    headers: &HeaderMap,
+    (pins, rooms): Readers<'_>,
+) -> HttpResponse {
     let etag = format!("\"{}\"", document.hash);
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let mut response = if known.is_some_and(|known| known.split(',').any(|one| one.trim() == etag)) {
@@ -131,7 +152,11 @@ fn whole(document: &Packed, content_type: &'static str, headers: &HeaderMap) -> 
         response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         response
     } else {
-        answer::response(StatusCode::OK, content_type, ResponseBody::whole(document.plain()))
+        let rest = pins.pin(Box::new(document.plain()));
+        let body = ResponseBody::new(Content::Long { rest, len: document.plain_len });
+        let mut response = answer::response(StatusCode::OK, content_type, body);
+        response.body_mut().hold_room(Some(rooms.answers.charge(PLAIN_BYTES)));
+        response
     };
     let out = response.headers_mut();
     if let Ok(etag) = HeaderValue::from_str(&etag) {

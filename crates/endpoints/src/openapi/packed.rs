@@ -1,19 +1,22 @@
 //! A document as it is kept: compressed, with its hash.
 //!
-//! In: plain bytes, piece by piece. Out: one gzip member and the hash of what was plain. Never: holds a whole document
-//! in the plain, but for a client that does not take gzip.
+//! In: plain bytes, piece by piece. Out: one gzip member and the hash of what was plain; and the plain bytes, piece by
+//! piece, for a client that does not take gzip. Never: holds a whole document in the plain.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::buf::Reader;
+use bytes::{Buf as _, Bytes};
 use flate2::Compression;
-use flate2::read::GzDecoder;
+use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
 use super::limits::PIECE_BYTES;
+use crate::limits;
+use crate::source::Source;
 
 /// A document; cloning it copies pointers.
 #[derive(Clone, Debug)]
@@ -21,15 +24,23 @@ pub struct Packed {
     /// Of the plain bytes, in capital hex digits.
     pub hash: Arc<str>,
     pub gzip: Bytes,
-    plain_len: usize,
+    pub plain_len: usize,
 }
 
 impl Packed {
     /// The plain bytes.
-    pub fn plain(&self) -> Bytes {
-        let mut plain = Vec::with_capacity(self.plain_len);
-        GzDecoder::new(&*self.gzip).read_to_end(&mut plain).expect("what was compressed here");
-        plain.into()
+    pub fn plain(&self) -> Plain {
+        Plain(GzDecoder::new(self.gzip.clone().reader()))
+    }
+}
+
+/// A document's plain bytes, inflated as they are read.
+pub struct Plain(GzDecoder<Reader<Bytes>>);
+
+impl Source for Plain {
+    fn fill(&mut self, out: &mut Vec<u8>) -> bool {
+        let inflated = self.0.by_ref().take(limits::PIECE_BYTES as u64).read_to_end(out);
+        inflated.expect("what was compressed here") > 0
     }
 }
 
@@ -85,6 +96,7 @@ fn hex(digest: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::testing::all;
 
     #[test]
     fn what_was_packed_in_pieces_comes_out_whole() {
@@ -97,7 +109,7 @@ mod tests {
                 assert!(packer.piece.len() < PIECE_BYTES);
             }
             let packed = packer.finish();
-            assert_eq!(packed.plain(), plain);
+            assert!(all(packed.plain()) == plain && packed.plain_len == len, "{len}");
             assert_eq!(*packed.hash, *hex(&Sha256::digest(&plain)));
         }
     }

@@ -5,31 +5,41 @@ use std::sync::Arc;
 
 use forebay_apimachinery::options::Query;
 use forebay_registry::catalog::Catalog;
+use forebay_rt::Clock;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 
 use super::OpenApi;
 use super::document::{Name, make};
+use super::limits::PLAIN_BYTES;
 use super::proto::decode::{Field, fields, find, find_all, text};
 use crate::answer::HttpResponse;
 use crate::discovery::testing::catalog;
+use crate::limits::PIECE_BYTES;
+use crate::pins::Pins;
+use crate::rooms::Rooms;
+use crate::source::testing::all;
 
 struct Server {
     openapi: OpenApi,
     catalog: Arc<Catalog>,
+    pins: Pins,
+    rooms: Rooms,
 }
 
 impl Server {
     fn new() -> Server {
-        Server { openapi: OpenApi::default(), catalog: Arc::new(catalog()) }
+        let (pins, rooms) = (Pins::new(Clock::system()), Rooms::new(Clock::system()));
+        Server { openapi: OpenApi::default(), catalog: Arc::new(catalog()), pins, rooms }
     }
 
     async fn ask(&self, target: &str, headers: &[(HeaderName, &str)]) -> Result<HttpResponse, u16> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let value = |text: &str| HeaderValue::from_str(text).expect("a header");
         let headers: HeaderMap = headers.iter().map(|(name, text)| (name.clone(), value(text))).collect();
-        let answer = self.openapi.answer(&self.catalog, path, &headers, &Query::parse(query)).await;
+        let (query, readers) = (Query::parse(query), (&self.pins, &self.rooms));
+        let answer = self.openapi.answer(&self.catalog, path, &headers, &query, readers).await;
         answer.map_err(|failure| failure.code().as_u16())
     }
 
@@ -138,6 +148,21 @@ async fn a_document_is_had_by_its_hash() {
 }
 
 #[tokio::test]
+async fn who_takes_no_gzip_has_a_document_inflated_piece_by_piece() {
+    let server = Server::new();
+    let mut body = server.ask("/openapi/v2", &[]).await.expect("a document").into_body();
+    let (len, mut read) = (body.exact_len().expect("a length"), 0);
+    assert_eq!(server.rooms.answers.totals().held, PLAIN_BYTES);
+    while let Some(frame) = body.frame().await {
+        let piece = frame.expect("more").into_data().expect("data");
+        assert!(piece.len() <= PIECE_BYTES, "{}", piece.len());
+        read += piece.len();
+    }
+    assert!(read == len && len > 20 * PIECE_BYTES, "{read} of {len}");
+    assert_eq!(server.rooms.answers.totals().held, 0);
+}
+
+#[tokio::test]
 async fn what_is_not_there_or_not_taken_is_refused() {
     let server = Server::new();
     for path in [
@@ -212,7 +237,7 @@ fn definition<'b>(message: &[Field<'b>], name: &str) -> Vec<Field<'b>> {
 
 #[test]
 fn a_definition_in_protobuf_has_types_references_and_extensions() {
-    let bytes = make(&catalog(), &Name::V2Proto).plain();
+    let bytes = all(make(&catalog(), &Name::V2Proto).plain());
     let message = fields(&bytes);
     let deployment = definition(&message, "io.k8s.api.apps.v1.Deployment");
     let kinds = fields(find(&deployment, 22).expect("a type"));
