@@ -22,6 +22,10 @@ pub const ACCEPT_PAUSE: (Duration, Duration) = (Duration::from_millis(5), Durati
 /// Bytes of a request's head: long label selectors stand in the URL. More is answered 431.
 pub const HEAD_BYTES_MAX: usize = 64 << 10;
 
+/// Bytes that are kept of what an HTTP/1.1 client says behind its watch: a next request fits. What comes after that stays
+/// with the kernel; and of one that said more before the watch began, nothing is kept, and its connection ends with the watch.
+pub const AHEAD_BYTES_MAX: usize = 4 << 10;
+
 /// Bytes that an HTTP/1.1 connection buffers towards a slow reader before its body is no longer asked for more.
 pub const WRITE_BUFFER_BYTES: usize = 64 << 10;
 

@@ -17,15 +17,17 @@ use rustls::ServerConnection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
-use crate::limits::{HEAD_BYTES_MAX, TLS_GATHER_BYTES};
+use crate::limits::{AHEAD_BYTES_MAX, TLS_GATHER_BYTES};
 use crate::wire::Wire;
 
 /// What HTTP reads and writes.
 pub struct Secure {
     session: Arc<Mutex<Session>>,
     flushes: Flushes,
-    // Read already, and not by who reads next. HEAD_BYTES_MAX at most.
+    // Read already, and not by who reads next. AHEAD_BYTES_MAX at most, and one read.
     ahead: BytesMut,
+    // More was read ahead than is kept: from there on nothing is read.
+    is_deaf: bool,
 }
 
 /// Whether what was written to a [`Secure`] was sent.
@@ -52,14 +54,16 @@ struct Session {
 impl Secure {
     /// A stream that is flushed by who writes to it.
     pub fn new(tls: TlsStream<Wire>) -> Secure {
-        Secure { session: Session::shared(tls), flushes: Flushes::Writer, ahead: BytesMut::new() }
+        let (session, ahead) = (Session::shared(tls), BytesMut::new());
+        Secure { session, flushes: Flushes::Writer, ahead, is_deaf: false }
     }
 
     /// A stream whose flushes do nothing, and what flushes it.
     pub fn gathering(tls: TlsStream<Wire>) -> (Secure, Outlet) {
         let session = Session::shared(tls);
         let ahead = BytesMut::new();
-        (Secure { session: session.clone(), flushes: Flushes::Outlet, ahead }, Outlet(session))
+        let secure = Secure { session: session.clone(), flushes: Flushes::Outlet, ahead, is_deaf: false };
+        (secure, Outlet(session))
     }
 
     /// Whether what was written was sent, for who does not write.
@@ -67,16 +71,20 @@ impl Secure {
         Sent(self.session.clone())
     }
 
-    /// Puts back what was read by who reads no more: it comes first.
+    /// Puts back what was read by who reads no more: it comes first. Of more than [`AHEAD_BYTES_MAX`] nothing is kept: to
+    /// who reads next it is as if the client had said nothing more.
     pub fn unread(&mut self, bytes: &[u8]) {
-        self.ahead.extend_from_slice(bytes);
+        self.is_deaf = bytes.len() > AHEAD_BYTES_MAX;
+        if !self.is_deaf {
+            self.ahead.extend_from_slice(bytes);
+        }
     }
 
     /// Ready when the client will say nothing more; what it says until then is kept for who reads next, as long as that is no
-    /// more than a request's head.
+    /// more than [`AHEAD_BYTES_MAX`]. Then nothing more is read, and that it is gone shows itself when it is written to.
     pub fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut session = lock(&self.session);
-        while self.ahead.len() < HEAD_BYTES_MAX {
+        while !self.is_deaf && self.ahead.len() < AHEAD_BYTES_MAX {
             ready!(session.tls.get_ref().0.socket().poll_heard(cx))?;
             let mut read = [0; 1_024];
             let mut read = ReadBuf::new(&mut read);
@@ -197,6 +205,9 @@ impl AsyncRead for Secure {
         if !self.ahead.is_empty() {
             let first = self.ahead.len().min(buf.remaining());
             buf.put_slice(&self.ahead.split_to(first));
+            return Poll::Ready(Ok(()));
+        }
+        if self.is_deaf {
             return Poll::Ready(Ok(()));
         }
         Pin::new(&mut self.session().tls).poll_read(cx, buf)
@@ -345,6 +356,42 @@ mod tests {
         let (_, all) = tokio::join!(write, client.read_to_end(&mut read));
         all.expect("a clean end");
         assert!(read == text);
+    }
+
+    #[tokio::test]
+    async fn little_is_kept_of_what_a_client_says_behind_its_watch() {
+        let (served, mut client) = testing::pair(&[]).await;
+        let mut secure = Secure::new(served);
+        let said: Vec<u8> = (0..64u32 << 10).map(|n| (n / 7) as u8).collect();
+        let say = async {
+            client.write_all(&said).await.expect("open");
+            client.flush().await.expect("open");
+        };
+        let hear = async {
+            std::future::poll_fn(|cx| {
+                assert!(secure.poll_gone(cx).is_pending());
+                if secure.ahead.len() < AHEAD_BYTES_MAX { Poll::Pending } else { Poll::Ready(()) }
+            })
+            .await;
+            assert!(secure.ahead.len() < AHEAD_BYTES_MAX + 1_024, "{}", secure.ahead.len());
+            let mut read = vec![0; said.len()];
+            secure.read_exact(&mut read).await.expect("the rest");
+            assert!(read == said, "nothing is lost");
+        };
+        tokio::join!(say, hear);
+    }
+
+    #[tokio::test]
+    async fn who_said_too_much_before_its_watch_is_not_heard_any_more() {
+        let (served, mut client) = testing::pair(&[]).await;
+        let mut secure = Secure::new(served);
+        secure.unread(&[b'x'; AHEAD_BYTES_MAX + 1]);
+        drop(client.shutdown().await);
+        // It is there for as long as its watch can be written to.
+        assert!(std::future::poll_fn(|cx| Poll::Ready(secure.poll_gone(cx))).await.is_pending());
+        let mut read = Vec::new();
+        secure.read_to_end(&mut read).await.expect("an end");
+        assert!(read.is_empty() && secure.ahead.capacity() == 0);
     }
 
     #[tokio::test]
