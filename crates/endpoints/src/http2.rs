@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-use forebay_rt::Tasks;
+use forebay_rt::{Clock, Tasks};
 use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, Stream as _};
 use hyper::rt::Executor;
@@ -22,7 +22,7 @@ use tokio::task::coop::has_budget_remaining;
 
 use crate::limits;
 use crate::line::Line;
-use crate::secure::Outlet;
+use crate::secure::{Heard, Outlet};
 
 type Stream = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -71,6 +71,14 @@ pub fn builder(streams: Streams, streams_max: u32) -> http2::Builder<Streams> {
         .keep_alive_interval(limits::PING_PERIOD)
         .keep_alive_timeout(limits::PING_WAIT);
     builder
+}
+
+/// Ready when a client has not begun to speak in time, and never if it has: hyper asks whether it is there only from then on.
+pub async fn unspoken(heard: Heard, clock: &Clock) {
+    clock.sleep(limits::HEADER_WAIT).await;
+    if heard.bytes() >= limits::PREFACE_BYTES {
+        std::future::pending().await
+    }
 }
 
 impl Streams {
@@ -213,12 +221,12 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use bytes::Bytes;
-    use forebay_rt::Clock;
     use http::{Request, Response};
     use http_body_util::{BodyExt as _, Empty};
     use hyper::body::Incoming;
     use hyper::service::service_fn;
     use hyper_util::rt::{TokioExecutor, TokioIo};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::task;
 
     use super::*;
@@ -298,6 +306,27 @@ mod tests {
         let asked = served.tasks.lock().expect("not poisoned").clone();
         assert_eq!(asked.last(), Some(&served.connection.id()));
         assert_ne!(asked.first(), Some(&served.connection.id()), "it begins as a task of its own");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_does_not_begin_to_speak_is_given_up_and_who_does_is_not() {
+        let (tls, mut client) = testing::pair(&[]).await;
+        let (mut secure, _outlet) = Secure::gathering(tls);
+        let clock = Clock::system();
+        for begun in [0, 1, limits::PREFACE_BYTES - 2] {
+            client.write_all(&vec![b'x'; begun]).await.expect("open");
+            client.flush().await.expect("open");
+            secure.read_exact(&mut vec![0; begun]).await.expect("open");
+            // All but one byte of it is no beginning.
+            unspoken(secure.heard(), &clock).await;
+        }
+        client.write_all(b"x").await.expect("open");
+        client.flush().await.expect("open");
+        secure.read_exact(&mut [0]).await.expect("open");
+        tokio::select! {
+            () = unspoken(secure.heard(), &clock) => panic!("it has begun"),
+            () = clock.sleep(2 * limits::HEADER_WAIT) => {}
+        }
     }
 
     #[tokio::test]

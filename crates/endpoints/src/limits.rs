@@ -12,8 +12,8 @@ pub const BACKLOG: u32 = 1_024;
 /// A client that has not finished its TLS handshake by then is cut off.
 pub const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
 
-/// A client that has not sent a whole request head by then, or that says nothing on a kept HTTP/1.1 connection, is
-/// cut off (reference §3.2).
+/// A client that has not sent a whole request head by then, or HTTP/2's preface, or that says nothing on a kept HTTP/1.1
+/// connection, is cut off (reference §3.2).
 pub const HEADER_WAIT: Duration = Duration::from_secs(32);
 
 /// Pause after an error of accept (no file descriptors left, say), doubled from the first to the second.
@@ -71,6 +71,9 @@ pub const ASK_PAUSE_MAX: Duration = Duration::from_secs(10);
 /// Requests in flight on one HTTP/2 connection, unless the configuration says otherwise. kube-apiserver has 100, above
 /// which client-go opens another connection for more watches.
 pub const STREAMS_MAX: u32 = 250;
+
+/// Bytes that an HTTP/2 client begins with (RFC 9113, 3.4). From there on it is [asked](PING_PERIOD) whether it is there.
+pub const PREFACE_BYTES: usize = 24;
 
 /// Bytes of a response that wait in one HTTP/2 stream for a slow reader, before it is asked for no further piece: of a watch,
 /// whose pieces have 16 KiB, less than 32 KiB wait.

@@ -33,6 +33,9 @@ pub struct Secure {
 /// Whether what was written to a [`Secure`] was sent.
 pub struct Sent(Arc<Mutex<Session>>);
 
+/// How much was read from a [`Secure`].
+pub struct Heard(Arc<Mutex<Session>>);
+
 /// What flushes a [`Secure`] that does not do so itself.
 pub struct Outlet(Arc<Mutex<Session>>);
 
@@ -49,6 +52,8 @@ struct Session {
     gathered: usize,
     // Something was to be written since the kernel had everything.
     unsent: bool,
+    // Plain bytes that were read by who speaks.
+    heard: usize,
 }
 
 impl Secure {
@@ -69,6 +74,11 @@ impl Secure {
     /// Whether what was written was sent, for who does not write.
     pub fn sent(&self) -> Sent {
         Sent(self.session.clone())
+    }
+
+    /// How much was read, for who does not read.
+    pub fn heard(&self) -> Heard {
+        Heard(self.session.clone())
     }
 
     /// Puts back what was read by who reads no more: it comes first. Of more than [`AHEAD_BYTES_MAX`] nothing is kept: to
@@ -109,6 +119,13 @@ impl Sent {
     }
 }
 
+impl Heard {
+    /// Plain bytes so far.
+    pub fn bytes(&self) -> usize {
+        lock(&self.0).heard
+    }
+}
+
 impl Outlet {
     /// Ready when the kernel has everything, or never will.
     pub fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -122,7 +139,7 @@ fn lock(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
 
 impl Session {
     fn shared(tls: TlsStream<Wire>) -> Arc<Mutex<Session>> {
-        Arc::new(Mutex::new(Session { tls, gathered: 0, unsent: false }))
+        Arc::new(Mutex::new(Session { tls, gathered: 0, unsent: false, heard: 0 }))
     }
 
     /// Seals `bufs`, as much of them as there is room for, and writes once enough has come together.
@@ -210,7 +227,11 @@ impl AsyncRead for Secure {
         if self.is_deaf {
             return Poll::Ready(Ok(()));
         }
-        Pin::new(&mut self.session().tls).poll_read(cx, buf)
+        let mut session = self.session();
+        let before = buf.filled().len();
+        let read = Pin::new(&mut session.tls).poll_read(cx, buf);
+        session.heard += buf.filled().len() - before;
+        read
     }
 }
 

@@ -314,14 +314,20 @@ impl Connections {
         if is_http2 {
             let streams = Streams::new(self.tasks.clone());
             let (stream, outlet) = Secure::gathering(stream);
+            let heard = stream.heard();
             let builder = http2::builder(streams.clone(), self.streams_max);
             let service = service_fn(move |request| answer(request).map(Ok::<_, std::convert::Infallible>));
             let connection = builder.serve_connection(TokioIo::new(stream), service);
             let connection = Box::pin(streams.carried_by(connection, outlet));
-            Box::pin(async {
+            Box::pin(async move {
                 let spoken =
                     self.until_drained(connection, |mut connection| connection.hyper().graceful_shutdown());
-                ended(spoken.await.map_err(ConnectionError::from));
+                tokio::select! {
+                    spoken = spoken => ended(spoken.map_err(ConnectionError::from)),
+                    () = http2::unspoken(heard, &self.clock) => {
+                        tracing::debug!("a client did not begin to speak HTTP/2");
+                    }
+                }
             })
         } else {
             let line = Line::connection(socket);
