@@ -105,6 +105,19 @@ pub(crate) struct Window {
     pub(crate) early: Option<Revision>,
 }
 
+/// Why a read is not proved to be consistent.
+enum Unproved {
+    /// There was no time for it, or the store is not where the cache is.
+    Late,
+    Failed(ReadError),
+}
+
+impl From<ReadError> for Unproved {
+    fn from(error: ReadError) -> Unproved {
+        Unproved::Failed(error)
+    }
+}
+
 impl Window {
     /// Whether `revision`, which is still to come, was reached by a store that has gone back since.
     fn is_lost(&self, revision: Revision) -> bool {
@@ -338,30 +351,43 @@ impl Cacher {
     /// [`ReadError::Stale`] when `deadline` passes first, and at once for [`limits::STALE_HOLD`] after that;
     /// [`ReadError::Store`] when the store cannot say what is current.
     pub async fn fresh(&self, deadline: Instant) -> Result<Arc<Snapshot>, ReadError> {
-        let held = *self.0.stale_until.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.is_some_and(|until| self.0.clock.now() < until) {
+        if self.is_held() {
             return Err(self.stale());
         }
+        self.prove(deadline).await.map_err(|why| match why {
+            Unproved::Late => self.hold(),
+            Unproved::Failed(error) => error,
+        })
+    }
+
+    /// The same, without a word to those who read next.
+    async fn prove(&self, deadline: Instant) -> Result<Arc<Snapshot>, Unproved> {
         let shown = self.snapshot()?.revision();
         let current = tokio::select! {
             biased;
             current = self.0.backend.barrier() => match current {
                 Ok(current) => current,
-                Err(forebay_backend::ReadError::Unanswered { .. }) => return Err(self.hold()),
-                Err(error) => return Err(error.into()),
+                Err(forebay_backend::ReadError::Unanswered { .. }) => return Err(Unproved::Late),
+                Err(error) => return Err(Unproved::Failed(error.into())),
             },
-            () = self.0.clock.sleep_until(deadline) => return Err(self.hold()),
+            () = self.0.clock.sleep_until(deadline) => return Err(Unproved::Late),
         };
         if current < shown {
             // What was shown came from the store, which has gone back since: the ingest task looks for itself.
             self.0.suspect.notify_one();
-            return Err(self.hold());
+            return Err(Unproved::Late);
         }
         // It is of now, though a store that has gone back had it before.
         match self.reached(current, deadline).await {
-            Err(ReadError::TooLarge { .. }) => Err(self.hold()),
-            read => read,
+            Err(ReadError::TooLarge { .. }) => Err(Unproved::Late),
+            read => read.map_err(Unproved::Failed),
         }
+    }
+
+    /// Whether consistent reads fail at once.
+    fn is_held(&self) -> bool {
+        let held = *self.0.stale_until.lock().unwrap_or_else(PoisonError::into_inner);
+        held.is_some_and(|until| self.0.clock.now() < until)
     }
 
     /// Lets the next consistent reads fail at once.
@@ -468,9 +494,12 @@ impl Cacher {
         cursor.map_err(|_| window.expired(after))
     }
 
-    /// A revision up to which every event is in the window now, as new as the store can prove by `deadline`.
-    pub(crate) async fn settle(&self, deadline: Instant) -> Result<Revision, ReadError> {
-        self.fresh(deadline).await.map(|snapshot| snapshot.revision())
+    /// Waits until every event is in the window that the store had when this was called, at most until `deadline`. That one may be
+    /// near: who misses it says nothing about those who wait for longer, and who has none left does not ask.
+    pub(crate) async fn settle(&self, deadline: Instant) {
+        if !self.is_held() && self.0.clock.now() < deadline {
+            let _unproved = self.prove(deadline).await;
+        }
     }
 
     #[cfg(test)]

@@ -213,6 +213,26 @@ async fn a_consistent_read_that_cannot_be_proved_is_stale_and_the_next_ones_fail
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_bookmark_that_is_not_proved_in_time_says_what_is_known_and_fails_no_read() {
+    let (clock, _hand) = Clock::manual(1_000_003);
+    let (engine, tasks) = (World::engine(&clock), Tasks::new());
+    let (short, _log) = Short::new(engine);
+    let cacher = World::start(short.clone(), &clock, &tasks);
+    cacher.wait_ready().await;
+    let mut watcher = cacher.watch(everything(), Revision::FIRST).expect("held");
+    // One whose time is over does not ask; the other one asks, and does not wait for long.
+    for wait in [Duration::ZERO, Duration::from_millis(500)] {
+        short.current.store(9, Ordering::Relaxed);
+        let began = clock.now();
+        assert_eq!(watcher.bookmark(began + wait).await, Some(Revision::FIRST));
+        assert!(clock.now() - began < crate::limits::FRESH_WAIT);
+        short.current.store(0, Ordering::Relaxed);
+        let read = cacher.fresh(clock.now() + crate::limits::FRESH_WAIT).await;
+        assert_eq!(read.map(|snapshot| snapshot.revision()).ok(), Some(Revision::FIRST), "after {wait:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_store_that_drops_what_it_gives_is_read_again_after_a_growing_pause() {
     let (clock, _hand) = Clock::manual(1_000_000);
     let (short, mut log) = Short::new(World::engine(&clock));

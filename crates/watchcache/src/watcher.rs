@@ -140,7 +140,7 @@ impl Watcher {
             return None;
         }
         // When the store does not answer, the bookmark says what is known.
-        let _unproved = self.cacher.settle(deadline).await;
+        self.cacher.settle(deadline).await;
         loop {
             match self.pull_events(0) {
                 Pulled::Nothing => return Some(self.reached),
