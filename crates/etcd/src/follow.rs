@@ -57,6 +57,8 @@ struct Times {
     period: Duration,
     // Since when an answer is missing.
     asked_at: Option<Instant>,
+    // When it was asked last.
+    last_at: Option<Instant>,
 }
 
 impl Follower {
@@ -266,22 +268,23 @@ impl Follower {
 
 impl Times {
     fn new(now: Instant) -> Times {
-        let ask_at = now + limits::PULSE;
-        Times { haste_until: now, ask_at, period: limits::PROGRESS_PERIOD.0, asked_at: None }
+        let (ask_at, period) = (now + limits::PULSE, limits::PROGRESS_PERIOD.0);
+        Times { haste_until: now, ask_at, period, asked_at: None, last_at: None }
     }
 
     /// Somebody waits from now on.
     fn hasten(&mut self, now: Instant) {
-        let hasty = now < self.haste_until;
+        // For somebody else it was asked already, maybe just now; what that one waits for may never come.
+        let last_at = self.last_at.filter(|_| now < self.haste_until);
+        let soonest = last_at.map_or(now, |at| now.max(at + limits::PROGRESS_PERIOD.0));
         self.haste_until = now + limits::HASTE;
-        if !hasty {
-            self.ask_at = now;
-            self.period = limits::PROGRESS_PERIOD.0;
-        }
+        self.ask_at = self.ask_at.min(soonest);
+        self.period = limits::PROGRESS_PERIOD.0;
     }
 
     fn asked(&mut self, now: Instant, wanting: bool) {
         self.asked_at = self.asked_at.or(Some(now));
+        self.last_at = Some(now);
         let hasty = wanting && now < self.haste_until;
         self.ask_at = now + if hasty { self.period } else { limits::PULSE };
         self.period = (self.period * 2).min(limits::PROGRESS_PERIOD.1);
@@ -324,6 +327,24 @@ mod tests {
         times.hasten(now);
         times.asked(now, true);
         assert_eq!(times.ask_at - now, limits::PROGRESS_PERIOD.0, "soon again for the next one");
+    }
+
+    #[test]
+    fn who_waits_for_what_never_comes_keeps_nobody_else_from_being_told_soon() {
+        let begun = forebay_rt::Clock::system().now();
+        let mut times = Times::new(begun);
+        times.hasten(begun);
+        for _ in 0..7 {
+            times.asked(times.ask_at, true);
+        }
+        // Told, and there is still more that is wanted.
+        let now = times.ask_at - Duration::from_millis(20);
+        times.heard(now, true);
+        times.hasten(now);
+        assert_eq!(times.ask_at, now, "at once");
+        times.asked(now, true);
+        times.hasten(now + Duration::from_millis(3));
+        assert_eq!(times.ask_at - now, limits::PROGRESS_PERIOD.0, "but not without end");
     }
 
     #[tokio::test]

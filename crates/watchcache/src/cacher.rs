@@ -24,6 +24,7 @@ use crate::recent::Recent;
 use crate::relief::{self, Relief};
 use crate::room::Room;
 use crate::snapshot::Snapshot;
+use crate::wanted::Wanted;
 use crate::watcher::Watcher;
 
 /// What a cache is a cache of.
@@ -64,8 +65,8 @@ struct Inner {
     resource: Resource,
     published: watch::Receiver<Published>,
     kick: Arc<Notify>,
-    // The highest revision that anybody has waited for.
-    wanted: Arc<AtomicU64>,
+    // What its readers wait for.
+    wanted: Arc<Wanted>,
     // The store may have gone back.
     suspect: Arc<Notify>,
     counters: Arc<Counters>,
@@ -149,7 +150,7 @@ impl Cacher {
         let (publish, published) = watch::channel(Published::Filling { since: clock.now() });
         let diverged = Arc::<Notify>::default();
         let (kick, suspect) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        let wanted = Arc::new(AtomicU64::new(0));
+        let wanted = Arc::new(Wanted::new(kick.clone()));
         let counters = Arc::new(Counters::default());
         let recent = Arc::<Recent>::default();
         let window_cap = Arc::new(AtomicUsize::new(usize::MAX));
@@ -328,8 +329,7 @@ impl Cacher {
         if current.revision() >= min {
             return Ok(current);
         }
-        self.0.wanted.fetch_max(min.get(), Ordering::AcqRel);
-        self.0.kick.notify_one();
+        let mut waiting = self.0.wanted.wait(min);
         let mut published = self.0.published.clone();
         let reached = published.wait_for(|now| match now {
             Published::Ready { snapshot, .. } => snapshot.revision() >= min,
@@ -338,7 +338,11 @@ impl Cacher {
         });
         tokio::select! {
             biased;
-            end = reached => { drop(end.map_err(|_gone| ReadError::Closed)?); self.snapshot() }
+            end = reached => {
+                waiting.met();
+                drop(end.map_err(|_gone| ReadError::Closed)?);
+                self.snapshot()
+            }
             () = self.0.clock.sleep_until(deadline) => {
                 Err(ReadError::TooLarge { asked: min, current: self.snapshot()?.revision() })
             }

@@ -12,7 +12,7 @@ pub(crate) use bridge::Hole;
 use early::Early;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use forebay_apimachinery::object::{Interner, RecentBlocks};
 use forebay_apimachinery::{Key, Object, Revision};
@@ -32,6 +32,7 @@ use crate::room::Share;
 use crate::seal::{Haste, Sealing};
 use crate::snapshot::Snapshot;
 use crate::source::Source;
+use crate::wanted::Wanted;
 
 const LIMITS: Limits = Limits {
     items_max: limits::EVENTS_MAX,
@@ -45,9 +46,9 @@ pub(crate) struct Ingest {
     pub(crate) clock: Clock,
     pub(crate) tasks: Tasks,
     pub(crate) publish: watch::Sender<Published>,
-    // Somebody waits for a revision, and the highest that anybody has waited for.
+    // Somebody waits for a revision, or has given up; and what is waited for.
     pub(crate) kick: Arc<Notify>,
-    pub(crate) wanted: Arc<AtomicU64>,
+    pub(crate) wanted: Arc<Wanted>,
     // Somebody has seen the store at an older revision than the cache.
     pub(crate) suspect: Arc<Notify>,
     // Bytes that the window may hold at present, as long as memory is short.
@@ -294,7 +295,7 @@ impl Ingest {
             }
             // Until it has what was current when it began, the cache waits for itself.
             if state.snapshot.revision() < source.current() {
-                source.hasten(source.current());
+                source.hasten(self.wanted(source));
             }
             let behind = state.sealing.is_behind(&state.window);
             let alarm = if behind { state.sweep_at.min(state.seal_at) } else { state.sweep_at };
@@ -302,7 +303,7 @@ impl Ingest {
             tokio::select! {
                 biased;
                 () = source.ready() => {}
-                () = self.kick.notified() => source.hasten(self.wanted()),
+                () = self.kick.notified() => source.hasten(self.wanted(source)),
                 () = self.suspect.notified() => self.check_store(state.snapshot.revision()).await?,
                 () = self.diverged.notified() => return Err(Lost::Diverged),
                 early = early::read_through(&mut state.early) => {
@@ -328,8 +329,9 @@ impl Ingest {
         }
     }
 
-    fn wanted(&self) -> Revision {
-        Revision::new(self.wanted.load(Ordering::Acquire)).unwrap_or(Revision::FIRST)
+    /// Up to where somebody waits for `source` to come, the cache among them.
+    fn wanted(&self, source: &Source) -> Revision {
+        self.wanted.upto().max(source.current())
     }
 
     /// Does what is due besides the feed.

@@ -31,6 +31,7 @@ mod snapshot;
 mod source;
 mod tree;
 mod unreadable;
+mod wanted;
 mod watcher;
 
 pub use cacher::{Cacher, History, Resource};
