@@ -112,7 +112,7 @@ pub const FILLS_FROM_HISTORY_MAX: u32 = 3;
 /// Keys read in one page of a self-check, without values: about 600 KB.
 pub const CHECK_PAGE: usize = 10_000;
 
-/// Keys that differ and are logged; the others are counted.
+/// Keys that differ and are logged; the others are counted, and their values are not read.
 pub const MISMATCHES_LOGGED_MAX: usize = 10;
 
 /// Keys of values that cannot be read, known by name in each cache: about 100 KB. Beyond it any key may be one, and a GET of what
