@@ -176,8 +176,10 @@ pub const PAST_READERS_MAX: usize = 4;
 /// LISTs that wait for that; the others are told to come again.
 pub const PAST_WAITING_MAX: usize = 64;
 
-/// Objects of a past state read in one page.
+/// Objects of a past state read in one page; more than that, or more bytes of them, which the current state does not have are
+/// put at rest, as their reader may be slow.
 pub const PAST_PAGE: usize = 500;
+pub const PAST_BYTES: usize = 4 << 20;
 
 /// Events that a watcher pulls at a time, fewer where they are large: as many as there is room for. A watcher whose client
 /// takes nothing keeps what it pulled from being sealed or forgotten.

@@ -1,8 +1,8 @@
 //! Past states that the window no longer reaches back to, read from the store: the exception, and bounded as one.
 //!
 //! In: a revision, an interest, a place, a limit. Out: the part of that state that a LIST shows. What has not changed
-//! since then is the current snapshot's own object; only the rest is decoded, and only what matches is kept: at rest, where there is
-//! no limit to it, as its reader may be slow. So many read at once in this process, so many wait, the others are asked to come
+//! since then is the current snapshot's own object; only the rest is decoded, and only what matches is kept: at rest, where it may be
+//! more than a page, as its reader may be slow. So many read at once in this process, so many wait, the others are asked to come
 //! again.
 
 use std::sync::Arc;
@@ -87,10 +87,15 @@ impl Cacher {
             for (key, versioned) in found.items {
                 page.take(key, &versioned);
             }
-            let new = std::mem::take(&mut page.new);
-            let kept = if limit.is_none() { resting.put(new, None).await } else { new };
-            page.keep(kept);
-            if page.more || !found.more || !may_follow(&interest.reach, start_after.as_ref()) {
+            let is_last = page.more || !found.more || !may_follow(&interest.reach, start_after.as_ref());
+            if page.is_much() || is_last && limit.is_none() {
+                let kept = resting.put(page.take_new(), None).await;
+                page.keep(kept);
+            }
+            if is_last {
+                // A page that somebody has limited to a few is not worth it.
+                let few = page.take_new();
+                page.keep(few);
                 while let Some(kept) = resting.next().await {
                     page.keep(kept);
                 }
@@ -138,8 +143,9 @@ struct Page<'a> {
     last: Option<Key>,
     current: Arc<Snapshot>,
     interner: Interner,
-    // What is not in the current snapshot, of the pages that were read since it was kept.
+    // What is not in the current snapshot, of the pages that were read since it was kept, and its bytes.
     new: Vec<Arc<Object>>,
+    new_bytes: usize,
     // How many there are of both.
     shown: usize,
     snapshot: Snapshot,
@@ -161,6 +167,7 @@ impl<'a> Page<'a> {
             last: None,
             interner: Interner::default(),
             new: Vec::new(),
+            new_bytes: 0,
             shown: 0,
             snapshot: Snapshot::new(revision, u64::MAX, Arc::from([])),
             current,
@@ -182,10 +189,21 @@ impl<'a> Page<'a> {
         let Some(object) = object.filter(|object| self.interest.selects(object)) else { return };
         self.shown += 1;
         if is_new {
+            self.new_bytes += object.cost_bytes();
             self.new.push(object);
         } else {
             self.snapshot.put(object);
         }
+    }
+
+    /// Whether what is new is too much to be left as it is.
+    fn is_much(&self) -> bool {
+        self.new.len() > limits::PAST_PAGE || self.new_bytes > limits::PAST_BYTES
+    }
+
+    fn take_new(&mut self) -> Vec<Arc<Object>> {
+        self.new_bytes = 0;
+        std::mem::take(&mut self.new)
     }
 
     fn keep(&mut self, objects: Vec<Arc<Object>>) {

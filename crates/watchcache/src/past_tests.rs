@@ -11,7 +11,7 @@ use forebay_embedded::limits::{HISTORY_MS, MARK_EVERY_MS};
 use forebay_rt::{Clock, Tasks};
 use tokio::sync::Semaphore;
 
-use crate::limits::{PAST_READERS_MAX, PAST_WAITING_MAX};
+use crate::limits::{PAST_PAGE, PAST_READERS_MAX, PAST_WAITING_MAX};
 use crate::tests::{PREFIX, World, check, everything, labelled};
 use crate::{ExactPage, Interest, Reach};
 
@@ -117,6 +117,29 @@ async fn a_past_state_that_the_window_does_not_reach_comes_from_the_store() {
     assert_eq!(shared.count(), 8, "what has not changed since is the same object");
     let old = page.snapshot().get(&Key::new(&format!("{PREFIX}a/p2"))).expect("shown");
     assert!(old.part().is_some() || old.is_dense(), "what is held for its reader alone is at rest");
+}
+
+#[tokio::test]
+async fn a_past_state_that_is_more_than_a_page_is_at_rest_whatever_limit_it_was_asked_for_with() {
+    let _turn = TURN.acquire().await;
+    let (world, late, _hand) = world().await;
+    let many = PAST_PAGE + 100;
+    let mut at = Revision::FIRST;
+    for number in 0..many {
+        at = world.put(&format!("b/x{number:04}"), "").await;
+    }
+    for number in 0..many {
+        world.put(&format!("b/x{number:04}"), "app=new").await;
+    }
+    let cacher = World::start(late.clone(), &world.clock, &world.tasks);
+    cacher.wait_ready().await;
+    let world = World { cacher, ..world };
+    let interest = Interest::all(Reach::Below(format!("{PREFIX}b/").into()));
+    let page =
+        world.cacher.exact_page(at, &interest, None, Some(1_000_000), world.soon()).await.expect("kept");
+    assert_eq!(page.snapshot().len(), many);
+    let mut shown = page.snapshot().range(&interest.reach, None);
+    assert!(shown.all(|object| object.part().is_some() || object.is_dense()));
 }
 
 #[tokio::test]
