@@ -8,7 +8,7 @@ use forebay_apimachinery::{Key, Revision};
 use forebay_backend::Backend;
 use forebay_revlog::{Cursor, Log, Usage};
 use forebay_rt::{Clock, Duration, Instant, Tasks};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::check::Checker;
@@ -78,6 +78,8 @@ struct Inner {
     window_cap: Arc<AtomicUsize>,
     stop: CancellationToken,
     recent: Arc<Recent>,
+    // Who makes a past state now.
+    undoing: Semaphore,
     // Until when consistent reads fail at once.
     stale_until: Mutex<Option<Instant>>,
     // Consistent reads that failed.
@@ -210,6 +212,7 @@ impl Cacher {
             window_cap,
             stop,
             recent,
+            undoing: Semaphore::new(1),
             stale_until: Mutex::default(),
             stale_reads: AtomicU64::new(0),
         }))
@@ -410,22 +413,67 @@ impl Cacher {
 
     /// The state exactly at `revision`: a past one is made from the current one by undoing the window's events.
     ///
-    /// Cost: O(events since then), or O(1) when it was asked for recently.
+    /// Cost: O(events since then), or up to the next later one that was asked for recently; O(1) when it was itself. Others have
+    /// their turn meanwhile.
     ///
     /// # Errors
-    /// [`ReadError::Expired`] when the window no longer reaches back that far.
+    /// [`ReadError::Expired`] when the window no longer reaches back that far; [`ReadError::Busy`] when others made past states
+    /// up to `deadline`.
     pub async fn exact(&self, revision: Revision, deadline: Instant) -> Result<Arc<Snapshot>, ReadError> {
         self.at_least(revision, deadline).await?;
-        let (snapshot, window) = self.ready()?;
-        window.check_holes(revision)?;
-        if let Some(known) = self.0.recent.find(revision, &snapshot, self.0.clock.now()) {
+        let (current, window) = self.ready()?;
+        if let Some(known) = self.known(revision, &current, &window)? {
             return Ok(known);
         }
-        let events = window.log.undo(revision.get(), snapshot.revision().get());
+        // One at a time: who comes second finds what the first has made, or begins there.
+        let _turn = tokio::select! {
+            biased;
+            turn = self.0.undoing.acquire() => turn.map_err(|_closed| ReadError::Closed)?,
+            () = self.0.clock.sleep_until(deadline) => return Err(ReadError::Busy { retry_after_seconds: 1 }),
+        };
+        let (current, window) = self.ready()?;
+        if let Some(known) = self.known(revision, &current, &window)? {
+            return Ok(known);
+        }
+        let later = self.0.recent.nearest(revision, &current).unwrap_or(current);
+        let events = window.log.undo(revision.get(), later.revision().get());
         let events = events.map_err(|_| window.expired(revision))?;
-        let past = Arc::new(snapshot.undo(revision, &events));
+        let mut past = Snapshot::clone(&later);
+        for (number, batch) in events.chunks(limits::UNDO_BATCH).enumerate() {
+            if number > 0 {
+                tokio::task::yield_now().await;
+            }
+            past.undo(batch);
+        }
+        past.went_back_to(revision);
+        let past = Arc::new(past);
         self.remember(past.clone());
         Ok(past)
+    }
+
+    /// The state exactly at `revision`, if nothing has to be undone for it.
+    ///
+    /// # Errors
+    /// [`ReadError::Expired`], and [`ReadError::TooLarge`] where the cache was filled anew meanwhile.
+    fn known(
+        &self,
+        revision: Revision,
+        current: &Arc<Snapshot>,
+        window: &Window,
+    ) -> Result<Option<Arc<Snapshot>>, ReadError> {
+        window.check_holes(revision)?;
+        if current.revision() < revision {
+            return Err(ReadError::TooLarge { asked: revision, current: current.revision() });
+        }
+        if current.revision() == revision {
+            self.remember(current.clone());
+            return Ok(Some(current.clone()));
+        }
+        let known = self.0.recent.find(revision, current, self.0.clock.now());
+        if known.is_none() && revision.get() < window.log.oldest() {
+            return Err(window.expired(revision));
+        }
+        Ok(known)
     }
 
     /// Keeps `snapshot` for the next pages of the LIST that began with it.

@@ -159,8 +159,12 @@ pub const LET_GO_BATCH: usize = 1024;
 pub const EVICT_PERIOD: Duration = Duration::from_secs(15);
 
 /// Past snapshots that were rebuilt or handed out as the first page of a paged LIST and are kept for its next pages.
-/// Each shares its tree with the current one; beyond this the oldest is forgotten and rebuilt when asked for.
+/// Each shares its tree with the current one; beyond this the one that nobody has asked for the longest is forgotten and rebuilt
+/// when asked for.
 pub const RECENT_MAX: usize = 16;
+
+/// Events that are undone in one go: about two milliseconds.
+pub const UNDO_BATCH: usize = 1024;
 
 /// One that nobody asked for in so long is forgotten: it pins what has been sealed or replaced since.
 pub const RECENT_UNUSED: Duration = Duration::from_secs(60);

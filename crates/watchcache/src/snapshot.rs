@@ -282,18 +282,21 @@ impl Snapshot {
         }
     }
 
-    /// The state at `revision`, made by undoing `events`, newest first.
-    pub(crate) fn undo(&self, revision: Revision, events: &[Arc<Event>]) -> Snapshot {
-        let mut past = self.clone();
+    /// Undoes `events`, newest first, which led to this state.
+    pub(crate) fn undo(&mut self, events: &[Arc<Event>]) {
         for event in events {
             match (&event.previous, &event.current) {
-                (Some(previous), _) => drop(past.put(previous.clone())),
-                (None, Some(current)) => drop(past.remove(current.key())),
+                (Some(previous), _) => drop(self.put(previous.clone())),
+                (None, Some(current)) => drop(self.remove(current.key())),
                 (None, None) => {}
             }
         }
-        past.revision = revision;
-        past
+    }
+
+    /// This is the state at `revision`, as all that came after it was undone.
+    pub(crate) fn went_back_to(&mut self, revision: Revision) {
+        debug_assert!(revision <= self.revision);
+        self.revision = revision;
     }
 }
 

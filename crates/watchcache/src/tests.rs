@@ -209,6 +209,25 @@ async fn past_states_are_made_by_undoing() {
     check(expect!["1: "], &world.state(Revision::new(1)).await);
 }
 
+#[tokio::test]
+async fn a_past_state_from_long_ago_is_made_in_parts_and_once() {
+    let world = World::new().await;
+    for _ in 0..limits::UNDO_BATCH + 2 {
+        world.put("a/x", "").await;
+    }
+    world.cacher.fresh(world.soon()).await.expect("fresh");
+    let early = Revision::from_log(2);
+    let mut first = Box::pin(world.cacher.exact(early, world.soon()));
+    tokio::select! { biased; _ = &mut first => panic!("in one go"), () = std::future::ready(()) => {} }
+    let (first, second) = tokio::join!(first, world.cacher.exact(early, world.soon()));
+    let [first, second] = [first, second].map(|read| read.expect("held"));
+    assert!(Arc::ptr_eq(&first, &second));
+    assert_eq!((first.revision(), first.len()), (early, 1));
+    // The second is made of the first.
+    check(expect!["900: a/x@900"], &world.state(Revision::new(900)).await);
+    check(expect!["800: a/x@800"], &world.state(Revision::new(800)).await);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_future_revision_is_too_large_after_three_seconds() {
     let world = World::new().await;
