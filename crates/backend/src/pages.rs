@@ -42,7 +42,8 @@ impl Range {
         self.pass_to(page.revision, page.items.last().map(|(last, _)| last.clone()));
     }
 
-    /// Leaves what comes after `last` in the state at `revision`; all of what it had, when nothing was found.
+    /// Leaves what comes after `last` in the state at `revision`; all of what it had, when nothing was found. A page that has more has
+    /// a key, though the store may have others that are none of ours.
     pub fn pass_to(&mut self, revision: Revision, last: Option<Key>) {
         self.at = Some(revision);
         if last.is_some() {

@@ -49,11 +49,18 @@ impl Shared {
     /// Reads a page of keys without values.
     pub(crate) async fn keys(&self, range: Range) -> Result<RangePage, ReadError> {
         let bounds = bounds(&range);
+        let mut from = bounds.0.clone().into_bytes();
         let limit = range.limit.clamp(1, limits::PAGE_KEYS_MAX) as u64;
-        let request = RangeRequest { limit, keys_only: true, ..request(&bounds, &range) };
-        let response = match self.ask_page(&request).await {
-            Ok(response) => response,
-            Err(fault) => return Err(self.read_error(fault, range.at).await),
+        let response = loop {
+            let request = RangeRequest { key: &from, limit, keys_only: true, ..request(&bounds, &range) };
+            let response = match self.ask_page(&request).await {
+                Ok(response) => response,
+                Err(fault) => return Err(self.read_error(fault, range.at).await),
+            };
+            match beyond(&response) {
+                Some(next) => from = next,
+                None => break response,
+            }
         };
         let (revision, RangeResponse { kvs, more, .. }) = (response.revision(range.at), response);
         let item = |kv: KeyValue| {
@@ -77,11 +84,19 @@ impl Shared {
         }
     }
 
-    /// The same, or why there was none.
+    /// The same, or why there was none. If there is more, it has a key of ours.
     pub(crate) async fn asked(&self, range: &Range) -> Result<RangeResponse, Fault> {
         let bounds = bounds(range);
+        let mut from = bounds.0.clone().into_bytes();
         let limit = range.limit.clamp(1, limits::PAGE_KEYS_MAX).min(self.page_keys()) as u64;
-        self.ask_values(RangeRequest { limit, ..request(&bounds, range) }).await
+        loop {
+            let request = RangeRequest { key: &from, limit, ..request(&bounds, range) };
+            let response = self.ask_values(request).await?;
+            match beyond(&response) {
+                Some(next) => from = next,
+                None => return Ok(response),
+            }
+        }
     }
 
     /// Counts the keys of `range`, whatever its limit. etcd reads no value for it.
@@ -151,9 +166,38 @@ pub(crate) fn cost(kv: &KeyValue) -> usize {
     kv.key.len() + kv.value.len() + 32
 }
 
+/// Whether its key is one of ours, which are text.
+pub(crate) fn is_ours(kv: &KeyValue) -> bool {
+    let text = std::str::from_utf8(&kv.key);
+    text.inspect_err(|_| tracing::error!(key = ?kv.key, "a key in etcd is no text")).is_ok()
+}
+
+/// Where to go on behind a page that has no key of ours and is not the last one: whoever sees those alone would ask for the same
+/// page for ever.
+fn beyond(page: &RangeResponse) -> Option<Vec<u8>> {
+    let is_text = |kv: &KeyValue| std::str::from_utf8(&kv.key).is_ok();
+    let last = page.kvs.last().filter(|_| page.more && !page.kvs.iter().any(is_text))?;
+    tracing::error!(keys = page.kvs.len(), last = ?last.key, "keys in etcd are no text");
+    let mut next = last.key.to_vec();
+    next.push(0);
+    Some(next)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_without_a_key_of_ours_is_passed_over_unless_it_is_the_last() {
+        let beyond_page = |keys: &[&'static [u8]], more| {
+            let kv = |key: &&'static [u8]| KeyValue { key: (*key).into(), ..KeyValue::default() };
+            beyond(&RangeResponse { kvs: keys.iter().map(kv).collect(), more, ..RangeResponse::default() })
+        };
+        assert_eq!(beyond_page(&[b"/a/\xfe", b"/a/\xff"], true), Some(b"/a/\xff\0".to_vec()));
+        assert_eq!(beyond_page(&[b"/a/\xfe", b"/a/\xff"], false), None);
+        assert_eq!(beyond_page(&[b"/a/x", b"/a/\xff"], true), None, "there is one to go on from");
+        assert_eq!(beyond_page(&[], false), None);
+    }
 
     #[test]
     fn a_prefix_has_what_is_below_it_and_nothing_beside() {

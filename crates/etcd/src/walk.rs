@@ -175,8 +175,11 @@ impl Stream<'_> {
                 self.count = Some(part.count);
             }
             self.told += part.kvs.len() as u64;
-            bytes += part.kvs.iter().map(range::cost).sum::<usize>();
-            page.kvs.extend(part.kvs);
+            // Without the others, so that a page that has more has a key to go on from.
+            for kv in part.kvs.into_iter().filter(range::is_ours) {
+                bytes += range::cost(&kv);
+                page.kvs.push(kv);
+            }
         }
         Ok(page)
     }
