@@ -9,6 +9,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use bytes::Bytes;
 use forebay_rt::{Clock, Duration, Instant};
 
 use crate::limits::{CHUNK_BYTES, PIECE_BYTES, STALL_PERIOD, STALL_WAIT};
@@ -72,6 +73,8 @@ struct List {
 struct Reading {
     // `None` once it is complete or taken away.
     source: Option<Box<dyn Source>>,
+    // Of the last piece that was made, what was not handed out yet.
+    made: Bytes,
     touched: Instant,
 }
 
@@ -87,8 +90,8 @@ impl Pins {
 
     /// Watches over the reading of `source`.
     pub fn pin(&self, source: Box<dyn Source>) -> Pinned {
-        let reading = Mutex::new(Reading { source: Some(source), touched: self.clock.now() });
-        let state = Arc::new(List { line: Line::current(), reading });
+        let reading = Reading { source: Some(source), made: Bytes::new(), touched: self.clock.now() };
+        let state = Arc::new(List { line: Line::current(), reading: Mutex::new(reading) });
         self.watch_over(&state);
         Pinned { state, clock: self.clock.clone() }
     }
@@ -167,6 +170,9 @@ impl Stalls for List {
         let Ok(mut reading) = self.reading.try_lock() else { return false };
         let touched = self.line.wrote_at().map_or(reading.touched, |at| at.max(reading.touched));
         let taken = if touched <= since { reading.source.take() } else { None };
+        if taken.is_some() {
+            reading.made = Bytes::new();
+        }
         drop(reading);
         if taken.is_some() {
             self.line.cut();
@@ -176,26 +182,38 @@ impl Stalls for List {
 }
 
 impl Pinned {
-    /// The next piece; `None` when it is complete.
+    /// The next piece; `None` when it is complete. A stream is given a long one in parts: how far its reader is shows only
+    /// in what it asks for, where a connection's socket says it.
     ///
     /// # Errors
     /// [`Stalled`], once.
-    pub fn next(&mut self) -> Result<Option<Vec<u8>>, Stalled> {
+    pub fn next(&mut self) -> Result<Option<Bytes>, Stalled> {
         let mut reading = self.state.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(mut source) = reading.source.take() else { return Err(Stalled) };
-        let mut out = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4);
-        let mut more = true;
-        while more && out.is_empty() {
-            more = source.fill(&mut out);
+        if reading.made.is_empty() {
+            reading.made = make(&mut source);
         }
-        if out.len() <= PIECE_BYTES {
-            // HTTP/2 may have it for as long as its client likes.
-            out.shrink_to_fit();
-        }
+        let most = if self.state.line.socket().is_some() { usize::MAX } else { PIECE_BYTES };
+        let bytes = reading.made.len().min(most);
+        let piece = reading.made.split_to(bytes);
         reading.touched = self.clock.now();
         reading.source = Some(source);
-        Ok(if out.is_empty() { None } else { Some(out) })
+        Ok((!piece.is_empty()).then_some(piece))
     }
+}
+
+/// The next piece of `source`; nothing when it is complete.
+fn make(source: &mut Box<dyn Source>) -> Bytes {
+    let mut out = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4);
+    let mut more = true;
+    while more && out.is_empty() {
+        more = source.fill(&mut out);
+    }
+    if out.len() <= PIECE_BYTES {
+        // HTTP/2 may have it for as long as its client likes.
+        out.shrink_to_fit();
+    }
+    Bytes::from(out)
 }
 
 #[cfg(test)]
@@ -225,6 +243,40 @@ mod tests {
         drop((slow, fast));
         pins.reap_once();
         assert!(pins.all.lock().expect("not poisoned").is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_reader_of_a_stream_that_takes_a_part_of_a_long_piece_goes_on() {
+        let clock = Clock::system();
+        clock.sleep(STALL_WAIT).await;
+        let pins = Pins::new(clock.clone());
+        let long: Vec<u8> = (0..4 * PIECE_BYTES).map(|at| (at / PIECE_BYTES) as u8).collect();
+        let line = Line::stream();
+        let pinned = line.carry(async { pins.pin(Box::new(Pieces::of(&[&long[..], b"end"]))) }).await;
+        let mut reader = pinned.expect("not cut");
+        let mut taken = Vec::new();
+        for _ in 0..4 {
+            let part = reader.next().expect("it goes on").expect("there is more");
+            assert_eq!(part.len(), PIECE_BYTES);
+            taken.extend_from_slice(&part);
+            clock.sleep(STALL_WAIT - Duration::from_secs(1)).await;
+            pins.reap_once();
+        }
+        assert!(taken == long);
+        assert_eq!(reader.next().ok().flatten().as_deref(), Some(b"end".as_slice()));
+        assert_eq!(reader.next().ok().flatten(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_made_goes_with_its_source() {
+        let clock = Clock::system();
+        let pins = Pins::new(clock.clone());
+        let mut reader = pins.pin(Box::new(Pieces::of(&[&[b'a'; 2 * PIECE_BYTES][..]])));
+        assert!(reader.next().is_ok_and(|part| part.is_some()));
+        clock.sleep(STALL_WAIT).await;
+        assert_eq!(pins.let_go_of(STALL_WAIT, usize::MAX), 1);
+        assert!(reader.state.reading.lock().expect("not poisoned").made.is_empty());
+        assert!(reader.next().is_err());
     }
 
     #[tokio::test(start_paused = true)]
