@@ -3,6 +3,7 @@
 //! In: the text of a `labelSelector`, or a `metav1.LabelSelector`. Out: requirements on labels, sorted by
 //! key. Never: allocates while matching.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde_json::{Map, Value};
@@ -19,7 +20,7 @@ pub struct LabelSelector {
 }
 
 /// A requirement on one label.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LabelRequirement {
     key: Box<str>,
     operator: LabelOperator,
@@ -28,7 +29,7 @@ pub struct LabelRequirement {
 }
 
 /// How a label stands to the values of a requirement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LabelOperator {
     In,
     NotIn,
@@ -42,12 +43,13 @@ pub enum LabelOperator {
 }
 
 impl LabelSelector {
-    /// Reads `app=web,tier in (a,b),!old`. The empty text selects everything.
+    /// Reads `app=web,tier in (a,b),!old`. The empty text selects everything. What is said again is kept once: whoever asks
+    /// may say it thousands of times, and each time costs for each object.
     ///
     /// # Errors
     /// kube-apiserver's message, for a 400.
     pub fn parse(text: &str) -> Result<LabelSelector, String> {
-        parser::parse(text).map(LabelSelector::from_requirements)
+        parser::parse(text).map(|found| LabelSelector::from_requirements(each_once(found)))
     }
 
     /// A selector that everything matches.
@@ -233,6 +235,19 @@ impl LabelOperator {
         }
         faults
     }
+}
+
+/// The first of those that are equal, in the same order.
+fn each_once(mut requirements: Vec<LabelRequirement>) -> Vec<LabelRequirement> {
+    if requirements.len() < 2 {
+        return requirements;
+    }
+    let mut seen = HashSet::with_capacity(requirements.len());
+    let is_first: Vec<bool> = requirements.iter().map(|requirement| seen.insert(requirement)).collect();
+    drop(seen);
+    let mut is_first = is_first.into_iter();
+    requirements.retain(|_| is_first.next().unwrap_or(true));
+    requirements
 }
 
 /// kube-apiserver's message for a key that is none; `path` is the field it is blamed on.

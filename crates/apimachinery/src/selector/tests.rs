@@ -36,6 +36,15 @@ fn label_selectors_are_read() {
 }
 
 #[test]
+fn what_a_label_selector_says_again_is_kept_once() {
+    label("!a,b,!a,b", "!a,b");
+    label("a!=2,a=1,a!=2,a==1,a=1", "a!=2,a=1,a==1");
+    label("a in (x,y),a in (y,x,x),a in (x)", "a in (x,y),a in (x)");
+    let many = LabelSelector::parse(&format!("{}x", "!a,".repeat(20_000))).expect("a selector");
+    assert_eq!(many.requirements().len(), 2);
+}
+
+#[test]
 fn malformed_label_selectors_are_told_in_upstreams_words() {
     for (text, want) in [
         ("a,", "found '', expected: identifier after ','"),
