@@ -1,6 +1,7 @@
 //! WATCH: a watcher of the cache, its bookmarks and its end.
 
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use forebay_apimachinery::object::Scratch;
@@ -146,7 +147,8 @@ impl WatchBody {
         }
     }
 
-    /// What there is now, as [`WatchBody::next`] has it; waits for nothing but the proof of a bookmark that is due.
+    /// What there is now, as [`WatchBody::next`] has it; waits for nothing but the proof of a bookmark that is due. While it
+    /// passes over what does not match, it lets others work in between.
     pub async fn now(&mut self, chunk_bytes: usize, out: &mut impl FrameSink) -> Option<Flow> {
         let from = out.frame_bytes();
         loop {
@@ -166,8 +168,13 @@ impl WatchBody {
                 self.state = State::Done;
                 return Some(Flow::End);
             }
-            if self.fill(chunk_bytes, out) {
-                return Some(Flow::Frames);
+            match self.fill(chunk_bytes, out) {
+                Poll::Ready(true) => return Some(Flow::Frames),
+                Poll::Ready(false) => {}
+                Poll::Pending => {
+                    tokio::task::yield_now().await;
+                    continue;
+                }
             }
             if matches!(self.state, State::Open | State::Closing) {
                 let now = self.clock.now();
@@ -208,12 +215,13 @@ impl WatchBody {
         self.watcher.as_ref().is_some_and(Watcher::is_initial)
     }
 
-    /// Appends the frames that there are now; whether there was one.
-    fn fill(&mut self, chunk_bytes: usize, out: &mut impl FrameSink) -> bool {
+    /// Appends the frames that there are now; whether there was one. Pending when there was none yet, and it has looked for
+    /// one long enough.
+    fn fill(&mut self, chunk_bytes: usize, out: &mut impl FrameSink) -> Poll<bool> {
         let mut bookmark_due = self.is_bookmark_due();
-        let Some(watcher) = &mut self.watcher else { return false };
+        let Some(watcher) = &mut self.watcher else { return Poll::Ready(false) };
         let (from, now) = (out.frame_bytes(), timestamp(&self.clock));
-        let mut sent_bookmark = false;
+        let (mut sent_bookmark, mut looks, mut is_through) = (false, Interest::LOOKS_MAX, true);
         while out.frame_bytes() < from + chunk_bytes {
             // Where events never cease, it is sent between them.
             if bookmark_due
@@ -224,7 +232,12 @@ impl WatchBody {
                 bookmark_due = false;
                 sent_bookmark = true;
             }
-            match watcher.next_within((from + chunk_bytes).saturating_sub(out.frame_bytes())) {
+            let room = (from + chunk_bytes).saturating_sub(out.frame_bytes());
+            let Poll::Ready(step) = watcher.next_within(room, &mut looks) else {
+                is_through = false;
+                break;
+            };
+            match step {
                 Some(WatchStep::Event { kind, object, revision }) if watcher.is_initial() => {
                     if out.frame_bytes() == from {
                         // There are more, and the last one goes beyond.
@@ -259,7 +272,10 @@ impl WatchBody {
         if sent_bookmark && matches!(self.state, State::Open) {
             self.schedule_bookmark();
         }
-        out.frame_bytes() > from
+        match out.frame_bytes() > from {
+            false if !is_through => Poll::Pending,
+            any => Poll::Ready(any),
+        }
     }
 
     /// Waits for an event, for what moves the end, for a bookmark that is due, or for the end: until

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::task::Poll;
 
 use forebay_apimachinery::{Key, Object, Revision};
 use forebay_revlog::{Cursor, Step};
@@ -28,6 +29,21 @@ pub enum WatchStep {
     Expired { asked: Revision, oldest: Revision },
     /// The resource is no longer served, or the cache was filled anew.
     Closed,
+}
+
+impl Interest {
+    /// Looks in one go, a millisecond or less: whoever makes more of them lets others work in between.
+    pub const LOOKS_MAX: usize = 8 << 10;
+
+    /// What it takes to tell whether an object matches: a look at it, and one for each requirement.
+    pub fn looks(&self) -> usize {
+        1 + self.fields.len() + self.labels.requirements().len()
+    }
+
+    /// Objects that so many looks are enough for; one always is.
+    pub fn objects_max(&self, looks: usize) -> usize {
+        (looks / self.looks()).max(1)
+    }
 }
 
 /// One WATCH.
@@ -73,21 +89,34 @@ impl Watcher {
 
     /// The next step if there is one now; never waits.
     pub fn try_next(&mut self) -> Option<WatchStep> {
-        self.next_within(usize::MAX)
+        let mut looks = usize::MAX;
+        loop {
+            if let Poll::Ready(step) = self.next_within(usize::MAX, &mut looks) {
+                return step;
+            }
+        }
     }
 
     /// The same for one who has room for about `room` bytes: no more is pulled ahead, as it would be kept from being
     /// sealed or forgotten.
-    pub fn next_within(&mut self, room: usize) -> Option<WatchStep> {
+    ///
+    /// - `looks`: how many may be made, less those that were. Pending when none is left: nobody is woken for what is next,
+    ///   it is to be asked for again once others had their turn.
+    pub fn next_within(&mut self, room: usize, looks: &mut usize) -> Poll<Option<WatchStep>> {
         loop {
             if let Some(step) = self.pending.pop_front() {
-                return Some(step);
+                return Poll::Ready(Some(step));
             }
-            let more = if self.initial.is_some() { self.pull_initial() } else { self.pull_events(room) };
+            if *looks == 0 {
+                return Poll::Pending;
+            }
+            let most = self.interest.objects_max(*looks);
+            let more =
+                if self.initial.is_some() { self.pull_initial(most) } else { self.pull_events(room, most) };
             match more {
-                Pulled::Some => {}
-                Pulled::Nothing => return None,
-                Pulled::End(step) => return Some(step),
+                Pulled::Some(objects) => *looks = looks.saturating_sub(objects * self.interest.looks()),
+                Pulled::Nothing => return Poll::Ready(None),
+                Pulled::End(step) => return Poll::Ready(Some(step)),
             }
         }
     }
@@ -141,11 +170,18 @@ impl Watcher {
         }
         // When the store does not answer, the bookmark says what is known.
         self.cacher.settle(deadline).await;
+        let mut looks = Interest::LOOKS_MAX;
         loop {
-            match self.pull_events(0) {
+            match self.pull_events(0, 1) {
                 Pulled::Nothing => return Some(self.reached),
-                Pulled::Some if self.pending.is_empty() => {}
-                Pulled::Some => return None,
+                Pulled::Some(objects) if self.pending.is_empty() => {
+                    looks = looks.saturating_sub(objects * self.interest.looks());
+                    if looks == 0 {
+                        tokio::task::yield_now().await;
+                        looks = Interest::LOOKS_MAX;
+                    }
+                }
+                Pulled::Some(_) => return None,
                 Pulled::End(step) => {
                     self.pending.push_back(step);
                     return None;
@@ -154,12 +190,13 @@ impl Watcher {
         }
     }
 
-    fn pull_initial(&mut self) -> Pulled {
+    /// Looks at `most` objects at most.
+    fn pull_initial(&mut self, most: usize) -> Pulled {
         let Some(initial) = &mut self.initial else { return Pulled::Nothing };
         let objects: Vec<Arc<Object>> = initial
             .snapshot
             .candidates(&self.interest, initial.after.as_ref())
-            .take(limits::INITIAL_BATCH_MAX)
+            .take(most.min(limits::INITIAL_BATCH_MAX))
             .cloned()
             .collect();
         match objects.last() {
@@ -170,23 +207,25 @@ impl Watcher {
                 // From here on it waits most of the time: the room of a batch of objects goes.
                 self.pending = VecDeque::new();
                 self.pending.push_back(WatchStep::InitialEventsEnd(revision));
-                return Pulled::Some;
+                return Pulled::Some(0);
             }
         }
+        let looked_at = objects.len();
         let matching = objects.into_iter().filter(|object| self.interest.selects(object));
         self.pending.extend(matching.map(|object| {
             let revision = object.revision();
             WatchStep::Event { kind: EventKind::Added, object, revision }
         }));
         Counters::add(&self.cacher.counters().init_events, self.pending.len());
-        Pulled::Some
+        Pulled::Some(looked_at)
     }
 
-    fn pull_events(&mut self, room: usize) -> Pulled {
+    /// Looks at about `objects_max` events at most.
+    fn pull_events(&mut self, room: usize, objects_max: usize) -> Pulled {
         let asked = self.reached;
         // Not kept: a watcher is idle for longer than it takes to reserve that again.
         let mut pulled = Vec::new();
-        let most = (room / self.event_bytes).clamp(1, limits::WATCH_BATCH_MAX);
+        let most = (room / self.event_bytes).clamp(1, limits::WATCH_BATCH_MAX).min(objects_max);
         match self.cursor.take(most, &mut pulled) {
             None if pulled.is_empty() => return Pulled::Nothing,
             None | Some(Step::Item(..)) => {}
@@ -200,6 +239,7 @@ impl Watcher {
             }
             Some(Step::Closed) => return Pulled::End(WatchStep::Closed),
         }
+        let looked_at = pulled.len();
         for (_, event) in pulled {
             if let Some((kind, object)) = event.seen_by(|object| self.interest.matches(object)) {
                 if event.is_of_hole {
@@ -213,12 +253,63 @@ impl Watcher {
             }
         }
         self.reached = self.reached.max(Revision::from_log(self.cursor.seen()));
-        Pulled::Some
+        Pulled::Some(looked_at)
     }
 }
 
 enum Pulled {
-    Some,
+    /// So many objects or events were looked at.
+    Some(usize),
     Nothing,
     End(WatchStep),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{World, labelled};
+
+    /// How often `watcher` lets others work before it has what is next, and that.
+    fn next(watcher: &mut Watcher, looks: usize) -> (usize, Option<WatchStep>) {
+        let mut turns = 0;
+        loop {
+            let mut left = looks;
+            match watcher.next_within(usize::MAX, &mut left) {
+                Poll::Ready(step) => return (turns, step),
+                Poll::Pending => turns += 1,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_does_not_match_is_passed_over_a_part_at_a_time() {
+        let world = World::new().await;
+        for number in 0..9 {
+            world.put(&format!("a/{number}"), "").await;
+        }
+        world.put("a/last", "app=web").await;
+        let snapshot = world.cacher.fresh(world.soon()).await.expect("fresh");
+        // A look at the object, and one for the requirement.
+        let looks = 2 * 3;
+        let mut watcher = world.cacher.watch_list(labelled("app=web"), snapshot).expect("held");
+        let (turns, first) = next(&mut watcher, looks);
+        assert!(matches!(first, Some(WatchStep::Event { object, .. }) if object.name() == "last"));
+        assert_eq!(turns, 3);
+        assert!(matches!(next(&mut watcher, looks), (0, Some(WatchStep::InitialEventsEnd(_)))));
+        for number in 0..9 {
+            world.put(&format!("a/{number}"), "app=db").await;
+        }
+        world.cacher.fresh(world.soon()).await.expect("fresh");
+        assert!(matches!(next(&mut watcher, looks), (3, None)));
+        assert!(watcher.try_next().is_none());
+    }
+
+    #[tokio::test]
+    async fn an_object_is_looked_at_however_many_requirements_there_are() {
+        let world = World::new().await;
+        world.put("a/x", "").await;
+        let snapshot = world.cacher.fresh(world.soon()).await.expect("fresh");
+        let mut watcher = world.cacher.watch_list(labelled("!a,!b,!c,d"), snapshot).expect("held");
+        assert!(matches!(next(&mut watcher, 1), (1, Some(WatchStep::InitialEventsEnd(_)))));
+    }
 }
