@@ -28,7 +28,7 @@ use crate::update::not_found;
 const JOB_WARNING: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to \
                            remove them or set propagationPolicy=Orphan to suppress this warning";
 
-/// Objects that one DELETE of a collection reads at a time.
+/// Objects that one DELETE of a collection reads at a time, fewer where each takes many looks.
 const COLLECTION_PAGE: usize = 1_000;
 
 /// Bytes of the list that the DELETE of a collection answers; as YAML or protobuf it is a tree as well, of several times that.
@@ -193,9 +193,10 @@ impl Registry {
             Collect::List => Some(DeletedList::new(served, meta)),
             Collect::Nothing => None,
         };
+        let page_max = interest.objects_max(Interest::LOOKS_MAX).min(COLLECTION_PAGE);
         loop {
             let page: Vec<_> =
-                snapshot.candidates(&interest, after.as_ref()).take(COLLECTION_PAGE).cloned().collect();
+                snapshot.candidates(&interest, after.as_ref()).take(page_max).cloned().collect();
             let Some(last) = page.last().filter(|_| left > 0) else { break };
             after = Some(last.key().clone());
             for object in page.iter().filter(|object| interest.selects(object)) {
@@ -218,6 +219,8 @@ impl Registry {
                     }
                 }
             }
+            // Where nothing matches this is all that it waits for.
+            tokio::task::yield_now().await;
         }
         Ok(deleted)
     }

@@ -71,6 +71,7 @@ pub async fn list(
         scratch: Scratch::default(),
         state: State::Head,
     };
+    body.skip().await;
     if shown.encoding == Encoding::Protobuf {
         body.measure().await;
     }
@@ -115,7 +116,9 @@ pub async fn page(
         Freshness::Exact(revision) => {
             let read = cacher.exact_page(revision, interest, after.as_ref(), plan.limit, deadline).await;
             return match read {
-                Ok(ExactPage::Whole(state)) => Ok(Page::of(store, state, revision, plan, interest, after)),
+                Ok(ExactPage::Whole(state)) => {
+                    Ok(Page::of(store, state, revision, plan, interest, after).await)
+                }
                 Ok(ExactPage::Part { snapshot, more, remaining }) => {
                     let meta = ListMeta { revision: Some(revision), remaining, ..ListMeta::default() };
                     Ok(Page::part(snapshot, meta, more, interest, after))
@@ -127,12 +130,12 @@ pub async fn page(
     };
     let state = read.map_err(|error| errors::cache(&error))?;
     let revision = state.revision();
-    Ok(Page::of(store, state, revision, plan, interest, after))
+    Ok(Page::of(store, state, revision, plan, interest, after).await)
 }
 
 impl Page {
     /// The page of a whole state, which is shown as `rv`.
-    fn of(
+    async fn of(
         store: &Store,
         snapshot: Arc<Snapshot>,
         rv: Revision,
@@ -145,17 +148,14 @@ impl Page {
             let (last, more) = if interest.is_unfiltered() {
                 // The tree knows where the page ends, and how much comes behind it.
                 let mut rest = snapshot.range(&interest.reach, after.as_ref());
-                let last = limit.checked_sub(1).and_then(|place| rest.nth(place));
+                let last = limit.checked_sub(1).and_then(|place| rest.nth(place)).cloned();
                 meta.remaining = Some(rest.len() as u64).filter(|remaining| last.is_some() && *remaining > 0);
                 (last, meta.remaining.is_some())
             } else {
-                let mut rest = snapshot.candidates(interest, after.as_ref());
-                let last = rest.by_ref().filter(|object| interest.selects(object)).take(limit).last();
-                // What comes next need not match: looking for one that does could take as long as the whole list.
-                (last, rest.next().is_some())
+                end(&snapshot, interest, after.as_ref(), limit).await
             };
             if let (Some(last), true) = (last, more) {
-                meta.continue_token = token(interest, last, rv);
+                meta.continue_token = token(interest, &last, rv);
                 store.cacher.remember(snapshot.clone());
             }
         }
@@ -174,6 +174,34 @@ impl Page {
         let rv = part.revision();
         meta.continue_token = last.map(|last| token(interest, last, rv)).unwrap_or_default();
         Page { snapshot: part, after, meta }
+    }
+}
+
+/// The last object of a page of `limit`, and whether anything comes behind it. Lets others work in between.
+async fn end(
+    snapshot: &Snapshot,
+    interest: &Interest,
+    after: Option<&Key>,
+    limit: usize,
+) -> (Option<Arc<Object>>, bool) {
+    let (mut last, mut left, mut place) = (None, limit, after.cloned());
+    loop {
+        let mut passed: Option<&Arc<Object>> = None;
+        let batch_max = interest.objects_max(Interest::LOOKS_MAX);
+        for object in snapshot.candidates(interest, place.as_ref()).take(batch_max) {
+            if left == 0 {
+                // It need not match: looking for one that does could take as long as the whole list.
+                return (last, true);
+            }
+            passed = Some(object);
+            if interest.selects(object) {
+                last = Some(object.clone());
+                left -= 1;
+            }
+        }
+        let Some(passed) = passed else { return (last, false) };
+        place = Some(passed.key().clone());
+        tokio::task::yield_now().await;
     }
 }
 
@@ -218,7 +246,7 @@ fn interest_prefix(interest: &Interest) -> &str {
     }
 }
 
-/// Objects measured in one go: while their messages are made, a millisecond or two.
+/// Objects measured in one go, fewer where each takes many looks: while their messages are made, a millisecond or two.
 const MEASURE_BATCH: usize = 64;
 
 /// Values that a list names as left out; of more it says how many.
@@ -237,12 +265,45 @@ impl ListBody {
         warnings
     }
 
+    /// Goes on to the first object that is shown, and lets others work in between: where few match, that is most of the
+    /// work, and it is done before the answer begins.
+    async fn skip(&mut self) {
+        if self.interest.is_unfiltered() {
+            return;
+        }
+        let batch_max = self.interest.objects_max(Interest::LOOKS_MAX);
+        loop {
+            let mut last: Option<&Arc<Object>> = None;
+            let mut ended = true;
+            let batch = self.snapshot.candidates(&self.interest, self.after.as_ref()).take(batch_max + 1);
+            for (number, object) in batch.enumerate() {
+                if self.interest.selects(object) {
+                    break;
+                }
+                if number == batch_max {
+                    ended = false;
+                    break;
+                }
+                last = Some(object);
+                self.counting.fetched += 1;
+            }
+            if let Some(last) = last {
+                self.after = Some(last.key().clone());
+            }
+            if ended {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Adds up what the items take. Makes the messages that were not made yet, which sending them would do anyway, and
     /// lets others work in between.
     async fn measure(&mut self) {
         let (mut after, mut left) = (self.after.clone(), self.left.unwrap_or(usize::MAX));
+        let batch_max = self.interest.objects_max(Interest::LOOKS_MAX).min(MEASURE_BATCH);
         while left > 0 {
-            let batch = self.snapshot.candidates(&self.interest, after.as_ref()).take(MEASURE_BATCH);
+            let batch = self.snapshot.candidates(&self.interest, after.as_ref()).take(batch_max);
             let mut last: Option<&Arc<Object>> = None;
             for object in batch {
                 last = Some(object);
@@ -263,6 +324,7 @@ impl ListBody {
     }
 
     /// Appends about `chunk_bytes` of the body to `sink`, an object or a block at least; false when the body is complete.
+    /// Where little matches it is less, or nothing: it ends when it has looked for more long enough.
     pub fn next_chunk(&mut self, chunk_bytes: usize, sink: &mut impl Sink) -> bool {
         if self.state == State::Done {
             return false;
@@ -276,7 +338,7 @@ impl ListBody {
         let mut last: Option<&Arc<Object>> = None;
         let mut ended = true;
         let mut objects = self.snapshot.candidates(&self.interest, self.after.as_ref()).peekable();
-        let mut run = Vec::new();
+        let (mut run, mut left_to_look) = (Vec::new(), self.interest.objects_max(Interest::LOOKS_MAX));
         'walk: while let Some(first) = objects.next() {
             let block = if whole {
                 block_of(first, &mut objects, &mut run)
@@ -307,10 +369,11 @@ impl ListBody {
                 if self.left == Some(0) {
                     break 'walk;
                 }
-                if sink.bytes().saturating_sub(begun) >= chunk_bytes {
+                if left_to_look == 0 || sink.bytes().saturating_sub(begun) >= chunk_bytes {
                     ended = false;
                     break 'walk;
                 }
+                left_to_look -= 1;
                 last = Some(object);
                 self.counting.fetched += 1;
                 if self.interest.selects(object) {
@@ -391,8 +454,16 @@ pub fn timestamp(clock: &Clock) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use forebay_apimachinery::object::{Form, Interner, Layout, Scope, Sealer};
+    use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions};
+    use forebay_apimachinery::selector::LabelSelector;
+    use forebay_embedded::{Engine, Options};
+    use forebay_rt::{Random, Tasks};
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::present::As;
+    use crate::registry::{Config, Registry};
+    use crate::request::{Body, Target};
 
     fn objects(count: u64) -> Vec<Arc<Object>> {
         let layout = Layout { prefix_len: 10, scope: Scope::Cluster, form: Form::Typed, fields: Vec::new() };
@@ -433,5 +504,96 @@ mod tests {
         let mixed = [&sealed[..4], &again[4..]].concat();
         assert_eq!(runs(&mixed), [(4, false), (1, false), (1, false), (1, false), (1, false)]);
         assert_eq!(runs(&[sealed, again].concat()), [(8, true), (8, true)]);
+    }
+    /// ConfigMaps `o-0` to `o-7`, of which the first and the last have the label `app`.
+    async fn world() -> (Registry, Target) {
+        let (clock, _hand) = Clock::manual(1_700_000_000_000);
+        let engine =
+            Engine::open_in_memory(Options { clock: clock.clone(), ..Options::default() }).expect("opens");
+        let registry = Registry::new(Config::default(), engine, clock, Random::seeded(7), Tasks::new());
+        registry.start().await.expect("starts");
+        let served = registry.catalog().resource("", "v1", "configmaps").expect("served").clone();
+        let namespace = Some("default".to_string());
+        let all = Target { served, namespace, name: None, subresource: None, caller: None };
+        for number in 0..8 {
+            let labels = if number % 7 == 0 { json!({ "app": "web" }) } else { json!({}) };
+            let body = json!({ "apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": { "name": format!("o-{number}"), "labels": labels } });
+            let made = registry.create(&all, &Body::Value(body), &CreateOptions::default()).await;
+            assert!(made.is_ok(), "o-{number}");
+        }
+        (registry, all)
+    }
+
+    /// `last`, and so many requirements before it that one object is looked at in one go.
+    fn laborious(last: &str, limit: i64) -> ListOptions {
+        let many: String = (0..Interest::LOOKS_MAX / 2).map(|number| format!("!k{number},")).collect();
+        let label_selector = LabelSelector::parse(&format!("{many}{last}")).expect("a selector");
+        ListOptions { label_selector, limit, ..ListOptions::default() }
+    }
+
+    /// How often `work` lets others work, and what it comes to.
+    async fn turns<T>(work: impl Future<Output = T>) -> (usize, T) {
+        let mut work = std::pin::pin!(work);
+        let mut turns = 0;
+        let done = std::future::poll_fn(|cx| {
+            let polled = work.as_mut().poll(cx);
+            turns += usize::from(polled.is_pending());
+            polled
+        });
+        let done = done.await;
+        (turns, done)
+    }
+
+    fn names(text: &[u8]) -> Vec<String> {
+        let list: Value = serde_json::from_slice(text).expect("a list");
+        let items = list["items"].as_array().expect("items");
+        items.iter().map(|item| item["metadata"]["name"].as_str().expect("a name").to_string()).collect()
+    }
+
+    #[tokio::test]
+    async fn a_piece_ends_where_it_was_looked_for_more_long_enough() {
+        let (registry, all) = world().await;
+        let mut body = registry.list(&all, &laborious("app", 0), As::Object).await.expect("lists");
+        let (mut out, mut added) = (Vec::new(), Vec::new());
+        let mut before = 0;
+        while body.next_chunk(1 << 20, &mut out) {
+            added.push(out.len() > before);
+            before = out.len();
+        }
+        assert_eq!(added, [true, false, false, false, false, false, false, true]);
+        assert_eq!(names(&out), ["o-0", "o-7"]);
+    }
+
+    #[tokio::test]
+    async fn what_comes_before_the_first_match_is_passed_over_a_part_at_a_time() {
+        let (registry, all) = world().await;
+        let (passed, body) = turns(registry.list(&all, &laborious("none", 0), As::Object)).await;
+        assert!(passed >= 7, "{passed}");
+        let (mut body, mut out) = (body.expect("lists"), Vec::new());
+        assert!(body.next_chunk(1 << 20, &mut out) && !body.next_chunk(1 << 20, &mut out));
+        assert!(names(&out).is_empty());
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_page_is_looked_for_a_part_at_a_time() {
+        let (registry, all) = world().await;
+        for (limit, want, more) in [(1, vec!["o-0"], true), (2, vec!["o-0", "o-7"], false)] {
+            let (passed, body) = turns(registry.list(&all, &laborious("app", limit), As::Object)).await;
+            assert!(passed >= if more { 1 } else { 8 }, "{passed}");
+            let (mut body, mut out) = (body.expect("lists"), Vec::new());
+            while body.next_chunk(1 << 20, &mut out) {}
+            assert_eq!(names(&out), want);
+            assert_eq!(String::from_utf8_lossy(&out).contains("\"continue\":"), more);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_delete_of_a_collection_lets_others_work() {
+        let (registry, all) = world().await;
+        let selection = registry.selection(&all, &laborious("none", 0)).expect("valid");
+        let options = DeleteOptions::default();
+        let (passed, deleted) = turns(registry.delete_collection(&all, selection, &options)).await;
+        assert!(deleted.is_ok() && passed >= 8, "{passed}");
     }
 }
