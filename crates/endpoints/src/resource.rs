@@ -190,11 +190,12 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
     let form = negotiate::stream(&head.headers, &head.query, &target.served)?;
     let options = ListOptions::from_query(&head.query)?;
     let shown = shown(form, head)?;
-    let body = handler.registry.watch(target, &options, shown, head.info.path_form).await?;
-    let room = match body.is_initial() {
+    // Before there is a snapshot to be held: the wait for room may be long.
+    let room = match handler.registry.begins_with_state(target, &options, head.info.path_form) {
         true => handler.room_to_list(head, handler.registry.state_weight(target, &options), form).await?,
         false => None,
     };
+    let body = handler.registry.watch(target, &options, shown, head.info.path_form).await?;
     let events = handler.metrics.watch_events(&target.served, &head.info);
     let (slot, clock) = (handler.drain.watch(), handler.clock.clone());
     // Nothing but a connection of HTTP/1.1 can be upgraded.

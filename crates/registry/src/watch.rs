@@ -5,6 +5,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use forebay_apimachinery::object::Scratch;
+use forebay_apimachinery::options::ListOptions;
 use forebay_apimachinery::{Reason, Status};
 use forebay_rt::{Alarm, Clock, Instant};
 use forebay_watchcache::{Interest, ReadError, WatchStep, Watcher};
@@ -13,8 +14,10 @@ use crate::catalog::Served;
 use crate::errors;
 use crate::frames::{FrameSink, Frames};
 use crate::list::timestamp;
-use crate::plan::{WatchPlan, WatchStart};
+use crate::plan::{self, WatchPlan, WatchStart};
 use crate::present::{Presenter, Shown};
+use crate::registry::Registry;
+use crate::request::Target;
 use crate::store::Store;
 
 /// A bookmark at least this often (reference §3.1), and one shortly before the end.
@@ -133,6 +136,27 @@ pub async fn watch(
         alarm: Alarm::default(),
         state,
     })
+}
+
+impl Registry {
+    /// Whether a watch of these options begins with state, for which it holds a snapshot; not one that will be refused, or
+    /// is over before it begins.
+    pub fn begins_with_state(&self, target: &Target, options: &ListOptions, path_form: bool) -> bool {
+        let Ok(store) = self.store_of(&target.served) else { return false };
+        let timeout_min = self.config.min_request_timeout;
+        let planned = plan::watch(target, &store, options, timeout_min, |_bound| 0, path_form);
+        planned.is_ok_and(|(plan, _interest)| !plan.timeout.is_zero() && plan.start.is_of_state())
+    }
+}
+
+impl WatchStart {
+    /// Whether the state comes first.
+    fn is_of_state(self) -> bool {
+        match self {
+            WatchStart::StateAny | WatchStart::StateLatest | WatchStart::StateAtLeast(_) => true,
+            WatchStart::After(_) | WatchStart::Now | WatchStart::AnyNow => false,
+        }
+    }
 }
 
 impl WatchBody {
@@ -340,6 +364,43 @@ impl WatchBody {
             self.state = State::Closing;
         } else {
             self.bookmark_at = (now + BOOKMARK_PERIOD).min(last);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_apimachinery::options::Query;
+    use forebay_embedded::{Engine, Options};
+    use forebay_rt::{Random, Tasks};
+
+    use super::*;
+    use crate::present::As;
+    use crate::registry::Config;
+
+    #[tokio::test]
+    async fn it_is_known_before_whether_a_watch_begins_with_state() {
+        let (clock, _hand) = Clock::manual(1_700_000_000_000);
+        let engine =
+            Engine::open_in_memory(Options { clock: clock.clone(), ..Options::default() }).expect("opens");
+        let registry = Registry::new(Config::default(), engine, clock, Random::seeded(7), Tasks::new());
+        registry.start().await.expect("starts");
+        let served = registry.catalog().resource("", "v1", "configmaps").expect("served").clone();
+        let target = Target { served, namespace: None, name: None, subresource: None, caller: None };
+        for (query, want) in [
+            ("watch=1", true),
+            ("watch=1&resourceVersion=0", true),
+            ("watch=1&resourceVersion=1", false),
+            ("watch=1&timeoutSeconds=-1", false),
+            ("watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=1", true),
+            ("watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan", false),
+            ("watch=1&resourceVersion=none", false),
+        ] {
+            let options = ListOptions::from_query(&Query::parse(query)).expect("options");
+            assert_eq!(registry.begins_with_state(&target, &options, false), want, "{query}");
+            if let Ok(body) = registry.watch(&target, &options, As::Object, false).await {
+                assert_eq!(body.is_initial(), want, "{query}");
+            }
         }
     }
 }
