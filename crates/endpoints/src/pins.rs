@@ -75,6 +75,8 @@ struct Reading {
     source: Option<Box<dyn Source>>,
     // Of the last piece that was made, what was not handed out yet.
     made: Bytes,
+    // How long that piece was: its parts are slices of it.
+    made_bytes: usize,
     touched: Instant,
 }
 
@@ -90,7 +92,8 @@ impl Pins {
 
     /// Watches over the reading of `source`.
     pub fn pin(&self, source: Box<dyn Source>) -> Pinned {
-        let reading = Reading { source: Some(source), made: Bytes::new(), touched: self.clock.now() };
+        let reading =
+            Reading { source: Some(source), made: Bytes::new(), made_bytes: 0, touched: self.clock.now() };
         let state = Arc::new(List { line: Line::current(), reading: Mutex::new(reading) });
         self.watch_over(&state);
         Pinned { state, clock: self.clock.clone() }
@@ -192,6 +195,7 @@ impl Pinned {
         let Some(mut source) = reading.source.take() else { return Err(Stalled) };
         if reading.made.is_empty() {
             reading.made = make(&mut source);
+            reading.made_bytes = reading.made.len();
         }
         let most = if self.state.line.socket().is_some() { usize::MAX } else { PIECE_BYTES };
         let bytes = reading.made.len().min(most);
@@ -199,6 +203,11 @@ impl Pinned {
         reading.touched = self.clock.now();
         reading.source = Some(source);
         Ok((!piece.is_empty()).then_some(piece))
+    }
+
+    /// Bytes of the piece that was made last, whose parts are handed out.
+    pub fn made_bytes(&self) -> usize {
+        self.state.reading.lock().unwrap_or_else(PoisonError::into_inner).made_bytes
     }
 }
 
@@ -257,7 +266,7 @@ mod tests {
         let mut taken = Vec::new();
         for _ in 0..4 {
             let part = reader.next().expect("it goes on").expect("there is more");
-            assert_eq!(part.len(), PIECE_BYTES);
+            assert_eq!((part.len(), reader.made_bytes()), (PIECE_BYTES, 4 * PIECE_BYTES));
             taken.extend_from_slice(&part);
             clock.sleep(STALL_WAIT - Duration::from_secs(1)).await;
             pins.reap_once();

@@ -113,9 +113,10 @@ impl ResponseBody {
         }
     }
 
-    /// Where a piece is longer than was foreseen, it counts as it is for as long as it is the last.
-    fn weigh(&mut self, piece: usize) {
-        if let (Content::List(_), Some(room)) = (&self.content, &mut self.room) {
+    /// Where a piece is longer than was foreseen, it counts as it is for as long as it is the last, or a part of it is.
+    fn weigh(&mut self) {
+        if let (Content::List(list), Some(room)) = (&self.content, &mut self.room) {
+            let piece = list.made_bytes();
             let longer = if piece > PIECE_EXPECTED_BYTES { 2 * piece } else { 0 };
             room.set(self.room_bytes.max(longer));
         }
@@ -146,11 +147,10 @@ impl Body for ResponseBody {
                 self.end();
                 return Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))));
             }
-            Content::Long { rest, len } => rest.next().map_err(BodyError::from).map(|piece| {
-                *len -= piece.as_ref().map_or(0, |piece| piece.len());
-                piece.map(Bytes::from)
+            Content::Long { rest, len } => rest.next().map_err(BodyError::from).inspect(|piece| {
+                *len -= piece.as_ref().map_or(0, Bytes::len);
             }),
-            Content::List(list) => list.next().map(|piece| piece.map(Bytes::from)).map_err(BodyError::from),
+            Content::List(list) => list.next().map_err(BodyError::from),
             Content::Watch(watch) => match watch.poll_next(cx) {
                 Poll::Ready(frames) => Ok(frames),
                 Poll::Pending => return Poll::Pending,
@@ -160,7 +160,7 @@ impl Body for ResponseBody {
         match next {
             Ok(Some(bytes)) => {
                 self.sent(bytes.len());
-                self.weigh(bytes.len());
+                self.weigh();
                 let bytes = match &self.record {
                     Some(record) => record.carry(bytes),
                     None => bytes,
