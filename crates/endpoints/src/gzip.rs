@@ -12,7 +12,7 @@ use crate::source::Source;
 
 /// What is compressed part by part.
 pub trait Parts: Send {
-    /// Adds about [`CHUNK_BYTES`] to `member`; whether there may be more.
+    /// Adds about [`CHUNK_BYTES`] to `member`, or nothing where that took long enough as it is; whether there may be more.
     fn next(&mut self, member: &mut Member) -> bool;
 }
 
@@ -51,7 +51,11 @@ impl<P: Parts> Source for Gzip<P> {
         member.out.extend_from_slice(&begun);
         let mut more = true;
         while more && member.out.len() < full {
+            let before = (member.out.len(), member.plain.len());
             more = self.parts.next(&mut member);
+            if more && before == (member.out.len(), member.plain.len()) {
+                break;
+            }
             if member.plain.len() >= DEFLATE_BYTES {
                 member.flush();
             }

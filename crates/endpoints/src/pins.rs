@@ -185,8 +185,8 @@ impl Stalls for List {
 }
 
 impl Pinned {
-    /// The next piece; `None` when it is complete. A stream is given a long one in parts: how far its reader is shows only
-    /// in what it asks for, where a connection's socket says it.
+    /// The next piece; `None` when it is complete, an empty one when others are to have their turn first. A stream is
+    /// given a long one in parts: how far its reader is shows only in what it asks for, where a connection's socket says it.
     ///
     /// # Errors
     /// [`Stalled`], once.
@@ -194,15 +194,19 @@ impl Pinned {
         let mut reading = self.state.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(mut source) = reading.source.take() else { return Err(Stalled) };
         if reading.made.is_empty() {
-            reading.made = make(&mut source);
-            reading.made_bytes = reading.made.len();
+            let Some(made) = make(&mut source) else {
+                reading.source = Some(source);
+                return Ok(None);
+            };
+            reading.made_bytes = made.len();
+            reading.made = made;
         }
         let most = if self.state.line.socket().is_some() { usize::MAX } else { PIECE_BYTES };
         let bytes = reading.made.len().min(most);
         let piece = reading.made.split_to(bytes);
         reading.touched = self.clock.now();
         reading.source = Some(source);
-        Ok((!piece.is_empty()).then_some(piece))
+        Ok(Some(piece))
     }
 
     /// Bytes of the piece that was made last, whose parts are handed out.
@@ -211,18 +215,17 @@ impl Pinned {
     }
 }
 
-/// The next piece of `source`; nothing when it is complete.
-fn make(source: &mut Box<dyn Source>) -> Bytes {
+/// The next piece of `source`, of which there may be nothing yet; `None` when it is complete.
+fn make(source: &mut Box<dyn Source>) -> Option<Bytes> {
     let mut out = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4);
-    let mut more = true;
-    while more && out.is_empty() {
-        more = source.fill(&mut out);
+    if !source.fill(&mut out) && out.is_empty() {
+        return None;
     }
     if out.len() <= PIECE_BYTES {
         // HTTP/2 may have it for as long as its client likes.
         out.shrink_to_fit();
     }
-    Bytes::from(out)
+    Some(Bytes::from(out))
 }
 
 #[cfg(test)]
@@ -247,6 +250,7 @@ mod tests {
         pins.reap_once();
         assert!(slow.next().is_err());
         assert_eq!(line.clone().carry(std::future::pending::<()>()).await, None);
+        assert_eq!(fast.next().ok().flatten().as_deref(), Some(b"".as_slice()), "others first");
         assert_eq!(fast.next().ok().flatten().as_deref(), Some(b"b".as_slice()));
         assert_eq!(fast.next().ok().flatten(), None);
         drop((slow, fast));

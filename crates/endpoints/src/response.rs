@@ -158,6 +158,11 @@ impl Body for ResponseBody {
             Content::End => Ok(None),
         };
         match next {
+            // It has looked long enough for what matches.
+            Ok(Some(bytes)) if bytes.is_empty() => {
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
             Ok(Some(bytes)) => {
                 self.sent(bytes.len());
                 self.weigh();

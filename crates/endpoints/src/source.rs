@@ -11,7 +11,7 @@ use crate::pretty::Indenter;
 
 /// Something that is read piece by piece.
 pub trait Source: Send {
-    /// Appends about [`CHUNK_BYTES`] to `out`; whether there may be more.
+    /// Appends about [`CHUNK_BYTES`] to `out`; whether there may be more. Nothing, where that took long enough as it is.
     fn fill(&mut self, out: &mut Vec<u8>) -> bool;
 }
 
@@ -87,14 +87,15 @@ impl Source for Resumed {
     }
 }
 
-/// Reads up to `bytes` ahead: the whole content, or as much of it and the rest.
+/// Reads up to `bytes` ahead: the whole content, or as much of it and the rest. Less where it takes long.
 pub fn read_ahead(mut source: Box<dyn Source>, bytes: usize) -> Result<Vec<u8>, Resumed> {
     let mut ahead = Vec::new();
     loop {
+        let before = ahead.len();
         if !source.fill(&mut ahead) {
             return Ok(ahead);
         }
-        if ahead.len() >= bytes {
+        if ahead.len() >= bytes || ahead.len() == before {
             return Err(Resumed { ahead, rest: source });
         }
     }
@@ -140,6 +141,10 @@ mod tests {
         let Err(resumed) = read_ahead(source(), 4) else { panic!("more than 4 bytes") };
         assert_eq!(resumed.ahead, b"abcdef");
         assert_eq!(all(resumed), b"abcdefghi");
+        let slow = Box::new(Pieces::of(&[b"abc", b"", b"def"]));
+        let Err(resumed) = read_ahead(slow, 100) else { panic!("others first") };
+        assert_eq!(resumed.ahead, b"abc");
+        assert_eq!(all(resumed), b"abcdef");
     }
 
     #[test]
