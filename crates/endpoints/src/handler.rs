@@ -100,11 +100,8 @@ impl Handler {
                     Err(failure) => (Err(failure), None),
                     Ok((seat, room)) => {
                         let mut answered = self.within_time(&head, served, body).await;
-                        // It has its selectors for as long as it goes on.
-                        if let Ok(watch) = &mut answered
-                            && watch.body().is_watch()
-                        {
-                            watch.body_mut().hold_room(room);
+                        if let Ok(answer) = &mut answered {
+                            answer.body_mut().hold_head(room);
                         }
                         (answered, seat)
                     }

@@ -34,6 +34,8 @@ pub struct ResponseBody {
     room: Option<Held>,
     // What the room was asked for.
     room_bytes: usize,
+    // For the request's head.
+    head: Option<Held>,
     record: Option<Record>,
 }
 
@@ -51,7 +53,7 @@ pub enum Content {
 
 impl ResponseBody {
     pub fn new(content: Content) -> ResponseBody {
-        ResponseBody { content, seat: None, room: None, room_bytes: 0, record: None }
+        ResponseBody { content, seat: None, room: None, room_bytes: 0, head: None, record: None }
     }
 
     /// Bytes that are there.
@@ -85,6 +87,13 @@ impl ResponseBody {
     pub fn hold_room(&mut self, room: Option<Held>) {
         self.room_bytes = room.as_ref().map_or(0, Held::bytes);
         self.room = room;
+    }
+
+    /// Keeps room for the request's head as well: what is made as it is sent has its selectors until then.
+    pub fn hold_head(&mut self, room: Option<Held>) {
+        if matches!(self.content, Content::List(_) | Content::Watch(_)) {
+            self.head = room;
+        }
     }
 
     /// Hands a whole body out in pieces, so that it is seen how far its reader is, and lets `pins` take it away.
@@ -129,6 +138,7 @@ impl ResponseBody {
         }
         self.seat = None;
         self.room = None;
+        self.head = None;
     }
 }
 
