@@ -10,7 +10,7 @@
 //! Source: kubernetes v1.36.3 `controlplane/{controller/{kubernetesservice,defaultservicecidr},reconcilers}`.
 
 use std::net::IpAddr;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use forebay_apimachinery::options::CreateOptions;
@@ -88,7 +88,8 @@ impl Registry {
                 let repaired = self.repair_services().await?;
                 tracing::debug!(?repaired, "claims of services");
             }
-            self.settle_service().await
+            let done = self.settle_service().await;
+            done.inspect(|()| self.services.target_settled.store(true, Ordering::Relaxed))
         };
         if let Err(status) = settled.await {
             tracing::warn!(why = status.message, "the kubernetes Service is not as it should be yet");
@@ -144,7 +145,7 @@ impl Registry {
             let stale = typed(found)?["spec"]["ports"].as_array().is_some_and(|ports| {
                 ports.len() == 1 && ports[0]["name"] == "https" && ports[0]["targetPort"] != target_port
             });
-            if !stale {
+            if !stale || self.leaves_others(&self.services.target_settled) {
                 return Ok(());
             }
             let wanted = json!({ "kind": "Service", "apiVersion": "v1" });
@@ -234,9 +235,14 @@ impl Registry {
     fn has_ports(&self, of: &Value) -> bool {
         let Some((_, port)) = self.config.services.endpoint else { return true };
         let Some([known]) = of["ports"].as_array().map(Vec::as_slice) else { return false };
-        let settled = self.services.ports_settled.load(Ordering::Relaxed);
-        let is_others = settled && self.config.history != History::Own;
+        let is_others = self.leaves_others(&self.services.ports_settled);
         known["name"] == "https" && known["protocol"] == "TCP" && (known["port"] == port || is_others)
+    }
+
+    /// Whether a port that is not this server's is taken for another one's: once its own was written, where there may be
+    /// others. They would write in turn for ever.
+    fn leaves_others(&self, settled: &AtomicBool) -> bool {
+        settled.load(Ordering::Relaxed) && self.config.history != History::Own
     }
 
     fn target(&self, group: &str, resource: &str) -> Result<Target, Status> {
@@ -346,4 +352,50 @@ pub(super) fn ready_ranges(cidrs: &Snapshot, store: &Store) -> Vec<AddressRange>
         }
     }
     ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_embedded::{Engine, Options};
+    use forebay_rt::{Clock, Random, Tasks};
+
+    use super::*;
+    use crate::registry::Config;
+    use crate::services::ServicesConfig;
+
+    /// Where the Service leads to, as the store has it.
+    async fn target_port(server: &Registry) -> Value {
+        let store = server.built_in("", "v1", "services").expect("served");
+        let found = store.live(&store.key(NAMESPACE, NAME)).await.expect("read").expect("made");
+        typed(&found.object).expect("a Service")["spec"]["ports"][0]["targetPort"].clone()
+    }
+
+    #[tokio::test]
+    async fn servers_on_one_host_do_not_take_the_port_of_the_service_from_each_other() {
+        let (clock, _hand) = Clock::manual(1_700_000_000_000);
+        let options = Options { clock: clock.clone(), ..Options::default() };
+        let (engine, tasks) = (Engine::open_in_memory(options).expect("opens"), Tasks::new());
+        let server = |port: u16| {
+            let endpoint = Some(([192, 0, 2, 1].into(), port));
+            let services = ServicesConfig { endpoint, ..ServicesConfig::default() };
+            let history = History::Shared { check_every: Duration::from_secs(3_600) };
+            let config = Config { services, history, ..Config::default() };
+            let random = Random::seeded(u64::from(port));
+            Registry::new(config, engine.clone(), clock.clone(), random, tasks.clone())
+        };
+        let (first, second) = (server(6443), server(7443));
+        first.start().await.expect("starts");
+        assert_eq!(target_port(&first).await, 6443);
+        second.start().await.expect("starts");
+        assert_eq!(
+            target_port(&first).await,
+            7443,
+            "followed at the start, as if it were one that has moved"
+        );
+        for server in [&first, &second, &first] {
+            server.settle_kubernetes(Part::AllButClaims).await;
+            assert_eq!(target_port(server).await, 7443, "whoever looks next");
+        }
+        assert!(tasks.stop(Duration::from_secs(60)).await, "every task ends");
+    }
 }

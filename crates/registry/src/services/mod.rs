@@ -88,6 +88,8 @@ pub(crate) struct Services {
     turn: Semaphore,
     // The ports of its endpoints are this server's; from then on another one's are left alone.
     ports_settled: AtomicBool,
+    // The same of the port of the Service itself.
+    target_settled: AtomicBool,
 }
 
 impl Services {
@@ -113,6 +115,7 @@ impl Services {
             withdrawn: AtomicBool::new(false),
             turn: Semaphore::new(1),
             ports_settled: AtomicBool::new(false),
+            target_settled: AtomicBool::new(false),
         }
     }
 
