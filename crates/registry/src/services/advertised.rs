@@ -104,9 +104,18 @@ impl Registry {
 
     /// The addresses that leases hold, in order.
     async fn advertised(&self) -> Result<Vec<String>, Status> {
-        let range = Range { prefix: self.leases(), start_after: None, limit: SERVERS_MAX, at: None };
-        let page = self.backend.range(range).await.map_err(|error| errors::read(&error))?;
-        let mut all: Vec<String> = page.items.iter().filter_map(|(_, found)| address(&found.value)).collect();
+        let mut rest = Range { prefix: self.leases(), start_after: None, limit: SERVERS_MAX, at: None };
+        let mut all: Vec<String> = Vec::new();
+        // A page may be far shorter than its limit. Who is left out of the list is led to by nobody.
+        loop {
+            let page = self.backend.range(rest.clone()).await.map_err(|error| errors::read(&error))?;
+            all.extend(page.items.iter().filter_map(|(_, found)| address(&found.value)));
+            rest.limit = rest.limit.saturating_sub(page.items.len());
+            if !page.more || page.items.is_empty() || rest.limit == 0 {
+                break;
+            }
+            rest.pass(&page);
+        }
         all.sort();
         all.dedup();
         Ok(all)
@@ -134,4 +143,46 @@ fn address(lease: &[u8]) -> Option<String> {
     let value: Value = serde_json::from_slice(lease).ok()?;
     let address = value["subsets"][0]["addresses"][0]["ip"].as_str()?;
     address.parse::<IpAddr>().ok().map(|address| address.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use forebay_backend::{Backend, BoxFuture, Layer, RangePage, ReadError};
+    use forebay_embedded::{Engine, Options};
+    use forebay_rt::{Clock, Random, Tasks};
+
+    use super::*;
+    use crate::registry::Config;
+
+    /// A store whose pages are of one key, as etcd's are behind one with large values.
+    struct OneByOne(Arc<Engine>);
+
+    impl Layer for OneByOne {
+        fn below(&self) -> Arc<dyn Backend> {
+            self.0.clone()
+        }
+
+        fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
+            self.0.range(Range { limit: 1, ..range })
+        }
+    }
+
+    #[tokio::test]
+    async fn all_servers_are_led_to_however_short_the_pages_of_the_store_are() {
+        let (clock, _hand) = Clock::manual(1_700_000_000_000);
+        let options = Options { clock: clock.clone(), ..Options::default() };
+        let store = Arc::new(OneByOne(Engine::open_in_memory(options).expect("opens")));
+        let history = History::Shared { check_every: Duration::from_secs(3_600) };
+        let (config, tasks) = (Config { history, ..Config::default() }, Tasks::new());
+        let registry = Registry::new(config, store, clock, Random::seeded(7), tasks.clone());
+        let servers = [1, 2, 3].map(|number: u8| IpAddr::from([192, 0, 2, number]));
+        for own in servers {
+            registry.renew_lease(own).await.expect("renewed");
+        }
+        let all = registry.advertise(servers[0]).await.expect("read");
+        assert_eq!(all, ["192.0.2.1", "192.0.2.2", "192.0.2.3"]);
+        assert!(tasks.stop(Duration::from_secs(60)).await, "every task ends");
+    }
 }
