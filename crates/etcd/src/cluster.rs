@@ -1,6 +1,7 @@
 //! Which cluster answers, by the id that every answer of etcd begins with.
 //!
-//! An etcd that is restored from a backup may be another cluster, and revisions of one say nothing of the other. In: the header of
+//! An etcd that is restored from a backup may be another cluster, and revisions of one say nothing of the other. It may also keep
+//! its id, and is then known by a revision that is below one that was told before: as good as another cluster. In: the header of
 //! each answer, and the [`Generation`] that it was asked under. Out: a [`Fault`] for an answer of another cluster than was
 //! asked; for each prefix that is read, once, the end of its feed. Never: takes one cluster for another and back without a
 //! pause, to which endpoints of two clusters would lead.
@@ -24,15 +25,25 @@ use crate::messages::Header;
 pub(crate) struct Cluster {
     clock: Clock,
     known: watch::Sender<Known>,
-    // The highest revision that an answer told.
+    // The highest revision that an answer told, of whichever cluster.
     highest: AtomicU64,
+    // The highest revision that answers told which were asked for under this generation.
+    told: Mutex<(Generation, u64)>,
     // Prefix -> the generation of what its reader has; at most PREFIXES_MAX.
     readers: Mutex<HashMap<Box<str>, Generation>>,
 }
 
 /// How many clusters there were before the one that answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Generation(u64);
+
+/// What was known when something was asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked {
+    pub(crate) generation: Generation,
+    // The highest revision that its cluster had told: what is current is not below it.
+    told: u64,
+}
 
 /// The cluster that answers.
 #[derive(Debug, Clone, Copy)]
@@ -63,12 +74,20 @@ impl Cluster {
     pub(crate) fn new(clock: Clock) -> Arc<Cluster> {
         let known = Known { id: 0, generation: Generation(0), begun_at: 0, lost_upto: 0, held: None };
         let known = watch::Sender::new(known);
-        Arc::new(Cluster { clock, known, highest: AtomicU64::new(0), readers: Mutex::default() })
+        let (highest, told) = (AtomicU64::new(0), Mutex::new((Generation(0), 0)));
+        Arc::new(Cluster { clock, known, highest, told, readers: Mutex::default() })
     }
 
     /// What is asked from now on is asked under this.
     pub(crate) fn generation(&self) -> Generation {
         self.known.borrow().generation
+    }
+
+    /// What is known to whoever asks now.
+    pub(crate) fn asked(&self) -> Asked {
+        let generation = self.generation();
+        let (of, told) = *self.told();
+        Asked { generation, told: if of == generation { told } else { 0 } }
     }
 
     /// Waits until another cluster has taken the place of the one of `generation`. Cancel-safe.
@@ -78,11 +97,25 @@ impl Cluster {
         let _closed = known.wait_for(|known| known.generation != generation).await.map(drop);
     }
 
-    /// Takes in the header of an answer to what was asked under `asked`.
+    /// Takes in the header of an answer to what was asked under `asked`, of a member that may lag behind others.
     ///
     /// # Errors
     /// The answer is not to be used: [`Fault::Replaced`], [`Fault::OtherCluster`].
     pub(crate) fn note(&self, header: Header, asked: Generation) -> Result<(), Fault> {
+        self.take(header, Asked { generation: asked, told: 0 })
+    }
+
+    /// The same of an answer that is of what is current, whichever member gave it: of a linearizable read, or a transaction. All that
+    /// was told before it was asked for had been applied somewhere, so it had been committed, and such an answer comes after it. If
+    /// its revision is below, the store went back, under the id that it had.
+    ///
+    /// # Errors
+    /// As for [`Cluster::note`].
+    pub(crate) fn note_current(&self, header: Header, asked: Asked) -> Result<(), Fault> {
+        self.take(header, asked)
+    }
+
+    fn take(&self, header: Header, asked: Asked) -> Result<(), Fault> {
         // Those that etcd's gRPC proxy makes itself name none.
         if header.cluster == 0 {
             return Ok(());
@@ -90,13 +123,14 @@ impl Cluster {
         let (now, highest) = (self.clock.now(), self.highest.load(Ordering::Acquire));
         let known = *self.known.borrow();
         let whose = match known.judge(header, asked, highest, now) {
-            (whose, next) if next.id == known.id => whose,
+            (whose, next) if next.is(known) => whose,
             // Another one may have been as fast.
             _ => self.replace(header, asked, highest, now),
         };
         match whose {
             Whose::Asked => {
                 self.highest.fetch_max(header.revision, Ordering::AcqRel);
+                self.tell(header.revision, asked.generation);
                 Ok(())
             }
             Whose::Successor => Err(Fault::Replaced),
@@ -104,24 +138,48 @@ impl Cluster {
         }
     }
 
-    fn replace(&self, header: Header, asked: Generation, highest: u64, now: Instant) -> Whose {
-        let mut judged = Whose::Asked;
+    fn replace(&self, header: Header, asked: Asked, highest: u64, now: Instant) -> Whose {
+        let (mut judged, mut went_back) = (Whose::Asked, false);
         let changed = self.known.send_if_modified(|known| {
             let (whose, next) = known.judge(header, asked, highest, now);
-            judged = whose;
-            let changed = next.id != known.id;
+            (judged, went_back) = (whose, next.id == known.id);
+            let changed = !next.is(*known);
             *known = next;
             changed
         });
-        if changed && judged == Whose::Successor {
-            tracing::error!(
-                cluster = format!("{:x}", header.cluster),
-                revision = header.revision,
+        let cluster = format!("{:x}", header.cluster);
+        let Header { revision, .. } = header;
+        match (changed && judged == Whose::Successor, went_back) {
+            (false, _) => {}
+            (true, true) => tracing::error!(
+                cluster,
+                revision,
+                told = asked.told,
+                "etcd is at an earlier revision than before: it was restored from a backup; everything is read again"
+            ),
+            (true, false) => tracing::error!(
+                cluster,
+                revision,
                 "etcd is another cluster than before: it was restored from a backup, or the endpoints are of two clusters; \
                  everything is read again"
-            );
+            ),
         }
         judged
+    }
+
+    /// Notes that an answer to what was asked under `asked` told `revision`.
+    fn tell(&self, revision: u64, asked: Generation) {
+        let mut told = self.told();
+        *told = match told.0.cmp(&asked) {
+            // One that is late says nothing of those that came after it.
+            std::cmp::Ordering::Greater => *told,
+            std::cmp::Ordering::Equal => (asked, revision.max(told.1)),
+            std::cmp::Ordering::Less => (asked, revision),
+        };
+    }
+
+    fn told(&self) -> MutexGuard<'_, (Generation, u64)> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a member that says that it is of cluster `id` may be asked.
@@ -195,11 +253,13 @@ impl Known {
     /// Whose an answer to what was asked under `asked` is, and what is known then.
     ///
     /// - `highest`: the highest revision that was told so far.
-    fn judge(self, header: Header, asked: Generation, highest: u64, now: Instant) -> (Whose, Known) {
+    fn judge(self, header: Header, asked: Asked, highest: u64, now: Instant) -> (Whose, Known) {
         if self.id == 0 {
             return (Whose::Asked, Known { id: header.cluster, ..self });
         }
-        match (header.cluster == self.id, asked == self.generation) {
+        let went_back = header.revision < asked.told && !self.is_held(now);
+        match (header.cluster == self.id, asked.generation == self.generation) {
+            (true, true) if went_back => (Whose::Successor, self.followed_by(header, highest, now)),
             (true, true) => (Whose::Asked, self),
             (true, false) => (Whose::Successor, self),
             (false, true) if !self.is_held(now) => (Whose::Successor, self.followed_by(header, highest, now)),
@@ -208,11 +268,16 @@ impl Known {
         }
     }
 
+    /// Whether it is the same cluster, which has not gone back.
+    fn is(&self, other: Known) -> bool {
+        (self.id, self.generation) == (other.id, other.generation)
+    }
+
     fn is_held(&self, now: Instant) -> bool {
         self.held.is_some_and(|(until, _)| now < until)
     }
 
-    /// What is known once the cluster of `header` has taken the place of this one.
+    /// What is known once the cluster of `header` has taken the place of this one, or this one went back to it.
     fn followed_by(self, header: Header, highest: u64, now: Instant) -> Known {
         let (first, last) = limits::CLUSTER_HOLD;
         let hold = match self.held {
@@ -238,7 +303,11 @@ mod tests {
     use super::*;
 
     fn note(cluster: &Cluster, id: u64, revision: u64, asked: Generation) -> &'static str {
-        match cluster.note(Header { cluster: id, revision }, asked) {
+        shown(cluster.note(Header { cluster: id, revision }, asked))
+    }
+
+    fn shown(noted: Result<(), Fault>) -> &'static str {
+        match noted {
             Ok(()) => "asked",
             Err(Fault::Replaced) => "replaced",
             Err(Fault::OtherCluster { .. }) => "stranger",
@@ -271,6 +340,42 @@ mod tests {
         clock.sleep(limits::CLUSTER_HOLD.0).await;
         assert!(cluster.admit(7).is_ok());
         assert_eq!(note(&cluster, 7, 9, second), "replaced");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_went_back_is_known_by_a_revision_below_what_was_told_before_it_was_asked() {
+        let clock = Clock::system();
+        let cluster = Cluster::new(clock.clone());
+        let now = |revision, asked| shown(cluster.note_current(Header { cluster: 7, revision }, asked));
+        let begun = cluster.asked();
+        assert_eq!(now(8, begun), "asked");
+        assert_eq!(now(5, begun), "asked", "nothing was told when it was asked for");
+        let first = cluster.begin_feed("/a/", at(3)).expect("first");
+        assert_eq!(note(&cluster, 7, 9, first), "asked");
+        assert_eq!(note(&cluster, 7, 5, first), "asked", "a member that lags behind");
+        let asked = cluster.asked();
+        assert_eq!(now(9, asked), "asked", "nothing was written");
+        assert_eq!(cluster.generation(), first);
+        assert_eq!(now(8, asked), "replaced");
+        assert_eq!(now(12, asked), "replaced", "what it had was asked");
+        assert_eq!(note(&cluster, 7, 12, first), "replaced");
+        let end = cluster.begin_feed("/a/", at(3)).expect_err("not told yet");
+        let FeedError::WentBack { reached, current } = end else { panic!("{end}") };
+        assert_eq!((reached, current), (at(9), at(8)));
+        assert_ne!(cluster.begin_feed("/a/", at(3)).expect("told"), first);
+        assert_eq!(now(8, cluster.asked()), "asked", "of what it is now");
+        assert_eq!(now(11, cluster.asked()), "asked");
+        let second = cluster.generation();
+        assert_eq!(now(10, cluster.asked()), "asked", "so soon");
+        assert_eq!(cluster.generation(), second);
+        clock.sleep(limits::CLUSTER_HOLD.0).await;
+        assert_eq!(now(10, cluster.asked()), "replaced", "it was told 11");
+        assert_eq!(now(10, cluster.asked()), "asked");
+        // Of another cluster nothing was told yet.
+        clock.sleep(limits::CLUSTER_HOLD.1).await;
+        assert_eq!(note(&cluster, 8, 4, cluster.generation()), "replaced");
+        let other = cluster.asked();
+        assert_eq!(shown(cluster.note_current(Header { cluster: 8, revision: 4 }, other)), "asked");
     }
 
     #[tokio::test(start_paused = true)]

@@ -19,7 +19,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_rustls::TlsConnector;
 
 use crate::barrier::{self, Barrier};
-use crate::cluster::{Cluster, Generation};
+use crate::cluster::{Asked, Cluster};
 use crate::codec::Codec;
 use crate::compaction;
 use crate::error::Fault;
@@ -215,7 +215,7 @@ impl Shared {
             Err(fault) => return Some(Err(fault)),
         };
         self.counters.requests.fetch_add(1, Ordering::Relaxed);
-        let asked = self.cluster.generation();
+        let asked = self.cluster.asked();
         let answer = tokio::select! {
             answer = connection.channel.call(path, message) => Some(answer),
             () = self.clock.sleep_until(until) => None,
@@ -232,10 +232,15 @@ impl Shared {
     }
 
     /// `answer`, if it is of the cluster that was asked.
-    fn of_the_asked(&self, path: &str, answer: Bytes, asked: Generation) -> Result<Bytes, Fault> {
-        // A member says how it is by itself, also one that has lost its cluster.
-        if path != path::STATUS {
-            self.cluster.note(messages::read_header(answer.clone())?, asked)?;
+    fn of_the_asked(&self, path: &str, answer: Bytes, asked: Asked) -> Result<Bytes, Fault> {
+        match path {
+            // A member says how it is by itself, also one that has lost its cluster.
+            path::STATUS => {}
+            // Each is linearizable: no range is asked for otherwise, and each transaction may write.
+            path::RANGE | path::TXN => {
+                self.cluster.note_current(messages::read_header(answer.clone())?, asked)?;
+            }
+            _ => self.cluster.note(messages::read_header(answer.clone())?, asked.generation)?,
         }
         Ok(answer)
     }
@@ -486,6 +491,8 @@ impl Backend for Etcd {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Verbatim;
+    use crate::proto::Message;
 
     #[test]
     fn what_is_probed_is_below_the_prefix() {
@@ -493,5 +500,27 @@ mod tests {
             assert_eq!(probe_key(prefix), b"/registry/health");
         }
         assert_eq!(probe_key("/other/place"), b"/other/place/health");
+    }
+
+    #[tokio::test]
+    async fn only_what_is_current_shows_that_the_store_went_back() {
+        let answer = |revision| {
+            let header = Message::default().number(1, 7).number(3, revision);
+            Bytes::from(Message::default().message(1, header).finish())
+        };
+        for (path, shows) in
+            [(path::RANGE, true), (path::TXN, true), (path::LEASE_GRANT, false), (path::STATUS, false)]
+        {
+            // Nobody listens there: what is heard is heard from here.
+            let endpoints = vec!["http://127.0.0.1:1".parse().expect("a URL")];
+            let (codec, prefix) = (Arc::new(Verbatim), "/a".to_string());
+            let (clock, tasks, tls) = (Clock::system(), Tasks::new(), TlsFiles::default());
+            let options = Options { endpoints, tls, codec, prefix, compact_every: None, clock, tasks };
+            let store = Etcd::open(options).expect("valid");
+            let shared = store.shared();
+            let of = |revision| shared.of_the_asked(path, answer(revision), shared.cluster.asked());
+            assert!(of(9).is_ok(), "{path}");
+            assert_eq!(of(8) == Err(Fault::Replaced), shows, "{path}");
+        }
     }
 }

@@ -79,8 +79,8 @@ pub const PULSE: Duration = Duration::from_secs(30);
 /// Pauses between attempts to open a stream again: doubled from the first to the second.
 pub const REOPEN_PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
-/// How long no other cluster takes the place of one that has just done so, doubled from the first to the second while they go on
-/// doing that: every resource is read again each time. Members of another one are not asked meanwhile. The first again once
+/// How long no other cluster takes the place of one that has just done so, and none goes back to a revision of before, doubled from
+/// the first to the second while they go on doing that: every resource is read again each time. Members of another one are not asked meanwhile. The first again once
 /// one has stood for longer than the second.
 pub const CLUSTER_HOLD: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(120));
 
