@@ -16,7 +16,6 @@ use forebay_backend::{
 };
 use forebay_rt::{Clock, Duration, Instant, Tasks};
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio_rustls::TlsConnector;
 
 use crate::barrier::{self, Barrier};
 use crate::cluster::{Asked, Cluster};
@@ -30,7 +29,7 @@ use crate::limits;
 use crate::messages::{self, Action, Compare, Header, KeyValue, RangeRequest, path};
 use crate::pool::{Pool, Use};
 use crate::range;
-use crate::tls::{self, TlsError, TlsFiles};
+use crate::tls::{Tls, TlsError, TlsFiles};
 use crate::url::Endpoint;
 use crate::values::Values;
 use crate::walk::Walk;
@@ -103,7 +102,7 @@ impl Etcd {
     pub fn open(options: Options) -> Result<Arc<Etcd>, TlsError> {
         let Options { endpoints, tls, codec, prefix, compact_every, clock, tasks } = options;
         let tls = match endpoints.iter().any(|endpoint| endpoint.tls) {
-            true => Some(TlsConnector::from(tls::config(&tls)?)),
+            true => Some(Tls::new(tls)?),
             false => None,
         };
         let (barrier, questions) = barrier::barrier();

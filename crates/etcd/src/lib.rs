@@ -31,6 +31,6 @@ mod walk;
 pub use codec::{Codec, Verbatim};
 pub use engine::{Counters, Etcd, Options};
 pub use error::Fault;
-pub use tls::{TlsError, TlsFiles};
+pub use tls::{Reread, TlsError, TlsFiles};
 pub use transfer::{Kept, KeptPages};
 pub use url::{Endpoint, NotAnEndpoint};

@@ -111,7 +111,7 @@ mod tests {
     fn open(cluster: &Cluster, prefix: &str) -> Arc<Etcd> {
         let read = |name| std::fs::read_to_string(cluster.dir().join(name)).expect("written");
         let client = Some((read("client.crt"), read("client.key")));
-        let tls = TlsFiles { ca: Some(read("ca.crt")), client };
+        let tls = TlsFiles { ca: Some(read("ca.crt")), client, reread: None };
         let endpoints = cluster.endpoints().iter().map(|url| url.parse().expect("a URL")).collect();
         let (clock, tasks, codec) = (Clock::system(), Tasks::new(), Arc::new(Verbatim));
         let prefix = prefix.to_string();

@@ -16,20 +16,20 @@ use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, oneshot};
-use tokio_rustls::TlsConnector;
 
 use crate::cluster::Cluster;
 use crate::error::Fault;
 use crate::grpc::{Channel, chain};
 use crate::limits;
 use crate::messages::{self, path};
+use crate::tls::Tls;
 use crate::url::Endpoint;
 use crate::version;
 
 /// See the module's doc.
 pub(crate) struct Pool {
     endpoints: Vec<Endpoint>,
-    tls: Option<TlsConnector>,
+    tls: Option<Tls>,
     cluster: Arc<Cluster>,
     clock: Clock,
     tasks: Tasks,
@@ -95,7 +95,7 @@ struct Held {
 impl Pool {
     pub(crate) fn new(
         endpoints: Vec<Endpoint>,
-        tls: Option<TlsConnector>,
+        tls: Option<Tls>,
         cluster: Arc<Cluster>,
         clock: Clock,
         tasks: Tasks,
@@ -188,7 +188,8 @@ impl Pool {
             (Some(tls), true) => {
                 let name = ServerName::try_from(endpoint.host.clone())
                     .map_err(|error| Fault::Unreachable { text: error.to_string() })?;
-                let stream = tls.connect(name, stream).await.map_err(unreachable)?;
+                let connector = tls.connector().await;
+                let stream = connector.connect(name, stream).await.map_err(unreachable)?;
                 self.speak(stream, endpoint, stream_window).await?
             }
             _ => self.speak(stream, endpoint, stream_window).await?,

@@ -1,10 +1,20 @@
 //! Our side of TLS to etcd.
+//!
+//! In: what the files hold, and a way to read them again. Out: what the next connection is made with. Certificates are renewed
+//! while we run, so the files are read for each connection, as kube-apiserver does; while they cannot be used, what they held
+//! before is. Owner of what is held: whoever connects, under a lock.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::TlsConnector;
+
+use crate::grpc::chain;
+
+/// Reads the files again, or says why that cannot be done. May block.
+pub type Reread = Arc<dyn Fn() -> Result<TlsFiles, String> + Send + Sync>;
 
 /// What `--etcd-cafile`, `--etcd-certfile` and `--etcd-keyfile` hold, PEM.
 #[derive(Clone, Default)]
@@ -13,6 +23,15 @@ pub struct TlsFiles {
     pub ca: Option<String>,
     /// Our certificate with its chain, and its key.
     pub client: Option<(String, String)>,
+    /// How what they hold later is known; without it they are what they are for good.
+    pub reread: Option<Reread>,
+}
+
+impl TlsFiles {
+    /// Whether they hold the same.
+    fn hold_as(&self, other: &TlsFiles) -> bool {
+        (&self.ca, &self.client) == (&other.ca, &other.client)
+    }
 }
 
 /// A key is not for logs.
@@ -42,8 +61,74 @@ pub enum TlsError {
     Unusable(#[source] rustls::Error),
 }
 
+/// See the module's doc.
+pub(crate) struct Tls {
+    reread: Option<Reread>,
+    held: Mutex<Held>,
+}
+
+struct Held {
+    files: Arc<TlsFiles>,
+    config: Arc<ClientConfig>,
+    // Why what the files hold now is not used, which was said.
+    unusable: Option<String>,
+}
+
+impl Tls {
+    /// # Errors
+    /// Why what `files` holds cannot be used.
+    pub(crate) fn new(files: TlsFiles) -> Result<Tls, TlsError> {
+        let (config, reread) = (config(&files)?, files.reread.clone());
+        Ok(Tls { reread, held: Mutex::new(Held { files: Arc::new(files), config, unusable: None }) })
+    }
+
+    /// What to make the next connection with. Cancel-safe.
+    pub(crate) async fn connector(&self) -> TlsConnector {
+        if let Some(reread) = self.reread.clone() {
+            let known = self.held().files.clone();
+            let read = forebay_rt::blocking(move || renewed(&known, &reread)).await;
+            match read.unwrap_or_else(|error| Err(error.to_string())) {
+                Ok(None) => self.held().unusable = None,
+                Ok(Some((files, config))) => {
+                    *self.held() = Held { files: Arc::new(files), config, unusable: None };
+                    tracing::info!(
+                        "the --etcd- files have changed: connections are made with what they hold now"
+                    );
+                }
+                Err(why) => self.warn_once(why),
+            }
+        }
+        TlsConnector::from(self.held().config.clone())
+    }
+
+    /// Says why the files cannot be used, unless that was said last: each connection asks.
+    fn warn_once(&self, why: String) {
+        let said = self.held().unusable.replace(why.clone());
+        if said.as_ref() != Some(&why) {
+            tracing::warn!(
+                why,
+                "the --etcd- files cannot be used: connections are made with what they held before"
+            );
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the files hold now and what to speak TLS with by that, if it is not what is known.
+fn renewed(known: &TlsFiles, reread: &Reread) -> Result<Option<(TlsFiles, Arc<ClientConfig>)>, String> {
+    let files = reread()?;
+    if files.hold_as(known) {
+        return Ok(None);
+    }
+    let config = config(&files).map_err(|error| chain(&error))?;
+    Ok(Some((files, config)))
+}
+
 /// What to speak TLS with.
-pub(crate) fn config(files: &TlsFiles) -> Result<Arc<ClientConfig>, TlsError> {
+fn config(files: &TlsFiles) -> Result<Arc<ClientConfig>, TlsError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates("cafile", files.ca.as_deref().ok_or(TlsError::NoAuthority)?)? {
         roots.add(certificate).map_err(TlsError::Unusable)?;
@@ -71,4 +156,51 @@ fn certificates(flag: &'static str, pem: &str) -> Result<Vec<CertificateDer<'sta
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
     let read = read.map_err(|cause| TlsError::Pem { flag, cause })?;
     if read.is_empty() { Err(TlsError::Empty { flag }) } else { Ok(read) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> (String, String) {
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let certificate = rcgen::CertificateParams::default().self_signed(&key).expect("signed");
+        (certificate.pem(), key.serialize_pem())
+    }
+
+    /// What the next connection is made with.
+    async fn next(tls: &Tls) -> Arc<ClientConfig> {
+        let _connector = tls.connector().await;
+        tls.held().config.clone()
+    }
+
+    #[tokio::test]
+    async fn what_the_files_hold_now_is_used_for_the_next_connection_unless_it_is_broken() {
+        let (first, second) = (pair(), pair());
+        let files = |certificate: &str, key: &str| TlsFiles {
+            ca: Some(first.0.clone()),
+            client: Some((certificate.to_string(), key.to_string())),
+            reread: None,
+        };
+        let begun = files(&first.0, &first.1);
+        let now = Arc::new(Mutex::new(Ok::<_, String>(begun.clone())));
+        let on_disk = now.clone();
+        let reread: Reread = Arc::new(move || on_disk.lock().expect("no panic").clone());
+        let set = |files| *now.lock().expect("no panic") = files;
+        let tls = Tls::new(TlsFiles { reread: Some(reread), ..begun }).expect("valid");
+
+        let before = next(&tls).await;
+        assert!(Arc::ptr_eq(&before, &next(&tls).await), "nothing has changed");
+        // The last one is half of what is being written.
+        for broken in [Err("it is gone".to_string()), Ok(files("x", "y")), Ok(files(&second.0, &first.1))] {
+            set(broken);
+            assert!(Arc::ptr_eq(&before, &next(&tls).await), "what it was last");
+            assert!(tls.held().unusable.is_some());
+        }
+        set(Ok(files(&second.0, &second.1)));
+        let after = next(&tls).await;
+        assert!(!Arc::ptr_eq(&before, &after), "renewed");
+        assert!(Arc::ptr_eq(&after, &next(&tls).await));
+        assert_eq!(tls.held().unusable, None);
+    }
 }

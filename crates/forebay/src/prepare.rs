@@ -3,8 +3,10 @@
 //!
 //! What is given is read first, so that a slip in a name leaves no new directory behind.
 
+use std::sync::Arc;
+
 use forebay_endpoints::config::{KeyError, TokenKeys, TokenUser};
-use forebay_etcd::TlsFiles;
+use forebay_etcd::{Reread, TlsFiles};
 use jiff::Timestamp;
 
 use crate::auth_files;
@@ -131,14 +133,21 @@ impl Given {
     }
 }
 
-/// Reads what is spoken to etcd with.
+/// Reads what is spoken to etcd with. It is read again later, since certificates are renewed on disk.
 pub(crate) fn etcd_tls(etcd: &EtcdConfig) -> Result<TlsFiles, Error> {
+    let (files, etcd) = (read_etcd_tls(etcd)?, etcd.clone());
+    let reread: Reread = Arc::new(move || read_etcd_tls(&etcd).map_err(|error| error.line()));
+    Ok(TlsFiles { reread: Some(reread), ..files })
+}
+
+fn read_etcd_tls(etcd: &EtcdConfig) -> Result<TlsFiles, Error> {
     let pair = |files: &CertificateFiles| {
         Ok::<_, Error>((given::read_authorities(&files.cert)?, private_files::read(&files.key)?))
     };
     Ok(TlsFiles {
         ca: etcd.ca_file.as_deref().map(given::read_authorities).transpose()?,
         client: etcd.client.as_ref().map(pair).transpose()?,
+        reread: None,
     })
 }
 
@@ -311,6 +320,34 @@ mod tests {
             assert!(error.line().contains(want), "{}", error.line());
             assert_eq!(error.exit_code(), 1);
         }
+    }
+
+    #[test]
+    fn what_is_spoken_to_etcd_with_is_read_again_when_its_files_were_renewed() {
+        let scratch = Scratch::new();
+        prepare(scratch.path(), &[]).expect("prepared");
+        let (pki, at) = (scratch.path().join("data/pki"), |name: &str| scratch.path().join(name));
+        let renew = |name: &str| {
+            for (end, to) in [("crt", "client.crt"), ("key", "client.key")] {
+                fs::copy(pki.join(format!("{name}.{end}")), at(to)).expect("copied");
+            }
+        };
+        renew("admin");
+        let config = EtcdConfig {
+            endpoints: Vec::new(),
+            ca_file: Some(pki.join("ca.crt")),
+            client: Some(CertificateFiles { cert: at("client.crt"), key: at("client.key") }),
+            compaction_interval: None,
+        };
+        let files = etcd_tls(&config).expect("read");
+        let reread = files.reread.clone().expect("files may be renewed");
+        assert_eq!(reread().expect("read").client, files.client);
+        renew("apiserver");
+        let renewed = reread().expect("read");
+        assert!(renewed.ca == files.ca && renewed.client.is_some() && renewed.client != files.client);
+        fs::remove_file(at("client.key")).expect("removed");
+        let why = reread().expect_err("it is gone");
+        assert!(why.starts_with(&format!("read {}: ", at("client.key").display())), "{why}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use forebay_backend::{
 };
 use forebay_clients::etcd::{Cluster, Security, Series};
 use forebay_clients::needs;
-use forebay_etcd::{Etcd, Options, TlsFiles, Verbatim};
+use forebay_etcd::{Etcd, Options, TlsFiles, Verbatim, limits};
 use forebay_rt::{Clock, Tasks};
 
 const WAIT: Duration = Duration::from_secs(120);
@@ -23,7 +23,10 @@ const WAIT: Duration = Duration::from_secs(120);
 fn open(cluster: &Cluster) -> Arc<Etcd> {
     let read = |name| std::fs::read_to_string(cluster.dir().join(name)).expect("written");
     let tls = match cluster.dir().join("ca.crt").exists() {
-        true => TlsFiles { ca: Some(read("ca.crt")), client: Some((read("client.crt"), read("client.key"))) },
+        true => {
+            let client = Some((read("client.crt"), read("client.key")));
+            TlsFiles { ca: Some(read("ca.crt")), client, reread: None }
+        }
         false => TlsFiles::default(),
     };
     open_as(cluster, tls)
@@ -160,7 +163,13 @@ async fn keeps_the_contract(series: Series) {
     barriers(&store).await;
     sizes(&store).await;
 
-    let stranger = TlsFiles { ca: std::fs::read_to_string(cluster.dir().join("ca.crt")).ok(), client: None };
+    let (dir, ca) = (cluster.dir().to_owned(), std::fs::read_to_string(cluster.dir().join("ca.crt")).ok());
+    let read = move |name| std::fs::read_to_string(dir.join(name)).map_err(|error| error.to_string());
+    let of_late = move || {
+        let client = Some((read("late.crt")?, read("late.key")?));
+        Ok::<_, String>(TlsFiles { ca: read("ca.crt").ok(), client, reread: None })
+    };
+    let stranger = TlsFiles { ca, client: None, reread: Some(Arc::new(of_late)) };
     // At once, however long it would have waited.
     let stranger = open_as(&cluster, stranger);
     let refused = stranger.reach(WAIT * 1_000).await.expect_err("nobody is let in without a certificate");
@@ -171,6 +180,15 @@ async fn keeps_the_contract(series: Series) {
     assert!(matches!(read, Err(ReadError::Unanswered { .. })), "{read:?}");
     let written = stranger.commit(put("/a/x", Expect::Absent, "1")).await;
     assert!(matches!(written, Err(TxnError::Unanswered { .. })), "{written:?}");
+    // Nor does one have to be started again that is given a certificate late.
+    for (from, to) in [("client.crt", "late.crt"), ("client.key", "late.key")] {
+        std::fs::copy(cluster.dir().join(from), cluster.dir().join(to)).expect("copied");
+    }
+    let (clock, begun) = (Clock::system(), Clock::system().now());
+    while let Err(why) = stranger.reach(WAIT).await {
+        assert!(clock.now() - begun < WAIT, "{why}");
+        clock.sleep(limits::CONNECT_HOLD).await;
+    }
 }
 
 async fn txns(store: &Etcd) {
