@@ -61,6 +61,12 @@ struct Times {
     last_at: Option<Instant>,
 }
 
+/// What is said of a watch that etcd refuses, and will most likely go on to.
+#[derive(Default)]
+struct Refusals {
+    said_at: Option<Instant>,
+}
+
 impl Follower {
     /// Follows until the reader leaves, the feed cannot go on, or another cluster has taken the place of the one followed.
     pub(crate) async fn run(mut self) {
@@ -78,7 +84,7 @@ impl Follower {
     /// Follows one stream after the other. How the feed ended; nothing when the reader has left.
     async fn follow_on(&mut self) -> Option<FeedError> {
         let (mut pause, mut silence) = (limits::REOPEN_PAUSE.0, limits::SILENCE.0);
-        let mut again = false;
+        let (mut again, mut refusals) = (false, Refusals::default());
         loop {
             let mut heard = false;
             let end = match self.check(again).await {
@@ -96,7 +102,13 @@ impl Follower {
             } else {
                 silence = (silence * 2).min(limits::SILENCE.1);
             }
-            tracing::debug!(prefix = &*self.prefix, reached = self.reached, %fault, "a watch of etcd is opened again");
+            let (prefix, reached) = (&*self.prefix, self.reached);
+            match refusals.are_to_be_said(&fault, self.shared.clock.now()) {
+                true => {
+                    tracing::warn!(prefix, reached, %fault, "etcd refuses a watch: what changes is not heard of")
+                }
+                false => tracing::debug!(prefix, reached, %fault, "a watch of etcd is opened again"),
+            }
             self.shared.count_reopened();
             tokio::select! {
                 () = self.shared.clock.sleep(pause) => {}
@@ -266,6 +278,18 @@ impl Follower {
     }
 }
 
+impl Refusals {
+    /// Whether somebody has to look after `fault`, and was not told of one a moment ago.
+    fn are_to_be_said(&mut self, fault: &Fault, now: Instant) -> bool {
+        let passes = !matches!(fault, Fault::Denied { .. } | Fault::Other { .. });
+        if passes || self.said_at.is_some_and(|said_at| now < said_at + limits::REFUSALS_PERIOD) {
+            return false;
+        }
+        self.said_at = Some(now);
+        true
+    }
+}
+
 impl Times {
     fn new(now: Instant) -> Times {
         let (ask_at, period) = (now + limits::PULSE, limits::PROGRESS_PERIOD.0);
@@ -345,6 +369,27 @@ mod tests {
         times.asked(now, true);
         times.hasten(now + Duration::from_millis(3));
         assert_eq!(times.ask_at - now, limits::PROGRESS_PERIOD.0, "but not without end");
+    }
+
+    #[test]
+    fn that_a_watch_is_refused_is_said_now_and_then_and_what_passes_is_not() {
+        let begun = Clock::system().now();
+        let mut refusals = Refusals::default();
+        let denied = Fault::of_status(7, "etcdserver: permission denied");
+        let canceled =
+            Fault::of_status(0, "rpc error: code = PermissionDenied desc = etcdserver: permission denied");
+        let lost = Fault::of_status(14, "transport is closing");
+        let period = limits::REFUSALS_PERIOD;
+        for (fault, after, is_said) in [
+            (&lost, Duration::ZERO, false),
+            (&denied, Duration::ZERO, true),
+            (&canceled, period / 2, false),
+            (&canceled, period, true),
+            (&lost, period * 2, false),
+            (&denied, period * 3, true),
+        ] {
+            assert_eq!(refusals.are_to_be_said(fault, begun + after), is_said, "{fault} after {after:?}");
+        }
     }
 
     #[tokio::test]

@@ -79,6 +79,9 @@ pub const PULSE: Duration = Duration::from_secs(30);
 /// Pauses between attempts to open a stream again: doubled from the first to the second.
 pub const REOPEN_PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
+/// Between two warnings that etcd refuses the watch of one prefix. It is asked again all the same.
+pub const REFUSALS_PERIOD: Duration = Duration::from_secs(60);
+
 /// How long no other cluster takes the place of one that has just done so, and none goes back to a revision of before, doubled from
 /// the first to the second while they go on doing that: every resource is read again each time. Members of another one are not asked meanwhile. The first again once
 /// one has stood for longer than the second.
