@@ -118,6 +118,8 @@ pub struct StatusResponse {
     pub db_bytes_in_use: u64,
     /// 0 when the member knows of none.
     pub leader: u64,
+    /// It takes part in nothing yet, and answers no client but with how it is.
+    pub is_learner: bool,
 }
 
 pub fn range(request: &RangeRequest<'_>) -> Vec<u8> {
@@ -286,6 +288,7 @@ pub fn read_status(message: Bytes) -> Result<StatusResponse, Malformed> {
             3 => response.db_bytes = content.number(),
             4 => response.leader = content.number(),
             9 => response.db_bytes_in_use = content.number(),
+            10 => response.is_learner = content.is_true(),
             _ => {}
         }
     }

@@ -4,6 +4,7 @@
 //! does not stand in a watch's way (etcd-io/etcd#15402). In: endpoints. Out: a [`Connection`], made when it is first asked for, and made again, to the next
 //! member, once somebody found fault with it. Never: a retry of a request; who asked decides that.
 
+use std::future::Future;
 use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +22,7 @@ use crate::cluster::Cluster;
 use crate::error::Fault;
 use crate::grpc::{Channel, chain};
 use crate::limits;
-use crate::messages::{self, path};
+use crate::messages::{self, StatusResponse, path};
 use crate::tls::Tls;
 use crate::url::Endpoint;
 use crate::version;
@@ -76,6 +77,16 @@ impl Connection {
     pub(crate) fn claim_range_stream(&self) {
         self.range_stream.store(true, Ordering::Release);
     }
+}
+
+/// A channel to a member, and its version.
+type Member = (Channel, String);
+
+/// Whether a member knows of a leader, without which it carries nothing out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Led {
+    Yes,
+    No,
 }
 
 struct Lane {
@@ -149,39 +160,34 @@ impl Pool {
 
     /// Connects to the first member that can be used.
     async fn connect(&self, stream_window: u32) -> Result<Arc<Connection>, Fault> {
-        let first = self.preferred.load(Ordering::Acquire);
-        let mut last = Fault::Unreachable { text: "no member is known".to_string() };
-        for step in 0..self.endpoints.len() {
-            let number = (first + step) % self.endpoints.len();
-            let endpoint = &self.endpoints[number];
-            let connecting = self.connect_to(endpoint, stream_window);
-            let made = tokio::select! {
-                made = connecting => made,
-                () = self.clock.sleep(limits::CONNECT_WAIT) => Err(Fault::Unreachable { text: "no answer".to_string() }),
-            };
-            match made {
-                Ok((channel, version)) => {
-                    self.preferred.store(number, Ordering::Release);
-                    let faulty = AtomicBool::new(false);
-                    let range_stream = AtomicBool::new(version::has_range_stream(&version));
-                    return Ok(Arc::new(Connection { channel, endpoint: number, faulty, range_stream }));
-                }
-                Err(fault) => {
-                    tracing::debug!(member = %endpoint, %fault, "a member of etcd cannot be used");
-                    last = match fault {
-                        Fault::Unreachable { text } => {
-                            Fault::Unreachable { text: format!("{endpoint}: {text}") }
-                        }
-                        fault => fault,
-                    };
-                }
-            }
-        }
-        Err(last)
+        let (first, count) = (self.preferred.load(Ordering::Acquire), self.endpoints.len());
+        let numbers = (0..count).map(|step| (first + step) % count);
+        let found = first_led(numbers, |number| self.try_member(number, stream_window)).await?;
+        let (number, (channel, version)) = found;
+        self.preferred.store(number, Ordering::Release);
+        let faulty = AtomicBool::new(false);
+        let range_stream = AtomicBool::new(version::has_range_stream(&version));
+        Ok(Arc::new(Connection { channel, endpoint: number, faulty, range_stream }))
     }
 
-    /// A channel to a member, and its version.
-    async fn connect_to(&self, endpoint: &Endpoint, stream_window: u32) -> Result<(Channel, String), Fault> {
+    /// Connects to one member, in bounded time.
+    async fn try_member(&self, number: usize, stream_window: u32) -> Result<(Member, Led), Fault> {
+        let endpoint = &self.endpoints[number];
+        let connecting = self.connect_to(endpoint, stream_window);
+        let made = tokio::select! {
+            made = connecting => made,
+            () = self.clock.sleep(limits::CONNECT_WAIT) => Err(Fault::Unreachable { text: "no answer".to_string() }),
+        };
+        made.map_err(|fault| {
+            tracing::debug!(member = %endpoint, %fault, "a member of etcd cannot be used");
+            match fault {
+                Fault::Unreachable { text } => Fault::Unreachable { text: format!("{endpoint}: {text}") },
+                fault => fault,
+            }
+        })
+    }
+
+    async fn connect_to(&self, endpoint: &Endpoint, stream_window: u32) -> Result<(Member, Led), Fault> {
         let unreachable = |error: std::io::Error| Fault::Unreachable { text: chain(&error) };
         let stream = dial(endpoint).await.map_err(unreachable)?;
         let (channel, ended) = match (&self.tls, endpoint.tls) {
@@ -198,7 +204,7 @@ impl Pool {
         let status = match channel.call(path::STATUS, &[]).await {
             Ok(answer) => messages::read_status(answer)?,
             // Whether it lets us read and write is told by the probe.
-            Err(Fault::Denied { .. }) => return Ok((channel, version::OF_DENIAL.to_string())),
+            Err(Fault::Denied { .. }) => return Ok(((channel, version::OF_DENIAL.to_string()), Led::Yes)),
             // With TLS 1.3 it is judged after the handshake, and who ends the connection then says why.
             Err(_)
                 if channel.is_closed()
@@ -208,15 +214,9 @@ impl Pool {
             }
             Err(fault) => return Err(fault),
         };
-        if !version::is_trusted(&status.version) {
-            let version = &status.version;
-            let text = format!(
-                "{endpoint} is etcd {version}, which announces progress ahead of events; 3.4.31, 3.5.13 or later is needed"
-            );
-            return Err(Fault::Untrusted { text });
-        }
+        let led = judged(endpoint, &status)?;
         self.cluster.admit(status.header.cluster)?;
-        Ok((channel, status.version))
+        Ok(((channel, status.version), led))
     }
 
     /// Also what tells, once the connection has ended, whether we were refused.
@@ -262,6 +262,44 @@ impl Lane {
     }
 }
 
+/// The first of the members `numbers` that is led; without one the first that can be used, since one may be about to be elected.
+///
+/// # Errors
+/// Why the last one cannot be used, when none can.
+async fn first_led<T, F: Future<Output = Result<(T, Led), Fault>>>(
+    numbers: impl Iterator<Item = usize>,
+    connect: impl Fn(usize) -> F,
+) -> Result<(usize, T), Fault> {
+    let mut last = Fault::Unreachable { text: "no member is known".to_string() };
+    let mut without = None;
+    for number in numbers {
+        match connect(number).await {
+            Ok((member, Led::Yes)) => return Ok((number, member)),
+            Ok((member, Led::No)) => without = without.or(Some((number, member))),
+            Err(fault) => last = fault,
+        }
+    }
+    without.ok_or(last)
+}
+
+/// Whether the member that says this of itself is led.
+///
+/// # Errors
+/// It cannot be used.
+fn judged(endpoint: &Endpoint, status: &StatusResponse) -> Result<Led, Fault> {
+    if !version::is_trusted(&status.version) {
+        let version = &status.version;
+        let text = format!(
+            "{endpoint} is etcd {version}, which announces progress ahead of events; 3.4.31, 3.5.13 or later is needed"
+        );
+        return Err(Fault::Untrusted { text });
+    }
+    if status.is_learner {
+        return Err(Fault::Unreachable { text: "it is a learner, which takes no requests yet".to_string() });
+    }
+    Ok(if status.leader == 0 { Led::No } else { Led::Yes })
+}
+
 /// What a member says of who it does not let in.
 const REFUSALS: [AlertDescription; 9] = [
     AlertDescription::AccessDenied,
@@ -295,4 +333,53 @@ async fn dial(endpoint: &Endpoint) -> std::io::Result<TcpStream> {
     let stream = TcpStream::connect(&addresses[..]).await?;
     stream.set_nodelay(true)?;
     Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::Message;
+
+    #[test]
+    fn a_learner_is_not_used_and_who_has_no_leader_says_so() {
+        let endpoint: Endpoint = "http://a:1".parse().expect("a URL");
+        for (version, leader, is_learner, expected) in [
+            ("3.6.8", 7, false, "Ok(Yes)"),
+            ("3.6.8", 0, false, "Ok(No)"),
+            ("3.6.8", 7, true, "Err(Unreachable"),
+            ("3.4.30", 7, false, "Err(Untrusted"),
+        ] {
+            let status =
+                Message::default().bytes(2, version.as_bytes()).number(4, leader).flag(10, is_learner);
+            let status = messages::read_status(status.finish().into()).expect("a status");
+            let judged = format!("{:?}", judged(&endpoint, &status));
+            assert!(judged.starts_with(expected), "{judged}, not {expected}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_member_with_a_leader_is_preferred_and_one_without_is_better_than_none() {
+        // What each member is, from the first on: led, without a leader, not there.
+        for (members, expected) in [
+            ("led", Ok(0)),
+            ("gone led", Ok(1)),
+            ("without led", Ok(1)),
+            ("without gone without", Ok(0)),
+            ("gone without gone", Ok(1)),
+            ("gone gone", Err("1".to_string())),
+            ("", Err("no member is known".to_string())),
+        ] {
+            let members: Vec<&str> = members.split_whitespace().collect();
+            let connect = |number: usize| {
+                std::future::ready(match members[number] {
+                    "led" => Ok((number, Led::Yes)),
+                    "without" => Ok((number, Led::No)),
+                    _ => Err(Fault::Unreachable { text: number.to_string() }),
+                })
+            };
+            let found = first_led(0..members.len(), connect).await;
+            let expected = expected.map(|number| (number, number));
+            assert_eq!(found, expected.map_err(|text| Fault::Unreachable { text }), "{members:?}");
+        }
+    }
 }
