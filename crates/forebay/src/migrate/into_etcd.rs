@@ -36,25 +36,24 @@ const LEASE_STEPS: [(u64, u64); 3] = [(1_200, 60), (200, 10), (0, 1)];
 
 pub async fn run(place: Place, etcd: &Arc<Etcd>, manner: &Manner, clock: &Clock) -> Result<Moved, Error> {
     let place = Arc::new(place);
-    let mut source = open(&place).await?;
+    let mut begun = open(&place, manner).await?;
     let mark = format!("forebay-migration{}", manner.prefix);
-    look(etcd, &source, &mark, manner).await?;
-    let begun = format!("from revision {}", source.head().revision);
-    etcd.put(mark.as_bytes(), begun.as_bytes()).await.map_err(failed)?;
+    look(etcd, &begun.source, &mark, manner).await?;
+    let mut from = begun.source.head().revision;
+    etcd.put(mark.as_bytes(), format!("from revision {from}").as_bytes()).await.map_err(failed)?;
     if manner.existing == Existing::Deleted {
         etcd.remove_below(&below(manner)).await.map_err(failed)?;
     }
-    let mut from = source.head().revision;
     if etcd.current().await.map_err(failed)?.get() + RAISE_STEP < from.get() {
         // That takes a while, and a server that gives out its state waits for nobody so long.
-        drop(source);
+        drop(begun);
         raise(etcd, from, mark.as_bytes()).await?;
-        source = open(&place).await?;
-        from = source.head().revision;
+        begun = open(&place, manner).await?;
+        from = begun.source.head().revision;
     }
     raise(etcd, from, mark.as_bytes()).await?;
     let mut left_out = LeftOut::new(manner.strictness);
-    let (sent, outside) = load(source, etcd, manner, clock, &mut left_out).await?;
+    let (sent, outside) = load(begun, etcd, manner, clock, &mut left_out).await?;
     let found = read_back(etcd, manner).await?;
     let to = etcd.current().await.map_err(failed)?;
     assert!(to > from, "{to} after {from}");
@@ -64,9 +63,40 @@ pub async fn run(place: Place, etcd: &Arc<Etcd>, manner: &Manner, clock: &Clock)
     Ok(moved)
 }
 
-async fn open(place: &Arc<Place>) -> Result<Source, Error> {
-    let place = place.clone();
-    forebay_rt::blocking(move || Source::open(&place)).await.map_err(failed)?
+async fn open(place: &Arc<Place>, manner: &Manner) -> Result<Begun, Error> {
+    let (place, below) = (place.clone(), below(manner));
+    forebay_rt::blocking(move || Begun::read(Source::open(&place)?, &below)).await.map_err(failed)?
+}
+
+/// A source that was read up to the first page that has something to move.
+struct Begun {
+    source: Source,
+    // Read, and not walked yet; empty when there are no keys.
+    page: Vec<Entry>,
+    // Keys before it.
+    outside: u64,
+}
+
+impl Begun {
+    /// Blocks.
+    ///
+    /// # Errors
+    /// It cannot be read, or nothing of all that it has is below `below`: most likely that was typed wrong.
+    fn read(mut source: Source, below: &str) -> Result<Begun, Error> {
+        let mut outside = 0;
+        loop {
+            let page = source.page()?;
+            if page.is_empty() && outside > 0 {
+                return Err(Error::Conflict(format!(
+                    "none of the {outside} keys of the source is below {below}: is it another --etcd-prefix?"
+                )));
+            }
+            if page.is_empty() || page.iter().any(|entry| entry.key.as_str().starts_with(below)) {
+                return Ok(Begun { source, page, outside });
+            }
+            outside += page.len() as u64;
+        }
+    }
 }
 
 /// Where objects are.
@@ -148,21 +178,22 @@ async fn join_one(sent: &mut JoinSet<Result<(), Error>>, max: usize) -> Result<(
 
 /// Puts everything; what was sent, and how many keys were not below the prefix.
 async fn load(
-    mut source: Source,
+    begun: Begun,
     etcd: &Arc<Etcd>,
     manner: &Manner,
     clock: &Clock,
     left_out: &mut LeftOut,
 ) -> Result<(Side, u64), Error> {
+    let Begun { mut source, page, mut outside } = begun;
     let (below, mut progress) = (below(manner), Progress::new("moved", source.keys()));
-    let (mut side, mut outside, mut leases) = (Side::default(), 0, Leases::default());
+    let (mut side, mut leases, mut first) = (Side::default(), Leases::default(), Some(page));
     let from = source.head().revision;
     let mut left = (manner.existing == Existing::Resumed).then(|| Left::new(etcd, &below));
     let mut puts = JoinSet::new();
     loop {
-        let (store, prefix) = (etcd.clone(), below.clone());
+        let (store, prefix, page) = (etcd.clone(), below.clone(), first.take());
         let step = forebay_rt::blocking(move || {
-            let page = source.page();
+            let page = page.map_or_else(|| source.page(), Ok);
             let encoded = page.map(|page| page.into_iter().map(|entry| Encoded::of(entry, &store, &prefix)));
             let encoded = encoded.map(Iterator::collect::<Vec<_>>);
             (source, encoded)
@@ -307,4 +338,49 @@ async fn read_back(etcd: &Arc<Etcd>, manner: &Manner) -> Result<Side, Error> {
         progress.at(side.keys());
     }
     Ok(side)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use forebay_apimachinery::Key;
+    use forebay_embedded::snapshot::Builder;
+
+    use super::*;
+    use crate::scratch::Scratch;
+    use crate::snapshot::store_of;
+
+    /// More than a page takes beside another one.
+    const LARGE_BYTES: usize = 1 << 20;
+
+    fn source(dir: &Path, keys: &[&str]) -> Source {
+        let mut builder = Builder::begin(&store_of(dir)).expect("begun");
+        let value = Bytes::from(vec![b'x'; LARGE_BYTES]);
+        for (revision, key) in (2..).map(Revision::from_log).zip(keys) {
+            let entry = Entry { key: Key::new(key), revision, expires_ms: None, value: value.clone() };
+            builder.add(vec![entry]).expect("added");
+        }
+        builder.seal(Revision::from_log(9)).expect("sealed").promote().expect("in its place");
+        Source::open(&Place::DataDir(dir.to_path_buf())).expect("opens")
+    }
+
+    #[test]
+    fn a_source_with_nothing_below_the_prefix_is_refused_before_anything_is_written() {
+        let (keys, none): (&[&str], &[&str]) = (&["/a/1", "/a/2", "/b/1", "/b/2"], &[]);
+        for (keys, below, expected) in [
+            (keys, "/a/", Ok((0, "/a/1"))),
+            (keys, "/b/", Ok((2, "/b/1"))),
+            (keys, "/c/", Err("none of the 4 keys of the source is below /c/: is it another --etcd-prefix?")),
+            (none, "/c/", Ok((0, ""))),
+        ] {
+            let scratch = Scratch::new();
+            let begun = Begun::read(source(scratch.path(), keys), below);
+            let begun = begun.map(|Begun { page, outside, .. }| {
+                (outside, page.first().map_or(String::new(), |entry| entry.key.to_string()))
+            });
+            let expected = expected.map(|(outside, first)| (outside, first.to_string()));
+            assert_eq!(begun.map_err(|error| error.line()), expected.map_err(str::to_string), "{below}");
+        }
+    }
 }

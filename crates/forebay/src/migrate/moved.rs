@@ -121,14 +121,48 @@ impl Moved {
         if *expiring > 0 {
             writeln!(out, "moved {expiring} keys that expire, which are not part of the digest")?;
         }
-        if *outside > 0 {
-            writeln!(out, "{outside} keys are not below the prefix and were not moved")?;
-        }
-        match left_out {
-            0 => Ok(()),
-            left_out => Err(Error::Serve(format!(
+        let mut missing = Vec::new();
+        if *left_out > 0 {
+            missing.push(format!(
                 "{left_out} keys could not be moved and were left out; the lines above say which and why"
-            ))),
+            ));
+        }
+        if *outside > 0 {
+            missing.push(format!("{outside} keys are not below the prefix and were left out"));
+        }
+        if missing.is_empty() { Ok(()) } else { Err(Error::Serve(missing.join("; "))) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_was_left_out_is_an_error_once_the_rest_is_moved() {
+        for (unreadable, outside, expected) in [
+            (0, 0, None),
+            (0, 2, Some("2 keys are not below the prefix and were left out")),
+            (1, 0, Some("1 keys could not be moved and were left out; the lines above say which and why")),
+            (
+                1,
+                2,
+                Some(
+                    "1 keys could not be moved and were left out; the lines above say which and why; 2 keys are not \
+                     below the prefix and were left out",
+                ),
+            ),
+        ] {
+            let mut left_out = LeftOut::new(Strictness::WhatCanBe);
+            for _ in 0..unreadable {
+                left_out.add("/a/1", "it is encrypted").expect("the others are moved");
+            }
+            let side = || (Side::default(), Revision::from_log(5));
+            let moved = Moved::compared(side(), side(), &left_out, outside).expect("the same");
+            let mut out = Vec::new();
+            let said = moved.say(&mut out);
+            assert_eq!(said.err().map(|error| error.line()).as_deref(), expected);
+            assert!(out.starts_with(b"Moved 0 keys, 0 bytes, of revision 5; "), "{}", out.escape_ascii());
         }
     }
 }
