@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use bytes::Bytes;
 use forebay_rt::{Clock, Duration, Instant};
 
-use crate::limits::{CHUNK_BYTES, PIECE_BYTES, STALL_PERIOD, STALL_WAIT};
+use crate::limits::{CHUNK_BYTES, PIECE_BYTES, QUICK, QUICK_BYTES, STALL_PERIOD, STALL_WAIT};
 use crate::line::Line;
 use crate::source::Source;
 
@@ -185,8 +185,8 @@ impl Stalls for List {
 }
 
 impl Pinned {
-    /// The next piece; `None` when it is complete, an empty one when others are to have their turn first. A stream is
-    /// given a long one in parts: how far its reader is shows only in what it asks for, where a connection's socket says it.
+    /// The next piece; `None` when it is complete, an empty one when others are to have their turn first. A stream that is not
+    /// quick is given a long one in parts: how far its reader is shows only in what it asks for, where a connection's socket says it.
     ///
     /// # Errors
     /// [`Stalled`], once.
@@ -201,10 +201,16 @@ impl Pinned {
             reading.made_bytes = made.len();
             reading.made = made;
         }
-        let most = if self.state.line.socket().is_some() { usize::MAX } else { PIECE_BYTES };
+        let now = self.clock.now();
+        let is_quick = now.duration_since(reading.touched) < QUICK;
+        let most = match (self.state.line.socket(), is_quick) {
+            (Some(_), _) => usize::MAX,
+            (None, true) => QUICK_BYTES,
+            (None, false) => PIECE_BYTES,
+        };
         let bytes = reading.made.len().min(most);
         let piece = reading.made.split_to(bytes);
-        reading.touched = self.clock.now();
+        reading.touched = now;
         reading.source = Some(source);
         Ok(Some(piece))
     }
@@ -268,6 +274,7 @@ mod tests {
         let pinned = line.carry(async { pins.pin(Box::new(Pieces::of(&[&long[..], b"end"]))) }).await;
         let mut reader = pinned.expect("not cut");
         let mut taken = Vec::new();
+        clock.sleep(QUICK).await;
         for _ in 0..4 {
             let part = reader.next().expect("it goes on").expect("there is more");
             assert_eq!((part.len(), reader.made_bytes()), (PIECE_BYTES, 4 * PIECE_BYTES));
@@ -277,6 +284,13 @@ mod tests {
         }
         assert!(taken == long);
         assert_eq!(reader.next().ok().flatten().as_deref(), Some(b"end".as_slice()));
+        // Who comes back at once is given more.
+        let long = vec![b'a'; 2 * QUICK_BYTES];
+        let pinned = Line::stream().carry(async { pins.pin(Box::new(Pieces::of(&[&long[..]]))) }).await;
+        let mut quick = pinned.expect("not cut");
+        assert_eq!(quick.next().ok().flatten().map(|part| part.len()), Some(QUICK_BYTES));
+        clock.sleep(QUICK).await;
+        assert_eq!(quick.next().ok().flatten().map(|part| part.len()), Some(PIECE_BYTES));
         assert_eq!(reader.next().ok().flatten(), None);
     }
 
