@@ -145,10 +145,11 @@ impl Memory {
             if rooms.is_waited_for() {
                 pins.let_go_of(STALL_WAIT_WHEN_FULL, usize::MAX);
             }
-            if let (Some(limit), Some(used)) = (self.0.config.limit, (self.0.config.read)())
-                && let Some(level) = self.look(used, limit, &mut watch, &rooms, clock.now())
-            {
-                self.relieve(level, limit, &registry, &pins);
+            if let (Some(limit), Some(used)) = (self.0.config.limit, (self.0.config.read)()) {
+                registry.keep_messages(messages_share(used, limit));
+                if let Some(level) = self.look(used, limit, &mut watch, &rooms, clock.now()) {
+                    self.relieve(level, limit, &registry, &pins);
+                }
             }
             clock.sleep(MEMORY_PERIOD).await;
         }
@@ -233,9 +234,24 @@ fn share_out(level: Level, used: u64, limit: u64) -> Option<usize> {
     (level < Level::Windows).then_some(room as usize)
 }
 
+/// What may be kept of messages until the next look: so much as does not make memory short.
+fn messages_share(used: u64, limit: u64) -> u64 {
+    (limit / 100 * (MEMORY_PERCENT[0] - MEMORY_FALL_PERCENT)).saturating_sub(used)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_are_kept_up_to_where_memory_would_be_short() {
+        let limit = 1000 << 20;
+        let calm = limit / 100 * (MEMORY_PERCENT[0] - MEMORY_FALL_PERCENT);
+        assert_eq!(Level::Caches.next(calm - 1, limit), Level::Calm);
+        for (used, want) in [(0, calm), (calm - 5, 5), (calm, 0), (limit, 0), (2 * limit, 0)] {
+            assert_eq!(messages_share(used, limit), want);
+        }
+    }
 
     #[test]
     fn levels_rise_at_once_and_fall_a_little_later() {

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
+use forebay_apimachinery::object::Keep;
 use forebay_apimachinery::{Object, Revision};
 use forebay_watchcache::EventKind;
 use jiff::Timestamp;
@@ -67,10 +68,12 @@ impl Frames {
     ) {
         let bytes = object.body_len();
         let seen = if bytes < SHARED_BYTES_MIN { None } else { presenter.seen(object, kind, revision) };
-        let Some(seen) = seen else { return presenter.event(kind, object, revision, now, out.own()) };
+        let Some(seen) = seen else {
+            return presenter.event(kind, (object, Keep::Always), revision, now, out.own());
+        };
         out.share(self.get(seen, bytes, || {
             let mut frame = Vec::with_capacity(bytes + FRAME_BYTES);
-            presenter.event(kind, object, revision, now, &mut frame);
+            presenter.event(kind, (object, Keep::Always), revision, now, &mut frame);
             frame
         }));
     }

@@ -121,6 +121,12 @@ impl Registry {
         self.catalog().stores().iter().filter(|store| store.cacher.snapshot().is_err()).count()
     }
 
+    /// Sets what all caches together may keep of protobuf messages from now on, besides what they do: the messages of a whole state
+    /// are two thirds of its JSON, and are made faster than memory can give way.
+    pub fn keep_messages(&self, bytes: u64) {
+        self.0.config.room.messages().set(bytes);
+    }
+
     /// Lets every cache let go of what `relief` says. How many windows of events were made to forget something.
     pub fn relieve(&self, relief: Relief) -> usize {
         let stores = self.catalog().stores();

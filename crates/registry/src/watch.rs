@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use forebay_apimachinery::object::Scratch;
+use forebay_apimachinery::object::{Keep, Scratch};
 use forebay_apimachinery::options::ListOptions;
 use forebay_apimachinery::{Reason, Status};
 use forebay_rt::{Alarm, Clock, Instant};
@@ -268,7 +268,7 @@ impl WatchBody {
                         out.own().reserve(chunk_bytes + chunk_bytes / 4);
                     }
                     let object = self.presenter.readable(&object, self.scratch.get_or_insert_default());
-                    self.presenter.event(kind, &object, revision, now, out.own());
+                    self.presenter.event(kind, (&object, Keep::IfRoom), revision, now, out.own());
                 }
                 Some(WatchStep::Event { kind, object, revision }) => {
                     self.frames.put(&mut self.presenter, (kind, &object, revision), now, out);

@@ -189,7 +189,7 @@ impl Cacher {
                 History::Shared { check_every } => checker.run(check_every).await,
             }
         };
-        let message_bytes = Arc::<MessageBytes>::default();
+        let message_bytes = Arc::new(MessageBytes::within(resource.room.messages().clone()));
         let all = Reach::Below(resource.prefix.clone());
         let (counted, pressed) = (message_bytes.clone(), messages_pressed.clone());
         let let_go = messages::let_go(published.clone(), all, counted, pressed, clock.clone());

@@ -74,6 +74,7 @@ async fn past(window: &Window) {
 
 #[cfg(test)]
 mod tests {
+    use forebay_apimachinery::object::Keep;
     use forebay_rt::Duration;
 
     use super::*;
@@ -92,7 +93,7 @@ mod tests {
         let counted = world.cacher.message_bytes().clone();
         let ask = |name: &str| {
             let object = snapshot.get(&Key::from(format!("{PREFIX}ns/{name}"))).expect("is there");
-            drop(object.message(1, &counted, || vec![0; 1000]));
+            drop(object.message(1, (&counted, Keep::IfRoom), || vec![0; 1000]));
         };
         names.iter().for_each(|name| ask(name));
         let all = counted.get();

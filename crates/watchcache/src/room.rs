@@ -4,10 +4,13 @@
 //! good. At the limit a cache waits, and seals what it has meanwhile: so what is loose is bounded, however fast things come. Who
 //! waits for room holds none that only its waiting could free, so that all of them get on.
 //!
+//! Beside it stands what they may keep of protobuf messages: without room for one it is not kept, and nobody waits.
+//!
 //! In: bytes. Out: shares. Owner: whoever puts the caches of a server together.
 
 use std::sync::Arc;
 
+use forebay_apimachinery::object::MessageRoom;
 use forebay_rt::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -25,6 +28,7 @@ pub struct Room {
     wait: Duration,
     // Caches that wait.
     waiting: watch::Sender<usize>,
+    messages: Arc<MessageRoom>,
 }
 
 /// What one cache has taken. Dropping it gives it back.
@@ -39,7 +43,13 @@ impl Room {
     /// - `wait`: after so long a cache goes on without.
     pub(crate) fn waited_for(bytes: usize, wait: Duration) -> Room {
         let kib = bytes.div_ceil(KIB).min(u32::MAX as usize >> 3);
-        Room { free: Arc::new(Semaphore::new(kib)), kib, wait, waiting: watch::Sender::new(0) }
+        let (free, waiting) = (Arc::new(Semaphore::new(kib)), watch::Sender::new(0));
+        Room { free, kib, wait, waiting, messages: Arc::default() }
+    }
+
+    /// What all caches may keep of messages.
+    pub fn messages(&self) -> &Arc<MessageRoom> {
+        &self.messages
     }
 
     pub(crate) fn wait(&self) -> Duration {

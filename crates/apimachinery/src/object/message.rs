@@ -2,20 +2,60 @@
 //! when nobody does any more.
 //!
 //! Owner: the object. Whoever comes first makes a message while the others wait for it; the lock is held to find its
-//! place, never while it is made. Never: knows what a message says.
+//! place, never while it is made. One that there is no room for is not kept: it goes with whoever has it. Never: knows what a
+//! message says.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+/// Bytes that may still be kept of messages, of all resources of a server; without a limit until one is set.
+#[derive(Debug)]
+pub struct MessageRoom(AtomicU64);
+
+impl Default for MessageRoom {
+    fn default() -> MessageRoom {
+        MessageRoom(AtomicU64::new(u64::MAX))
+    }
+}
+
+impl MessageRoom {
+    /// Sets what may be kept from now on, besides what is. Memory that is taken shows to whoever sets it, and what is let go of
+    /// does: so nothing is given back here.
+    pub fn set(&self, bytes: u64) {
+        self.0.store(bytes, Ordering::Relaxed);
+    }
+
+    fn take(&self, bytes: u64) -> bool {
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes)).is_ok()
+    }
+}
+
 /// Bytes of the messages of one resource that are in memory. Shared by all of them.
 #[derive(Debug, Default)]
-pub struct MessageBytes(AtomicU64);
+pub struct MessageBytes {
+    bytes: AtomicU64,
+    room: Arc<MessageRoom>,
+}
 
 impl MessageBytes {
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+    /// - `room`: for those that are kept where there is room for them.
+    pub fn within(room: Arc<MessageRoom>) -> MessageBytes {
+        MessageBytes { bytes: AtomicU64::new(0), room }
     }
+
+    pub fn get(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+/// Which messages an object keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Those that many will ask for now: an event's.
+    Always,
+    /// Those of a whole state, while there is room for them.
+    IfRoom,
 }
 
 /// An object's message. Cheap to clone: it is the one that everybody has.
@@ -46,7 +86,7 @@ impl Deref for Message {
 impl Drop for Made {
     fn drop(&mut self) {
         if let Some(bytes) = self.bytes.get() {
-            self.counted.0.fetch_sub((bytes.len() + OVERHEAD_BYTES) as u64, Ordering::Relaxed);
+            self.counted.bytes.fetch_sub((bytes.len() + OVERHEAD_BYTES) as u64, Ordering::Relaxed);
         }
     }
 }
@@ -64,16 +104,32 @@ impl Messages {
     pub(super) fn get_or_make(
         &self,
         ty: u16,
-        counted: &Arc<MessageBytes>,
+        (counted, keep): (&Arc<MessageBytes>, Keep),
         make: impl FnOnce() -> Vec<u8>,
     ) -> Message {
         let message = self.place(ty, counted);
+        let mut is_kept = true;
         message.0.bytes.get_or_init(|| {
             let bytes = make().into_boxed_slice();
-            counted.0.fetch_add((bytes.len() + OVERHEAD_BYTES) as u64, Ordering::Relaxed);
+            let cost = (bytes.len() + OVERHEAD_BYTES) as u64;
+            counted.bytes.fetch_add(cost, Ordering::Relaxed);
+            is_kept = keep == Keep::Always || counted.room.take(cost);
             bytes
         });
+        if !is_kept {
+            self.forget(&message);
+        }
         message
+    }
+
+    /// Whoever has it keeps it.
+    fn forget(&self, message: &Message) {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(all) = held.as_mut() else { return };
+        all.0.retain(|known| !Arc::ptr_eq(&known.0, &message.0));
+        if all.0.is_empty() {
+            *held = None;
+        }
     }
 
     fn place(&self, ty: u16, counted: &Arc<MessageBytes>) -> Message {
@@ -130,7 +186,7 @@ mod tests {
         let start = Barrier::new(8);
         let ask = || {
             start.wait();
-            let message = messages.get_or_make(7, &counted, || {
+            let message = messages.get_or_make(7, (&counted, Keep::IfRoom), || {
                 made.fetch_add(1, Ordering::Relaxed);
                 b"pod".to_vec()
             });
@@ -144,14 +200,14 @@ mod tests {
         assert_eq!(made.into_inner(), 1);
         assert_eq!(messages.get(7).as_deref(), Some(&b"pod"[..]));
         assert!(messages.get(8).is_none());
-        assert_eq!(&*messages.get_or_make(8, &counted, || b"metadata".to_vec()), b"metadata");
+        assert_eq!(&*messages.get_or_make(8, (&counted, Keep::IfRoom), || b"metadata".to_vec()), b"metadata");
         assert_eq!(messages.cost_bytes() as u64, counted.get());
     }
 
     #[test]
     fn what_nobody_asks_for_is_let_go_of_and_no_longer_counted() {
         let (messages, counted) = (Messages::default(), Arc::default());
-        let ask = |ty| drop(messages.get_or_make(ty, &counted, || vec![0; 100]));
+        let ask = |ty| drop(messages.get_or_make(ty, (&counted, Keep::IfRoom), || vec![0; 100]));
         let one = (100 + OVERHEAD_BYTES) as u64;
         ask(1);
         ask(2);
@@ -170,5 +226,26 @@ mod tests {
         ask(1);
         drop(messages);
         assert_eq!(counted.get(), 0, "the object is gone");
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_is_not_kept_and_an_events_is() {
+        let room = Arc::<MessageRoom>::default();
+        let counted = Arc::new(MessageBytes::within(room.clone()));
+        let messages = Messages::default();
+        let one = (100 + OVERHEAD_BYTES) as u64;
+        room.set(one + one / 2);
+        let ask = |ty, keep| messages.get_or_make(ty, (&counted, keep), || vec![ty as u8; 100]);
+        assert_eq!(ask(1, Keep::IfRoom)[0], 1);
+        assert!(messages.get(1).is_some());
+        let second = ask(2, Keep::IfRoom);
+        assert_eq!((second[0], messages.get(2).is_none(), counted.get()), (2, true, 2 * one));
+        drop(second);
+        assert_eq!((counted.get(), messages.cost_bytes() as u64), (one, one));
+        assert_eq!(ask(3, Keep::Always)[0], 3);
+        assert!(messages.get(3).is_some());
+        room.set(one);
+        assert_eq!(ask(2, Keep::IfRoom)[0], 2);
+        assert!(messages.get(2).is_some(), "there is room again");
     }
 }

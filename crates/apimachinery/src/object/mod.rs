@@ -25,7 +25,7 @@ pub use delta::CHAIN_MAX;
 use delta::Delta;
 pub use intern::Interner;
 use message::Messages;
-pub use message::{Message, MessageBytes};
+pub use message::{Keep, Message, MessageBytes, MessageRoom};
 pub use scan::ScanError;
 pub use seal::{BLOCK_BYTES, BLOCK_OBJECTS, Sealer};
 use texts::Texts;
@@ -289,8 +289,14 @@ impl Object {
     /// The object's message of type `ty`, which `make` makes unless it is there: at most once, whoever asks.
     ///
     /// - `counted`: where its bytes are counted for as long as they are in memory.
-    pub fn message(&self, ty: u16, counted: &Arc<MessageBytes>, make: impl FnOnce() -> Vec<u8>) -> Message {
-        self.messages.get_or_make(ty, counted, make)
+    /// - `keep`: whether that is at least as long as somebody asks for it now and then.
+    pub fn message(
+        &self,
+        ty: u16,
+        (counted, keep): (&Arc<MessageBytes>, Keep),
+        make: impl FnOnce() -> Vec<u8>,
+    ) -> Message {
+        self.messages.get_or_make(ty, (counted, keep), make)
     }
 
     /// The object's message of type `ty`, if it was made already.

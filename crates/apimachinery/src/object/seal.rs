@@ -311,7 +311,7 @@ mod tests {
             let plain: Vec<_> =
                 (0..100).map(|number| object(form, number, &"x".repeat(number as usize * 99))).collect();
             let counted = Arc::default();
-            drop(plain[0].message(1, &counted, || vec![0; 100]));
+            drop(plain[0].message(1, (&counted, crate::object::Keep::Always), || vec![0; 100]));
             let sealed = Sealer::new(Arc::default()).seal(&plain);
             // Backwards and forwards: more blocks than are kept inflated.
             for at in (0..100).rev().chain(0..100) {

@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use forebay_apimachinery::accept::MetaVersion;
-use forebay_apimachinery::object::{Message, MessageBytes};
+use forebay_apimachinery::object::{Keep, Message, MessageBytes};
 use forebay_apimachinery::{Object, Revision};
 use forebay_schema::builtin::protobuf::{self, Envelope, ListForm};
 use forebay_schema::builtin::{TypeId, codec, table};
@@ -85,7 +85,7 @@ impl Messages {
     }
 
     pub fn item_len(&self, object: &Object) -> usize {
-        self.list_form.item_len(self.piece(object).len())
+        self.list_form.item_len(self.piece(object, Keep::IfRoom).len())
     }
 
     pub fn list_head(&self, meta: &ListMeta, items_len: usize, out: &mut Vec<u8>) {
@@ -97,7 +97,7 @@ impl Messages {
     }
 
     pub fn item(&self, object: &Object, out: &mut Vec<u8>) {
-        let piece = self.piece(object);
+        let piece = self.piece(object, Keep::IfRoom);
         self.list_form.open_item(piece.len(), out);
         out.extend_from_slice(&piece);
     }
@@ -121,16 +121,23 @@ impl Messages {
     }
 
     pub fn single(&self, object: &Object, out: &mut Vec<u8>) {
-        self.one.write(&self.piece(object), out);
+        self.one.write(&self.piece(object, Keep::Always), out);
     }
 
-    pub fn event(&self, kind: EventKind, object: &Object, revision: Revision, out: &mut Vec<u8>) {
+    /// - `keep`: as for an event, or as for one of a whole state.
+    pub fn event(
+        &self,
+        kind: EventKind,
+        (object, keep): (&Object, Keep),
+        revision: Revision,
+        out: &mut Vec<u8>,
+    ) {
         let kind = match kind {
             EventKind::Added => "ADDED",
             EventKind::Modified => "MODIFIED",
             EventKind::Deleted => "DELETED",
         };
-        let piece = self.piece(object);
+        let piece = self.piece(object, keep);
         let message = if revision == object.revision() {
             Cow::Borrowed(&*piece)
         } else {
@@ -155,7 +162,7 @@ impl Messages {
     }
 
     /// What is shown of `object`: the one that all share, made unless it is there.
-    fn piece(&self, object: &Object) -> Piece {
+    fn piece(&self, object: &Object, keep: Keep) -> Piece {
         match (self.shown.what, self.served.ty()) {
             (As::PartialMetadata, Some(ty)) => {
                 // An object's metadata is how its message begins.
@@ -164,14 +171,16 @@ impl Messages {
                     let len = protobuf::metadata_field(&message).ok()?.len();
                     Some(Piece { message, len })
                 });
-                piece.unwrap_or_else(|| self.metadata(object))
+                piece.unwrap_or_else(|| self.metadata(object, keep))
             }
-            (_, Some(_)) => object.message(self.ty.index(), &self.counted, || self.whole(object)).into(),
-            (_, None) => self.metadata(object),
+            (_, Some(_)) => {
+                object.message(self.ty.index(), (&self.counted, keep), || self.whole(object)).into()
+            }
+            (_, None) => self.metadata(object, keep),
         }
     }
 
-    fn metadata(&self, object: &Object) -> Piece {
+    fn metadata(&self, object: &Object, keep: Keep) -> Piece {
         let make = || {
             let mut json = b"{\"metadata\":".to_vec();
             object.write_metadata(None, &mut json);
@@ -181,7 +190,7 @@ impl Messages {
                 None => self.normalized(&json, object),
             }
         };
-        object.message(self.ty.index(), &self.counted, make).into()
+        object.message(self.ty.index(), (&self.counted, keep), make).into()
     }
 
     /// A custom resource's metadata is as its schema left it.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_apimachinery::accept::MetaVersion;
-use forebay_apimachinery::object::Scratch;
+use forebay_apimachinery::object::{Keep, Scratch};
 use forebay_apimachinery::{Object, Revision, Status};
 use forebay_watchcache::EventKind;
 use futures_util::future::Either;
@@ -200,17 +200,19 @@ impl Presenter {
     }
 
     /// One watch event: a line of JSON, or a frame.
+    ///
+    /// - `keep`: as for a live event, which many watchers are told, or as for one of a whole state.
     pub fn event(
         &mut self,
         kind: EventKind,
-        object: &Object,
+        (object, keep): (&Object, Keep),
         revision: Revision,
         now: Timestamp,
         out: &mut Vec<u8>,
     ) {
         match &mut self.writer {
             Writer::Text(text) => text.event(kind, object, revision, now, out),
-            Writer::Messages(messages) => messages.event(kind, object, revision, out),
+            Writer::Messages(messages) => messages.event(kind, (object, keep), revision, out),
         }
     }
 
