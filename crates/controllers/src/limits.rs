@@ -19,10 +19,13 @@ pub const BACKOFF: (Duration, Duration) = (Duration::from_millis(20), Duration::
 /// Each look costs a walk over what is left.
 pub const CONTENT_WAIT: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
-/// How long a namespace is left alone once it is being deleted, so that what was admitted before is there to be found.
-/// kube-controller-manager waits 5 s, because its API servers may be behind; here a write that was admitted is in the
-/// store's queue already.
+/// How long a namespace is left alone once it is being deleted, so that what was admitted before is there to be found: on a
+/// store of our own a write that was admitted is in its queue already.
 pub const NAMESPACE_GRACE: Duration = Duration::from_millis(100);
+
+/// The same on a store that other servers write to, which may hear of it later, or serve a definition that this one does not yet.
+/// As kube-controller-manager does.
+pub const NAMESPACE_GRACE_SHARED: Duration = Duration::from_secs(5);
 
 /// How long the garbage collector waits until its graph shows what is current before it ends an owner.
 pub const SETTLE_WAIT: Duration = Duration::from_secs(3);

@@ -13,7 +13,7 @@ use forebay_apimachinery::options::ListOptions;
 use forebay_apimachinery::{Reason, Status};
 use forebay_registry::request::Target;
 use forebay_registry::{Informer, Notice, Registry};
-use forebay_rt::Instant;
+use forebay_rt::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::limits;
@@ -34,6 +34,13 @@ impl Namespaces {
     pub fn new(registry: Registry) -> Namespaces {
         Namespaces { registry }
     }
+
+    fn grace(&self) -> Duration {
+        match self.registry.is_alone() {
+            true => limits::NAMESPACE_GRACE,
+            false => limits::NAMESPACE_GRACE_SHARED,
+        }
+    }
 }
 
 impl Named for Namespaces {
@@ -49,7 +56,7 @@ impl Named for Namespaces {
         if let Notice::Put(namespace) = notice
             && crate::meta::Meta::of(namespace).is_deleting()
         {
-            queue.add_at(namespace.name().to_string(), now + limits::NAMESPACE_GRACE);
+            queue.add_at(namespace.name().to_string(), now + self.grace());
         }
     }
 
@@ -121,5 +128,44 @@ async fn finalize(registry: &Registry, target: &Target, mut namespace: Value) ->
     match update(registry, &finalize, namespace).await {
         Err(status) if status.reason == Reason::NotFound => Ok(Verdict::Done),
         done => done.map(|()| Verdict::Done),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_apimachinery::options::{CreateOptions, DeleteOptions};
+    use forebay_embedded::{Engine, Options};
+    use forebay_registry::request::Body;
+    use forebay_registry::{Config, History};
+    use forebay_rt::{Clock, Random, Tasks};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn other_servers_are_given_time_to_hear_of_a_deletion() {
+        let shared = History::Shared { check_every: Duration::from_secs(3_600) };
+        for (history, grace) in
+            [(History::Own, limits::NAMESPACE_GRACE), (shared, limits::NAMESPACE_GRACE_SHARED)]
+        {
+            let clock = Clock::system();
+            let engine = Engine::open_in_memory(Options::default()).expect("opens");
+            let config = Config { history, ..Config::default() };
+            let registry = Registry::new(config, engine, clock.clone(), Random::seeded(1), Tasks::new());
+            registry.start().await.expect("starts");
+            let target = named(&built_in(&registry, "", "v1", "namespaces").expect("served"), "", "x");
+            let body = r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"x"}}"#;
+            let all = Target { name: None, ..target.clone() };
+            let body = Body::Json(body.into());
+            registry.create(&all, &body, &CreateOptions::default()).await.expect("created");
+            let controller = Namespaces::new(registry.clone());
+            let (mut queue, now) = (Queue::new(), clock.now());
+            let living = find(&registry, &target).await.expect("read").expect("there");
+            controller.observe(0, &Notice::Put(living), now, &mut queue);
+            assert_eq!(queue.next_due(), None);
+            registry.delete(&target, &DeleteOptions::default()).await.expect("deleted");
+            let ending = find(&registry, &target).await.expect("read").expect("held");
+            controller.observe(0, &Notice::Put(ending), now, &mut queue);
+            assert_eq!(queue.next_due(), Some(now + grace));
+        }
     }
 }

@@ -116,6 +116,11 @@ impl Registry {
         self.0.catalog.load_full()
     }
 
+    /// Whether nobody else writes to the store.
+    pub fn is_alone(&self) -> bool {
+        self.0.config.history == History::Own
+    }
+
     /// Resources that cannot be read yet.
     pub fn unready(&self) -> usize {
         self.catalog().stores().iter().filter(|store| store.cacher.snapshot().is_err()).count()
