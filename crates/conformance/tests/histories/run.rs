@@ -237,15 +237,15 @@ impl World {
                 self.clock.sleep(PAUSE).await;
                 continue;
             };
-            let mut events = 0;
+            let (mut events, mut told) = (0, false);
             while events < habit.cut_after {
                 self.wait_for_writes(habit.slow).await;
                 let Some(item) = watch.next().await else { break };
                 events += usize::from(matches!(item, Item::Event(_)));
-                let over = is_last(&item);
+                told |= is_last(&item);
                 stream.items.push(item);
-                // The state that has it is not the end of a watch that begins with it.
-                if over && (!habit.from_state || self.is_whole(stream)) {
+                // A state that has the last object is over when it is whole, whichever comes first.
+                if told && (!habit.from_state || self.is_whole(stream)) {
                     return streams;
                 }
             }
