@@ -204,10 +204,12 @@ pub const CHUNK_BYTES: usize = 64 << 10;
 /// A long event is handed on in pieces of this size, so that it shows how far its reader is.
 pub const PIECE_BYTES: usize = 16 << 10;
 
-/// A stream's reader that comes back for more of a list so soon, which is 640 KB/s or more, is given so much of it at once: a piece
+/// What there is room for when a piece of a list is made: [`CHUNK_BYTES`], and what its last object is longer.
+pub const MADE_BYTES: usize = CHUNK_BYTES + CHUNK_BYTES / 4;
+
+/// A stream's reader that comes back for more of a list so soon, which is 640 KB/s or more, is given [`MADE_BYTES`] at once: a piece
 /// as it is made, but for one that is long because an object is. To hand it on in four costs 10 us each.
 pub const QUICK: Duration = Duration::from_millis(25);
-pub const QUICK_BYTES: usize = CHUNK_BYTES + CHUNK_BYTES / 4;
 
 /// Bytes of a ping's payload over WebSocket (RFC 6455, 5.5); of a longer one the rest is dropped.
 pub const WEBSOCKET_CONTROL_BYTES_MAX: usize = 125;

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use bytes::Bytes;
 use forebay_rt::{Clock, Duration, Instant};
 
-use crate::limits::{CHUNK_BYTES, PIECE_BYTES, QUICK, QUICK_BYTES, STALL_PERIOD, STALL_WAIT};
+use crate::limits::{MADE_BYTES, PIECE_BYTES, QUICK, STALL_PERIOD, STALL_WAIT};
 use crate::line::Line;
 use crate::source::Source;
 
@@ -63,6 +63,8 @@ pub enum Why {
 pub struct Pinned {
     state: Arc<List>,
     clock: Clock,
+    // How long the piece was that was made last: what is handed out are slices of it.
+    made_bytes: usize,
 }
 
 struct List {
@@ -75,8 +77,6 @@ struct Reading {
     source: Option<Box<dyn Source>>,
     // Of the last piece that was made, what was not handed out yet.
     made: Bytes,
-    // How long that piece was: its parts are slices of it.
-    made_bytes: usize,
     touched: Instant,
 }
 
@@ -92,11 +92,10 @@ impl Pins {
 
     /// Watches over the reading of `source`.
     pub fn pin(&self, source: Box<dyn Source>) -> Pinned {
-        let reading =
-            Reading { source: Some(source), made: Bytes::new(), made_bytes: 0, touched: self.clock.now() };
+        let reading = Reading { source: Some(source), made: Bytes::new(), touched: self.clock.now() };
         let state = Arc::new(List { line: Line::current(), reading: Mutex::new(reading) });
         self.watch_over(&state);
-        Pinned { state, clock: self.clock.clone() }
+        Pinned { state, clock: self.clock.clone(), made_bytes: 0 }
     }
 
     /// Watches over `answer` until it is dropped.
@@ -198,14 +197,14 @@ impl Pinned {
                 reading.source = Some(source);
                 return Ok(None);
             };
-            reading.made_bytes = made.len();
+            self.made_bytes = made.len();
             reading.made = made;
         }
         let now = self.clock.now();
         let is_quick = now.duration_since(reading.touched) < QUICK;
         let most = match (self.state.line.socket(), is_quick) {
             (Some(_), _) => usize::MAX,
-            (None, true) => QUICK_BYTES,
+            (None, true) => MADE_BYTES,
             (None, false) => PIECE_BYTES,
         };
         let bytes = reading.made.len().min(most);
@@ -217,13 +216,13 @@ impl Pinned {
 
     /// Bytes of the piece that was made last, whose parts are handed out.
     pub fn made_bytes(&self) -> usize {
-        self.state.reading.lock().unwrap_or_else(PoisonError::into_inner).made_bytes
+        self.made_bytes
     }
 }
 
 /// The next piece of `source`, of which there may be nothing yet; `None` when it is complete.
 fn make(source: &mut Box<dyn Source>) -> Option<Bytes> {
-    let mut out = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4);
+    let mut out = Vec::with_capacity(MADE_BYTES);
     if !source.fill(&mut out) && out.is_empty() {
         return None;
     }
@@ -285,10 +284,10 @@ mod tests {
         assert!(taken == long);
         assert_eq!(reader.next().ok().flatten().as_deref(), Some(b"end".as_slice()));
         // Who comes back at once is given more.
-        let long = vec![b'a'; 2 * QUICK_BYTES];
+        let long = vec![b'a'; 2 * MADE_BYTES];
         let pinned = Line::stream().carry(async { pins.pin(Box::new(Pieces::of(&[&long[..]]))) }).await;
         let mut quick = pinned.expect("not cut");
-        assert_eq!(quick.next().ok().flatten().map(|part| part.len()), Some(QUICK_BYTES));
+        assert_eq!(quick.next().ok().flatten().map(|part| part.len()), Some(MADE_BYTES));
         clock.sleep(QUICK).await;
         assert_eq!(quick.next().ok().flatten().map(|part| part.len()), Some(PIECE_BYTES));
         assert_eq!(reader.next().ok().flatten(), None);
