@@ -54,6 +54,19 @@ impl Interest {
         self.fields.is_empty() && self.labels.is_everything()
     }
 
+    /// Looks in one go, a millisecond or less: whoever makes more of them lets others work in between.
+    pub const LOOKS_MAX: usize = 8 << 10;
+
+    /// What it takes to tell whether an object matches: a look at it, and one for each requirement.
+    pub fn looks(&self) -> usize {
+        1 + self.fields.len() + self.labels.requirements().len()
+    }
+
+    /// Objects that so many looks are enough for; one always is.
+    pub fn objects_max(&self, looks: usize) -> usize {
+        (looks / self.looks()).max(1)
+    }
+
     /// Whether `object` is in reach and matches.
     pub fn matches(&self, object: &Object) -> bool {
         self.reach.contains(object.key()) && self.selects(object)

@@ -31,21 +31,6 @@ pub enum WatchStep {
     Closed,
 }
 
-impl Interest {
-    /// Looks in one go, a millisecond or less: whoever makes more of them lets others work in between.
-    pub const LOOKS_MAX: usize = 8 << 10;
-
-    /// What it takes to tell whether an object matches: a look at it, and one for each requirement.
-    pub fn looks(&self) -> usize {
-        1 + self.fields.len() + self.labels.requirements().len()
-    }
-
-    /// Objects that so many looks are enough for; one always is.
-    pub fn objects_max(&self, looks: usize) -> usize {
-        (looks / self.looks()).max(1)
-    }
-}
-
 /// One WATCH.
 pub struct Watcher {
     cacher: Cacher,
