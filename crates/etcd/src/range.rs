@@ -168,14 +168,20 @@ pub(crate) fn cost(kv: &KeyValue) -> usize {
 
 /// Whether its key is one of ours, which are text.
 pub(crate) fn is_ours(kv: &KeyValue) -> bool {
-    let text = std::str::from_utf8(&kv.key);
-    text.inspect_err(|_| tracing::error!(key = ?kv.key, "a key in etcd is no text")).is_ok()
+    let ours = is_text(kv);
+    if !ours {
+        tracing::error!(key = ?kv.key, "a key in etcd is no text");
+    }
+    ours
+}
+
+fn is_text(kv: &KeyValue) -> bool {
+    std::str::from_utf8(&kv.key).is_ok()
 }
 
 /// Where to go on behind a page that has no key of ours and is not the last one: whoever sees those alone would ask for the same
 /// page for ever.
 fn beyond(page: &RangeResponse) -> Option<Vec<u8>> {
-    let is_text = |kv: &KeyValue| std::str::from_utf8(&kv.key).is_ok();
     let last = page.kvs.last().filter(|_| page.more && !page.kvs.iter().any(is_text))?;
     tracing::error!(keys = page.kvs.len(), last = ?last.key, "keys in etcd are no text");
     let mut next = last.key.to_vec();
