@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use forebay_apimachinery::{Key, Status};
 use forebay_backend::{Expect, Op, Outcome, Range, Txn, Versioned};
-use forebay_watchcache::History;
 use serde_json::{Value, json};
 
 use crate::errors;
@@ -27,7 +26,7 @@ const SERVERS_MAX: usize = 1_000;
 impl Registry {
     /// The addresses of all servers that are there, this one's included; it says so with this call.
     pub(super) async fn advertise(&self, own: IpAddr) -> Result<Vec<String>, Status> {
-        if self.config.history == History::Own {
+        if self.is_alone() {
             return Ok(vec![own.to_string()]);
         }
         self.renew_lease(own).await?;
@@ -42,7 +41,7 @@ impl Registry {
     /// Leads nobody here any more, before this server ends. Others go on to be led to.
     pub async fn withdraw(&self) {
         let Some((own, _)) = self.config.services.endpoint else { return };
-        if self.config.history == History::Own {
+        if self.is_alone() {
             return;
         }
         if let Err(status) = self.end_lease(own).await {
@@ -152,6 +151,7 @@ mod tests {
     use forebay_backend::{Backend, BoxFuture, Layer, RangePage, ReadError};
     use forebay_embedded::{Engine, Options};
     use forebay_rt::{Clock, Random, Tasks};
+    use forebay_watchcache::History;
 
     use super::*;
     use crate::registry::Config;

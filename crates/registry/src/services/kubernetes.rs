@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Object, Reason, Status};
-use forebay_watchcache::{History, Snapshot};
+use forebay_watchcache::Snapshot;
 use serde_json::{Value, json};
 
 use super::claim::typed;
@@ -242,7 +242,7 @@ impl Registry {
     /// Whether a port that is not this server's is taken for another one's: once its own was written, where there may be
     /// others. They would write in turn for ever.
     fn leaves_others(&self, settled: &AtomicBool) -> bool {
-        settled.load(Ordering::Relaxed) && self.config.history != History::Own
+        settled.load(Ordering::Relaxed) && !self.is_alone()
     }
 
     fn target(&self, group: &str, resource: &str) -> Result<Target, Status> {
@@ -358,6 +358,7 @@ pub(super) fn ready_ranges(cidrs: &Snapshot, store: &Store) -> Vec<AddressRange>
 mod tests {
     use forebay_embedded::{Engine, Options};
     use forebay_rt::{Clock, Random, Tasks};
+    use forebay_watchcache::History;
 
     use super::*;
     use crate::registry::Config;
