@@ -35,6 +35,8 @@ mod services;
 mod store;
 mod strategy;
 mod subresources;
+#[cfg(test)]
+mod tests;
 mod update;
 mod watch;
 

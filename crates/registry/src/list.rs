@@ -456,14 +456,13 @@ mod tests {
     use forebay_apimachinery::object::{Form, Interner, Layout, Scope, Sealer};
     use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions};
     use forebay_apimachinery::selector::LabelSelector;
-    use forebay_embedded::{Engine, Options};
-    use forebay_rt::{Random, Tasks};
     use serde_json::{Value, json};
 
     use super::*;
     use crate::present::As;
-    use crate::registry::{Config, Registry};
+    use crate::registry::Registry;
     use crate::request::{Body, Target};
+    use crate::tests::config_maps;
 
     fn objects(count: u64) -> Vec<Arc<Object>> {
         let layout = Layout { prefix_len: 10, scope: Scope::Cluster, form: Form::Typed, fields: Vec::new() };
@@ -505,16 +504,10 @@ mod tests {
         assert_eq!(runs(&mixed), [(4, false), (1, false), (1, false), (1, false), (1, false)]);
         assert_eq!(runs(&[sealed, again].concat()), [(8, true), (8, true)]);
     }
+
     /// ConfigMaps `o-0` to `o-7`, of which the first and the last have the label `app`.
     async fn world() -> (Registry, Target) {
-        let (clock, _hand) = Clock::manual(1_700_000_000_000);
-        let engine =
-            Engine::open_in_memory(Options { clock: clock.clone(), ..Options::default() }).expect("opens");
-        let registry = Registry::new(Config::default(), engine, clock, Random::seeded(7), Tasks::new());
-        registry.start().await.expect("starts");
-        let served = registry.catalog().resource("", "v1", "configmaps").expect("served").clone();
-        let namespace = Some("default".to_string());
-        let all = Target { served, namespace, name: None, subresource: None, caller: None };
+        let (registry, all) = config_maps(Some("default")).await;
         for number in 0..8 {
             let labels = if number % 7 == 0 { json!({ "app": "web" }) } else { json!({}) };
             let body = json!({ "apiVersion": "v1", "kind": "ConfigMap",

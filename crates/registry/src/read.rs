@@ -148,24 +148,15 @@ fn weight(store: &Store, interest: &Interest) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use forebay_apimachinery::options::{CreateOptions, Query};
-    use forebay_embedded::{Engine, Options};
-    use forebay_rt::{Clock, Random, Tasks};
 
     use super::*;
     use crate::present::As;
-    use crate::registry::Config;
     use crate::request::Body;
+    use crate::tests::config_maps;
 
     #[tokio::test]
     async fn a_limit_makes_a_request_lighter_only_where_it_counts() {
-        let (clock, _hand) = Clock::manual(1_700_000_000_000);
-        let options = Options { clock: clock.clone(), ..Options::default() };
-        let engine = Engine::open_in_memory(options).expect("opens");
-        let registry = Registry::new(Config::default(), engine, clock, Random::seeded(7), Tasks::new());
-        registry.start().await.expect("starts");
-        let served = registry.catalog().resource("", "v1", "configmaps").expect("served").clone();
-        let namespace = Some("default".to_string());
-        let target = Target { served, namespace, name: None, subresource: None, caller: None };
+        let (registry, target) = config_maps(Some("default")).await;
         for name in ["a", "b", "c", "d"] {
             let json = format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}}}}"#);
             let body = Body::Json(json.into());

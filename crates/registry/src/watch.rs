@@ -371,22 +371,14 @@ impl WatchBody {
 #[cfg(test)]
 mod tests {
     use forebay_apimachinery::options::Query;
-    use forebay_embedded::{Engine, Options};
-    use forebay_rt::{Random, Tasks};
 
     use super::*;
     use crate::present::As;
-    use crate::registry::Config;
+    use crate::tests::config_maps;
 
     #[tokio::test]
     async fn it_is_known_before_whether_a_watch_begins_with_state() {
-        let (clock, _hand) = Clock::manual(1_700_000_000_000);
-        let engine =
-            Engine::open_in_memory(Options { clock: clock.clone(), ..Options::default() }).expect("opens");
-        let registry = Registry::new(Config::default(), engine, clock, Random::seeded(7), Tasks::new());
-        registry.start().await.expect("starts");
-        let served = registry.catalog().resource("", "v1", "configmaps").expect("served").clone();
-        let target = Target { served, namespace: None, name: None, subresource: None, caller: None };
+        let (registry, target) = config_maps(None).await;
         for (query, want) in [
             ("watch=1", true),
             ("watch=1&resourceVersion=0", true),
