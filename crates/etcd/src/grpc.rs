@@ -151,7 +151,10 @@ impl Receiver {
         if bytes > limits::ANSWER_BYTES_MAX {
             return Err(Fault::LongAnswer { bytes });
         }
-        if self.held.len() < PREFIX_BYTES + bytes {
+        let missing = (PREFIX_BYTES + bytes).saturating_sub(self.held.len());
+        if missing > 0 {
+            // At once, or a page is copied each time that it has doubled.
+            self.held.reserve(missing);
             return Ok(None);
         }
         self.held.advance(PREFIX_BYTES);
