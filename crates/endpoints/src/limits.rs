@@ -220,12 +220,8 @@ pub const WEBSOCKET_CLOSE_WAIT: Duration = Duration::from_secs(1);
 /// Plain bytes between two deflated blocks that are stored as they are: commas. More are compressed.
 pub const STORED_BYTES_MAX: usize = 64;
 
-/// Plain bytes that are compressed in one go, without a window of what came before: pods become 6.7 times smaller by 64
-/// KiB, 7.0 by 128, 7.1 by 256 and 7.3 in one.
+/// Plain bytes that are compressed in one go, without a window of what came before.
 pub const DEFLATE_BYTES: usize = 128 << 10;
-
-/// Bytes from the middle of a piece that are compressed to see whether it is worth it, behind one that was not.
-pub const PROBE_BYTES: usize = 2 << 10;
 
 /// Answers below this are not worth compressing (KEP-2338).
 pub const GZIP_BYTES_MIN: usize = 128 << 10;

@@ -3,16 +3,17 @@
 //! In: plain text and deflated blocks, in turn. Out: gzip's head, then for each block its own deflated bytes, stored blocks
 //! for the commas between them, and what is not in a block compressed; in the end an empty final block and the CRC of it
 //! all, which is combined from those of the parts. One member, because readers of one stop at its end (zlib, and who is
-//! built on it). Every part ends on a byte boundary. Never: holds a compressor while nothing is compressed.
+//! built on it). Every part ends on a byte boundary. Never: holds a compressor: each thread has one.
 
 use std::cell::RefCell;
 
-use flate2::{Compress, Compression, Crc, FlushCompress};
+use flate2::Crc;
 use forebay_apimachinery::object::Block;
+use forebay_deflate::Deflate;
 use forebay_registry::Sink;
 use zlib_rs::crc32::crc32_combine;
 
-use crate::limits::{DEFLATE_BYTES, PROBE_BYTES, STORED_BYTES_MAX};
+use crate::limits::{DEFLATE_BYTES, STORED_BYTES_MAX};
 
 /// No name, no time; compressed fast, on a system that is not told.
 const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255];
@@ -27,7 +28,6 @@ pub struct Member {
     /// What comes after that and is not deflated yet.
     pub plain: Vec<u8>,
     sum: Sum,
-    habit: Habit,
 }
 
 /// What a member says of its plain text in the end.
@@ -44,16 +44,6 @@ struct Sum {
 pub struct Live {
     has_begun: bool,
     sum: Sum,
-    habit: Habit,
-}
-
-/// What is random takes 10 ms a MB and stays as long as it was (a Secret's base64 becomes a quarter shorter): once a piece
-/// has not become two thirds or less, the next ones are judged by a little of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Habit {
-    #[default]
-    Shrinks,
-    Stays,
 }
 
 /// How a part of it is written.
@@ -65,15 +55,20 @@ pub enum Effort {
 }
 
 thread_local! {
-    // Some 300 KB a thread of the server, for as long as a piece takes. Level 1, as kube-apiserver has it (KEP-2338): more
-    // costs more than it saves.
-    static COMPRESS: RefCell<Compress> = RefCell::new(Compress::new(Compression::fast(), false));
+    static COMPRESSOR: RefCell<Compressor> = RefCell::default();
+}
+
+/// Some 300 KB for each thread of the server.
+#[derive(Default)]
+struct Compressor {
+    deflate: Deflate,
+    deflated: Vec<u8>,
 }
 
 impl Member {
     /// - `plain`: what it begins with.
     pub fn begin(plain: Vec<u8>) -> Member {
-        Member { out: HEAD.to_vec(), plain, sum: Sum::default(), habit: Habit::default() }
+        Member { out: HEAD.to_vec(), plain, sum: Sum::default() }
     }
 
     /// All of `plain` by itself.
@@ -101,7 +96,7 @@ impl Member {
         if plain.len() <= STORED_BYTES_MAX {
             store(plain, &mut self.out);
         } else {
-            self.habit.write(plain, &mut self.out);
+            deflate(plain, &mut self.out);
         }
     }
 
@@ -121,7 +116,7 @@ impl Live {
         }
         self.sum.add(plain);
         match effort {
-            Effort::Deflate => self.habit.write(plain, &mut out),
+            Effort::Deflate => deflate(plain, &mut out),
             Effort::Store => store(plain, &mut out),
         }
         store_block(&[], &mut out);
@@ -129,37 +124,6 @@ impl Live {
             self.sum.end(&mut out);
         }
         out
-    }
-}
-
-impl Habit {
-    /// Appends `plain` in the form that suits it.
-    fn write(&mut self, plain: &[u8], out: &mut Vec<u8>) {
-        COMPRESS.with_borrow_mut(|compress| {
-            for piece in plain.chunks(DEFLATE_BYTES) {
-                if *self == Habit::Stays && !self.has_changed(compress, piece) {
-                    store(piece, out);
-                    continue;
-                }
-                let before = out.len();
-                deflate(compress, piece, out);
-                *self = Habit::of(piece.len(), out.len() - before);
-            }
-        });
-    }
-
-    /// Whether the middle of `piece` shrinks.
-    fn has_changed(self, compress: &mut Compress, piece: &[u8]) -> bool {
-        let middle = piece.len().saturating_sub(PROBE_BYTES) / 2;
-        let probe = &piece[middle..piece.len().min(middle + PROBE_BYTES)];
-        let mut out = Vec::with_capacity(PROBE_BYTES + 64);
-        deflate(compress, probe, &mut out);
-        Habit::of(probe.len(), out.len()) == Habit::Shrinks
-    }
-
-    /// As blocks of the cache have it.
-    fn of(plain: usize, deflated: usize) -> Habit {
-        if deflated * 3 <= plain * 2 { Habit::Shrinks } else { Habit::Stays }
     }
 }
 
@@ -219,21 +183,19 @@ fn store_block(plain: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(plain);
 }
 
-/// `plain` by itself, to a byte boundary.
-fn deflate(compress: &mut Compress, plain: &[u8], out: &mut Vec<u8>) {
-    compress.reset();
-    let mut taken = 0;
-    loop {
-        out.reserve(plain.len() / 4 + 64);
-        let before = compress.total_in();
-        let done = compress.compress_vec(&plain[taken..], out, FlushCompress::Sync);
-        taken += (compress.total_in() - before) as usize;
-        // Room that is left means that all of it is out.
-        if done.is_err() || (taken == plain.len() && out.len() < out.capacity()) {
-            assert!(done.is_ok() && taken == plain.len(), "bytes in memory cannot be deflated: {done:?}");
-            return;
+/// `plain` by itself, to a byte boundary; as it is where nothing else is shorter.
+fn deflate(plain: &[u8], out: &mut Vec<u8>) {
+    COMPRESSOR.with_borrow_mut(|Compressor { deflate, deflated }| {
+        for piece in plain.chunks(DEFLATE_BYTES) {
+            if deflated.len() < piece.len() {
+                deflated.resize(piece.len(), 0);
+            }
+            match deflate.deflate(piece, &mut deflated[..piece.len()]) {
+                Some(len) => out.extend_from_slice(&deflated[..len]),
+                None => store(piece, out),
+            }
         }
-    }
+    });
 }
 
 #[cfg(test)]
@@ -321,38 +283,34 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_shrink_is_stored_until_it_does_again() {
+    fn a_piece_that_does_not_shrink_is_stored_and_the_next_is_deflated() {
         let mut state = 1u64;
-        let mut letter = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            b'A' + (state >> 58) as u8
+        let mut noise = |shift: u32| -> Vec<u8> {
+            let mut byte = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                b'A'.wrapping_add((state >> shift) as u8)
+            };
+            (0..2 * DEFLATE_BYTES).map(|_| byte()).collect()
         };
-        let noise: Vec<u8> = (0..4 * DEFLATE_BYTES).map(|_| letter()).collect();
-        let text = b"{\"kind\":\"Pod\"},".repeat(4 * DEFLATE_BYTES / 15);
-        let first = {
+        let (letters, bytes) = (noise(58), noise(56));
+        let text = b"{\"kind\":\"Pod\"},".repeat(2 * DEFLATE_BYTES / 15);
+        let len = |plain: &[u8]| {
             let mut out = Vec::new();
-            COMPRESS.with_borrow_mut(|compress| deflate(compress, &noise[..DEFLATE_BYTES], &mut out));
+            deflate(plain, &mut out);
             out.len()
         };
-        assert!(
-            first * 4 > DEFLATE_BYTES * 3 && first < DEFLATE_BYTES,
-            "a Huffman code of 64 letters: {first}"
-        );
-        let (mut habit, mut out) = (Habit::default(), Vec::new());
-        habit.write(&noise, &mut out);
-        assert_eq!((habit, out.len()), (Habit::Stays, first + noise.len() - DEFLATE_BYTES + 3 * 3 * 5));
-        habit.write(&noise[..100], &mut out);
-        assert_eq!(habit, Habit::Stays);
-        out.clear();
-        habit.write(&text, &mut out);
-        assert!(habit == Habit::Shrinks && out.len() * 50 < text.len(), "{}", out.len());
-        let both = [&noise[..], &text, &noise, &text].concat();
-        assert!(read(&Member::whole(&both)) == both);
+        // Six bits of eight, and stored blocks with their heads.
+        assert!(len(&letters) * 100 < letters.len() * 76, "{}", len(&letters));
+        assert_eq!(len(&bytes), bytes.len() + 2 * 3 * 5);
+        assert_eq!(len(&[&bytes[..], &text].concat()), len(&bytes) + len(&text));
+        assert!(len(&text) * 100 < text.len(), "{}", len(&text));
+        let all = [&bytes[..], &text, &letters, &bytes].concat();
+        assert!(read(&Member::whole(&all)) == all);
         let (mut live, mut sent) = (Live::default(), Vec::new());
-        for (part, is_last) in [(&noise, false), (&text, false), (&noise, true)] {
+        for (part, is_last) in [(&bytes, false), (&text, false), (&letters, true)] {
             sent.extend(live.part(part, Effort::Deflate, is_last));
         }
-        assert!(read(&sent) == [&noise[..], &text, &noise].concat());
+        assert!(read(&sent) == [&bytes[..], &text, &letters].concat());
     }
 
     #[test]

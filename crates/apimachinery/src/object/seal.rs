@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Status, Strategy};
+use forebay_deflate::Deflate;
 
 use super::block::{Block, Part, RecentBlocks, Scratch};
 use super::delta::Delta;
@@ -22,41 +22,19 @@ pub const BLOCK_OBJECTS: usize = 64;
 const WORTH: (usize, usize) = (2, 3);
 const BLOCK_OVERHEAD: usize = 96;
 
-/// On what objects of one kind look like: as fast as level 1 and a half smaller, a twentieth bigger than level 6.
-const LEVEL: i32 = 4;
-
-/// A text of more than four times that is judged by so much from its middle first: to look for repeats where there are none takes
-/// 16 ms a MB.
-const PROBE_BYTES: usize = 32 << 10;
-
-/// What repeats have to save of the probe to be looked for: a sixteenth.
-const REPEATS_WORTH: usize = 16;
-
-/// Makes blocks. Keeps the compressors' memory between them.
+/// Makes blocks. Keeps its memory between them.
 pub struct Sealer {
-    repeats: Deflate,
-    // Made with the first text that it is for.
-    letters: Option<Box<Deflate>>,
+    deflate: Deflate,
     recent: Arc<RecentBlocks>,
     scratch: Scratch,
     plain: Vec<u8>,
     deflated: Vec<u8>,
 }
 
-/// What a text is made smaller by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum By {
-    /// What was there before, and how often each byte comes.
-    Repeats,
-    /// How often each byte comes, alone: three times as fast, and as small where what repeats is chance, as in keys and pictures
-    /// that are written in base64 or as digits.
-    Letters,
-}
-
 impl Sealer {
     pub fn new(recent: Arc<RecentBlocks>) -> Sealer {
         let (scratch, plain, deflated) = (Scratch::default(), Vec::new(), Vec::new());
-        Sealer { repeats: By::Repeats.deflate(), letters: None, recent, scratch, plain, deflated }
+        Sealer { deflate: Deflate::new(), recent, scratch, plain, deflated }
     }
 
     /// The objects of `run` with their bytes in blocks of even size and without their messages, in order. Those of a block
@@ -132,55 +110,14 @@ impl Sealer {
 
     /// A block of what is in `plain`, if it is worth it.
     fn block(&mut self, objects: usize) -> Option<Block> {
-        let by = self.best()?;
-        let len = self.deflate(0..self.plain.len(), by)?;
-        Some(Block::new(&self.plain, objects, &self.deflated[..len], self.recent.clone()))
-    }
-
-    /// What to make the text smaller by, if that may be worth it.
-    fn best(&mut self) -> Option<By> {
-        let middle = self.plain.len() / 2;
-        if self.plain.len() <= 4 * PROBE_BYTES {
-            return Some(By::Repeats);
-        }
-        let probe = middle..middle + PROBE_BYTES;
-        match (self.deflate(probe.clone(), By::Letters), self.deflate(probe, By::Repeats)) {
-            (None, None) => None,
-            (Some(letters), Some(repeats)) if repeats + repeats / REPEATS_WORTH < letters => {
-                Some(By::Repeats)
-            }
-            (None, Some(_)) => Some(By::Repeats),
-            (Some(_), _) => Some(By::Letters),
-        }
-    }
-
-    /// Deflates a part of the text, and says how long it is then; nothing where that is not worth it.
-    fn deflate(&mut self, text: Range<usize>, by: By) -> Option<usize> {
-        let deflate = match by {
-            By::Repeats => &mut self.repeats,
-            By::Letters => self.letters.get_or_insert_with(|| Box::new(by.deflate())),
-        };
         // What does not fit into that room is not.
-        let room = (text.len() * WORTH.0 / WORTH.1).saturating_sub(BLOCK_OVERHEAD);
+        let room = (self.plain.len() * WORTH.0 / WORTH.1).saturating_sub(BLOCK_OVERHEAD);
         if self.deflated.len() < room {
             self.deflated.reserve_exact(room - self.deflated.len());
             self.deflated.resize(room, 0);
         }
-        deflate.reset();
-        let done = deflate.compress(&self.plain[text], &mut self.deflated[..room], DeflateFlush::SyncFlush);
-        let len = deflate.total_out() as usize;
-        (matches!(done, Ok(Status::Ok)) && len < room).then_some(len)
-    }
-}
-
-impl By {
-    fn deflate(self) -> Deflate {
-        let strategy = match self {
-            By::Repeats => Strategy::Default,
-            By::Letters => Strategy::HuffmanOnly,
-        };
-        // The whole window; negative: no header.
-        Deflate::new_with_config(DeflateConfig { strategy, window_bits: -15, ..DeflateConfig::new(LEVEL) })
+        let len = self.deflate.deflate(&self.plain, &mut self.deflated[..room])?;
+        Some(Block::new(&self.plain, objects, &self.deflated[..len], self.recent.clone()))
     }
 }
 
@@ -431,35 +368,6 @@ mod tests {
         let alone = Sealer::new(Arc::default()).seal(&sealed[..1]);
         assert!(alone[0].is_dense());
         assert_eq!(&*alone[0].body(), &*mixed[0].body());
-    }
-
-    #[test]
-    fn what_repeats_by_chance_is_coded_by_its_letters() {
-        let mut state = 7u64;
-        let mut letter = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            char::from(b'a' + (state >> 60) as u8)
-        };
-        let letters: String = (0..400_000).map(|_| letter()).collect();
-        let words: Vec<String> = (0..500).map(|_| (0..9).map(|_| letter()).collect()).collect();
-        let mut at = 0;
-        let prose: String = (0..40_000).fold(String::new(), |text, _| {
-            at = (at * 31 + 7) % words.len();
-            text + &words[at]
-        });
-        for (text, by) in [(letters, By::Letters), (prose, By::Repeats)] {
-            let whole = object(Form::Typed, 1, &text);
-            let mut sealer = Sealer::new(Arc::default());
-            sealer.add(&whole);
-            assert_eq!(sealer.best(), Some(by));
-            // Five bits of a letter's eight are nothing but chance, and what is left is at least as small as by the other.
-            let of = |sealer: &mut Sealer, by| sealer.deflate(0..sealer.plain.len(), by).expect("it shrinks");
-            let (letters, repeats) = (of(&mut sealer, By::Letters), of(&mut sealer, By::Repeats));
-            assert_eq!(letters <= repeats, by == By::Letters, "{letters} {repeats}");
-            let sealed = Sealer::new(Arc::default()).seal(std::slice::from_ref(&whole));
-            same(&whole, &sealed[0]);
-            assert!(sealed[0].cost_bytes() < whole.body_len() * 2 / 3);
-        }
     }
 
     #[test]
