@@ -21,13 +21,15 @@ impl Bits<'_> {
         (end <= self.into.len()).then_some(())
     }
 
-    /// Adds bits to those that are held: 63 with them at most, as four codes of 15 are that follow a flush.
+    /// Adds bits to those that are held, 63 with them at most: seven are left by a flush, and three codes of 15, or the two of a
+    /// repetition with their extra bits, may follow it.
     ///
     /// - `bits`: none above `count`.
     #[inline(always)]
     pub(crate) fn add(&mut self, bits: u64, count: u32) {
         self.held |= bits << self.count;
         self.count += count;
+        debug_assert!(self.count < u64::BITS);
     }
 
     /// Writes the whole bytes of what is held.
@@ -45,11 +47,13 @@ impl Bits<'_> {
         self.flush();
     }
 
-    /// Fills the last byte up, writes `last` behind it, and says how long all of it is; nothing if that does not fit.
-    pub(crate) fn end(mut self, last: &[u8]) -> Option<usize> {
+    /// Fills the last byte up, writes `last` behind it, and says how long all of it is.
+    ///
+    /// - `last`: eight bytes at most, for which there is room where some was asked for.
+    pub(crate) fn end(mut self, last: &[u8]) -> usize {
         self.count = self.count.next_multiple_of(8);
         self.flush();
-        self.into.get_mut(self.at..)?.get_mut(..last.len())?.copy_from_slice(last);
-        Some(self.at + last.len())
+        self.into[self.at..][..last.len()].copy_from_slice(last);
+        self.at + last.len()
     }
 }

@@ -24,7 +24,7 @@ struct Symbol {
 }
 
 impl<const N: usize> Code<N> {
-    /// The shortest code for symbols that come so often, none of them longer than `limit` bits.
+    /// A code for symbols that come so often, none of them longer than `limit` bits: the shortest, but for what the limit costs.
     pub(crate) fn of(counts: &[u32; N], limit: usize) -> Code<N> {
         let lengths = lengths(counts, limit);
         let mut next = [0u16; 16];
@@ -148,7 +148,7 @@ fn push_run(length: u8, mut count: usize, runs: &mut Vec<(u8, u8)>) {
     runs.extend(std::iter::repeat_n((length, 0), count));
 }
 
-/// The lengths of the shortest code, each `limit` at most, as Huffman's algorithm finds them with two queues; one that comes out
+/// The lengths of that code, as Huffman's algorithm finds them with two queues; one that comes out
 /// longer is shortened at the cost of another that is shorter than the limit. Two symbols have a code at least.
 fn lengths<const N: usize>(counts: &[u32; N], limit: usize) -> [u8; N] {
     // What comes least first.

@@ -59,7 +59,7 @@ impl Deflate {
         // Stored, and not the last.
         bits.room_for(3)?;
         bits.put(0, 3);
-        bits.end(&FLUSHED)
+        Some(bits.end(&FLUSHED))
     }
 }
 

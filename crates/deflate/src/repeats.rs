@@ -45,12 +45,15 @@ const LONG_ENOUGH: usize = 16;
 /// Each so many places without a repetition, one more is passed over at each step: digits by chance are not worth all of it.
 const PATIENCE: usize = 32;
 
+/// Most places that are passed over at once: behind what is chance something may repeat.
+const PASSED_MAX: usize = 32;
+
 /// Of a repetition's places, each so many-th of the first is remembered, and that many of them.
 const REMEMBERED_EACH: usize = 4;
 const REMEMBERED_MAX: usize = 8;
 
-/// Bytes at a text's end that are not searched: a place is looked at with eight behind the next.
-const TAIL: usize = 12;
+/// Bytes at a text's end that are not searched: the place behind one is looked at with eight bytes, too.
+const TAIL: usize = 8;
 
 /// Where the text was searched: for eight bytes and for five.
 pub(crate) struct Repeats {
@@ -95,7 +98,7 @@ impl Repeats {
         while at < end {
             let mut found = look(text, at, last, eight, five);
             if found.length < LEAST {
-                at += 1 + (at - rest) / PATIENCE;
+                at += 1 + ((at - rest) / PATIENCE).min(PASSED_MAX);
                 continue;
             }
             while found.at > rest
@@ -171,7 +174,7 @@ fn remember(text: &[u8], at: usize, eight: &mut Places, five: &mut Places) {
 
 /// Appends steps of as many bytes as each can have.
 #[inline(always)]
-fn push(mut literals: usize, mut length: usize, distance: usize, steps: &mut Vec<Step>) {
+pub(crate) fn push(mut literals: usize, mut length: usize, distance: usize, steps: &mut Vec<Step>) {
     const MOST: usize = u16::MAX as usize;
     while literals > MOST {
         steps.push(Step { literals: u16::MAX, length: 0, distance: 0 });
@@ -210,7 +213,7 @@ impl Places {
     /// Puts a place in, and says how far it is from the one that was there if that may hold the same; else 0.
     #[inline(always)]
     fn replace(&mut self, hash: u64, at: usize) -> usize {
-        let entry = (hash >> (48 - PLACES_BITS)) as u32 & 0xffff_0000 | (at as u32 & 0xffff);
+        let entry = (hash >> (32 - PLACES_BITS)) as u32 & 0xffff_0000 | (at as u32 & 0xffff);
         let before = std::mem::replace(&mut self.0[(hash >> (64 - PLACES_BITS)) as usize], entry);
         let distance = (entry.wrapping_sub(before) & 0xffff) as usize;
         let is_likely = (entry ^ before) >> 16 == 0 && distance <= DISTANCE_MAX && distance <= at;
@@ -255,4 +258,38 @@ fn same(text: &[u8], start: usize, distance: usize) -> usize {
         len += 8;
     }
     len + ahead[len..].iter().zip(&behind[len..]).take_while(|(one, other)| one == other).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_told_only_where_more_of_the_hash_is_the_same() {
+        // The same entry of the table, and the next bits of the hash differ.
+        let (one, other) = (0x1234_5678_9abc_def0_u64, 0x1234_9678_9abc_def0);
+        assert_eq!(one >> (64 - PLACES_BITS), other >> (64 - PLACES_BITS));
+        let mut places = Places::new();
+        assert_eq!(places.replace(one, 1_000), 0);
+        assert_eq!(places.replace(other, 1_500), 0);
+        assert_eq!(places.replace(other, 1_700), 200);
+        assert_eq!(places.replace(one, 1_800), 0);
+        // Farther away than a distance says, and as far as it says at most.
+        assert_eq!(places.replace(one, 1_800 + DISTANCE_MAX + 1), 0);
+        assert_eq!(places.replace(one, 1_800 + 2 * DISTANCE_MAX + 1), DISTANCE_MAX);
+    }
+
+    #[test]
+    fn steps_are_of_lengths_that_the_format_has() {
+        for length in (4..1_200).chain([65_535, 131_072]) {
+            for literals in [0, 1, 65_535, 65_536, 131_071] {
+                let mut steps = Vec::new();
+                push(literals, length, 7, &mut steps);
+                assert_eq!(steps.iter().map(Step::len).sum::<usize>(), literals + length);
+                let lengths = steps.iter().filter_map(Step::repeated).map(|(length, _)| length);
+                assert!(lengths.clone().all(|length| (3..=LENGTH_MAX).contains(&length)), "{length}");
+                assert_eq!(lengths.sum::<usize>(), length);
+            }
+        }
+    }
 }

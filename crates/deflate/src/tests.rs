@@ -73,16 +73,9 @@ fn every_reader_gets_the_text_back() {
     }
 }
 
-/// Codes of 15 bits and more: each byte comes as often as the two before it together.
+/// Counts that grow as fast as each is the two before it together: without a limit the codes have as many bits as there are of them.
 #[test]
 fn codes_are_never_longer_than_the_format_has_them() {
-    let mut text = Vec::new();
-    let (mut one, mut other) = (1, 1);
-    for byte in 0..24 {
-        text.extend(std::iter::repeat_n(byte, one));
-        (one, other) = (other, one + other);
-    }
-    assert_eq!(inflated(&deflate(&text), text.len()), text);
     let mut counts = [0; LITERALS];
     let (mut one, mut other) = (1u32, 1u32);
     for count in &mut counts[..40] {
@@ -100,21 +93,41 @@ fn codes_are_never_longer_than_the_format_has_them() {
             "{lengths:?}: what comes more often is not longer"
         );
     }
+    // The same written and read, as bytes in which nothing is looked for.
+    let (mut text, mut one, mut other) = (Vec::new(), 1, 1);
+    for byte in 0..22 {
+        text.extend(std::iter::repeat_n(byte, one));
+        (one, other) = (other, one + other);
+    }
+    let mut steps = Vec::new();
+    repeats::push(text.len(), 0, 0, &mut steps);
+    let mut into = vec![0; text.len()];
+    let mut bits = Bits::new(&mut into);
+    write_block(&text, 0..text.len(), &steps, &mut bits).expect("there is room");
+    bits.put(0, 3);
+    let len = bits.end(&FLUSHED);
+    assert_eq!(inflated(&into[..len], text.len()), text);
 }
 
+/// Of one deflated block, and of three: all there is room for is used, and not a byte more is asked for than words take.
 #[test]
 fn what_has_no_room_is_not_written() {
     let random = Random::seeded(5);
-    let text = objects(200, &random);
-    let whole = deflate(&text);
-    let mut into = vec![0xaa; text.len()];
-    for room in (0..whole.len() + 64).step_by(7) {
-        let (own, others) = into.split_at_mut(room);
-        match Deflate::new().deflate(&text, own) {
-            Some(len) => assert_eq!(own[..len], whole),
-            None => assert!(room < whole.len() + 16, "{room} of {}", whole.len()),
+    for text in [objects(200, &random), text(2 * BLOCK_BYTES + 9, &random)] {
+        let whole = deflate(&text);
+        let ends = whole.len() - 40..whole.len() + 40;
+        let mut fits = false;
+        for room in (0..whole.len()).step_by(997).chain(ends) {
+            let mut into = vec![0; room];
+            match Deflate::new().deflate(&text, &mut into) {
+                Some(len) => {
+                    assert_eq!(into[..len], whole);
+                    fits = true;
+                }
+                None => assert!(!fits && room < whole.len() + 16, "{room} of {}", whole.len()),
+            }
         }
-        assert!(others.iter().all(|&byte| byte == 0xaa));
+        assert!(fits);
     }
 }
 
@@ -130,7 +143,7 @@ fn a_text_is_the_same_after_others() {
     }
 }
 
-/// Objects become a ninth of what they were less, as they do by zlib's level 4 or better.
+/// Not a fiftieth larger than zlib's level 4 makes them.
 #[test]
 fn objects_are_as_small_as_a_library_makes_them() {
     let text = objects(300, &Random::seeded(7));
@@ -150,8 +163,25 @@ fn texts_of_chance_are_as_small_as_their_letters_make_them() {
     {
         let text: Vec<u8> =
             (0..200_000).map(|_| letters[random.below(letters.len() as u64) as usize]).collect();
-        let len = deflate(&text).len();
-        let most = text.len() as f64 * bits / 8.0 * 1.03;
+        let deflated = deflate(&text);
+        assert!(inflated(&deflated, text.len()) == text);
+        let len = deflated.len();
+        let most = text.len() as f64 * bits / 8.0 * 1.06;
         assert!((len as f64) < most, "{len} of {} letters", letters.len());
+    }
+}
+
+/// As a Secret among small objects is.
+#[test]
+fn what_repeats_behind_chance_is_found() {
+    let random = Random::seeded(9);
+    let objects = objects(200, &random);
+    let alone = deflate(&objects).len();
+    for chance in [8, 32, 48, 64] {
+        let noise: Vec<u8> = (0..chance << 10).map(|_| b'0' + random.below(64) as u8).collect();
+        let len = deflate(&[&noise[..], &objects].concat()).len();
+        // Six bits of eight; and one code for both, which suits neither.
+        let both = noise.len() * 3 / 4 + 2 * alone;
+        assert!(len < both, "{len} of {both} behind {chance} KB");
     }
 }

@@ -20,6 +20,8 @@ use crate::limits;
 
 /// What stands before each message: whether it is compressed, and its length.
 const PREFIX_BYTES: usize = 5;
+/// Most bytes of a frame as etcd sends it.
+const FRAME_BYTES: usize = 16 << 10;
 
 /// One connection to one member. Cheap to clone.
 #[derive(Clone)]
@@ -153,8 +155,8 @@ impl Receiver {
         }
         let missing = (PREFIX_BYTES + bytes).saturating_sub(self.held.len());
         if missing > 0 {
-            // At once, or a page is copied each time that it has doubled.
-            self.held.reserve(missing);
+            // At once, or a page is copied each time that it has doubled; and for what comes behind it in its last frame.
+            self.held.reserve(missing + FRAME_BYTES);
             return Ok(None);
         }
         self.held.advance(PREFIX_BYTES);

@@ -6,57 +6,59 @@ pub(in super::super) fn write_string(text: &str, out: &mut Vec<u8>) {
     let bytes = text.as_bytes();
     let mut clean = 0; // start of what is not written yet
     let mut at = 0;
-    while let Some(offset) = special(&bytes[at..]) {
-        at += offset;
-        let width = match bytes[at] {
-            0xe2 => match bytes.get(at + 1..at + 3) {
-                Some([0x80, last @ (0xa8 | 0xa9)]) => {
-                    out.extend_from_slice(&bytes[clean..at]);
-                    out.extend_from_slice(if *last == 0xa8 { b"\\u2028" } else { b"\\u2029" });
-                    3
-                }
-                _ => {
-                    at += 1;
-                    continue;
-                }
-            },
-            byte => {
-                out.extend_from_slice(&bytes[clean..at]);
-                write_escape(byte, out);
-                1
+    while at < bytes.len() {
+        let piece = bytes[at..].first_chunk::<16>();
+        if piece.is_some_and(is_clean) {
+            at += 16;
+            continue;
+        }
+        let end = bytes.len().min(at + 16);
+        while at < end {
+            let width = if is_special(bytes[at]) { escaped(&bytes[at..]) } else { 0 };
+            if width == 0 {
+                at += 1;
+                continue;
             }
-        };
-        at += width;
-        clean = at;
+            out.extend_from_slice(&bytes[clean..at]);
+            write_escape(&bytes[at..at + width], out);
+            at += width;
+            clean = at;
+        }
     }
     out.extend_from_slice(&bytes[clean..]);
     out.push(b'"');
 }
 
-/// Where the first byte is that may need an escape.
-fn special(bytes: &[u8]) -> Option<usize> {
-    let (pieces, _) = bytes.as_chunks::<16>();
-    // No branch within a piece, so that the compiler makes a few instructions of it.
-    let is_clean = |piece: &&[u8; 16]| !piece.iter().fold(false, |any, &byte| any | is_special(byte));
-    let clean = 16 * pieces.iter().take_while(is_clean).count();
-    let offset = bytes[clean..].iter().position(|&byte| is_special(byte))?;
-    Some(clean + offset)
+/// Whether nothing in it may need an escape. No branch, so that the compiler makes a few instructions of it.
+fn is_clean(piece: &[u8; 16]) -> bool {
+    !piece.iter().fold(false, |any, &byte| any | is_special(byte))
 }
 
-fn write_escape(byte: u8, out: &mut Vec<u8>) {
+/// How many bytes of `text`, which begins with a special one, are escaped; 0 if none is.
+fn escaped(text: &[u8]) -> usize {
+    match text {
+        [0xe2, 0x80, 0xa8 | 0xa9, ..] => 3,
+        [0xe2, ..] => 0,
+        _ => 1,
+    }
+}
+
+fn write_escape(character: &[u8], out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
-    match byte {
-        b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-        0x08 => out.extend_from_slice(b"\\b"),
-        0x0c => out.extend_from_slice(b"\\f"),
-        b'\n' => out.extend_from_slice(b"\\n"),
-        b'\r' => out.extend_from_slice(b"\\r"),
-        b'\t' => out.extend_from_slice(b"\\t"),
-        _ => {
+    match *character {
+        [byte @ (b'"' | b'\\')] => out.extend_from_slice(&[b'\\', byte]),
+        [0x08] => out.extend_from_slice(b"\\b"),
+        [0x0c] => out.extend_from_slice(b"\\f"),
+        [b'\n'] => out.extend_from_slice(b"\\n"),
+        [b'\r'] => out.extend_from_slice(b"\\r"),
+        [b'\t'] => out.extend_from_slice(b"\\t"),
+        [byte] => {
             out.extend_from_slice(b"\\u00");
             out.push(HEX[usize::from(byte >> 4)]);
             out.push(HEX[usize::from(byte & 15)]);
         }
+        [.., last] => out.extend_from_slice(if last == 0xa8 { b"\\u2028" } else { b"\\u2029" }),
+        [] => {}
     }
 }
 
@@ -152,6 +154,26 @@ mod tests {
         check("\"\\/", r#""\"\\/""#);
         check("\n\r\t\u{8}\u{c}\u{1}\u{1f}\u{7f}", "\"\\n\\r\\t\\b\\f\\u0001\\u001f\u{7f}\"");
         check("é\u{2028}x\u{2029}€\u{2030}", "\"é\\u2028x\\u2029€\u{2030}\"");
+    }
+
+    #[test]
+    fn what_is_escaped_is_found_anywhere() {
+        let specials = [
+            "\"", "\\", "<", ">", "&", "\u{0}", "\u{1f}", "\u{2028}", "\u{2029}", "\u{2030}", "\u{20a8}",
+            "é", "\u{7f}",
+        ];
+        for special in specials {
+            let alone = written(|out| write_string(special, out));
+            let alone = &alone[1..alone.len() - 1];
+            for before in 0..40 {
+                for behind in [0, 1, 15, 16, 17, 33] {
+                    let (before, behind) = ("b".repeat(before), "y".repeat(behind));
+                    let text = format!("{before}{special}{behind}{special}");
+                    let want = format!("\"{before}{alone}{behind}{alone}\"");
+                    assert_eq!(written(|out| write_string(&text, out)), want);
+                }
+            }
+        }
     }
 
     #[test]
