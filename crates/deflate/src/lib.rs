@@ -32,11 +32,12 @@ const BLOCK_BYTES: usize = 128 << 10;
 /// What a flush ends with: an empty stored block's lengths.
 const FLUSHED: [u8; 4] = [0, 0, 0xff, 0xff];
 
-/// Deflates texts. Keeps its memory between them: 64 KB, and six bytes for each repetition of a block.
+/// Deflates texts. Keeps its memory between them: 64 KB, six bytes for each repetition of a block, and the most room that it was given.
 #[derive(Default)]
 pub struct Deflate {
     repeats: Repeats,
     steps: Vec<Step>,
+    deflated: Vec<u8>,
 }
 
 impl Deflate {
@@ -44,9 +45,13 @@ impl Deflate {
         Deflate::default()
     }
 
-    /// Deflates `text` to the beginning of `into`, and says how long it is then; nothing where there is no room for it.
-    pub fn deflate(&mut self, text: &[u8], into: &mut [u8]) -> Option<usize> {
-        let mut bits = Bits::new(into);
+    /// `text` deflated; nothing where it does not fit into so many bytes of room.
+    pub fn deflate(&mut self, text: &[u8], room: usize) -> Option<&[u8]> {
+        if self.deflated.len() < room {
+            self.deflated.reserve_exact(room - self.deflated.len());
+            self.deflated.resize(room, 0);
+        }
+        let mut bits = Bits::new(&mut self.deflated[..room]);
         self.repeats.forget();
         let mut from = 0;
         while from < text.len() {
@@ -59,7 +64,8 @@ impl Deflate {
         // Stored, and not the last.
         bits.room_for(3)?;
         bits.put(0, 3);
-        Some(bits.end(&FLUSHED))
+        let len = bits.end(&FLUSHED);
+        Some(&self.deflated[..len])
     }
 }
 

@@ -133,10 +133,8 @@ fn look(text: &[u8], at: usize, last: [usize; 2], eight: &mut Places, five: &mut
     let of_five = five.replace(by_five(here), at);
     let next = (here >> 8) as u32;
     let mut best = Found::default();
-    if half(text, at + 1 - last[0]) == next {
-        best = Found { at: at + 1, length: 4 + same(text, at + 5, last[0]), distance: last[0] };
-    } else if half(text, at + 1 - last[1]) == next {
-        best = Found { at: at + 1, length: 4 + same(text, at + 5, last[1]), distance: last[1] };
+    if let Some(distance) = last.into_iter().find(|distance| half(text, at + 1 - distance) == next) {
+        best = Found { at: at + 1, length: 4 + same(text, at + 5, distance), distance };
     }
     if best.length >= LONG_ENOUGH {
         return best;

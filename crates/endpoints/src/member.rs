@@ -55,14 +55,8 @@ pub enum Effort {
 }
 
 thread_local! {
-    static COMPRESSOR: RefCell<Compressor> = RefCell::default();
-}
-
-/// Some 300 KB for each thread of the server.
-#[derive(Default)]
-struct Compressor {
-    deflate: Deflate,
-    deflated: Vec<u8>,
+    // Some 300 KB for each thread of the server.
+    static DEFLATE: RefCell<Deflate> = RefCell::default();
 }
 
 impl Member {
@@ -185,13 +179,10 @@ fn store_block(plain: &[u8], out: &mut Vec<u8>) {
 
 /// `plain` by itself, to a byte boundary; as it is where nothing else is shorter.
 fn deflate(plain: &[u8], out: &mut Vec<u8>) {
-    COMPRESSOR.with_borrow_mut(|Compressor { deflate, deflated }| {
+    DEFLATE.with_borrow_mut(|deflate| {
         for piece in plain.chunks(DEFLATE_BYTES) {
-            if deflated.len() < piece.len() {
-                deflated.resize(piece.len(), 0);
-            }
-            match deflate.deflate(piece, &mut deflated[..piece.len()]) {
-                Some(len) => out.extend_from_slice(&deflated[..len]),
+            match deflate.deflate(piece, piece.len()) {
+                Some(deflated) => out.extend_from_slice(deflated),
                 None => store(piece, out),
             }
         }

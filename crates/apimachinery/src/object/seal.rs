@@ -28,13 +28,11 @@ pub struct Sealer {
     recent: Arc<RecentBlocks>,
     scratch: Scratch,
     plain: Vec<u8>,
-    deflated: Vec<u8>,
 }
 
 impl Sealer {
     pub fn new(recent: Arc<RecentBlocks>) -> Sealer {
-        let (scratch, plain, deflated) = (Scratch::default(), Vec::new(), Vec::new());
-        Sealer { deflate: Deflate::new(), recent, scratch, plain, deflated }
+        Sealer { deflate: Deflate::new(), recent, scratch: Scratch::default(), plain: Vec::new() }
     }
 
     /// The objects of `run` with their bytes in blocks of even size and without their messages, in order. Those of a block
@@ -112,12 +110,8 @@ impl Sealer {
     fn block(&mut self, objects: usize) -> Option<Block> {
         // What does not fit into that room is not.
         let room = (self.plain.len() * WORTH.0 / WORTH.1).saturating_sub(BLOCK_OVERHEAD);
-        if self.deflated.len() < room {
-            self.deflated.reserve_exact(room - self.deflated.len());
-            self.deflated.resize(room, 0);
-        }
-        let len = self.deflate.deflate(&self.plain, &mut self.deflated[..room])?;
-        Some(Block::new(&self.plain, objects, &self.deflated[..len], self.recent.clone()))
+        let deflated = self.deflate.deflate(&self.plain, room)?;
+        Some(Block::new(&self.plain, objects, deflated, self.recent.clone()))
     }
 }
 
