@@ -28,7 +28,7 @@ impl Ingest {
                 let (known, new) = decoded.into_iter().partition(|object| state.is_known(object));
                 let rested = resting.put(new, share).await;
                 for object in Vec::into_iter(known).chain(rested) {
-                    state.snapshot.put(object);
+                    state.snapshot.place(object);
                 }
             };
             if !more {
@@ -42,8 +42,13 @@ impl Ingest {
         }
         while let Some(page) = resting.next().await {
             for object in page {
-                state.snapshot.put(object);
+                state.snapshot.place(object);
             }
+        }
+        if !self.resource.indexed.is_empty() {
+            let placed = state.snapshot.clone();
+            let indexed = forebay_rt::blocking(move || placed.with_indexes()).await;
+            state.snapshot = indexed.map_err(|error| FeedError::Failed { cause: error.to_string() })?;
         }
         Ok(())
     }
