@@ -176,8 +176,8 @@ impl Ingest {
         fill: Fill,
         filled_at: &mut Option<Instant>,
     ) -> Result<std::convert::Infallible, Lost> {
-        let oldest = self.backend.oldest().await?;
-        let current = self.backend.barrier().await?.max(oldest);
+        let (oldest, current) = tokio::try_join!(self.backend.oldest(), self.backend.barrier())?;
+        let current = current.max(oldest);
         let is_overtaken = fill.overtaken >= limits::FILLS_FROM_HISTORY_MAX;
         if is_overtaken {
             // Whoever compacts is faster than we read: without history, the cache is filled at last.
@@ -188,7 +188,8 @@ impl Ingest {
         let has_history = !is_overtaken && fill.lost_upto == 0;
         let recent = Revision::new(current.get().saturating_sub(self.resource.pace.recent));
         let start = if has_history { recent.map_or(oldest, |recent| recent.max(oldest)) } else { current };
-        let mut source = Source::open(self.backend.clone(), self.resource.prefix.clone(), start).await?;
+        let (backend, prefix) = (self.backend.clone(), self.resource.prefix.clone());
+        let mut source = Source::open_upto(backend, prefix, start, current).await?;
         let mut state = self.state(start, fill.number);
         state.lost_upto = fill.lost_upto;
         self.fill(&mut state, start).await?;

@@ -51,8 +51,23 @@ impl Source {
         if current < after {
             return Err(FeedError::WentBack { reached: after, current });
         }
+        Ok(Source::of(backend, prefix, feed, after, current))
+    }
+
+    /// The same for who has just asked what is current: that is not asked again.
+    pub(crate) async fn open_upto(
+        backend: Arc<dyn Backend>,
+        prefix: Key,
+        after: Revision,
+        current: Revision,
+    ) -> Result<Source, FeedError> {
+        let feed = backend.feed(prefix.as_str(), after).await?;
+        Ok(Source::of(backend, prefix, feed, after, current))
+    }
+
+    fn of(backend: Arc<dyn Backend>, prefix: Key, feed: Feed, after: Revision, current: Revision) -> Source {
         let feed = Some(feed);
-        Ok(Source {
+        Source {
             backend,
             prefix,
             feed,
@@ -61,7 +76,7 @@ impl Source {
             current,
             caught_up: false,
             opened_after: after,
-        })
+        }
     }
 
     /// Goes on after `reached` although the feed was lost, from the store's history.
