@@ -62,10 +62,10 @@ impl Scan<'_, '_> {
         while let Some(name) = self.text.member(member)? {
             member += 1;
             match &*name {
-                "apiVersion" | "kind" => {
+                b"apiVersion" | b"kind" => {
                     let from = self.text.at;
                     self.text.skip()?;
-                    if &*name == "apiVersion" {
+                    if &*name == b"apiVersion" {
                         self.api_version(from..self.text.at);
                     }
                     types_seen += 1;
@@ -73,7 +73,7 @@ impl Scan<'_, '_> {
                         self.out.type_end = self.text.at + 1;
                     }
                 }
-                "metadata" => self.metadata(wanted)?,
+                b"metadata" => self.metadata(wanted)?,
                 other => self.descend(other, 0, wanted)?,
             }
         }
@@ -93,9 +93,9 @@ impl Scan<'_, '_> {
         while let Some(name) = self.text.member(member)? {
             member += 1;
             match &*name {
-                "resourceVersion" => return self.text.fail("a resourceVersion in the stored object"),
-                "labels" => self.labels()?,
-                _ => self.descend(&name, 1, &self.below("metadata", 0, wanted))?,
+                b"resourceVersion" => return self.text.fail("a resourceVersion in the stored object"),
+                b"labels" => self.labels()?,
+                _ => self.descend(&name, 1, &self.below(b"metadata", 0, wanted))?,
             }
             if self.precedes_revision(&name) {
                 self.out.rv_at = self.text.at;
@@ -106,10 +106,10 @@ impl Scan<'_, '_> {
     }
 
     /// Whether a member of metadata stands before `resourceVersion` in this form's order.
-    fn precedes_revision(&self, name: &str) -> bool {
+    fn precedes_revision(&self, name: &[u8]) -> bool {
         match self.layout.form {
-            Form::Typed => matches!(name, "name" | "generateName" | "namespace" | "selfLink" | "uid"),
-            Form::Whole => name < "resourceVersion",
+            Form::Typed => matches!(name, b"name" | b"generateName" | b"namespace" | b"selfLink" | b"uid"),
+            Form::Whole => name < b"resourceVersion".as_slice(),
         }
     }
 
@@ -121,15 +121,16 @@ impl Scan<'_, '_> {
         let mut member = 0;
         while let Some(name) = self.text.member(member)? {
             member += 1;
+            let name = str::from_utf8(&name).or_else(|_| self.text.fail("not UTF-8"))?;
             let value = self.text.string()?;
-            texts::push(&mut self.out.labels, Some(&name));
+            texts::push(&mut self.out.labels, Some(name));
             texts::push(&mut self.out.labels, Some(&value));
         }
         Ok(())
     }
 
     /// Reads the value of member `name`, the `depth`th part of a path, for the fields in `wanted`.
-    fn descend(&mut self, name: &str, depth: usize, wanted: &[usize]) -> Result<(), ScanError> {
+    fn descend(&mut self, name: &[u8], depth: usize, wanted: &[usize]) -> Result<(), ScanError> {
         let below = self.below(name, depth, wanted);
         if below.is_empty() {
             return self.text.skip();
@@ -153,8 +154,9 @@ impl Scan<'_, '_> {
         Ok(())
     }
 
-    fn below(&self, name: &str, depth: usize, wanted: &[usize]) -> Vec<usize> {
-        let on_path = |field: &usize| self.layout.fields[*field].get(depth).is_some_and(|part| part == name);
+    fn below(&self, name: &[u8], depth: usize, wanted: &[usize]) -> Vec<usize> {
+        let is_at = |part: &String| part.as_bytes() == name;
+        let on_path = |field: &usize| self.layout.fields[*field].get(depth).is_some_and(is_at);
         wanted.iter().copied().filter(on_path).collect()
     }
 }
@@ -174,6 +176,10 @@ impl<'a> Text<'a> {
         self.bytes.get(self.at).copied()
     }
 
+    fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
+    }
+
     fn begin(&mut self, brace: u8) -> Result<(), ScanError> {
         if self.peek() != Some(brace) {
             return self.fail("not an object");
@@ -183,7 +189,7 @@ impl<'a> Text<'a> {
     }
 
     /// The name of the next member, with the place moved to its value; `None` behind the closing brace.
-    fn member(&mut self, index: usize) -> Result<Option<Cow<'a, str>>, ScanError> {
+    fn member(&mut self, index: usize) -> Result<Option<Cow<'a, [u8]>>, ScanError> {
         match self.peek() {
             Some(b'}') => {
                 self.at += 1;
@@ -193,7 +199,14 @@ impl<'a> Text<'a> {
             Some(b'"') if index == 0 => {}
             _ => return self.fail("a member was expected"),
         }
-        let name = self.string()?;
+        let from = self.at;
+        let name = match self.skip_string()? {
+            false => Cow::Borrowed(&self.bytes[from + 1..self.at - 1]),
+            true => {
+                self.at = from;
+                Cow::Owned(self.string()?.into_owned().into_bytes())
+            }
+        };
         if self.peek() != Some(b':') {
             return self.fail("a colon was expected");
         }
@@ -204,9 +217,8 @@ impl<'a> Text<'a> {
     /// A string, unescaped.
     fn string(&mut self) -> Result<Cow<'a, str>, ScanError> {
         let from = self.at;
-        self.skip_string()?;
-        let inner = &self.bytes[from + 1..self.at - 1];
-        if memchr::memchr(b'\\', inner).is_none() {
+        if !self.skip_string()? {
+            let inner = &self.bytes[from + 1..self.at - 1];
             return std::str::from_utf8(inner).map(Cow::Borrowed).or_else(|_| self.fail("not UTF-8"));
         }
         serde_json::from_slice(&self.bytes[from..self.at])
@@ -227,21 +239,25 @@ impl<'a> Text<'a> {
         }
     }
 
-    fn skip_string(&mut self) -> Result<(), ScanError> {
+    /// Passes over a string. Whether something in it is escaped.
+    #[inline]
+    fn skip_string(&mut self) -> Result<bool, ScanError> {
         if self.peek() != Some(b'"') {
             return self.fail("a string was expected");
         }
         self.at += 1;
+        let mut has_escapes = false;
         loop {
-            let rest = self.bytes.get(self.at..).unwrap_or_default();
-            match memchr2(b'"', b'\\', rest) {
+            let rest = self.rest();
+            match quote_or_escape(rest) {
                 Some(hit) if rest[hit] == b'"' => {
                     self.at += hit + 1;
-                    return Ok(());
+                    return Ok(has_escapes);
                 }
                 Some(hit) if hit + 1 < rest.len() => self.at += hit + 2,
                 _ => return self.fail("a string without end"),
             }
+            has_escapes = true;
         }
     }
 
@@ -250,7 +266,14 @@ impl<'a> Text<'a> {
         let mut depth = 0usize;
         loop {
             match self.peek() {
-                Some(b'"') => self.skip_string()?,
+                Some(b'"') => {
+                    self.skip_string()?;
+                    // Mostly another one follows.
+                    while depth > 0 && matches!(self.rest(), [b':' | b',', b'"', ..]) {
+                        self.at += 1;
+                        self.skip_string()?;
+                    }
+                }
                 Some(b'{' | b'[') => {
                     depth += 1;
                     self.at += 1;
@@ -277,5 +300,60 @@ impl<'a> Text<'a> {
         let rest = &self.bytes[self.at..];
         let end = rest.iter().position(|byte| matches!(byte, b',' | b'}' | b']')).unwrap_or(rest.len());
         self.at += end;
+    }
+}
+
+/// Where the first quote or backslash is. Most strings are short: those of up to four words cost no call.
+#[inline]
+fn quote_or_escape(text: &[u8]) -> Option<usize> {
+    const WORDS: usize = 4;
+    for (number, word) in text.as_chunks::<8>().0.iter().take(WORDS).enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let hits = zero_bytes(word ^ bytes_of(b'"')) | zero_bytes(word ^ bytes_of(b'\\'));
+        if hits != 0 {
+            return Some(number * 8 + hits.trailing_zeros() as usize / 8);
+        }
+    }
+    let passed = (text.len() / 8).min(WORDS) * 8;
+    Some(passed + memchr2(b'"', b'\\', &text[passed..])?)
+}
+
+const fn bytes_of(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
+/// The top bit of the first byte that is zero; bits of bytes behind that one mean nothing.
+fn zero_bytes(word: u64) -> u64 {
+    word.wrapping_sub(bytes_of(1)) & !word & bytes_of(0x80)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_quote_or_backslash_is_found_wherever_it_stands() {
+        // Those that differ from a wanted one by a bit or by a carry, and what is not ASCII.
+        let others = [b'a', b'!', b'#', b'[', b']', b'\\' - 1, 0, 1, 0x7f, 0x80, 0xa2, 0xdc, 0xff];
+        for len in 0..48 {
+            for other in others {
+                let mut text = vec![other; len];
+                assert_eq!(quote_or_escape(&text), None, "{other:#x} x {len}");
+                for at in 0..len {
+                    for (wanted, behind) in [(b'"', b'\\'), (b'\\', b'"'), (b'"', other)] {
+                        text[at] = wanted;
+                        if at + 1 < len {
+                            text[at + 1] = behind;
+                        }
+                        assert_eq!(
+                            quote_or_escape(&text),
+                            Some(at),
+                            "{other:#x} x {len}, {wanted:#x} at {at}"
+                        );
+                        text[at..].fill(other);
+                    }
+                }
+            }
+        }
     }
 }
