@@ -7,6 +7,8 @@
 //!
 //! Source: reference §6; apiserver v1.36.3 `storage/etcd3`.
 
+use std::cell::RefCell;
+
 use bytes::Bytes;
 use forebay_apimachinery::resource::{api_version, split_api_version};
 use forebay_etcd::Codec;
@@ -30,6 +32,8 @@ struct Place {
     name: String,
     kind: &'static str,
     api_version: String,
+    /// If its objects are kept as messages.
+    ty: Option<TypeId>,
 }
 
 /// Versions that kube-apiserver stored before, and the kinds in them whose objects have the shape of those that are stored now:
@@ -77,11 +81,13 @@ fn is_alike(api_version: &str, kind: &str) -> bool {
 
 impl Place {
     fn of(resource: &'static Resource) -> Option<Place> {
-        Some(Place {
-            name: format!("{}/", resource.storage_prefix?),
-            kind: resource.kind,
-            api_version: api_version(resource.group, resource.version),
-        })
+        let name = format!("{}/", resource.storage_prefix?);
+        Some(Place::new(name, resource.kind, api_version(resource.group, resource.version)))
+    }
+
+    fn new(name: String, kind: &'static str, api_version: String) -> Place {
+        let ty = message_kind(&api_version, kind).map(|known| known.ty);
+        Place { name, kind, api_version, ty }
     }
 
     /// Lets through what says that it is of this kind and version, if it is read as what is stored here.
@@ -110,7 +116,7 @@ impl AsKubernetes {
         let stored = table().resources().iter().filter(|resource| StoredAs::of(resource).is_none());
         let mut places: Vec<_> = stored.filter_map(Place::of).collect();
         // Where servers say where they are: Endpoints, in a place that no resource has.
-        places.push(Place { name: "masterleases/".into(), kind: "Endpoints", api_version: "v1".into() });
+        places.push(Place::new("masterleases/".into(), "Endpoints", "v1".into()));
         places.sort_by(|one, other| one.name.cmp(&other.name));
         AsKubernetes { prefix: prefix.to_string(), places }
     }
@@ -172,19 +178,34 @@ fn hidden(stored: &[u8]) -> Bytes {
     [b"\n".as_slice(), stored].concat().into()
 }
 
+/// What a thread keeps to write JSON into, before it is known how long that is.
+const SCRATCH_BYTES_MAX: usize = 64 << 10;
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
 /// The JSON of a message in its envelope.
 fn from_message(stored: &[u8], place: Option<&Place>) -> Result<Bytes, String> {
     let unknown = protobuf::decode_envelope(stored).map_err(|error| error.to_string())?;
     let (api_version, kind) = (&*unknown.api_version, &*unknown.kind);
-    let known =
-        message_kind(api_version, kind).ok_or_else(|| format!("no kind {kind} of {api_version} is known"))?;
+    let usual = place.filter(|place| place.kind == kind && place.api_version == api_version);
+    let known = match usual.and_then(|place| place.ty) {
+        Some(ty) => Some(Kind { ty, kind, api_version }),
+        None => message_kind(api_version, kind),
+    };
+    let known = known.ok_or_else(|| format!("no kind {kind} of {api_version} is known"))?;
     if let Some(place) = place {
         place.takes(kind, api_version)?;
     }
-    let mut out = Vec::with_capacity(stored.len() * 2 + 128);
-    write_head(&known, &mut out);
-    if protobuf::stored_json(known.ty, unknown.raw, &mut out).is_some() {
-        return Ok(Bytes::copy_from_slice(&out));
+    let straight = SCRATCH.with_borrow_mut(|out| {
+        out.clear();
+        out.shrink_to(SCRATCH_BYTES_MAX);
+        write_head(&known, out);
+        protobuf::stored_json(known.ty, unknown.raw, out).map(|_| Bytes::copy_from_slice(out))
+    });
+    if let Some(json) = straight {
+        return Ok(json);
     }
     let value = protobuf::decode(known.ty, unknown.raw).map_err(|error| error.to_string())?;
     canonical(known, value)

@@ -20,7 +20,7 @@ pub use error::{DecodeError, EncodeError, FieldProblem};
 pub use normalize::normalize;
 pub use quantity::{QuantityError, canonical_quantity};
 pub(crate) use text::go_quote;
-pub(super) use text::{write_int, write_string};
+pub(super) use text::{write_int, write_string, write_utf8};
 pub use time::{TimeError, canonical_micro_time, canonical_time};
 
 /// Levels of nesting that are read or written; the JSON parser in front of us allows 128.

@@ -2,6 +2,53 @@
 
 /// Writes a JSON string, escaping what Go escapes: `<`, `>`, `&`, U+2028 and U+2029 besides what JSON asks for.
 pub(in super::super) fn write_string(text: &str, out: &mut Vec<u8>) {
+    match is_plain(text.as_bytes()) {
+        true => write_plain(text.as_bytes(), out),
+        false => write_escaping(text, out),
+    }
+}
+
+/// The same of bytes; nothing if they are not UTF-8. Most are ASCII, and looked at once.
+pub(in super::super) fn write_utf8(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    match is_plain(text) {
+        true => write_plain(text, out),
+        false => write_escaping(str::from_utf8(text).ok()?, out),
+    }
+    Some(())
+}
+
+fn write_plain(text: &[u8], out: &mut Vec<u8>) {
+    out.reserve(text.len() + 2);
+    out.push(b'"');
+    out.extend_from_slice(text);
+    out.push(b'"');
+}
+
+/// Whether it is ASCII of which nothing is escaped.
+fn is_plain(text: &[u8]) -> bool {
+    let (pieces, rest) = text.as_chunks::<16>();
+    // What is left is looked at with what comes before it.
+    let is_end_plain = match (text.last_chunk::<16>(), rest.first_chunk::<8>(), rest.last_chunk::<8>()) {
+        _ if rest.is_empty() => true,
+        (Some(end), ..) => all_plain(end),
+        (None, Some(first), Some(last)) => all_plain(first) && all_plain(last),
+        (None, ..) => all_plain(rest),
+    };
+    is_end_plain && pieces.iter().all(|piece| all_plain(piece))
+}
+
+/// No branch, so that the compiler makes a few instructions of it where the length is known.
+#[inline]
+fn all_plain(piece: &[u8]) -> bool {
+    let is_escaped = |byte: u8| {
+        let is_markup = (byte == b'<') | (byte == b'>') | (byte == b'&');
+        // As a number with a sign, what is not ASCII is less than a space as well.
+        ((byte as i8) < 0x20) | (byte == b'"') | (byte == b'\\') | is_markup
+    };
+    !piece.iter().fold(false, |any, &byte| any | is_escaped(byte))
+}
+
+fn write_escaping(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let bytes = text.as_bytes();
     let mut clean = 0; // start of what is not written yet
@@ -174,6 +221,27 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn bytes_are_written_as_their_text_and_what_is_none_is_not() {
+        for len in 0..50 {
+            for at in 0..len {
+                for byte in 0..=u8::MAX {
+                    let mut text = vec![b'x'; len];
+                    text[at] = byte;
+                    let mut out = Vec::new();
+                    let is_written = write_utf8(&text, &mut out).is_some();
+                    assert_eq!(is_written, byte < 0x80, "{byte:#x} at {at} of {len}");
+                    if let Ok(text) = str::from_utf8(&text) {
+                        let want = written(|out| write_escaping(text, out));
+                        assert_eq!(String::from_utf8_lossy(&out), want);
+                        assert_eq!(written(|out| write_string(text, out)), want);
+                    }
+                }
+            }
+        }
+        assert_eq!(written(|out| write_utf8("né".as_bytes(), out).expect("text")), "\"né\"");
     }
 
     #[test]

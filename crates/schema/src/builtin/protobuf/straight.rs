@@ -12,13 +12,18 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::super::codec::{self, Part, Slot, write_int, write_string};
+use super::super::codec::{self, Part, Slot, write_int, write_string, write_utf8};
 use super::super::table::{Field, Table, TypeId, TypeKind};
 use super::decode::{Decoder, wire_type};
 use super::reader::{BYTES, FIXED64, Reader, VARINT};
 
 /// Levels of nesting; what is deeper is left to others, who allow more.
 const DEPTH_MAX: usize = 48;
+
+/// Members of a struct; what has more is left to others. None has as many.
+const MEMBERS_MAX: usize = 64;
+
+const RESOURCE_VERSION: &str = "resourceVersion";
 
 /// Appends a stored object of a built-in kind in the form of [`codec::encode`], if its message is of the usual kind.
 ///
@@ -29,12 +34,13 @@ pub fn stored_json(ty: TypeId, message: &[u8], out: &mut Vec<u8>) -> Option<Slot
     let start = out.len();
     let mut writer = Writer {
         table: super::super::table(),
-        places: places(),
+        plan: plan(),
         special: Decoder::of(message),
         out,
         start,
         slot: None,
         found: Vec::with_capacity(128),
+        base: 0,
     };
     let slot = writer.object(ty, message, Part::Stored, 0).and(writer.slot);
     if slot.is_none() {
@@ -61,17 +67,49 @@ enum To {
 /// By type, its fields that have a number, in that order; and behind all types, those of structs that are inline in another.
 struct Places(Vec<Box<[Place]>>);
 
-fn places() -> &'static Places {
-    static PLACES: OnceLock<Places> = OnceLock::new();
-    PLACES.get_or_init(|| {
+/// A type's members in Go order, as an object is written.
+struct Shape {
+    /// What each begins with, the comma not with it: `"name":`.
+    heads: Box<[Box<[u8]>]>,
+    /// Those that are looked at although a message has none of them, a bit each.
+    always: u64,
+}
+
+/// What there is to know of each type, made once.
+struct Plan {
+    places: Places,
+    shapes: Vec<Shape>,
+}
+
+fn plan() -> &'static Plan {
+    static PLAN: OnceLock<Plan> = OnceLock::new();
+    PLAN.get_or_init(|| {
         let table = super::super::table();
-        let mut places = Places((0..table.types.len()).map(|_| Box::default()).collect());
-        for index in 0..table.types.len() {
-            let ty = TypeId(index as u16);
-            places.0[index] = places.of(table, ty, ty);
+        let types = (0..table.types.len()).map(|index| TypeId(index as u16));
+        let mut places = Places(types.clone().map(|_| Box::default()).collect());
+        for ty in types.clone() {
+            places.0[usize::from(ty.index())] = places.of(table, ty, ty);
         }
-        places
+        Plan { places, shapes: types.map(|ty| Shape::of(table, ty)).collect() }
     })
+}
+
+impl Shape {
+    fn of(table: &'static Table, ty: TypeId) -> Shape {
+        let members = || table.member_indexes(ty).iter().map(|&index| table.field_at(index));
+        let is_looked_at =
+            |field: &Field| !field.flags.omitted_when_absent() || field.name == RESOURCE_VERSION;
+        let always = members().enumerate().filter(|(_, field)| is_looked_at(field));
+        Shape {
+            heads: members().map(|field| format!("\"{}\":", field.name).into_bytes().into()).collect(),
+            always: always.fold(0, |all, (position, _)| all | bit(position)),
+        }
+    }
+}
+
+/// A member's bit; none beyond [`MEMBERS_MAX`].
+fn bit(position: usize) -> u64 {
+    1_u64.checked_shl(position as u32).unwrap_or(0)
 }
 
 impl Places {
@@ -114,13 +152,16 @@ enum Found<'m> {
 
 struct Writer<'m, 'o> {
     table: &'static Table,
-    places: &'static Places,
+    plan: &'static Plan,
     // Of types that are no object in JSON.
     special: Decoder,
     out: &'o mut Vec<u8>,
     start: usize,
     slot: Option<Slot>,
-    found: Vec<Found<'m>>, // one stretch per open struct: its members in Go order
+    // One stretch per open struct, its members in Go order: those that are present, beside what others have left.
+    found: Vec<Found<'m>>,
+    // Where the next struct's begins.
+    base: usize,
 }
 
 impl<'m> Writer<'m, '_> {
@@ -131,23 +172,35 @@ impl<'m> Writer<'m, '_> {
         }
         let table = self.table;
         let members = table.member_indexes(ty);
-        let base = self.found.len();
-        self.found.resize(base + members.len(), Found::Nothing);
-        self.scan(usize::from(ty.index()), message, base)?;
-        let mut skip = 0;
-        if part == Part::Stored {
-            skip = if table.has_type_meta(ty) { 2 } else { 0 };
-        } else {
+        let base = self.base;
+        if members.len() > MEMBERS_MAX {
+            return None;
+        }
+        let end = base + members.len();
+        if self.found.len() < end {
+            self.found.resize(end, Found::Nothing);
+        }
+        let shape = &self.plan.shapes[usize::from(ty.index())];
+        let mut present = 0;
+        self.scan(usize::from(ty.index()), message, base, &mut present)?;
+        self.base = end;
+        let mut left = present | shape.always;
+        if part != Part::Stored {
             self.out.push(b'{');
+        } else if table.has_type_meta(ty) {
+            left &= !(bit(0) | bit(1));
         }
         let (mut is_first, mut after_rv) = (true, false);
-        for (position, &index) in members.iter().enumerate().skip(skip) {
-            let field = table.field_at(index);
-            if part == Part::Metadata && field.name == "resourceVersion" {
+        while left != 0 {
+            let position = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let field = table.field_at(members[position]);
+            if part == Part::Metadata && field.name == RESOURCE_VERSION {
                 after_rv = true;
                 continue;
             }
-            let found = self.found[base + position];
+            let found =
+                if present & bit(position) == 0 { Found::Nothing } else { self.found[base + position] };
             if matches!(found, Found::Nothing) && field.flags.omitted_when_absent() {
                 continue;
             }
@@ -156,9 +209,7 @@ impl<'m> Writer<'m, '_> {
                 self.out.push(b',');
             }
             let begins = self.out.len() - self.start;
-            self.out.push(b'"');
-            self.out.extend_from_slice(field.name.as_bytes());
-            self.out.extend_from_slice(b"\":");
+            self.out.extend_from_slice(&shape.heads[position]);
             let inner = match part {
                 Part::Stored if field.name == "metadata" => Part::Metadata,
                 _ => Part::Other,
@@ -172,15 +223,17 @@ impl<'m> Writer<'m, '_> {
                 self.out.truncate(before);
             }
         }
-        self.found.truncate(base);
+        self.base = base;
         self.out.push(b'}');
         Some(())
     }
 
     /// Finds the members of a struct, those that stand in `message` by the places at `index`.
-    fn scan(&mut self, index: usize, message: &'m [u8], base: usize) -> Option<()> {
+    ///
+    /// - `present`: those that were found, a bit each.
+    fn scan(&mut self, index: usize, message: &'m [u8], base: usize, present: &mut u64) -> Option<()> {
         self.special.count_object()?;
-        let all: &'static [Place] = &self.places.0[index];
+        let all: &'static [Place] = &self.plan.places.0[index];
         let mut reader = Reader::new(message);
         let (mut at, mut last) = (0, 0);
         loop {
@@ -206,14 +259,17 @@ impl<'m> Writer<'m, '_> {
                 _ => return None,
             };
             match (&place.to, found) {
-                (To::Inline(inner), Found::Bytes(inline)) => self.scan(*inner, inline, base)?,
+                (To::Inline(inner), Found::Bytes(inline)) => self.scan(*inner, inline, base, present)?,
                 (To::Inline(_), _) => return None,
-                (To::Member(member), found) => match &mut self.found[base + usize::from(*member)] {
-                    Found::Run(_) if is_next => {}
-                    empty @ Found::Nothing if place.is_repeated => *empty = Found::Run(here),
-                    empty @ Found::Nothing => *empty = found,
-                    _ => return None,
-                },
+                (To::Member(member), found) => {
+                    let slot = &mut self.found[base + usize::from(*member)];
+                    if *present & bit(usize::from(*member)) == 0 {
+                        *present |= bit(usize::from(*member));
+                        *slot = if place.is_repeated { Found::Run(here) } else { found };
+                    } else if !is_next || !matches!(slot, Found::Run(_)) {
+                        return None;
+                    }
+                }
             }
         }
     }
@@ -245,7 +301,7 @@ impl<'m> Writer<'m, '_> {
     /// Writes one value, unless it is Go's `null`.
     fn single(&mut self, ty: TypeId, found: Found<'m>, depth: usize) -> Option<bool> {
         match (self.table.ty(ty).kind, found) {
-            (TypeKind::String, Found::Bytes(text)) => write_string(str::from_utf8(text).ok()?, self.out),
+            (TypeKind::String, Found::Bytes(text)) => write_utf8(text, self.out)?,
             (TypeKind::Bool, Found::Varint(value)) => {
                 self.out.extend_from_slice(if value != 0 { b"true" } else { b"false" });
             }
@@ -320,7 +376,7 @@ impl<'m> Writer<'m, '_> {
             if before.replace(key).is_some() {
                 self.out.push(b',');
             }
-            write_string(str::from_utf8(key).ok()?, self.out);
+            write_utf8(key, self.out)?;
             self.out.push(b':');
             entry.tag("").ok()?.filter(|tag| (tag.number, tag.wire) == (2, wire))?;
             let found = match wire {
@@ -444,6 +500,7 @@ mod tests {
         }
         for index in 0..table().types.len() {
             let ty = TypeId(index as u16);
+            assert!(table().member_indexes(ty).len() <= MEMBERS_MAX, "{}", table().ty(ty).name);
             expect_members(ty, ty);
         }
     }
