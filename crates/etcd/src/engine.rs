@@ -57,8 +57,8 @@ pub(crate) struct Shared {
     pub(crate) pool: Pool,
     pub(crate) clock: Clock,
     pub(crate) pages: Semaphore,
-    pub(crate) streams: Semaphore,
-    pub(crate) ahead: Semaphore,
+    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) ahead: Arc<Semaphore>,
     tasks: Tasks,
     values: Values,
     barrier: Barrier,
@@ -111,8 +111,8 @@ impl Etcd {
             pool: Pool::new(endpoints, tls, cluster.clone(), clock.clone(), tasks.clone()),
             clock: clock.clone(),
             pages: Semaphore::new(limits::PAGES_MAX),
-            streams: Semaphore::new(limits::RANGE_STREAMS_MAX),
-            ahead: Semaphore::new(limits::AHEAD_MAX),
+            streams: Arc::new(Semaphore::new(limits::RANGE_STREAMS_MAX)),
+            ahead: Arc::new(Semaphore::new(limits::AHEAD_MAX)),
             tasks: tasks.clone(),
             values: Values::new(codec),
             barrier,
@@ -300,6 +300,11 @@ impl Shared {
         self.page_keys.load(Ordering::Relaxed)
     }
 
+    /// Starts what ends with the store.
+    pub(crate) fn spawn(&self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(name, work);
+    }
+
     pub(crate) fn note_page(&self, kvs: &[KeyValue]) {
         let bytes: usize = kvs.iter().map(range::cost).sum();
         if !kvs.is_empty() {
@@ -432,7 +437,7 @@ impl Backend for Etcd {
     }
 
     fn pages<'a>(&'a self, range: Range) -> Box<dyn Pages + 'a> {
-        Box::new(Walk::new(&self.0, range))
+        Box::new(Walk::new(self.0.clone(), range))
     }
 
     fn keys(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {

@@ -4,6 +4,7 @@
 //! over gRPC, on few connections; one watch for each fed prefix. Never: knows what a value means ([`Codec`] does), opens a
 //! stream because a client asks for something, reads previous values (PrevKV) from etcd.
 
+mod ahead;
 mod barrier;
 mod cluster;
 mod codec;

@@ -29,9 +29,10 @@ pub const PAGES_MAX: usize = 8;
 pub const RANGE_STREAMS_MAX: usize = 4;
 const _: () = assert!(RANGE_STREAMS_MAX * UNARY_STREAM_WINDOW as usize <= CONNECTION_WINDOW as usize / 2);
 
-/// Walks that hold a page which nobody has asked them for yet, and which no room was taken for: 16 MiB, usually; at most
-/// [`ANSWER_BYTES_MAX`] each, where large values follow small ones. Who finds no seat asks when it is wanted.
-pub const AHEAD_MAX: usize = 4;
+/// Walks that read pages before they are asked for, and how many each: no room was taken for those, which are 16 MiB, usually; at most
+/// [`ANSWER_BYTES_MAX`] each, where large values follow small ones. Who finds no seat asks when one is wanted.
+pub const AHEAD_MAX: usize = 2;
+pub const AHEAD_PAGES: usize = 2;
 
 /// How often each page of a whole state that is wanted is asked for, with the pauses of [`REOPEN_PAUSE`]; then the read fails, and whoever reads
 /// begins anew.

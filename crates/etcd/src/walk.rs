@@ -1,16 +1,17 @@
 //! A whole state: its first page by Range, and the rest in one RangeStream from members that have it.
 //!
 //! In: a range. Out: its pages, in order, of one revision. A stream that breaks off, that is not to be had, or that has told
-//! less than it says, costs nothing but a page that is asked for by Range from where the last one ended. While a page is decoded
-//! the next is on its way, for a few walks at a time. Held at most: two pages, one message, and what a stream's window lets etcd
-//! send ahead; streams are few, who finds none free asks for pages.
+//! less than it says, costs nothing but a page that is asked for by Range from where the last one ended. For a few walks at a
+//! time the next pages are on their way whatever is done with this one (`ahead.rs`). Held at most: the page that is decoded, those, one
+//! message, and what a stream's window lets etcd send ahead; streams are few, who finds none free asks for pages.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use forebay_backend::{BoxFuture, Pages, Range, RangePage, ReadError};
-use tokio::sync::SemaphorePermit;
+use tokio::sync::OwnedSemaphorePermit;
 
+use crate::ahead::Ahead;
 use crate::cluster::Generation;
 use crate::engine::Shared;
 use crate::error::Fault;
@@ -21,23 +22,29 @@ use crate::pool::{Connection, Use};
 use crate::range;
 
 /// See the module's doc.
-pub(crate) struct Walk<'a> {
-    shared: &'a Shared,
+pub(crate) struct Walk {
+    shared: Arc<Shared>,
     rest: Range,
-    ahead: Ahead<'a>,
+    from: From,
     // All of it is of one cluster.
     generation: Generation,
 }
 
-/// What was asked for before it was wanted: all of it comes after `rest`, or it is nothing.
-#[derive(Default)]
-struct Ahead<'a> {
-    page: Option<(RangeResponse, SemaphorePermit<'a>)>,
-    stream: Option<Stream<'a>>,
+/// Where the pages after what was handed out come from.
+enum From {
+    Reader(Reader),
+    Ahead(Ahead),
+}
+
+/// Asks for one page after the other.
+pub(crate) struct Reader {
+    shared: Arc<Shared>,
+    generation: Generation,
+    stream: Option<Stream>,
 }
 
 /// An open RangeStream.
-struct Stream<'a> {
+struct Stream {
     connection: Arc<Connection>,
     receiver: Receiver,
     // Keys that it has told.
@@ -46,58 +53,72 @@ struct Stream<'a> {
     count: Option<u64>,
     // What it was asked under.
     generation: Generation,
-    _seat: SemaphorePermit<'a>,
+    _seat: OwnedSemaphorePermit,
 }
 
-impl<'a> Walk<'a> {
-    pub(crate) fn new(shared: &'a Shared, range: Range) -> Walk<'a> {
+impl Walk {
+    pub(crate) fn new(shared: Arc<Shared>, range: Range) -> Walk {
         let generation = shared.cluster.begin_state(range.prefix.as_str());
-        Walk { shared, rest: range, ahead: Ahead::default(), generation }
+        let from = From::Reader(Reader::new(shared.clone(), generation));
+        Walk { shared, rest: range, from, generation }
     }
 
     async fn page(&mut self, limit: usize) -> Result<RangePage, ReadError> {
         self.rest.limit = limit;
         // Put back with `rest` only: a page that is given up half-way is asked for again.
-        let Ahead { page, mut stream } = std::mem::take(&mut self.ahead);
-        let response = match page {
-            Some((response, _seat)) => response,
-            None => self.response(&self.rest, &mut stream).await?,
+        let anew = From::Reader(Reader::new(self.shared.clone(), self.generation));
+        let mut from = std::mem::replace(&mut self.from, anew);
+        let response = loop {
+            match &mut from {
+                From::Reader(reader) => break reader.response(&self.rest).await?,
+                From::Ahead(ahead) => match ahead.next(limit).await {
+                    Some(response) => break response,
+                    // It failed. It is asked for again, and who asks is told.
+                    None => from = From::Reader(Reader::new(self.shared.clone(), self.generation)),
+                },
+            }
         };
         if self.shared.cluster.generation() != self.generation {
             return Err(ReadError::Unanswered { cause: Fault::Replaced.to_string() });
         }
         let mut rest = self.rest.clone();
-        let last = response.kvs.iter().rev().find_map(|kv| self.shared.key(&kv.key));
-        rest.pass_to(response.revision(rest.at), last);
-        let (at, more) = (rest.at, response.more);
+        response.pass(&mut rest, &self.shared);
         // Behind the first page, which is small, it is not known yet how many keys make one.
-        let goes_on = more && self.rest.start_after.is_some();
-        let next = async {
-            let seat = self.shared.ahead.try_acquire().ok().filter(|_| goes_on)?;
-            let response = match self.streamed(&rest, &mut stream).await {
-                Some(response) => response,
-                // Once: whoever wants it asks again where this failed, and is told.
-                None => self.shared.asked(&rest).await.ok()?,
+        if response.more && self.rest.start_after.is_some() {
+            from = match from {
+                From::Reader(reader) => Ahead::begin(reader, &rest).map_or_else(From::Reader, From::Ahead),
+                ahead @ From::Ahead(_) => ahead,
             };
-            Some((response, seat))
-        };
-        let (page, next) = tokio::join!(self.shared.decoded(at, response), next);
-        let page = page?;
-        self.rest = rest;
-        self.ahead = Ahead { page: next, stream };
+        }
+        let page = self.shared.decoded(rest.at, response).await?;
+        (self.rest, self.from) = (rest, from);
         Ok(page)
+    }
+}
+
+impl RangeResponse {
+    /// What is left of `rest` behind it.
+    pub(crate) fn pass(&self, rest: &mut Range, shared: &Shared) {
+        let last = self.kvs.iter().rev().find_map(|kv| shared.key(&kv.key));
+        rest.pass_to(self.revision(rest.at), last);
+    }
+}
+
+impl Reader {
+    fn new(shared: Arc<Shared>, generation: Generation) -> Reader {
+        Reader { shared, generation, stream: None }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// The first page of `rest`, as etcd has it.
-    async fn response(
-        &self,
-        rest: &Range,
-        stream: &mut Option<Stream<'a>>,
-    ) -> Result<RangeResponse, ReadError> {
+    async fn response(&mut self, rest: &Range) -> Result<RangeResponse, ReadError> {
         // What is small is told whole by one Range.
         if rest.start_after.is_some()
             && rest.at.is_some()
-            && let Some(response) = self.streamed(rest, stream).await
+            && let Some(response) = self.streamed(rest).await
         {
             return Ok(response);
         }
@@ -106,15 +127,23 @@ impl<'a> Walk<'a> {
         self.shared.again(limits::WALK_TRIES_MAX, passes, || self.shared.response(rest)).await
     }
 
-    /// The first page of `rest` out of `stream`; `None` where it has to be asked for.
-    async fn streamed(&self, rest: &Range, stream: &mut Option<Stream<'a>>) -> Option<RangeResponse> {
-        let mut running = match stream.take() {
+    /// The same, asked for once.
+    pub(crate) async fn once(&mut self, rest: &Range) -> Option<RangeResponse> {
+        match self.streamed(rest).await {
+            Some(response) => Some(response),
+            None => self.shared.asked(rest).await.ok(),
+        }
+    }
+
+    /// The first page of `rest` out of the stream; `None` where it has to be asked for.
+    async fn streamed(&mut self, rest: &Range) -> Option<RangeResponse> {
+        let mut running = match self.stream.take() {
             Some(running) => running,
             None => self.open(rest).await?,
         };
-        match running.gather(self.shared, rest.limit).await {
+        match running.gather(&self.shared, rest.limit).await {
             Ok(response) => {
-                *stream = response.more.then_some(running);
+                self.stream = response.more.then_some(running);
                 Some(response)
             }
             Err(fault) => {
@@ -127,8 +156,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Asks for all that is left; `None` when the member has no streams, or too many are open.
-    async fn open(&self, rest: &Range) -> Option<Stream<'a>> {
-        let seat = self.shared.streams.try_acquire().ok()?;
+    async fn open(&self, rest: &Range) -> Option<Stream> {
+        let seat = self.shared.streams.clone().try_acquire_owned().ok()?;
         let connection = self.shared.pool.connection(Use::Pages).await.ok()?;
         if !connection.has_range_stream() {
             return None;
@@ -155,7 +184,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-impl Stream<'_> {
+impl Stream {
     /// Messages that make a page.
     async fn gather(&mut self, shared: &Shared, limit: usize) -> Result<RangeResponse, Fault> {
         let (mut page, mut bytes) = (RangeResponse { more: true, ..RangeResponse::default() }, 0);
@@ -193,7 +222,7 @@ impl Stream<'_> {
     }
 }
 
-impl Pages for Walk<'_> {
+impl Pages for Walk {
     fn next(&mut self, limit: usize) -> BoxFuture<'_, Result<RangePage, ReadError>> {
         Box::pin(self.page(limit))
     }
@@ -319,15 +348,22 @@ mod tests {
         assert!(requests() - before <= pages + own, "{} for {pages} pages", requests() - before);
         let mut walk =
             store.pages(Range { prefix: Key::new("/a/"), start_after: None, limit: 1, at: Some(at) });
-        for number in 0..3 {
-            // The third is there by then.
+        for number in 0.. {
             if number == 2 {
                 cluster.compact(at.get() + 1).expect("compacted");
             }
-            let page = walk.next(16).await.expect("kept, or read before");
-            assert_eq!(page.items[0].0.as_str(), expected[number * 16].0);
+            match walk.next(16).await {
+                Ok(page) => assert_eq!(page.items[0].0.as_str(), expected[number * 16].0),
+                Err(error) => {
+                    assert!(matches!(error, ReadError::Compacted { .. }), "{error:?}");
+                    assert!(
+                        (2..=2 + limits::AHEAD_PAGES).contains(&number),
+                        "those that were read before: {number}"
+                    );
+                    break;
+                }
+            }
         }
-        assert!(matches!(walk.next(16).await, Err(ReadError::Compacted { .. })));
     }
 
     /// Keys of all pages, each of which is asked for once in vain.
