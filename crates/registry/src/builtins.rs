@@ -127,7 +127,8 @@ fn store(
     let layout = Layout { prefix_len: prefix.len(), scope, form: Form::Typed, fields };
     let name = format!("{}.{}", resource.plural, resource.group);
     let name = name.trim_end_matches('.').to_string();
-    let (pace, history, room) = (config.pace, config.history, config.room.clone());
-    let cached = Resource { name, prefix: Key::from(prefix), layout, indexed, pace, history, room };
+    let &Config { pace, history, ref room, ref early, .. } = config;
+    let (room, early) = (room.clone(), early.clone());
+    let cached = Resource { name, prefix: Key::from(prefix), layout, indexed, pace, history, room, early };
     Store::open((resource.group, resource.plural), cached, config, backend, (clock, tasks))
 }

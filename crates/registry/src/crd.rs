@@ -508,8 +508,9 @@ fn open_store(registry: &Registry, value: &Value, key: &LayoutKey) -> Store {
     // What a definition lets clients select by, they will.
     let indexed = (0..layout.fields.len()).collect();
     let name = format!("{plural}.{group}");
-    let (pace, history, room) = (registry.config.pace, registry.config.history, registry.config.room.clone());
-    let resource = Resource { name, prefix: Key::from(prefix), layout, indexed, pace, history, room };
+    let crate::registry::Config { pace, history, ref room, ref early, .. } = registry.config;
+    let (room, early) = (room.clone(), early.clone());
+    let resource = Resource { name, prefix: Key::from(prefix), layout, indexed, pace, history, room, early };
     let with = (&registry.clock, &registry.tasks);
     Store::open((group, plural), resource, &registry.config, &registry.backend, with)
 }

@@ -12,7 +12,7 @@ use forebay_apimachinery::{Object, Revision, Status};
 use forebay_backend::Backend;
 use forebay_rt::{Clock, Random, Tasks};
 use forebay_watchcache::limits::{self, Pace};
-use forebay_watchcache::{History, Room};
+use forebay_watchcache::{EarlyReaders, History, Room};
 use forebay_watchcache::{Relief, window_cap};
 use tokio::sync::watch;
 
@@ -43,6 +43,8 @@ pub struct Config {
     pub history: History,
     /// For what the caches hold in plain form and have not put at rest yet.
     pub room: Arc<Room>,
+    /// Held back until [`Registry::start`] is through.
+    pub early: Arc<EarlyReaders>,
 }
 
 /// A lone server's: nothing that a flag of its own would have to ask for, and events are kept.
@@ -58,6 +60,7 @@ impl Default for Config {
             pace: limits::PACE,
             history: History::Own,
             room: Arc::new(Room::new(limits::LOOSE_BYTES_MAX)),
+            early: Arc::new(EarlyReaders::held_back()),
         }
     }
 }

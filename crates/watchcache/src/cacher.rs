@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::check::Checker;
 use crate::counters::Counters;
+use crate::early_readers::EarlyReaders;
 use crate::error::ReadError;
 use crate::event::Event;
 use crate::ingest::{self, Hole};
@@ -42,6 +43,8 @@ pub struct Resource {
     pub history: History,
     /// For what is loose, in all caches of a server.
     pub room: Arc<Room>,
+    /// Who of all caches of a server may read early history.
+    pub early: Arc<EarlyReaders>,
 }
 
 /// Whose the store's history is.

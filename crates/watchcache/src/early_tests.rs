@@ -1,6 +1,7 @@
 //! A cache is ready before it has read its history; who comes back from there waits for it, and is told all or that it is gone.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use forebay_apimachinery::Revision;
 use forebay_backend::{Backend, BoxFuture, Feed, FeedError, Layer};
@@ -8,6 +9,7 @@ use forebay_embedded::Engine;
 use forebay_rt::{Clock, Tasks};
 use tokio::sync::watch;
 
+use crate::early_readers::EarlyReaders;
 use crate::limits::{EARLY_WAIT, PACE, Pace};
 use crate::tests::{World, everything};
 use crate::{Cacher, WatchStep};
@@ -27,6 +29,8 @@ enum History {
 struct Slow {
     engine: Arc<Engine>,
     history: watch::Receiver<History>,
+    // Feeds from before what is recent that were asked for.
+    asked: Arc<AtomicUsize>,
 }
 
 impl Slow {
@@ -35,6 +39,7 @@ impl Slow {
         if after.get() + RECENT >= current.get() {
             return Ok(());
         }
+        self.asked.fetch_add(1, Ordering::Relaxed);
         let mut history = self.history.clone();
         let told = history.wait_for(|history| *history != History::Held).await;
         match told.map(|history| *history) {
@@ -59,19 +64,28 @@ impl Layer for Slow {
 
 /// A store with 30 revisions, and a cache of it that takes in the last few; its history is held back.
 async fn world() -> (World, watch::Sender<History>) {
+    let early = Arc::new(EarlyReaders::held_back());
+    early.let_in();
+    let (world, told, _asked) = world_with(early).await;
+    (world, told)
+}
+
+async fn world_with(early: Arc<EarlyReaders>) -> (World, watch::Sender<History>, Arc<AtomicUsize>) {
     let clock = Clock::system();
     let (engine, tasks) = (World::engine(&clock), Tasks::new());
     let (told, history) = watch::channel(History::Held);
-    let slow = Arc::new(Slow { engine: engine.clone(), history });
+    let asked: Arc<AtomicUsize> = Arc::default();
+    let slow = Arc::new(Slow { engine: engine.clone(), history, asked: asked.clone() });
     let cacher = World::start_paced(engine.clone(), &clock, &tasks, PACE);
     let mut world = World { engine, cacher, tasks, clock };
     for number in 0..29 {
         world.put(&format!("a/p{}", number % 4), &format!("round=r{number}")).await;
     }
     let pace = Pace { recent: RECENT, ..PACE };
-    world.cacher = World::start_paced(slow, &world.clock, &world.tasks, pace);
+    let lives = (&world.clock, &world.tasks);
+    world.cacher = World::start_as(slow, lives, pace, crate::History::Own, early);
     world.cacher.wait_ready().await;
-    (world, told)
+    (world, told, asked)
 }
 
 fn revisions(cacher: &Cacher, after: u64) -> Result<Vec<u64>, String> {
@@ -119,6 +133,23 @@ async fn history_that_is_gone_meanwhile_is_waited_for_by_nobody() {
     assert_eq!(revisions(cacher, 3).expect_err("gone"), "too old resource version: 3 (25)");
     assert_eq!(cacher.counters().windows_begun_late.load(std::sync::atomic::Ordering::Relaxed), 1);
     assert_eq!(revisions(cacher, 25).expect("held"), [26, 27, 28, 29, 30]);
+}
+
+#[tokio::test]
+async fn no_history_is_read_before_the_server_serves() {
+    let early = Arc::new(EarlyReaders::held_back());
+    let (world, told, asked) = world_with(early.clone()).await;
+    told.send_replace(History::There);
+    // Others get on, whose questions to the store come behind those of a reader.
+    for round in 0..5 {
+        world.put("a/p1", &format!("round=late{round}")).await;
+        world.cacher.fresh(world.soon()).await.expect("fresh");
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 0);
+    early.let_in();
+    world.cacher.reach_back(Revision::from_log(3)).await.expect("there is history");
+    assert_eq!(revisions(&world.cacher, 3).expect("held"), (4..=35).collect::<Vec<_>>());
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -14,6 +14,7 @@ mod cacher;
 mod check;
 mod compare;
 mod counters;
+mod early_readers;
 mod entries;
 mod error;
 mod event;
@@ -36,6 +37,7 @@ mod watcher;
 
 pub use cacher::{Cacher, History, Resource};
 pub use counters::Counters;
+pub use early_readers::EarlyReaders;
 pub use error::ReadError;
 pub use event::{Event, EventKind};
 pub use interest::{FieldSource, FieldTerm, Interest, Reach};

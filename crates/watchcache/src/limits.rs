@@ -68,7 +68,7 @@ pub struct Pace {
 pub const PACE: Pace =
     Pace { cool_ms: 4_000, late_ms: 45_000, period: Duration::from_secs(1), recent: 1_000 };
 
-/// Caches of this process that read older history at once; the others wait for their turn.
+/// Caches of a server that read older history at once; the others wait for their turn.
 pub const EARLY_READERS_MAX: usize = 16;
 
 /// How long a watch waits for history that is still being read; then it is asked to come again.

@@ -13,6 +13,7 @@ use forebay_embedded::Engine;
 use forebay_embedded::limits::{HISTORY_MS, MARK_EVERY_MS};
 use forebay_rt::{Clock, Duration, ManualClock, Random, Tasks};
 
+use crate::early_readers::EarlyReaders;
 use crate::limits::{HASTE_BYTES_MIN, PACE, Pace};
 use crate::tests::{World, noise};
 use crate::{Cacher, History, Interest, Reach, Resource, Room, WatchStep};
@@ -72,6 +73,7 @@ impl Lab {
             pace,
             history: History::Own,
             room: room.clone(),
+            early: Arc::new(EarlyReaders::held_back()),
         };
         Cacher::start(resource, self.engine.clone(), self.clock.clone(), &self.tasks)
     }

@@ -10,6 +10,7 @@ use forebay_backend::{Backend, Expect as Wanted, Op, Outcome, Txn};
 use forebay_embedded::{Engine, Options};
 use forebay_rt::{Clock, Duration, Random, Tasks};
 
+use crate::early_readers::EarlyReaders;
 use crate::limits::{self, PACE, Pace};
 use crate::{Cacher, EventKind, History, Interest, Reach, ReadError, Resource, Room, WatchStep, Watcher};
 
@@ -51,7 +52,9 @@ impl World {
     }
 
     pub(crate) fn start_paced(backend: Arc<dyn Backend>, clock: &Clock, tasks: &Tasks, pace: Pace) -> Cacher {
-        World::start_as(backend, clock, tasks, pace, History::Own)
+        let early = Arc::new(EarlyReaders::held_back());
+        early.let_in();
+        World::start_as(backend, (clock, tasks), pace, History::Own, early)
     }
 
     pub(crate) fn start_checked(
@@ -60,15 +63,16 @@ impl World {
         tasks: &Tasks,
         check_every: Duration,
     ) -> Cacher {
-        World::start_as(backend, clock, tasks, PACE, History::Shared { check_every })
+        let early = Arc::new(EarlyReaders::held_back());
+        World::start_as(backend, (clock, tasks), PACE, History::Shared { check_every }, early)
     }
 
-    fn start_as(
+    pub(crate) fn start_as(
         backend: Arc<dyn Backend>,
-        clock: &Clock,
-        tasks: &Tasks,
+        (clock, tasks): (&Clock, &Tasks),
         pace: Pace,
         history: History,
+        early: Arc<EarlyReaders>,
     ) -> Cacher {
         let layout = Layout {
             prefix_len: PREFIX.len(),
@@ -78,7 +82,7 @@ impl World {
         };
         let (name, prefix, indexed) = ("pods".into(), PREFIX.into(), vec![0]);
         let room = Arc::new(Room::new(limits::LOOSE_BYTES_MAX));
-        let resource = Resource { name, prefix, layout, indexed, pace, history, room };
+        let resource = Resource { name, prefix, layout, indexed, pace, history, room, early };
         Cacher::start(resource, backend, clock.clone(), tasks)
     }
 

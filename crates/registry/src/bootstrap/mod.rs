@@ -10,9 +10,15 @@ use serde_json::{Value, json};
 
 use crate::registry::Registry;
 use crate::request::{Body, Target};
+use crate::store::Store;
 use crate::strategy::SYSTEM_PRIORITY_CLASSES;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
+
+/// What takes longest to be read, as a rule: nothing of what a start writes depends on it, so that is written meanwhile.
+fn is_largest(store: &Store) -> bool {
+    (&*store.group, &*store.resource) == ("", "pods")
+}
 
 impl Registry {
     /// Waits for the caches, then makes sure that what is always there exists, and serves the CRDs.
@@ -20,7 +26,9 @@ impl Registry {
     /// # Errors
     /// When the store cannot be written or read.
     pub async fn start(&self) -> Result<(), Status> {
-        for store in self.catalog().stores() {
+        let (largest, others): (Vec<_>, Vec<_>) =
+            self.catalog().stores().into_iter().partition(|store| is_largest(store));
+        for store in others.iter().chain([&self.services.ports]) {
             store.cacher.wait_ready().await;
         }
         for name in NAMESPACES {
@@ -38,6 +46,10 @@ impl Registry {
         self.start_crds().await?;
         self.ensure_built_ins().await?;
         self.ensure_roles().await?;
+        for store in largest {
+            store.cacher.wait_ready().await;
+        }
+        self.config.early.let_in();
         self.tasks.spawn("built-in objects", self.clone().keep_built_ins());
         Ok(())
     }

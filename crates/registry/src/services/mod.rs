@@ -74,7 +74,7 @@ impl Default for ServicesConfig {
 /// What the registry keeps for Services.
 pub(crate) struct Services {
     /// Claims of node ports.
-    ports: Arc<Store>,
+    pub(crate) ports: Arc<Store>,
     // item -> writes of this server that are between claiming it and their end
     in_flight: Mutex<BTreeMap<Item, usize>>,
     // Whether claims have been repaired since the start. Until then nothing is claimed: a Service from before claims may
@@ -105,6 +105,7 @@ impl Services {
             pace: config.pace,
             history: config.history,
             room: config.room.clone(),
+            early: config.early.clone(),
         };
         let ports = Store::open(("", "servicenodeports"), cached, config, backend, (clock, tasks));
         Services {

@@ -8,7 +8,7 @@ use forebay_backend::{Backend, Expect, Op, Txn};
 use forebay_embedded::{Engine, Options};
 use forebay_rt::{Clock, Random, Tasks};
 use forebay_watchcache::limits::{self, Pace};
-use forebay_watchcache::{Cacher, Resource, Room};
+use forebay_watchcache::{Cacher, EarlyReaders, Resource, Room};
 
 pub const PREFIX: &str = "/registry/pods/";
 
@@ -33,6 +33,7 @@ pub async fn cache(pace: Pace) -> (Cacher, Arc<Engine>, Clock) {
         pace,
         history,
         room,
+        early: Arc::new(EarlyReaders::held_back()),
     };
     let cacher = Cacher::start(resource, engine.clone(), clock.clone(), &Tasks::new());
     cacher.wait_ready().await;

@@ -1,4 +1,4 @@
-//! Early history: what was before the revision that the cache was filled at, read once the cache is ready.
+//! Early history: what was before the revision that the cache was filled at, read once the server serves.
 //!
 //! A cache that had to take in minutes of history first would not be ready for as long. It is filled at a recent revision, and
 //! what was before that is read beside it, as a cache of its own that nobody sees: the state where the store's history begins,
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Object, Revision};
 use forebay_backend::{FeedError, FeedStep};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 use super::{Ingest, State, check_order};
 use crate::cacher::Published;
@@ -22,9 +22,6 @@ use crate::limits;
 use crate::seal::{self, Haste};
 use crate::snapshot::Snapshot;
 use crate::source::Source;
-
-/// Who may read early history now, of all caches of this process.
-static READERS: Semaphore = Semaphore::const_new(limits::EARLY_READERS_MAX);
 
 /// The reading of early history. Dropping it ends it.
 pub(super) struct Early {
@@ -65,7 +62,7 @@ impl Ingest {
     async fn early(&self, mut after: Revision, known: Snapshot) -> Option<State> {
         let mut shown = self.publish.subscribe();
         shown.wait_for(|now| !matches!(now, Published::Filling { .. })).await.ok()?;
-        let _turn = READERS.acquire().await.ok()?;
+        let _turn = self.resource.early.turn().await?;
         let (mut overtaken, mut pause) = (0, limits::REOPEN_PAUSE.0);
         loop {
             let cause = match self.early_after(after, &known).await {
