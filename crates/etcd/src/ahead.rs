@@ -27,7 +27,7 @@ impl Ahead {
     ///
     /// # Errors
     /// The reader, where as many walks as may have pages ahead.
-    pub(crate) fn begin(reader: Reader, rest: &Range) -> Result<Ahead, Reader> {
+    pub(crate) fn begin(reader: Box<Reader>, rest: &Range) -> Result<Ahead, Box<Reader>> {
         let shared = reader.shared().clone();
         let Ok(seat) = shared.ahead.clone().try_acquire_owned() else { return Err(reader) };
         let (send, pages) = mpsc::channel(limits::AHEAD_PAGES);
@@ -47,7 +47,7 @@ impl Ahead {
 
 /// Reads pages until there are no more, one fails, or nobody wants them.
 async fn read(
-    mut reader: Reader,
+    mut reader: Box<Reader>,
     mut rest: Range,
     limit: Arc<AtomicUsize>,
     pages: mpsc::Sender<RangeResponse>,

@@ -72,6 +72,8 @@ pub(crate) struct Shared {
     page_keys: AtomicUsize,
     // The revision that history was last seen to begin at.
     pub(crate) oldest: AtomicU64,
+    // The same, and when.
+    pub(crate) oldest_seen: Mutex<Option<(Instant, Revision)>>,
     // It was said that the key which should say so may not be read.
     pub(crate) oldest_denied: AtomicBool,
     followers: AtomicUsize,
@@ -123,6 +125,7 @@ impl Etcd {
             probe_key: probe_key(&prefix),
             page_keys: AtomicUsize::new(500),
             oldest: AtomicU64::new(0),
+            oldest_seen: Mutex::default(),
             oldest_denied: AtomicBool::new(false),
             followers: AtomicUsize::new(0),
             counters: Counters::default(),

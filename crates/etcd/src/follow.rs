@@ -233,6 +233,7 @@ impl Follower {
         // Where another cluster has taken the place of ours, `run` ends the feed before it is asked for again.
         self.shared.cluster.note(header, self.generation).map_err(End::Lost)?;
         if response.compact_revision > 0 {
+            self.shared.forget_oldest();
             let oldest = Revision::from_log(response.compact_revision);
             return Err(End::Over(FeedError::Compacted { oldest }));
         }

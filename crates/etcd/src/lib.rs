@@ -22,6 +22,7 @@ mod oldest;
 mod pool;
 mod proto;
 mod range;
+mod stretch;
 mod tls;
 mod transfer;
 mod url;

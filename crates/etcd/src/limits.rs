@@ -122,6 +122,9 @@ pub const STREAM_SENDS_MAX: usize = 4;
 /// Ranges at most to find out where history begins: as many as revisions that 10,000 writes a second make in three years take.
 pub const BISECTION_MAX: usize = 40;
 
+/// For how long where history begins is not looked for again, unless somebody is told that it begins later.
+pub const OLDEST_HOLD: Duration = Duration::from_millis(100);
+
 /// How often etcd is asked how it is.
 pub const STATUS_PERIOD: Duration = Duration::from_secs(10);
 

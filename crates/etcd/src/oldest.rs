@@ -4,8 +4,10 @@
 //! have compacted beside; if it does not hold, or we may not read it, the revision is found by halving.
 
 use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
 
 use forebay_apimachinery::Revision;
+use forebay_rt::Instant;
 
 use crate::compaction::COMPACT_REV_KEY;
 use crate::engine::Shared;
@@ -17,11 +19,31 @@ impl Shared {
     /// The oldest revision that can be read at, and watched from the next on.
     pub(crate) async fn oldest(&self) -> Result<Revision, Fault> {
         let current = self.quorum().await?.revision.max(1);
+        if let Some(known) = self.seen_oldest().filter(|known| known.get() <= current) {
+            return Ok(known);
+        }
         let noted = self.noted().await?;
         let known = noted.max(self.oldest.load(Ordering::Acquire)).clamp(1, current);
         let oldest = if self.is_kept(known).await? { known } else { self.halve(known, current).await? };
         self.oldest.fetch_max(oldest, Ordering::AcqRel);
-        Ok(Revision::from_log(oldest))
+        let oldest = Revision::from_log(oldest);
+        *self.oldest_seen() = Some((self.clock.now(), oldest));
+        Ok(oldest)
+    }
+
+    /// What somebody has just found: the caches of a server that starts ask all at once.
+    fn seen_oldest(&self) -> Option<Revision> {
+        let (at, oldest) = (*self.oldest_seen())?;
+        (self.clock.now() < at + limits::OLDEST_HOLD).then_some(oldest)
+    }
+
+    /// History begins later than was thought: whoever asks now is told of no less.
+    pub(crate) fn forget_oldest(&self) {
+        *self.oldest_seen() = None;
+    }
+
+    fn oldest_seen(&self) -> MutexGuard<'_, Option<(Instant, Revision)>> {
+        self.oldest_seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What was compacted last, as far as the key for it says; 0 when it says nothing.
@@ -174,6 +196,18 @@ mod tests {
         store.reach(wait).await.expect("the probe may be read");
         for _ in 0..2 {
             assert_eq!(store.oldest().await.expect("found without the key"), gone);
+            store.shared().forget_oldest();
+        }
+        // What somebody has just found is taken for it, unless it is too old, or of no store like this.
+        let (now, seen) = (store.shared().clock.now(), Revision::from_log(gone.get() - 1));
+        let later = now + Duration::from_secs(3_600);
+        for (at, known, told) in [
+            (later, seen, seen),
+            (later, Revision::from_log(last.get() + 100), gone),
+            (now - limits::OLDEST_HOLD, seen, gone),
+        ] {
+            *store.shared().oldest_seen() = Some((at, known));
+            assert_eq!(store.oldest().await.expect("known or found"), told);
         }
         assert!(store.shared().oldest_denied.load(Ordering::Relaxed));
         let mut feed = store.feed("/other/a/", gone).await.expect("begun");

@@ -8,6 +8,7 @@ use crate::error::Fault;
 use crate::limits;
 use crate::messages::{self, KeyValue, RangeRequest, RangeResponse, path};
 use crate::pool::Use;
+use crate::stretch::Stretch;
 
 /// The first key of what is below `prefix`, or behind `after`.
 pub(crate) fn key_of(prefix: &str, after: Option<&str>) -> String {
@@ -45,6 +46,15 @@ impl RangeResponse {
     }
 }
 
+impl RangeResponse {
+    /// Adds what follows.
+    fn take(&mut self, next: RangeResponse) {
+        let mut kvs = std::mem::take(&mut self.kvs);
+        kvs.extend(next.kvs);
+        *self = RangeResponse { kvs, ..next };
+    }
+}
+
 impl Shared {
     /// Reads a page of keys without values.
     pub(crate) async fn keys(&self, range: Range) -> Result<RangePage, ReadError> {
@@ -72,29 +82,45 @@ impl Shared {
 
     /// Reads a page; fewer keys than asked for where values are large.
     pub(crate) async fn page(&self, range: Range) -> Result<RangePage, ReadError> {
-        let response = self.response(&range).await?;
+        let response = self.response(&range, &Stretch::default()).await?;
         self.decoded(range.at, response).await
     }
 
     /// A page as etcd has it.
-    pub(crate) async fn response(&self, range: &Range) -> Result<RangeResponse, ReadError> {
-        match self.asked(range).await {
+    pub(crate) async fn response(
+        &self,
+        range: &Range,
+        stretch: &Stretch,
+    ) -> Result<RangeResponse, ReadError> {
+        match self.asked(range, stretch).await {
             Ok(response) => Ok(response),
             Err(fault) => Err(self.read_error(fault, range.at).await),
         }
     }
 
     /// The same, or why there was none. If there is more, it has a key of ours.
-    pub(crate) async fn asked(&self, range: &Range) -> Result<RangeResponse, Fault> {
+    pub(crate) async fn asked(&self, range: &Range, stretch: &Stretch) -> Result<RangeResponse, Fault> {
         let bounds = bounds(range);
-        let mut from = bounds.0.clone().into_bytes();
+        let (mut from, end) = (bounds.0.clone().into_bytes(), bounds.1.as_bytes());
         let limit = range.limit.clamp(1, limits::PAGE_KEYS_MAX).min(self.page_keys()) as u64;
+        let mut page = RangeResponse::default();
         loop {
-            let request = RangeRequest { key: &from, limit, ..request(&bounds, range) };
-            let response = self.ask_values(request).await?;
-            match beyond(&response) {
-                Some(next) => from = next,
-                None => return Ok(response),
+            // What is current moves on: it is told by one answer.
+            let near = if range.at.is_some() { stretch.near(&from, end) } else { end.to_vec() };
+            let (is_all, missing) = (near == end, limit - page.kvs.len() as u64);
+            let request = RangeRequest { key: &from, end: &near, limit: missing, ..request(&bounds, range) };
+            let found = self.ask_values(request).await?;
+            stretch.note(&from, is_all, limit, &found);
+            let is_through = !found.more && !is_all;
+            page.take(found);
+            page.more |= !is_all;
+            if let Some(next) = beyond(&page) {
+                from = next;
+                page.kvs.clear();
+            } else if is_through && page.kvs.len() as u64 <= limit / 2 {
+                from = near;
+            } else {
+                return Ok(page);
             }
         }
     }
@@ -150,7 +176,10 @@ impl Shared {
     /// A fault of a read at `asked`, with the revision that it is about.
     pub(crate) async fn read_error(&self, fault: Fault, asked: Option<Revision>) -> ReadError {
         let bound = match fault {
-            Fault::Compacted => self.oldest().await.ok(),
+            Fault::Compacted => {
+                self.forget_oldest();
+                self.oldest().await.ok()
+            }
             Fault::Future => self.quorum().await.ok().and_then(|header| Revision::new(header.revision)),
             _ => None,
         };

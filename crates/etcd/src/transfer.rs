@@ -17,6 +17,7 @@ use crate::limits;
 use crate::messages::{self, Action, Compare, KeyValue, RangeRequest, path};
 use crate::pool::Use;
 use crate::range::end_of;
+use crate::stretch::Stretch;
 
 /// A key as etcd keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,10 +36,11 @@ pub struct KeptPages<'a> {
     begin: Vec<u8>,
     end: String,
     at: Option<Revision>,
+    stretch: Stretch,
 }
 
 impl KeptPages<'_> {
-    /// The next page, and the revision of all; `None` behind the last.
+    /// The next page, which may be empty, and the revision of all; `None` behind the last.
     ///
     /// # Errors
     /// [`ReadError::Compacted`] when that state was given up meanwhile.
@@ -47,10 +49,12 @@ impl KeptPages<'_> {
             return Ok(None);
         }
         let shared = self.etcd.shared();
+        let (end, limit) = (self.end.as_bytes(), shared.page_keys() as u64);
+        let near = if self.at.is_some() { self.stretch.near(&self.begin, end) } else { end.to_vec() };
         let request = RangeRequest {
             key: &self.begin,
-            end: self.end.as_bytes(),
-            limit: shared.page_keys() as u64,
+            end: &near,
+            limit,
             revision: self.at.map_or(0, Revision::get),
             ..RangeRequest::default()
         };
@@ -59,8 +63,13 @@ impl KeptPages<'_> {
             Err(fault) => return Err(shared.read_error(fault, self.at).await),
         };
         let revision = response.revision(self.at);
-        let last = response.kvs.last().filter(|_| response.more);
-        (self.begin, self.at) = (last.map_or(Vec::new(), |kv| key_behind(&kv.key)), Some(revision));
+        self.stretch.note(&self.begin, near == end, limit, &response);
+        self.begin = match response.kvs.last().filter(|_| response.more) {
+            Some(last) => key_behind(&last.key),
+            None if near == end => Vec::new(),
+            None => near,
+        };
+        self.at = Some(revision);
         let kept = |kv: KeyValue| {
             let KeyValue { key, value, mod_revision, lease, .. } = kv;
             let revision = Revision::new(mod_revision)?;
@@ -101,7 +110,8 @@ impl Etcd {
 
     /// What is kept below `prefix`, which ends with `/`.
     pub fn kept(&self, prefix: &str) -> KeptPages<'_> {
-        KeptPages { etcd: self, begin: prefix.into(), end: end_of(prefix), at: None }
+        let stretch = Stretch::default();
+        KeptPages { etcd: self, begin: prefix.into(), end: end_of(prefix), at: None, stretch }
     }
 
     /// How long a lease still lasts; `None` when it is gone.
