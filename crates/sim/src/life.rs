@@ -57,6 +57,8 @@ impl Life {
         let store = Arc::new(store);
         let config = Config { event_ttl: Some(EVENT_TTL), pace: PACE, ..Config::default() };
         let (fork, random) = (Random::seeded(random.next_u64()), Random::seeded(random.next_u64()));
+        // Nothing here waits for all of it to be served.
+        config.early.let_in();
         let registry = Registry::new(config, store.clone(), clock.clone(), random, tasks.clone());
         let network = Network::new(registry.clone(), tasks.clone(), fork);
         let life = Life {

@@ -65,6 +65,8 @@ impl Lab {
             form: Form::Typed,
             fields: Vec::new(),
         };
+        let early = Arc::new(EarlyReaders::held_back());
+        early.let_in();
         let resource = Resource {
             name: name.into(),
             prefix: Key::from(prefix),
@@ -73,7 +75,7 @@ impl Lab {
             pace,
             history: History::Own,
             room: room.clone(),
-            early: Arc::new(EarlyReaders::held_back()),
+            early,
         };
         Cacher::start(resource, self.engine.clone(), self.clock.clone(), &self.tasks)
     }
