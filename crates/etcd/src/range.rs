@@ -18,6 +18,11 @@ pub(crate) fn key_of(prefix: &str, after: Option<&str>) -> String {
     }
 }
 
+/// The key that comes right behind `key`.
+pub(crate) fn key_behind(key: &[u8]) -> Vec<u8> {
+    [key, b"\0"].concat()
+}
+
 /// The key that ends what is below `prefix`, which ends with `/`: with `0`, the character behind it, instead.
 pub(crate) fn end_of(prefix: &str) -> String {
     format!("{}0", prefix.strip_suffix('/').unwrap_or(prefix))
@@ -107,21 +112,19 @@ impl Shared {
         loop {
             // What is current moves on: it is told by one answer.
             let near = if range.at.is_some() { stretch.near(&from, end) } else { end.to_vec() };
-            let (is_all, missing) = (near == end, limit - page.kvs.len() as u64);
+            let missing = limit - page.kvs.len() as u64;
             let request = RangeRequest { key: &from, end: &near, limit: missing, ..request(&bounds, range) };
             let found = self.ask_values(request).await?;
-            stretch.note(&from, is_all, limit, &found);
-            let is_through = !found.more && !is_all;
+            let (next, ended_short) = (stretch.pass(&from, near, end, limit, &found), !found.more);
             page.take(found);
-            page.more |= !is_all;
-            if let Some(next) = beyond(&page) {
-                from = next;
+            let Some(next) = next else { return Ok(page) };
+            page.more = true;
+            if beyond(&page).is_some() {
                 page.kvs.clear();
-            } else if is_through && page.kvs.len() as u64 <= limit / 2 {
-                from = near;
-            } else {
+            } else if !ended_short || page.kvs.len() as u64 > limit / 2 {
                 return Ok(page);
             }
+            from = next;
         }
     }
 
@@ -213,9 +216,7 @@ fn is_text(kv: &KeyValue) -> bool {
 fn beyond(page: &RangeResponse) -> Option<Vec<u8>> {
     let last = page.kvs.last().filter(|_| page.more && !page.kvs.iter().any(is_text))?;
     tracing::error!(keys = page.kvs.len(), last = ?last.key, "keys in etcd are no text");
-    let mut next = last.key.to_vec();
-    next.push(0);
-    Some(next)
+    Some(key_behind(&last.key))
 }
 
 #[cfg(test)]

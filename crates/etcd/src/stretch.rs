@@ -8,6 +8,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::messages::RangeResponse;
+use crate::range::key_behind;
 
 /// Keys in a range, times those that are asked for, from which on it is too long.
 const LONG: u64 = 8;
@@ -33,10 +34,17 @@ impl Stretch {
         if near.as_slice() < end { near } else { end.to_vec() }
     }
 
-    /// Learns from what was found from `from` on, for a page of `limit` keys.
-    ///
-    /// - `is_all`: the range reached to the end.
-    pub(crate) fn note(&self, from: &[u8], is_all: bool, limit: u64, found: &RangeResponse) {
+    /// Learns from what was found between `from` and `near`, for a page of `limit` keys. Where the next range begins, unless that
+    /// was the last.
+    pub(crate) fn pass(
+        &self,
+        from: &[u8],
+        near: Vec<u8>,
+        end: &[u8],
+        limit: u64,
+        found: &RangeResponse,
+    ) -> Option<Vec<u8>> {
+        let is_all = near == end;
         let kept = self.kept.load(Ordering::Relaxed).min(from.len());
         let is_long = found.more && found.count > LONG.saturating_mul(limit);
         let kept = match (is_all, &found.kvs[..]) {
@@ -47,6 +55,10 @@ impl Stretch {
             (false, _) => kept.saturating_sub(1),
         };
         self.kept.store(kept, Ordering::Relaxed);
+        match found.kvs.last().filter(|_| found.more) {
+            Some(last) => Some(key_behind(&last.key)),
+            None => (!is_all).then_some(near),
+        }
     }
 }
 
@@ -98,13 +110,12 @@ mod tests {
             let near = stretch.near(&from, end);
             assert!(near > from && *near <= *end, "{near:?} behind {from:?}");
             let found = asked.range(&from, &near, LIMIT);
-            stretch.note(&from, near == end, LIMIT as u64, &found);
+            let next = stretch.pass(&from, near, end, LIMIT as u64, &found);
             pages += found.kvs.len() as f64 / LIMIT as f64;
             told.extend(found.kvs.iter().map(|kv| kv.key.to_vec()));
-            match (found.more, near == end) {
-                (true, _) => from = [told.last().expect("there is more"), b"\0".as_slice()].concat(),
-                (false, false) => from = near,
-                (false, true) => break,
+            match next {
+                Some(next) => from = next,
+                None => break,
             }
         }
         assert!(told.iter().eq(&asked.keys), "all, in order, once");
@@ -137,7 +148,6 @@ mod tests {
         ];
         for (what, name) in names {
             let (questions, visits) = walked((0..KEYS).map(name));
-            println!("{what}: {questions:.2} questions, {visits:.0} visits a page");
             assert!(
                 questions <= 1.5 && visits <= 20.0 * LIMIT as f64,
                 "{what}: {questions} questions, {visits} visits a page"

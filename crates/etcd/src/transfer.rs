@@ -16,7 +16,7 @@ use crate::error::Fault;
 use crate::limits;
 use crate::messages::{self, Action, Compare, KeyValue, RangeRequest, path};
 use crate::pool::Use;
-use crate::range::end_of;
+use crate::range::{end_of, key_behind};
 use crate::stretch::Stretch;
 
 /// A key as etcd keeps it.
@@ -63,12 +63,7 @@ impl KeptPages<'_> {
             Err(fault) => return Err(shared.read_error(fault, self.at).await),
         };
         let revision = response.revision(self.at);
-        self.stretch.note(&self.begin, near == end, limit, &response);
-        self.begin = match response.kvs.last().filter(|_| response.more) {
-            Some(last) => key_behind(&last.key),
-            None if near == end => Vec::new(),
-            None => near,
-        };
+        self.begin = self.stretch.pass(&self.begin, near, end, limit, &response).unwrap_or_default();
         self.at = Some(revision);
         let kept = |kv: KeyValue| {
             let KeyValue { key, value, mod_revision, lease, .. } = kv;
@@ -77,10 +72,6 @@ impl KeptPages<'_> {
         };
         Ok(Some((revision, response.kvs.into_iter().filter_map(kept).collect())))
     }
-}
-
-fn key_behind(key: &[u8]) -> Vec<u8> {
-    [key, b"\0"].concat()
 }
 
 impl Etcd {

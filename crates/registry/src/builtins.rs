@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::object::{Form, Layout, Scope};
-use forebay_apimachinery::{GroupVersionKind, GroupVersionResource, Key};
+use forebay_apimachinery::{GroupVersionKind, GroupVersionResource};
 use forebay_backend::Backend;
 use forebay_rt::{Clock, Tasks};
 use forebay_schema::builtin;
-use forebay_watchcache::Resource;
 
 use crate::catalog::{Catalog, Served, Source, StoredAs, SubresourceInfo};
 use crate::registry::Config;
@@ -127,8 +126,6 @@ fn store(
     let layout = Layout { prefix_len: prefix.len(), scope, form: Form::Typed, fields };
     let name = format!("{}.{}", resource.plural, resource.group);
     let name = name.trim_end_matches('.').to_string();
-    let &Config { pace, history, ref room, ref early, .. } = config;
-    let (room, early) = (room.clone(), early.clone());
-    let cached = Resource { name, prefix: Key::from(prefix), layout, indexed, pace, history, room, early };
+    let cached = config.cached(name, prefix, layout, indexed);
     Store::open((resource.group, resource.plural), cached, config, backend, (clock, tasks))
 }

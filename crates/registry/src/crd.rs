@@ -11,9 +11,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use forebay_apimachinery::object::{Form, Layout, Scope};
-use forebay_apimachinery::{Cause, Key, Object, Reason, Revision, Status};
+use forebay_apimachinery::{Cause, Object, Reason, Revision, Status};
 use forebay_schema::crd::{check, conditions};
-use forebay_watchcache::{EventKind, Interest, ReadError, Resource, WatchStep, Watcher};
+use forebay_watchcache::{EventKind, Interest, ReadError, WatchStep, Watcher};
 use serde_json::Value;
 
 use self::cleanup::{Cleanup, Deletion};
@@ -508,9 +508,7 @@ fn open_store(registry: &Registry, value: &Value, key: &LayoutKey) -> Store {
     // What a definition lets clients select by, they will.
     let indexed = (0..layout.fields.len()).collect();
     let name = format!("{plural}.{group}");
-    let crate::registry::Config { pace, history, ref room, ref early, .. } = registry.config;
-    let (room, early) = (room.clone(), early.clone());
-    let resource = Resource { name, prefix: Key::from(prefix), layout, indexed, pace, history, room, early };
+    let resource = registry.config.cached(name, prefix, layout, indexed);
     let with = (&registry.clock, &registry.tasks);
     Store::open((group, plural), resource, &registry.config, &registry.backend, with)
 }

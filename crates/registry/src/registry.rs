@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use forebay_apimachinery::{Object, Revision, Status};
+use forebay_apimachinery::object::Layout;
+use forebay_apimachinery::{Key, Object, Revision, Status};
 use forebay_backend::Backend;
 use forebay_rt::{Clock, Random, Tasks};
 use forebay_watchcache::limits::{self, Pace};
-use forebay_watchcache::{EarlyReaders, History, Room};
+use forebay_watchcache::{EarlyReaders, History, Resource, Room};
 use forebay_watchcache::{Relief, window_cap};
 use tokio::sync::watch;
 
@@ -45,6 +46,21 @@ pub struct Config {
     pub room: Arc<Room>,
     /// Held back until [`Registry::start`] is through.
     pub early: Arc<EarlyReaders>,
+}
+
+impl Config {
+    /// A resource whose cache is kept as those of the others, and shares with them what they share.
+    pub(crate) fn cached(
+        &self,
+        name: String,
+        prefix: String,
+        layout: Layout,
+        indexed: Vec<usize>,
+    ) -> Resource {
+        let (room, early) = (self.room.clone(), self.early.clone());
+        let (prefix, pace, history) = (Key::from(prefix), self.pace, self.history);
+        Resource { name, prefix, layout, indexed, pace, history, room, early }
+    }
 }
 
 /// A lone server's: nothing that a flag of its own would have to ask for, and events are kept.

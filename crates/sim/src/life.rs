@@ -13,6 +13,7 @@ use forebay_embedded::faults::Machine;
 use forebay_embedded::{Engine, OpenError, Options, Stepper};
 use forebay_registry::{Config, Registry};
 use forebay_rt::{Clock, CutOnDrop, Random, Shutdown, Tasks};
+use forebay_watchcache::EarlyReaders;
 use forebay_watchcache::limits::Pace;
 
 use crate::network::Network;
@@ -55,10 +56,9 @@ impl Life {
         let tasks = Tasks::new();
         let store = FaultyStore::new(engine.clone(), clock.clone(), Random::seeded(random.next_u64()));
         let store = Arc::new(store);
-        let config = Config { event_ttl: Some(EVENT_TTL), pace: PACE, ..Config::default() };
+        let early = Arc::new(EarlyReaders::admitted());
+        let config = Config { event_ttl: Some(EVENT_TTL), pace: PACE, early, ..Config::default() };
         let (fork, random) = (Random::seeded(random.next_u64()), Random::seeded(random.next_u64()));
-        // Nothing here waits for all of it to be served.
-        config.early.let_in();
         let registry = Registry::new(config, store.clone(), clock.clone(), random, tasks.clone());
         let network = Network::new(registry.clone(), tasks.clone(), fork);
         let life = Life {

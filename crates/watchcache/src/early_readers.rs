@@ -24,6 +24,13 @@ impl EarlyReaders {
         EarlyReaders { turns: Semaphore::const_new(0), are_let_in: AtomicBool::new(false) }
     }
 
+    /// Readers of caches that no server is waited for with.
+    pub fn admitted() -> EarlyReaders {
+        let readers = EarlyReaders::held_back();
+        readers.let_in();
+        readers
+    }
+
     /// From now on [`limits::EARLY_READERS_MAX`] at once.
     pub fn let_in(&self) {
         if !self.are_let_in.swap(true, Ordering::Relaxed) {

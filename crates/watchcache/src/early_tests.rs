@@ -64,9 +64,7 @@ impl Layer for Slow {
 
 /// A store with 30 revisions, and a cache of it that takes in the last few; its history is held back.
 async fn world() -> (World, watch::Sender<History>) {
-    let early = Arc::new(EarlyReaders::held_back());
-    early.let_in();
-    let (world, told, _asked) = world_with(early).await;
+    let (world, told, _asked) = world_with(Arc::new(EarlyReaders::admitted())).await;
     (world, told)
 }
 

@@ -65,8 +65,6 @@ impl Lab {
             form: Form::Typed,
             fields: Vec::new(),
         };
-        let early = Arc::new(EarlyReaders::held_back());
-        early.let_in();
         let resource = Resource {
             name: name.into(),
             prefix: Key::from(prefix),
@@ -75,7 +73,7 @@ impl Lab {
             pace,
             history: History::Own,
             room: room.clone(),
-            early,
+            early: Arc::new(EarlyReaders::admitted()),
         };
         Cacher::start(resource, self.engine.clone(), self.clock.clone(), &self.tasks)
     }

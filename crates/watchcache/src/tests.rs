@@ -52,8 +52,7 @@ impl World {
     }
 
     pub(crate) fn start_paced(backend: Arc<dyn Backend>, clock: &Clock, tasks: &Tasks, pace: Pace) -> Cacher {
-        let early = Arc::new(EarlyReaders::held_back());
-        early.let_in();
+        let early = Arc::new(EarlyReaders::admitted());
         World::start_as(backend, (clock, tasks), pace, History::Own, early)
     }
 
@@ -63,7 +62,7 @@ impl World {
         tasks: &Tasks,
         check_every: Duration,
     ) -> Cacher {
-        let early = Arc::new(EarlyReaders::held_back());
+        let early = Arc::new(EarlyReaders::admitted());
         World::start_as(backend, (clock, tasks), PACE, History::Shared { check_every }, early)
     }
 

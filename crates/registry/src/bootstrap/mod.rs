@@ -21,7 +21,8 @@ fn is_largest(store: &Store) -> bool {
 }
 
 impl Registry {
-    /// Waits for the caches, then makes sure that what is always there exists, and serves the CRDs.
+    /// Makes sure that what is always there exists, serves the CRDs, and waits for the caches: for the largest last. Then early
+    /// history may be read.
     ///
     /// # Errors
     /// When the store cannot be written or read.

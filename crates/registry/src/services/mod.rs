@@ -29,10 +29,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use forebay_apimachinery::object::{Form, Layout, Scope};
-use forebay_apimachinery::{Key, Object, Reason, Revision, Status};
+use forebay_apimachinery::{Object, Reason, Revision, Status};
 use forebay_backend::Backend;
 use forebay_rt::{Clock, Tasks};
-use forebay_watchcache::Resource;
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::catalog::Served;
@@ -97,16 +96,7 @@ impl Services {
         let prefix = format!("{}/ranges/servicenodeports/", config.storage_prefix);
         let layout =
             Layout { prefix_len: prefix.len(), scope: Scope::Cluster, form: Form::Typed, fields: Vec::new() };
-        let cached = Resource {
-            name: "servicenodeports".into(),
-            prefix: Key::from(prefix),
-            layout,
-            indexed: Vec::new(),
-            pace: config.pace,
-            history: config.history,
-            room: config.room.clone(),
-            early: config.early.clone(),
-        };
+        let cached = config.cached("servicenodeports".into(), prefix, layout, Vec::new());
         let ports = Store::open(("", "servicenodeports"), cached, config, backend, (clock, tasks));
         Services {
             ports: Arc::new(ports),

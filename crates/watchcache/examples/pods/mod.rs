@@ -33,7 +33,7 @@ pub async fn cache(pace: Pace) -> (Cacher, Arc<Engine>, Clock) {
         pace,
         history,
         room,
-        early: Arc::new(EarlyReaders::held_back()),
+        early: Arc::new(EarlyReaders::admitted()),
     };
     let cacher = Cacher::start(resource, engine.clone(), clock.clone(), &Tasks::new());
     cacher.wait_ready().await;

@@ -40,12 +40,7 @@ fn is_plain(text: &[u8]) -> bool {
 /// No branch, so that the compiler makes a few instructions of it where the length is known.
 #[inline]
 fn all_plain(piece: &[u8]) -> bool {
-    let is_escaped = |byte: u8| {
-        let is_markup = (byte == b'<') | (byte == b'>') | (byte == b'&');
-        // As a number with a sign, what is not ASCII is less than a space as well.
-        ((byte as i8) < 0x20) | (byte == b'"') | (byte == b'\\') | is_markup
-    };
-    !piece.iter().fold(false, |any, &byte| any | is_escaped(byte))
+    !piece.iter().fold(false, |any, &byte| any | is_special(byte) | !byte.is_ascii())
 }
 
 fn write_escaping(text: &str, out: &mut Vec<u8>) {
