@@ -59,9 +59,9 @@ pub const KEEPALIVE_RETRIES: u32 = 5;
 /// How often it is looked at how HTTP/1.1 clients acknowledge what was sent; after how many transmissions one is taken
 /// for gone unless it answers within the time; and how many unanswered questions after its room a full one has.
 pub const SILENCE_PERIOD: Duration = Duration::from_secs(10);
-pub const SILENCE_RETRANSMITS: u32 = 3;
+pub const SILENCE_RETRANSMITS: u8 = 3;
 pub const SILENCE_WAIT: Duration = Duration::from_secs(40);
-pub const SILENCE_PROBES: u32 = 3;
+pub const SILENCE_PROBES: u8 = 3;
 
 /// Longest pause before the kernel asks a full client again whether it has room, or sends again what was not acknowledged:
 /// one that is gone is found within 3 x 10 + 10 s. Linux before 6.15 lets the pauses grow to two minutes, and finds it

@@ -1,13 +1,13 @@
-//! The one socket option that Linux has and socket2 does not know.
+//! The socket options that Linux has and socket2 does not know.
 //!
-//! In: a socket. Out: the option set, or why not. Never: decides what it is to be.
+//! In: a socket. Out: the option set or read, or why not. Never: decides what it is to be.
 
 use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use nix::sys::socket::SetSockOpt as _;
-use nix::sys::socket::sockopt::SetUsize;
+use nix::sys::socket::sockopt::{GetStruct, SetUsize};
+use nix::sys::socket::{GetSockOpt as _, SetSockOpt as _};
 
 /// `TCP_RTO_MAX_MS`, as the kernel's headers have it.
 const TCP_RTO_MAX_MS: libc::c_int = 44;
@@ -16,6 +16,40 @@ const TCP_RTO_MAX_MS: libc::c_int = 44;
 struct RtoMax;
 
 nix::setsockopt_impl!(RtoMax, libc::IPPROTO_TCP, TCP_RTO_MAX_MS, usize, SetUsize);
+
+#[derive(Clone, Copy)]
+struct Info;
+
+nix::getsockopt_impl!(Info, libc::IPPROTO_TCP, libc::TCP_INFO, TcpInfo, GetStruct<TcpInfo>);
+
+/// What the kernel tells of a connection: the beginning of `struct tcp_info`, as it has been since Linux 4.6.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct TcpInfo {
+    _state: [u8; 2],
+    /// How often in a row the oldest segment was sent again.
+    pub retransmits: u8,
+    /// Questions in a row that were not answered.
+    pub probes: u8,
+    _options: [u8; 4],
+    _intervals_and_sizes: [u32; 4],
+    /// Segments that were sent and not acknowledged.
+    pub unacked: u32,
+    _counts_and_times: [u32; 19],
+    _rates_and_totals: [u64; 4],
+    _segments: [u32; 2],
+    /// Bytes that were written and not sent yet.
+    pub notsent_bytes: u32,
+    _min_rtt: u32,
+}
+
+/// How far what was written over a connection is.
+///
+/// # Errors
+/// As the kernel says.
+pub fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
+    Info.get(socket).map_err(io::Error::from)
+}
 
 /// Longest pause before the kernel sends something again, or asks again whether a full client has room.
 ///
@@ -27,7 +61,6 @@ pub fn set_rto_max(socket: &impl AsFd, longest: Duration) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use nix::sys::socket::GetSockOpt as _;
     use nix::sys::socket::sockopt::GetUsize;
 
     use super::*;

@@ -29,11 +29,34 @@ pub struct Wire(Arc<Socket>);
 pub struct Socket {
     tcp: TcpStream,
     peer: SocketAddr,
-    local: SocketAddr,
     clock: Clock,
     // Dropped by a reset instead of an orderly end.
     reset: AtomicBool,
     state: Mutex<State>,
+}
+
+/// What the kernel does with a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// All that was written was acknowledged.
+    Nothing,
+    Sending,
+    /// Sends again what was not acknowledged, for this many times so far.
+    Retransmitting(u8),
+    /// Has something for a client without room, and asks whether it has; this many questions were not answered.
+    Probing(u8),
+}
+
+#[cfg(target_os = "linux")]
+impl Doing {
+    fn of(info: &sockopt::TcpInfo) -> Doing {
+        match (info.unacked, info.notsent_bytes) {
+            (0, 0) => Doing::Nothing,
+            (0, _) => Doing::Probing(info.probes),
+            _ if info.retransmits > 0 => Doing::Retransmitting(info.retransmits),
+            _ => Doing::Sending,
+        }
+    }
 }
 
 struct State {
@@ -53,11 +76,11 @@ impl Wire {
     /// # Errors
     /// The client is gone already.
     pub fn new(tcp: TcpStream, clock: Clock) -> io::Result<Wire> {
-        let (peer, local) = (tcp.peer_addr()?, tcp.local_addr()?);
+        let peer = tcp.peer_addr()?;
         set_options(&tcp, peer.ip().to_canonical().is_loopback());
         let state = State { wrote_at: clock.now(), acknowledged: true, pending: false, waker: None };
         let reset = AtomicBool::new(false);
-        Ok(Wire(Arc::new(Socket { tcp, peer, local, clock, reset, state: Mutex::new(state) })))
+        Ok(Wire(Arc::new(Socket { tcp, peer, clock, reset, state: Mutex::new(state) })))
     }
 
     pub fn socket(&self) -> &Arc<Socket> {
@@ -95,9 +118,9 @@ fn note(option: &str, set: io::Result<()>) {
 }
 
 impl Socket {
-    /// The client's end, and ours.
-    pub fn ends(&self) -> (SocketAddr, SocketAddr) {
-        (self.peer, self.local)
+    /// The client's end.
+    pub fn peer(&self) -> SocketAddr {
+        self.peer
     }
 
     /// When the kernel last took something for the client.
@@ -108,6 +131,17 @@ impl Socket {
     /// Whether something was written of which it is not known that the client has it.
     pub fn is_unacknowledged(&self) -> bool {
         !self.state().acknowledged
+    }
+
+    /// What the kernel does with what was written.
+    ///
+    /// # Errors
+    /// It does not say.
+    pub fn doing(&self) -> io::Result<Doing> {
+        #[cfg(target_os = "linux")]
+        return sockopt::tcp_info(&self.tcp).map(|info| Doing::of(&info));
+        #[cfg(not(target_os = "linux"))]
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// The client has everything.
@@ -315,6 +349,22 @@ mod tests {
         let mut read = [0; 5];
         client.read_exact(&mut read).await.expect("read");
         assert_eq!(&read, b"event");
+    }
+
+    #[tokio::test]
+    #[cfg(target_os = "linux")]
+    async fn the_kernel_says_what_it_does_with_what_was_written() {
+        let (wire, mut client) = pair().await;
+        let socket = wire.socket();
+        assert_eq!(socket.doing().expect("told"), Doing::Nothing);
+        while socket.tcp.try_write(&[0; 64 << 10]).is_ok() {}
+        while socket.doing().expect("told") != Doing::Probing(0) {
+            tokio::task::yield_now().await;
+        }
+        let mut read = vec![0; 64 << 10];
+        while socket.doing().expect("told") != Doing::Nothing {
+            assert!(client.read(&mut read).await.expect("open") > 0);
+        }
     }
 
     #[tokio::test]
