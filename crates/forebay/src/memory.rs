@@ -8,20 +8,22 @@ pub use limit::{Limit, detect};
 
 /// What counts against the limit, in bytes: what is resident. A control group counts the page cache too, which the kernel
 /// takes back, and what it holds in sockets, which the limits of connections bound.
-pub fn used() -> Option<u64> {
-    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
-    Some(pages * page_bytes())
-}
-
 #[cfg(target_os = "linux")]
-fn page_bytes() -> u64 {
-    rustix::param::page_size() as u64
+pub fn used() -> Option<u64> {
+    use std::os::unix::fs::FileExt as _;
+
+    // Kept open, because it is read ten times a second.
+    static STATM: std::sync::OnceLock<Option<std::fs::File>> = std::sync::OnceLock::new();
+    let statm = STATM.get_or_init(|| std::fs::File::open("/proc/self/statm").ok()).as_ref()?;
+    let mut text = [0; 256];
+    let read = statm.read_at(&mut text, 0).ok()?;
+    let pages = std::str::from_utf8(&text[..read]).ok()?.split(' ').nth(1)?;
+    Some(pages.parse::<u64>().ok()? * rustix::param::page_size() as u64)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn page_bytes() -> u64 {
-    4096
+pub fn used() -> Option<u64> {
+    None
 }
 
 /// Keeps the process to small pages.
