@@ -6,12 +6,12 @@
 //! answer says.
 
 use std::future::Future;
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, Write as _};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf as _, Bytes};
+use bytes::Bytes;
 use forebay_rt::Clock;
 use http::{Request, StatusCode, Version, header};
 use http_body::Body as _;
@@ -64,23 +64,13 @@ pub async fn serve(
     clock: &Clock,
 ) -> Result<(), ConnectionError> {
     while let Some((mut free, response)) = requests(secure, answer.clone(), drain, clock).await? {
-        let sent = async {
-            let mut goes_on = watch(&mut free, response, clock).await?;
-            if goes_on && drain.is_draining() {
-                free.shutdown().await?;
-                goes_on = false;
-            }
-            Ok::<_, ConnectionError>(goes_on)
-        };
-        let late = async {
-            drain.draining().await;
-            clock.sleep(drain.wait()).await;
-        };
-        let goes_on = tokio::select! {
-            goes_on = sent => goes_on?,
-            () = late => false,
-        };
-        if !goes_on {
+        // When the server leaves, the watch ends by itself; a client that reads too slowly for that is cut with its
+        // connection.
+        if !watch(&mut free, response, clock).await? {
+            break;
+        }
+        if drain.is_draining() {
+            free.shutdown().await?;
             break;
         }
         secure = free;
@@ -179,11 +169,10 @@ async fn watch(secure: &mut Secure, response: HttpResponse, clock: &Clock) -> io
         secure.write_all(&head).await?;
         secure.flush().await?;
         // Boxed, because it is large, and most watches are none.
-        Box::pin(websocket::serve(secure, *watch, clock)).await;
+        Box::pin(websocket::serve(secure, watch, clock)).await;
         return Ok(false);
     }
-    let out = [Bytes::from(head), Bytes::new(), Bytes::new()];
-    let mut sending = Sending { secure, body, out, is_sent: false, is_last: false };
+    let mut sending = Sending { secure, body, out: Out::head(head), is_sent: false, is_last: false };
     std::future::poll_fn(|cx| sending.poll(cx)).await
 }
 
@@ -211,7 +200,7 @@ struct Sending<'a> {
     secure: &'a mut Secure,
     body: ResponseBody,
     // What is to be written before the next piece is asked for.
-    out: [Bytes; 3],
+    out: Out,
     // The kernel has what was written.
     is_sent: bool,
     is_last: bool,
@@ -232,8 +221,8 @@ impl Sending<'_> {
             if self.is_last {
                 return self.poll_sent(cx);
             }
-            let piece = match Pin::new(&mut self.body).poll_frame(cx) {
-                Poll::Ready(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
+            let piece = match self.body.poll_piece(cx) {
+                Poll::Ready(Some(Ok(piece))) => piece,
                 Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(io::Error::other(error))),
                 Poll::Ready(None) => {
                     self.is_last = true;
@@ -246,8 +235,7 @@ impl Sending<'_> {
                 }
             };
             if self.is_last || !piece.is_empty() {
-                let len = Bytes::from(format!("{:x}\r\n", piece.len()));
-                self.out = [len, piece, Bytes::from_static(b"\r\n")];
+                self.out = Out::chunk(piece);
                 self.is_sent = false;
             }
         }
@@ -262,17 +250,67 @@ impl Sending<'_> {
     }
 
     fn poll_out(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while self.out.iter().any(|part| !part.is_empty()) {
-            let parts = self.out.each_ref().map(|part| IoSlice::new(part));
-            let mut written = ready!(Pin::new(&mut *self.secure).poll_write_vectored(cx, &parts))?;
-            for part in &mut self.out {
-                let own = written.min(part.len());
-                part.advance(own);
-                written -= own;
-            }
+        while !self.out.is_written() {
+            let written = match Pin::new(&mut *self.secure).poll_write_vectored(cx, &self.out.rest()) {
+                Poll::Ready(written) => written?,
+                Poll::Pending => {
+                    if !std::mem::replace(&mut self.out.is_carried, true) {
+                        self.out.piece = self.body.carry(std::mem::take(&mut self.out.piece));
+                    }
+                    return Poll::Pending;
+                }
+            };
+            self.out.written += written;
         }
         // Kept no longer than needed: most of the time there is nothing to send.
-        self.out = Default::default();
+        self.out.piece = Bytes::new();
         Poll::Ready(Ok(()))
+    }
+}
+
+/// A head, or a chunk: its length, a piece, and the end of its line.
+struct Out {
+    len: [u8; LEN_BYTES_MAX],
+    len_bytes: u8,
+    // The piece is counted as on its way; a head is not.
+    is_carried: bool,
+    end: &'static [u8],
+    piece: Bytes,
+    // Of all three.
+    written: usize,
+}
+
+/// A length in hexadecimal digits, and the end of its line.
+const LEN_BYTES_MAX: usize = 2 * size_of::<usize>() + 2;
+
+impl Out {
+    fn head(head: Vec<u8>) -> Out {
+        let len = [0; LEN_BYTES_MAX];
+        Out { len, len_bytes: 0, is_carried: true, end: b"", piece: head.into(), written: 0 }
+    }
+
+    fn chunk(piece: Bytes) -> Out {
+        let mut len = [0; LEN_BYTES_MAX];
+        let mut rest = &mut len[..];
+        write!(rest, "{:x}\r\n", piece.len()).expect("a length fits");
+        let len_bytes = (LEN_BYTES_MAX - rest.len()) as u8;
+        Out { len, len_bytes, is_carried: false, end: b"\r\n", piece, written: 0 }
+    }
+
+    fn parts(&self) -> [&[u8]; 3] {
+        [&self.len[..usize::from(self.len_bytes)], &self.piece, self.end]
+    }
+
+    fn is_written(&self) -> bool {
+        self.written >= usize::from(self.len_bytes) + self.piece.len() + self.end.len()
+    }
+
+    fn rest(&self) -> [IoSlice<'_>; 3] {
+        let mut passed = self.written;
+        self.parts().map(|part| {
+            let own = passed.min(part.len());
+            passed -= own;
+            IoSlice::new(&part[own..])
+        })
     }
 }

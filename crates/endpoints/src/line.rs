@@ -4,7 +4,7 @@
 //! it is found out that nobody reads on. hyper asks a body for more only when there is room, so a body that nobody
 //! reads cannot end itself.
 
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
@@ -12,6 +12,8 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use forebay_rt::Instant;
 use futures_util::task::AtomicWaker;
+use pin_project_lite::pin_project;
+use tokio::task::futures::TaskLocalFuture;
 
 use crate::wire::Socket;
 
@@ -22,6 +24,29 @@ tokio::task_local! {
 /// Where an answer goes. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Line(Arc<Inner>);
+
+pin_project! {
+    /// What [`Line::carry`] makes. Not a block, which would hold its work twice, for as long as a watch is idle.
+    pub struct Carried<F> {
+        #[pin]
+        work: TaskLocalFuture<Line, F>,
+        line: Line,
+    }
+}
+
+impl<F: Future> Future for Carried<F> {
+    type Output = Option<F::Output>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<F::Output>> {
+        let this = self.project();
+        // Before it is looked at, so that a cut after the look wakes.
+        this.line.0.bearer.register(cx.waker());
+        if this.line.0.is_cut.load(Ordering::Acquire) {
+            return Poll::Ready(None);
+        }
+        this.work.poll(cx).map(Some)
+    }
+}
 
 /// A [`Line`] that may be gone.
 pub struct WeakLine(Weak<Inner>);
@@ -75,21 +100,8 @@ impl Line {
     }
 
     /// Does `work`, which finds this as [`Line::current`]; `None` when it was cut meanwhile. One task at a time does.
-    pub fn carry<T>(self, work: impl Future<Output = T>) -> impl Future<Output = Option<T>> {
-        let work = LINE.scope(self.clone(), work);
-        // A block, because a function would hold what it was given twice, for as long as a watch is idle.
-        async move {
-            let mut work = pin!(work);
-            std::future::poll_fn(|cx| {
-                // Before it is looked at, so that a cut after the look wakes.
-                self.0.bearer.register(cx.waker());
-                if self.0.is_cut.load(Ordering::Acquire) {
-                    return Poll::Ready(None);
-                }
-                work.as_mut().poll(cx).map(Some)
-            })
-            .await
-        }
+    pub fn carry<F: Future>(self, work: F) -> Carried<F> {
+        Carried { work: LINE.scope(self.clone(), work), line: self }
     }
 
     /// Breaks off: the client sees a reset, never an end that looks whole.

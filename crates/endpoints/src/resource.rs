@@ -209,7 +209,7 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
     };
     let stream =
         WatchStream::new(body, (slot, room), events, shown.encoding, framing, &handler.pins, clock.clone());
-    let content = Content::Watch(Box::new(stream));
+    let content = Content::Watch(stream);
     if let Some(mut answer) = upgraded {
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
             *answer.body_mut() = ResponseBody::new(content);

@@ -4,7 +4,7 @@
 //! must live as long as the answer: its seat and its record for the metrics.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -47,7 +47,7 @@ pub enum Content {
         len: usize,
     },
     List(Pinned),
-    Watch(Box<WatchStream>),
+    Watch(WatchStream),
     End,
 }
 
@@ -73,7 +73,7 @@ impl ResponseBody {
     }
 
     /// The watch, if it is one, for who sends it otherwise than as a body. What belongs to the answer stays here.
-    pub fn take_watch(&mut self) -> Option<Box<WatchStream>> {
+    pub fn take_watch(&mut self) -> Option<WatchStream> {
         match std::mem::replace(&mut self.content, Content::End) {
             Content::Watch(watch) => Some(watch),
             other => {
@@ -116,6 +116,58 @@ impl ResponseBody {
         }
     }
 
+    /// The piece that is next, for who counts it as on its way only [when it does not go at once](ResponseBody::carry).
+    pub fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        let next = match &mut self.content {
+            Content::Whole(bytes) => {
+                let bytes = std::mem::take(bytes);
+                self.sent(bytes.len());
+                self.end();
+                return Poll::Ready((!bytes.is_empty()).then_some(Ok(bytes)));
+            }
+            Content::Long { rest, len } => rest.next().map_err(BodyError::from).inspect(|piece| {
+                *len -= piece.as_ref().map_or(0, Bytes::len);
+            }),
+            Content::List(list) => list.next().map_err(BodyError::from),
+            Content::Watch(watch) => match watch.poll_next(cx) {
+                Poll::Ready(frames) => Ok(frames),
+                Poll::Pending => return Poll::Pending,
+            },
+            Content::End => Ok(None),
+        };
+        match next {
+            // It has looked long enough for what matches.
+            Ok(Some(bytes)) if bytes.is_empty() => {
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Ok(Some(bytes)) => {
+                self.sent(bytes.len());
+                self.weigh();
+                Poll::Ready(Some(Ok(bytes)))
+            }
+            Ok(None) => {
+                self.end();
+                Poll::Ready(None)
+            }
+            Err(error) => {
+                self.content = Content::End;
+                if let Some(record) = &mut self.record {
+                    record.abort();
+                }
+                Poll::Ready(Some(Err(error)))
+            }
+        }
+    }
+
+    /// `piece`, counted as on its way until it is dropped.
+    pub fn carry(&self, piece: Bytes) -> Bytes {
+        match &self.record {
+            Some(record) => record.carry(piece),
+            None => piece,
+        }
+    }
+
     fn sent(&mut self, bytes: usize) {
         if let Some(record) = &mut self.record {
             record.sent(bytes);
@@ -150,50 +202,10 @@ impl Body for ResponseBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let next = match &mut self.content {
-            Content::Whole(bytes) => {
-                let bytes = std::mem::take(bytes);
-                self.sent(bytes.len());
-                self.end();
-                return Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))));
-            }
-            Content::Long { rest, len } => rest.next().map_err(BodyError::from).inspect(|piece| {
-                *len -= piece.as_ref().map_or(0, Bytes::len);
-            }),
-            Content::List(list) => list.next().map_err(BodyError::from),
-            Content::Watch(watch) => match watch.poll_next(cx) {
-                Poll::Ready(frames) => Ok(frames),
-                Poll::Pending => return Poll::Pending,
-            },
-            Content::End => Ok(None),
-        };
-        match next {
-            // It has looked long enough for what matches.
-            Ok(Some(bytes)) if bytes.is_empty() => {
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
-            Ok(Some(bytes)) => {
-                self.sent(bytes.len());
-                self.weigh();
-                let bytes = match &self.record {
-                    Some(record) => record.carry(bytes),
-                    None => bytes,
-                };
-                Poll::Ready(Some(Ok(Frame::data(bytes))))
-            }
-            Ok(None) => {
-                self.end();
-                Poll::Ready(None)
-            }
-            Err(error) => {
-                self.content = Content::End;
-                if let Some(record) = &mut self.record {
-                    record.abort();
-                }
-                Poll::Ready(Some(Err(error)))
-            }
-        }
+        let is_whole = matches!(self.content, Content::Whole(_));
+        let piece = ready!(self.poll_piece(cx));
+        let carried = piece.map(|piece| piece.map(|bytes| if is_whole { bytes } else { self.carry(bytes) }));
+        Poll::Ready(carried.map(|piece| piece.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {

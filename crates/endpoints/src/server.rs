@@ -332,8 +332,8 @@ impl Connections {
         } else {
             let line = Line::connection(socket);
             self.silence.listen_to(&line);
-            let served = Box::pin(http1::serve(Secure::new(stream), answer, &self.drain, &self.clock));
-            Box::pin(async move { ended(line.carry(served).await.unwrap_or(Ok(()))) })
+            let served = http1::serve(Secure::new(stream), answer, &self.drain, &self.clock);
+            Box::pin(line.carry(served).map(|served| ended(served.unwrap_or(Ok(())))))
         }
     }
 

@@ -167,8 +167,9 @@ fn run(
                 buffer = parked.line.socket().map(SmallBuffer::new);
             }
             let is_turn = tokio::select! {
-                () = watch.ready() => false,
+                biased;
                 () = &mut turn => true,
+                () = watch.ready() => false,
             };
             // Parked here, with its place to be taken away, until the client has room.
             parked.place().watch = Some(watch);

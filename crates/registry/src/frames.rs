@@ -5,7 +5,7 @@
 //! a second cache of objects: what is kept is of the last few events, within [`FRAMES_BYTES_MAX`].
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
 use forebay_apimachinery::object::Keep;
@@ -40,19 +40,29 @@ struct Shelf {
 }
 
 /// An event as one sees it.
-#[derive(Clone, Debug)]
-pub(crate) struct Seen {
+#[derive(Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) object: &'a Arc<Object>,
+    pub(crate) served: &'a Arc<Served>,
+    pub(crate) kind: EventKind,
+    pub(crate) revision: Revision,
+    pub(crate) shown: Shown,
+}
+
+enum Found {
+    Made(Bytes),
+    /// Where it goes.
+    Place(Arc<OnceLock<Bytes>>),
+}
+
+#[derive(Debug)]
+struct Kept {
     // Neither is kept alive; nor are they mistaken for others, as their place in memory is not given away.
     object: Weak<Object>,
     served: Weak<Served>,
     kind: EventKind,
     revision: Revision,
     shown: Shown,
-}
-
-#[derive(Debug)]
-struct Kept {
-    seen: Seen,
     bytes: usize,
     frame: Arc<OnceLock<Bytes>>,
 }
@@ -63,61 +73,65 @@ impl Frames {
         &self,
         presenter: &mut Presenter,
         (kind, object, revision): (EventKind, &Arc<Object>, Revision),
-        now: Timestamp,
+        now: impl Fn() -> Timestamp,
         out: &mut impl FrameSink,
     ) {
         let bytes = object.body_len();
         let seen = if bytes < SHARED_BYTES_MIN { None } else { presenter.seen(object, kind, revision) };
-        let Some(seen) = seen else {
-            return presenter.event(kind, (object, Keep::Always), revision, now, out.own());
+        // Others may be about to make it, too: only those wait who want the same.
+        let frame = match seen.map(|seen| self.shelf().find(&seen, bytes)) {
+            None => return presenter.event(kind, (object, Keep::Always), revision, now(), out.own()),
+            Some(Found::Made(frame)) => frame,
+            Some(Found::Place(place)) => {
+                let make = || {
+                    let mut frame = Vec::with_capacity(bytes + FRAME_BYTES);
+                    presenter.event(kind, (object, Keep::Always), revision, now(), &mut frame);
+                    Bytes::from(frame)
+                };
+                place.get_or_init(make).clone()
+            }
         };
-        out.share(self.get(seen, bytes, || {
-            let mut frame = Vec::with_capacity(bytes + FRAME_BYTES);
-            presenter.event(kind, (object, Keep::Always), revision, now, &mut frame);
-            frame
-        }));
+        out.share(frame);
     }
 
-    /// The frame of what is `seen`, made unless it is there.
-    fn get(&self, seen: Seen, bytes: usize, make: impl FnOnce() -> Vec<u8>) -> Bytes {
-        // Made outside of the lock: only those wait who want the same.
-        let frame = self.0.lock().unwrap_or_else(PoisonError::into_inner).find(seen, bytes);
-        frame.get_or_init(|| Bytes::from(make())).clone()
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Shelf {
-    fn find(&mut self, seen: Seen, bytes: usize) -> Arc<OnceLock<Bytes>> {
-        if let Some(kept) = self.last.iter().rev().find(|kept| kept.seen.is(&seen)) {
-            return kept.frame.clone();
+    fn find(&mut self, seen: &Seen<'_>, bytes: usize) -> Found {
+        if let Some(kept) = self.last.iter().rev().find(|kept| kept.is(seen)) {
+            return match kept.frame.get() {
+                Some(frame) => Found::Made(frame.clone()),
+                None => Found::Place(kept.frame.clone()),
+            };
         }
-        let frame = Arc::<OnceLock<Bytes>>::default();
+        let kept = Kept::new(seen, bytes);
+        let place = kept.frame.clone();
         self.bytes += bytes;
-        self.last.push_back(Kept { seen, bytes, frame: frame.clone() });
+        self.last.push_back(kept);
         while self.last.len() > 1 && (self.last.len() > FRAMES_MAX || self.bytes > FRAMES_BYTES_MAX) {
             self.bytes -= self.last.pop_front().map_or(0, |kept| kept.bytes);
         }
-        frame
+        Found::Place(place)
     }
 }
 
-impl Seen {
-    pub(crate) fn new(
-        object: &Arc<Object>,
-        kind: EventKind,
-        revision: Revision,
-        served: &Arc<Served>,
-        shown: Shown,
-    ) -> Seen {
-        Seen { object: Arc::downgrade(object), served: Arc::downgrade(served), kind, revision, shown }
+impl Kept {
+    fn new(seen: &Seen<'_>, bytes: usize) -> Kept {
+        let &Seen { object, served, kind, revision, shown } = seen;
+        let (object, served) = (Arc::downgrade(object), Arc::downgrade(served));
+        Kept { object, served, kind, revision, shown, bytes, frame: Arc::default() }
     }
 
-    fn is(&self, other: &Seen) -> bool {
-        self.revision == other.revision
-            && self.kind == other.kind
-            && self.shown == other.shown
-            && self.object.ptr_eq(&other.object)
-            && self.served.ptr_eq(&other.served)
+    /// By address: asking a [`Weak`] itself would write to what all watchers share.
+    fn is(&self, seen: &Seen<'_>) -> bool {
+        self.revision == seen.revision
+            && self.kind == seen.kind
+            && self.shown == seen.shown
+            && std::ptr::eq(self.object.as_ptr(), Arc::as_ptr(seen.object))
+            && std::ptr::eq(self.served.as_ptr(), Arc::as_ptr(seen.served))
     }
 }
 

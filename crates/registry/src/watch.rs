@@ -8,7 +8,7 @@ use forebay_apimachinery::object::{Keep, Scratch};
 use forebay_apimachinery::options::ListOptions;
 use forebay_apimachinery::{Reason, Status};
 use forebay_rt::{Alarm, Clock, Instant};
-use forebay_watchcache::{Interest, ReadError, WatchStep, Watcher};
+use forebay_watchcache::{Interest, ReadError, Turn, WatchStep, Watcher};
 
 use crate::catalog::Served;
 use crate::errors;
@@ -244,20 +244,21 @@ impl WatchBody {
     fn fill(&mut self, chunk_bytes: usize, out: &mut impl FrameSink) -> Poll<bool> {
         let mut bookmark_due = self.is_bookmark_due();
         let Some(watcher) = &mut self.watcher else { return Poll::Ready(false) };
-        let (from, now) = (out.frame_bytes(), timestamp(&self.clock));
-        let (mut sent_bookmark, mut looks, mut is_through) = (false, Interest::LOOKS_MAX, true);
+        let (from, clock) = (out.frame_bytes(), &self.clock);
+        let now = || timestamp(clock);
+        let (mut sent_bookmark, mut turn, mut is_through) = (false, Turn::new(Interest::LOOKS_MAX), true);
         while out.frame_bytes() < from + chunk_bytes {
             // Where events never cease, it is sent between them.
             if bookmark_due
                 && out.frame_bytes() > from
                 && let Some(revision) = watcher.passed()
             {
-                self.presenter.bookmark(revision, false, timestamp(&self.clock), out.own());
+                self.presenter.bookmark(revision, false, now(), out.own());
                 bookmark_due = false;
                 sent_bookmark = true;
             }
             let room = (from + chunk_bytes).saturating_sub(out.frame_bytes());
-            let Poll::Ready(step) = watcher.next_within(room, &mut looks) else {
+            let Poll::Ready(step) = watcher.next_within(room, &mut turn) else {
                 is_through = false;
                 break;
             };
@@ -268,7 +269,7 @@ impl WatchBody {
                         out.own().reserve(chunk_bytes + chunk_bytes / 4);
                     }
                     let object = self.presenter.readable(&object, self.scratch.get_or_insert_default());
-                    self.presenter.event(kind, (&object, Keep::IfRoom), revision, now, out.own());
+                    self.presenter.event(kind, (&object, Keep::IfRoom), revision, now(), out.own());
                 }
                 Some(WatchStep::Event { kind, object, revision }) => {
                     self.frames.put(&mut self.presenter, (kind, &object, revision), now, out);
@@ -276,7 +277,7 @@ impl WatchBody {
                 Some(WatchStep::InitialEventsEnd(revision)) => {
                     self.scratch = None;
                     if self.plan.end_bookmark {
-                        self.presenter.bookmark(revision, true, now, out.own());
+                        self.presenter.bookmark(revision, true, now(), out.own());
                     }
                 }
                 Some(WatchStep::Expired { asked, oldest }) => {

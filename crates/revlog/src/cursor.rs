@@ -192,30 +192,21 @@ impl<T: Clone> Cursor<T> {
 
     /// Waits until there is an item, or the end. Cancel-safe. Progress alone wakes nobody.
     ///
-    /// Returns whether it slept and was woken.
-    pub fn ready(&mut self) -> impl Future<Output = bool> {
-        let mut slept = false;
-        // A block, because a function would hold `self` twice, for as long as a watch is idle.
-        async move {
-            loop {
-                // Marked as seen before looking, so that an append after the look rings.
-                match &mut self.route {
-                    Route::Log { bell, .. } => drop(bell.borrow_and_update()),
-                    Route::Lane(lane) => drop(lane.bell.borrow_and_update()),
-                }
-                if self.has_next() {
-                    return slept;
-                }
-                let rung = match &mut self.route {
-                    Route::Log { bell, .. } => bell.changed().await,
-                    Route::Lane(lane) => lane.bell.changed().await,
-                };
-                if rung.is_err() {
-                    return slept;
-                }
-                slept = true;
-            }
+    /// Returns whether it slept and was woken: then nobody has looked yet at what it was rung for.
+    pub async fn ready(&mut self) -> bool {
+        // Marked as seen before looking, so that an append after the look rings.
+        match &mut self.route {
+            Route::Log { bell, .. } => drop(bell.borrow_and_update()),
+            Route::Lane(lane) => drop(lane.bell.borrow_and_update()),
         }
+        if self.has_next() {
+            return false;
+        }
+        let rung = match &mut self.route {
+            Route::Log { bell, .. } => bell.changed().await,
+            Route::Lane(lane) => lane.bell.changed().await,
+        };
+        rung.is_ok()
     }
 
     /// The next item, or the end; waits for it. Cancel-safe.
@@ -228,6 +219,11 @@ impl<T: Clone> Cursor<T> {
                 Some(step) => return step,
             }
         }
+    }
+
+    /// Whether it is on its way to a lane: then a pull that ends early may be followed by more.
+    pub fn is_joining(&self) -> bool {
+        matches!(self.route, Route::Log { then: Some(_), .. })
     }
 
     /// Everything at or below this revision was delivered by this cursor, or lies before its start.

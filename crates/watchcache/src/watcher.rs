@@ -46,6 +46,22 @@ pub struct Watcher {
     event_bytes: usize,
 }
 
+/// What one who is asked for several steps in a row may do for them.
+#[derive(Debug)]
+pub struct Turn {
+    /// How many looks may be made yet.
+    pub looks: usize,
+    // A pull found less than it asked for: there was nothing more then.
+    is_drained: bool,
+}
+
+impl Turn {
+    /// - `looks`: how many may be made.
+    pub fn new(looks: usize) -> Turn {
+        Turn { looks, is_drained: false }
+    }
+}
+
 /// What is left of the initial state.
 struct Initial {
     snapshot: Arc<Snapshot>,
@@ -74,9 +90,9 @@ impl Watcher {
 
     /// The next step if there is one now; never waits.
     pub fn try_next(&mut self) -> Option<WatchStep> {
-        let mut looks = usize::MAX;
+        let mut turn = Turn::new(usize::MAX);
         loop {
-            if let Poll::Ready(step) = self.next_within(usize::MAX, &mut looks) {
+            if let Poll::Ready(step) = self.next_within(usize::MAX, &mut turn) {
                 return step;
             }
         }
@@ -85,21 +101,33 @@ impl Watcher {
     /// The same for one who has room for about `room` bytes: no more is pulled ahead, as it would be kept from being
     /// sealed or forgotten.
     ///
-    /// - `looks`: how many may be made, less those that were. Pending when none is left: nobody is woken for what is next,
+    /// - `turn`: of which it takes the looks that it makes. Pending when none is left: nobody is woken for what is next,
     ///   it is to be asked for again once others had their turn.
-    pub fn next_within(&mut self, room: usize, looks: &mut usize) -> Poll<Option<WatchStep>> {
+    pub fn next_within(&mut self, room: usize, turn: &mut Turn) -> Poll<Option<WatchStep>> {
         loop {
             if let Some(step) = self.pending.pop_front() {
                 return Poll::Ready(Some(step));
             }
-            if *looks == 0 {
+            if turn.is_drained {
+                return Poll::Ready(None);
+            }
+            if turn.looks == 0 {
                 return Poll::Pending;
             }
-            let most = self.interest.objects_max(*looks);
-            let more =
-                if self.initial.is_some() { self.pull_initial(most) } else { self.pull_events(room, most) };
+            let most = self.interest.objects_max(turn.looks);
+            let more = if self.initial.is_some() {
+                self.pull_initial(most)
+            } else {
+                let most = most.min(self.events_max(room));
+                let more = self.pull_events(most);
+                let is_short = matches!(more, Pulled::Some(objects) if objects < most);
+                turn.is_drained = is_short && !self.cursor.is_joining();
+                more
+            };
             match more {
-                Pulled::Some(objects) => *looks = looks.saturating_sub(objects * self.interest.looks()),
+                Pulled::Some(objects) => {
+                    turn.looks = turn.looks.saturating_sub(objects * self.interest.looks());
+                }
                 Pulled::Nothing => return Poll::Ready(None),
                 Pulled::End(step) => return Poll::Ready(Some(step)),
             }
@@ -157,7 +185,7 @@ impl Watcher {
         self.cacher.settle(deadline).await;
         let mut looks = Interest::LOOKS_MAX;
         loop {
-            match self.pull_events(0, 1) {
+            match self.pull_events(1) {
                 Pulled::Nothing => return Some(self.reached),
                 Pulled::Some(objects) if self.pending.is_empty() => {
                     looks = looks.saturating_sub(objects * self.interest.looks());
@@ -205,12 +233,16 @@ impl Watcher {
         Pulled::Some(looked_at)
     }
 
-    /// Looks at about `objects_max` events at most.
-    fn pull_events(&mut self, room: usize, objects_max: usize) -> Pulled {
+    /// How many events there is room for.
+    fn events_max(&self, room: usize) -> usize {
+        (room / self.event_bytes).clamp(1, limits::WATCH_BATCH_MAX)
+    }
+
+    /// Looks at about `most` events at most.
+    fn pull_events(&mut self, most: usize) -> Pulled {
         let asked = self.reached;
         // Not kept: a watcher is idle for longer than it takes to reserve that again.
         let mut pulled = Vec::new();
-        let most = (room / self.event_bytes).clamp(1, limits::WATCH_BATCH_MAX).min(objects_max);
         match self.cursor.take(most, &mut pulled) {
             None if pulled.is_empty() => return Pulled::Nothing,
             None | Some(Step::Item(..)) => {}
@@ -258,8 +290,7 @@ mod tests {
     fn next(watcher: &mut Watcher, looks: usize) -> (usize, Option<WatchStep>) {
         let mut turns = 0;
         loop {
-            let mut left = looks;
-            match watcher.next_within(usize::MAX, &mut left) {
+            match watcher.next_within(usize::MAX, &mut Turn::new(looks)) {
                 Poll::Ready(step) => return (turns, step),
                 Poll::Pending => turns += 1,
             }

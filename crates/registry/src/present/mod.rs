@@ -194,9 +194,14 @@ impl Presenter {
 
     /// What [`Presenter::event`] makes is of this, whoever makes it. `None` for a Table, in which it depends on the time and
     /// on what was sent before.
-    pub(crate) fn seen(&self, object: &Arc<Object>, kind: EventKind, revision: Revision) -> Option<Seen> {
+    pub(crate) fn seen<'a>(
+        &'a self,
+        object: &'a Arc<Object>,
+        kind: EventKind,
+        revision: Revision,
+    ) -> Option<Seen<'a>> {
         let is_table = matches!(self.shown.what, As::Table(_));
-        (!is_table).then(|| Seen::new(object, kind, revision, &self.served, self.shown))
+        (!is_table).then_some(Seen { object, served: &self.served, kind, revision, shown: self.shown })
     }
 
     /// One watch event: a line of JSON, or a frame.
