@@ -5,12 +5,14 @@
 //! schema.
 
 mod parse;
+mod part;
 mod quote;
 mod typed;
 mod write;
 
 pub(crate) use parse::replace_invalid_utf8;
 pub use parse::{DEPTH_MAX, DUPLICATES_MAX, ParseError, Parsed, parse, read};
+pub use part::{Part, read_part};
 pub use quote::{go_quote, is_print};
 pub(crate) use typed::Members;
 pub use typed::kind_of;

@@ -245,6 +245,11 @@ impl Custom {
         causes(&self.version().validate(value, old))
     }
 
+    /// As much of an object as [`Custom::cells`] needs; `None` where `text` is no JSON.
+    pub fn read_shown(&self, text: &[u8]) -> Option<Value> {
+        self.version().read_shown(text).ok()
+    }
+
     /// A Table's cells.
     pub fn cells(&self, value: &Value, now: Timestamp) -> Vec<Value> {
         self.version().cells(value, now, |then, now| duration::since(Some(then), now))

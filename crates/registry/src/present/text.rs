@@ -266,7 +266,8 @@ impl Text {
             Source::BuiltIn { stored_as: None, .. } => {
                 forebay_printers::printer(self.served.group(), &self.served.gvk.kind).read(text).ok()
             }
-            _ => json::read(text).ok(),
+            Source::BuiltIn { .. } => json::read(text).ok(),
+            Source::Custom(custom) => custom.read_shown(text),
         };
         let mut text = Vec::with_capacity(object.body_len() + 64);
         self.served.write_object(object, None, &mut text);

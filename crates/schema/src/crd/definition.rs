@@ -5,11 +5,13 @@
 
 use std::sync::Arc;
 
+use forebay_apimachinery::json::{self, ParseError};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::field::{FieldError, Path};
 use super::jsonpath::JsonPath;
+use super::needed::Needed;
 use super::object_meta::{self, Malformed};
 use super::schema::{Compiler, Schema};
 
@@ -41,6 +43,8 @@ pub struct Version {
     pub status: bool,
     pub scale: Option<Scale>,
     pub columns: Vec<Column>,
+    // What its cells are made of.
+    shown: Needed,
     /// Dotted paths, as field selectors name them.
     pub selectable_fields: Vec<String>,
 }
@@ -116,6 +120,7 @@ impl Version {
         let schema = version["schema"].get("openAPIV3Schema").filter(|schema| schema.is_object());
         let scale = version["subresources"].get("scale").filter(|scale| scale.is_object());
         let dotted = |path: &Value| path.as_str().unwrap_or("").trim_start_matches('.').to_string();
+        let columns = columns(version);
         let selectable = version["selectableFields"].as_array().into_iter().flatten();
         Version {
             name: name.into(),
@@ -129,7 +134,8 @@ impl Version {
                 status_replicas: dotted(&scale["statusReplicasPath"]),
                 label_selector: scale.get("labelSelectorPath").map(dotted).filter(|path| !path.is_empty()),
             }),
-            columns: columns(version),
+            shown: shown(&columns),
+            columns,
             selectable_fields: selectable.map(|field| dotted(&field["jsonPath"])).collect(),
         }
     }
@@ -185,6 +191,15 @@ impl Version {
         std::iter::once(name).chain(own).collect()
     }
 
+    /// Reads as much of an object as [`Version::cells`] needs.
+    ///
+    /// # Errors
+    /// `text` is no JSON.
+    pub fn read_shown(&self, text: &[u8]) -> Result<Value, ParseError> {
+        // What is nested deeper than serde_json goes is read whole.
+        json::read_part(&self.shown, text).or_else(|_| json::read(text))
+    }
+
     /// A Table's cells for `object`. Dates are shown as ages at `now` by `human`.
     pub fn cells(
         &self,
@@ -232,6 +247,15 @@ fn columns(version: &Value) -> Vec<Column> {
         path: JsonPath::parse(column["jsonPath"].as_str().unwrap_or("")).ok(),
     };
     given.iter().map(column).collect()
+}
+
+/// What the cells of `columns` and an object's name are made of.
+fn shown(columns: &[Column]) -> Needed {
+    let mut shown = Needed::default();
+    let paths = columns.iter().filter_map(|column| column.path.as_ref());
+    let name = JsonPath::parse(".metadata.name").ok();
+    paths.chain(&name).for_each(|path| shown.add(path));
+    shown
 }
 
 impl Column {
@@ -321,6 +345,10 @@ mod tests {
         let now = "2026-01-01T00:01:00Z".parse().expect("a time");
         let cells = version.cells(&object, now, |then, now| format!("{}s", (now - then).get_seconds()));
         assert_eq!(cells, [json!("a"), json!(4), json!("60s"), json!("x y")]);
+        assert_eq!(version.read_shown(object.to_string().as_bytes()).expect("JSON"), object);
+        let mut more = object.clone();
+        more["spec"]["rest"] = json!([{}]);
+        assert_eq!(version.read_shown(more.to_string().as_bytes()).expect("JSON"), object);
         assert_eq!(definition.versions[1].column_definitions()[1]["name"], "Age");
         assert_eq!(
             definition.versions[1].deprecation_warning.as_deref(),

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 /// A path, parsed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct JsonPath(Vec<Step>);
+pub struct JsonPath(pub(super) Vec<Step>);
 
 #[derive(Clone, Debug, PartialEq)]
-enum Step {
+pub(super) enum Step {
     Member(String),
     // A negative index counts from the end.
     Index(i64),
@@ -25,19 +25,19 @@ enum Step {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Filter {
-    left: Term,
-    compared: Option<(Comparison, Term)>,
+pub(super) struct Filter {
+    pub(super) left: Term,
+    pub(super) compared: Option<(Comparison, Term)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Term {
+pub(super) enum Term {
     Path(Vec<Step>),
     Literal(Value),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Comparison {
+pub(super) enum Comparison {
     Equal,
     NotEqual,
     Less,

@@ -19,6 +19,7 @@ pub mod limits;
 mod list_type;
 pub mod meta_rules;
 mod names;
+mod needed;
 pub mod object_meta;
 mod pattern;
 mod props;
