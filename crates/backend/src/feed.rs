@@ -103,7 +103,7 @@ impl Feed {
         }
     }
 
-    /// Waits until [`Feed::take`] has a change or an end. Cancel-safe.
+    /// Waits until [`Feed::take`] may have a change or an end. Cancel-safe.
     pub async fn ready(&mut self) {
         match &mut self.0 {
             Source::Log(log) if log.backlog.is_some() => {}

@@ -52,8 +52,8 @@ pub fn builder() -> http1::Builder {
     builder
 }
 
-/// Serves a connection until its client is done, or the server leaves: then what is in flight may finish, and has as long as
-/// the server waits.
+/// Serves a connection until its client is done, or the server leaves: then what is in flight may finish. Who does not within
+/// the time that the server waits is cut by whoever runs this.
 ///
 /// # Errors
 /// It broke.
@@ -272,7 +272,7 @@ impl Sending<'_> {
 struct Out {
     len: [u8; LEN_BYTES_MAX],
     len_bytes: u8,
-    // The piece is counted as on its way; a head is not.
+    // The piece is counted as on its way; a head is not, nor is the end.
     is_carried: bool,
     end: &'static [u8],
     piece: Bytes,
@@ -294,7 +294,7 @@ impl Out {
         let mut rest = &mut len[..];
         write!(rest, "{:x}\r\n", piece.len()).expect("a length fits");
         let len_bytes = (LEN_BYTES_MAX - rest.len()) as u8;
-        Out { len, len_bytes, is_carried: false, end: b"\r\n", piece, written: 0 }
+        Out { len, len_bytes, is_carried: piece.is_empty(), end: b"\r\n", piece, written: 0 }
     }
 
     fn parts(&self) -> [&[u8]; 3] {

@@ -103,8 +103,6 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
         let bell = self.bell.clone();
         self.tasks.spawn_graceful("stream", async move {
             let sends = line.clone();
-            // What is carried lies twice in its future: so it is boxed by itself.
-            let stream = Box::pin(stream);
             // Cut, it is dropped, and the client gets a RST_STREAM.
             let mut stream: Stream = Box::pin(line.carry(stream).map(drop));
             let ended = std::future::poll_fn(|cx| match stream.as_mut().poll(cx) {

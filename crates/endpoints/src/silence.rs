@@ -65,20 +65,23 @@ impl Silence {
 
 fn judge(line: &Line) {
     let Some(socket) = line.socket() else { return };
+    // Before it is asked, so that what is written meanwhile is looked at next time.
+    socket.acknowledged();
     // Where it cannot be told, there is nothing to go by.
-    match socket.doing() {
-        Ok(Doing::Nothing) => {
-            socket.set_patience(None);
-            socket.acknowledged();
-        }
-        Ok(Doing::Retransmitting(times)) if times >= SILENCE_RETRANSMITS => {
+    let Ok(doing) = socket.doing() else { return };
+    if doing != Doing::Nothing {
+        socket.unacknowledged();
+    }
+    match doing {
+        Doing::Nothing => socket.set_patience(None),
+        Doing::Retransmitting(times) if times >= SILENCE_RETRANSMITS => {
             socket.set_patience(Some(SILENCE_WAIT));
         }
-        Ok(Doing::Probing(unanswered)) if unanswered >= SILENCE_PROBES => {
+        Doing::Probing(unanswered) if unanswered >= SILENCE_PROBES => {
             tracing::info!(client = %socket.peer(), "a client that read nothing is gone");
             line.cut();
         }
-        Ok(Doing::Probing(_)) => socket.set_patience(None),
-        Ok(Doing::Sending | Doing::Retransmitting(_)) | Err(_) => {}
+        Doing::Probing(_) => socket.set_patience(None),
+        Doing::Sending | Doing::Retransmitting(_) => {}
     }
 }

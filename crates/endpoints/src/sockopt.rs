@@ -22,7 +22,8 @@ struct Info;
 
 nix::getsockopt_impl!(Info, libc::IPPROTO_TCP, libc::TCP_INFO, TcpInfo, GetStruct<TcpInfo>);
 
-/// What the kernel tells of a connection: the beginning of `struct tcp_info`, as it has been since Linux 4.6.
+/// What the kernel tells of a connection: the beginning of `struct tcp_info`, as it has been since Linux 4.6. A kernel that
+/// tells less is not one that this runs on.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TcpInfo {

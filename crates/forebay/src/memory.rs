@@ -10,11 +10,19 @@ pub use limit::{Limit, detect};
 /// takes back, and what it holds in sockets, which the limits of connections bound.
 #[cfg(target_os = "linux")]
 pub fn used() -> Option<u64> {
+    use std::fs::File;
     use std::os::unix::fs::FileExt as _;
+    use std::sync::OnceLock;
 
     // Kept open, because it is read ten times a second.
-    static STATM: std::sync::OnceLock<Option<std::fs::File>> = std::sync::OnceLock::new();
-    let statm = STATM.get_or_init(|| std::fs::File::open("/proc/self/statm").ok()).as_ref()?;
+    static STATM: OnceLock<File> = OnceLock::new();
+    let statm = match STATM.get() {
+        Some(statm) => statm,
+        None => {
+            let opened = File::open("/proc/self/statm").ok()?;
+            STATM.get_or_init(|| opened)
+        }
+    };
     let mut text = [0; 256];
     let read = statm.read_at(&mut text, 0).ok()?;
     let pages = std::str::from_utf8(&text[..read]).ok()?.split(' ').nth(1)?;

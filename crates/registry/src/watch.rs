@@ -1,5 +1,6 @@
 //! WATCH: a watcher of the cache, its bookmarks and its end.
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use forebay_apimachinery::object::{Keep, Scratch};
 use forebay_apimachinery::options::ListOptions;
 use forebay_apimachinery::{Reason, Status};
 use forebay_rt::{Alarm, Clock, Instant};
-use forebay_watchcache::{Interest, ReadError, Turn, WatchStep, Watcher};
+use forebay_watchcache::{Budget, Interest, ReadError, WatchStep, Watcher};
 
 use crate::catalog::Served;
 use crate::errors;
@@ -245,20 +246,20 @@ impl WatchBody {
         let mut bookmark_due = self.is_bookmark_due();
         let Some(watcher) = &mut self.watcher else { return Poll::Ready(false) };
         let (from, clock) = (out.frame_bytes(), &self.clock);
-        let now = || timestamp(clock);
-        let (mut sent_bookmark, mut turn, mut is_through) = (false, Turn::new(Interest::LOOKS_MAX), true);
+        let now = LazyCell::new(|| timestamp(clock));
+        let (mut sent_bookmark, mut budget, mut is_through) = (false, Budget::new(Interest::LOOKS_MAX), true);
         while out.frame_bytes() < from + chunk_bytes {
             // Where events never cease, it is sent between them.
             if bookmark_due
                 && out.frame_bytes() > from
                 && let Some(revision) = watcher.passed()
             {
-                self.presenter.bookmark(revision, false, now(), out.own());
+                self.presenter.bookmark(revision, false, *now, out.own());
                 bookmark_due = false;
                 sent_bookmark = true;
             }
             let room = (from + chunk_bytes).saturating_sub(out.frame_bytes());
-            let Poll::Ready(step) = watcher.next_within(room, &mut turn) else {
+            let Poll::Ready(step) = watcher.next_within(room, &mut budget) else {
                 is_through = false;
                 break;
             };
@@ -269,15 +270,15 @@ impl WatchBody {
                         out.own().reserve(chunk_bytes + chunk_bytes / 4);
                     }
                     let object = self.presenter.readable(&object, self.scratch.get_or_insert_default());
-                    self.presenter.event(kind, (&object, Keep::IfRoom), revision, now(), out.own());
+                    self.presenter.event(kind, (&object, Keep::IfRoom), revision, *now, out.own());
                 }
                 Some(WatchStep::Event { kind, object, revision }) => {
-                    self.frames.put(&mut self.presenter, (kind, &object, revision), now, out);
+                    self.frames.put(&mut self.presenter, (kind, &object, revision), || *now, out);
                 }
                 Some(WatchStep::InitialEventsEnd(revision)) => {
                     self.scratch = None;
                     if self.plan.end_bookmark {
-                        self.presenter.bookmark(revision, true, now(), out.own());
+                        self.presenter.bookmark(revision, true, *now, out.own());
                     }
                 }
                 Some(WatchStep::Expired { asked, oldest }) => {

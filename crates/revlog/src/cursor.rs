@@ -190,9 +190,10 @@ impl<T: Clone> Cursor<T> {
         Pulled::Items
     }
 
-    /// Waits until there is an item, or the end. Cancel-safe. Progress alone wakes nobody.
+    /// Waits until there may be an item, or the end. Cancel-safe. Progress alone wakes nobody.
     ///
-    /// Returns whether it slept and was woken: then nobody has looked yet at what it was rung for.
+    /// Returns whether it slept and was woken: then nobody has looked yet at what it was rung for, and to one that begins in
+    /// the future it may be nothing.
     pub async fn ready(&mut self) -> bool {
         // Marked as seen before looking, so that an append after the look rings.
         match &mut self.route {

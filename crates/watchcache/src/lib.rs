@@ -45,7 +45,7 @@ pub use past::ExactPage;
 pub use relief::{Relief, window_cap};
 pub use room::Room;
 pub use snapshot::{Held, Snapshot};
-pub use watcher::{Turn, WatchStep, Watcher};
+pub use watcher::{Budget, WatchStep, Watcher};
 
 #[cfg(test)]
 mod back_tests;

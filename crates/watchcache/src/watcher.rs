@@ -48,17 +48,17 @@ pub struct Watcher {
 
 /// What one who is asked for several steps in a row may do for them.
 #[derive(Debug)]
-pub struct Turn {
-    /// How many looks may be made yet.
-    pub looks: usize,
+pub struct Budget {
+    // How many looks may be made yet.
+    looks: usize,
     // A pull found less than it asked for: there was nothing more then.
     is_drained: bool,
 }
 
-impl Turn {
+impl Budget {
     /// - `looks`: how many may be made.
-    pub fn new(looks: usize) -> Turn {
-        Turn { looks, is_drained: false }
+    pub fn new(looks: usize) -> Budget {
+        Budget { looks, is_drained: false }
     }
 }
 
@@ -90,9 +90,9 @@ impl Watcher {
 
     /// The next step if there is one now; never waits.
     pub fn try_next(&mut self) -> Option<WatchStep> {
-        let mut turn = Turn::new(usize::MAX);
+        let mut budget = Budget::new(usize::MAX);
         loop {
-            if let Poll::Ready(step) = self.next_within(usize::MAX, &mut turn) {
+            if let Poll::Ready(step) = self.next_within(usize::MAX, &mut budget) {
                 return step;
             }
         }
@@ -101,32 +101,32 @@ impl Watcher {
     /// The same for one who has room for about `room` bytes: no more is pulled ahead, as it would be kept from being
     /// sealed or forgotten.
     ///
-    /// - `turn`: of which it takes the looks that it makes. Pending when none is left: nobody is woken for what is next,
+    /// - `budget`: of which it takes the looks that it makes. Pending when none is left: nobody is woken for what is next,
     ///   it is to be asked for again once others had their turn.
-    pub fn next_within(&mut self, room: usize, turn: &mut Turn) -> Poll<Option<WatchStep>> {
+    pub fn next_within(&mut self, room: usize, budget: &mut Budget) -> Poll<Option<WatchStep>> {
         loop {
             if let Some(step) = self.pending.pop_front() {
                 return Poll::Ready(Some(step));
             }
-            if turn.is_drained {
+            if budget.is_drained {
                 return Poll::Ready(None);
             }
-            if turn.looks == 0 {
+            if budget.looks == 0 {
                 return Poll::Pending;
             }
-            let most = self.interest.objects_max(turn.looks);
+            let most = self.interest.objects_max(budget.looks);
             let more = if self.initial.is_some() {
                 self.pull_initial(most)
             } else {
                 let most = most.min(self.events_max(room));
                 let more = self.pull_events(most);
                 let is_short = matches!(more, Pulled::Some(objects) if objects < most);
-                turn.is_drained = is_short && !self.cursor.is_joining();
+                budget.is_drained = is_short && !self.cursor.is_joining();
                 more
             };
             match more {
                 Pulled::Some(objects) => {
-                    turn.looks = turn.looks.saturating_sub(objects * self.interest.looks());
+                    budget.looks = budget.looks.saturating_sub(objects * self.interest.looks());
                 }
                 Pulled::Nothing => return Poll::Ready(None),
                 Pulled::End(step) => return Poll::Ready(Some(step)),
@@ -290,7 +290,7 @@ mod tests {
     fn next(watcher: &mut Watcher, looks: usize) -> (usize, Option<WatchStep>) {
         let mut turns = 0;
         loop {
-            match watcher.next_within(usize::MAX, &mut Turn::new(looks)) {
+            match watcher.next_within(usize::MAX, &mut Budget::new(looks)) {
                 Poll::Ready(step) => return (turns, step),
                 Poll::Pending => turns += 1,
             }

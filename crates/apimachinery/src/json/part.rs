@@ -3,7 +3,6 @@
 //! In: the text, and who says which members are wanted. Out: a value with those; the rest is skipped, not built: most of a
 //! pod is environment, volumes and managed fields. Never: a value where the text is no JSON.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -18,7 +17,7 @@ pub trait Part: Copy {
 /// Reads `part` of `json`.
 ///
 /// # Errors
-/// It is no JSON, or nested deeper than 127 levels.
+/// It is no JSON, or what is wanted of it is nested deeper than 127 levels.
 pub fn read_part(part: impl Part, json: &[u8]) -> serde_json::Result<Value> {
     let mut json = serde_json::Deserializer::from_slice(json);
     let value = Seed(part).deserialize(&mut json)?;
@@ -77,13 +76,36 @@ impl<'de, P: Part> Visitor<'de> for Seed<P> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
         let mut members = Map::new();
-        while let Some(name) = from.next_key::<Cow<'de, str>>()? {
-            match self.0.member(&name) {
-                Some(part) => drop(members.insert(name.into_owned(), from.next_value_seed(Seed(part))?)),
+        while let Some(wanted) = from.next_key_seed(Name(self.0))? {
+            match wanted {
+                Some((name, part)) => drop(members.insert(name, from.next_value_seed(Seed(part))?)),
                 None => drop(from.next_value::<IgnoredAny>()?),
             }
         }
         Ok(Value::Object(members))
+    }
+}
+
+/// Reads a member's name, and keeps it where the member is wanted.
+struct Name<P>(P);
+
+impl<'de, P: Part> DeserializeSeed<'de> for Name<P> {
+    type Value = Option<(String, P)>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_str(self)
+    }
+}
+
+impl<P: Part> Visitor<'_> for Name<P> {
+    type Value = Option<(String, P)>;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a name")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(self.0.member(name).map(|part| (name.to_owned(), part)))
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! In: the steps of paths. Out: what to read of an object's text, and no more. Never: less than a path would find.
 
+use std::collections::BTreeMap;
+
 use forebay_apimachinery::json::Part;
 
 use super::jsonpath::{Filter, JsonPath, Step, Term};
@@ -11,7 +13,7 @@ use super::jsonpath::{Filter, JsonPath, Step, Term};
 pub(super) struct Needed {
     // All of it, whatever `members` says.
     whole: bool,
-    members: Vec<(String, Needed)>,
+    members: BTreeMap<String, Needed>,
 }
 
 impl Needed {
@@ -39,21 +41,13 @@ impl Needed {
     }
 
     fn at(&mut self, name: &str) -> &mut Needed {
-        let known = self.members.iter().position(|(known, _)| known == name);
-        let at = known.unwrap_or_else(|| {
-            self.members.push((name.to_owned(), Needed::default()));
-            self.members.len() - 1
-        });
-        &mut self.members[at].1
+        self.members.entry(name.to_owned()).or_default()
     }
 }
 
 impl Part for &Needed {
     fn member(self, name: &str) -> Option<Self> {
-        if self.whole {
-            return Some(self);
-        }
-        self.members.iter().find(|(known, _)| known == name).map(|(_, needed)| needed)
+        if self.whole { Some(self) } else { self.members.get(name) }
     }
 }
 
