@@ -27,23 +27,6 @@ const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 const INITIAL: &str =
     "watch=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
 
-/// What is read in the storm, in which form and encoding.
-const READ: &[(&str, &str, &str)] = &[
-    (CONFIG_MAPS, "application/json", "identity"),
-    (CONFIG_MAPS, "application/json", "gzip"),
-    (CONFIG_MAPS, TABLE, "gzip"),
-    (CONFIG_MAPS, PROTOBUF, "identity"),
-    (CONFIG_MAPS, PARTIAL, "identity"),
-    (SECRETS, "application/yaml", "identity"),
-    (SECRETS, PROTOBUF, "gzip"),
-    ("/api/v1/secrets?pretty=true", "application/json", "identity"),
-    ("/api/v1/configmaps?labelSelector=even=true", "application/json", "gzip"),
-    ("/api/v1/configmaps?limit=7", "application/json", "identity"),
-    ("/api/v1/namespaces/default/secrets/secret-1?pretty=true", "application/yaml", "gzip"),
-    ("/openapi/v2", "application/json", "identity"),
-    ("/metrics", "*/*", "identity"),
-];
-
 /// How much of everything.
 #[derive(Clone, Copy)]
 struct Size {
@@ -197,34 +180,38 @@ async fn write(client: Client, stop: Arc<AtomicBool>) -> (Vec<u64>, Vec<Duration
 
 /// Everybody at once.
 async fn storm(server: &Server, size: Size) {
+    let until = now() + size.time;
+    let mut all = JoinSet::new();
     let refused = Arc::new(AtomicU64::new(0));
-    // Connected before it begins: a machine that is so busy may take longer for a handshake than the server waits.
-    let mut readers = Vec::new();
-    for &(path, accept, encoding) in READ {
+    for (path, accept, encoding) in [
+        (CONFIG_MAPS, "application/json", "identity"),
+        (CONFIG_MAPS, "application/json", "gzip"),
+        (CONFIG_MAPS, TABLE, "gzip"),
+        (CONFIG_MAPS, PROTOBUF, "identity"),
+        (CONFIG_MAPS, PARTIAL, "identity"),
+        (SECRETS, "application/yaml", "identity"),
+        (SECRETS, PROTOBUF, "gzip"),
+        ("/api/v1/secrets?pretty=true", "application/json", "identity"),
+        ("/api/v1/configmaps?labelSelector=even=true", "application/json", "gzip"),
+        ("/api/v1/configmaps?limit=7", "application/json", "identity"),
+        ("/api/v1/namespaces/default/secrets/secret-1?pretty=true", "application/yaml", "gzip"),
+        ("/openapi/v2", "application/json", "identity"),
+        ("/metrics", "*/*", "identity"),
+    ] {
         for n in 0..size.listers {
             let protocol = if n % 2 == 0 { Protocol::Http2 } else { Protocol::Http1 };
             let ask = Ask::get(path).accept(accept).header("accept-encoding", encoding);
-            readers.push((server.admin_over(protocol).await, ask));
+            all.spawn(read_again(server.admin_over(protocol).await, ask, until, refused.clone()));
         }
     }
-    let mut others = Vec::new();
     for n in 0..size.listers {
-        let admin = || server.admin();
-        others.push((n, [admin().await, admin().await, admin().await, admin().await]));
+        all.spawn(watch_again(server.admin().await, until));
+        all.spawn(write_large(server.admin().await, n, until, refused.clone()));
+        all.spawn(throw_bombs(server.admin().await, until));
+        all.spawn(reset_quickly(server.admin().await, until));
     }
     let held = stall(server, size).await;
     let flood = flood(server, size).await;
-    let until = now() + size.time;
-    let mut all = JoinSet::new();
-    for (client, ask) in readers {
-        all.spawn(read_again(client, ask, until, refused.clone()));
-    }
-    for (n, [watcher, writer, thrower, resetter]) in others {
-        all.spawn(watch_again(watcher, until));
-        all.spawn(write_large(writer, n, until, refused.clone()));
-        all.spawn(throw_bombs(thrower, until));
-        all.spawn(reset_quickly(resetter, until));
-    }
     // Who waits for its turn then may wait for long.
     while let Ok(Some(done)) = timeout(Duration::from_secs(1).max(until - now()), all.join_next()).await {
         done.expect("a client");
