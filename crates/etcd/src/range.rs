@@ -49,9 +49,7 @@ impl RangeResponse {
     pub(crate) fn revision(&self, asked: Option<Revision>) -> Revision {
         asked.or(Revision::new(self.header.revision)).unwrap_or(Revision::FIRST)
     }
-}
 
-impl RangeResponse {
     /// Adds what follows.
     fn take(&mut self, next: RangeResponse) {
         let mut kvs = std::mem::take(&mut self.kvs);
