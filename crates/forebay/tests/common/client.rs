@@ -151,13 +151,31 @@ impl Client {
         let tls = TlsConnector::from(Arc::new(config(authority, protocol, identity)));
         let mut client = Client { port, tls, sender: Sender::Http1 };
         if protocol == Protocol::Http2 {
-            let stream = TokioIo::new(client.open(protocol).await?);
-            let (sender, connection) =
-                conn::http2::handshake(TokioExecutor::new(), stream).await.map_err(shown)?;
-            tokio::spawn(connection);
-            client.sender = Sender::Http2(sender);
+            client.sender = client.begin().await?;
         }
         Ok(client)
+    }
+
+    async fn begin(&self) -> Result<Sender, String> {
+        let stream = TokioIo::new(self.open(Protocol::Http2).await?);
+        let (sender, connection) =
+            conn::http2::handshake(TokioExecutor::new(), stream).await.map_err(shown)?;
+        tokio::spawn(connection);
+        Ok(Sender::Http2(sender))
+    }
+
+    /// Connects anew if the connection has ended, as clients do; in any case others get their turn.
+    ///
+    /// # Errors
+    /// The server wants no new connection.
+    pub async fn renew(&mut self) -> Result<(), String> {
+        tokio::task::yield_now().await;
+        if let Sender::Http2(sender) = &self.sender
+            && sender.is_closed()
+        {
+            self.sender = self.begin().await?;
+        }
+        Ok(())
     }
 
     pub fn protocol(&self) -> Protocol {
@@ -296,6 +314,8 @@ fn config(authority: &str, protocol: Protocol, identity: Identity) -> ClientConf
     config
 }
 
-fn shown(why: impl std::fmt::Display) -> String {
-    why.to_string()
+/// An error with what caused it.
+fn shown(why: impl std::error::Error + 'static) -> String {
+    let causes = std::iter::successors(Some(&why as &dyn std::error::Error), |why| why.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -15,7 +15,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant, timeout};
 
-use crate::common::{Ask, Client, Protocol, Scratch, Server, WAIT, rv, text};
+use crate::common::{Ask, Client, Protocol, Reply, Scratch, Server, WAIT, rv, text};
 use crate::group::{self, Group};
 use crate::{CONFIG_MAPS, config_map};
 
@@ -224,11 +224,25 @@ async fn storm(server: &Server, size: Size) {
     eprintln!("refused: {}", refused.load(Ordering::Relaxed));
 }
 
+/// The answer; none where the stream or the connection was ended. Then the client is there again at once.
+async fn answer(client: &mut Client, ask: Ask) -> Option<Reply> {
+    let reply = client.try_ask(ask).await.ok();
+    if reply.is_none() {
+        come_back(client).await;
+    }
+    reply
+}
+
+/// One that finds no server tries it again.
+async fn come_back(client: &mut Client) {
+    let _refused = client.renew().await;
+}
+
 /// Reads the same again and again. Who is refused is told when to come back.
-async fn read_again(client: Client, ask: Ask, until: Instant, refused: Arc<AtomicU64>) {
+async fn read_again(mut client: Client, ask: Ask, until: Instant, refused: Arc<AtomicU64>) {
     while now() < until {
         // A reader that is slow when memory is short is cut off.
-        let Ok(reply) = client.try_ask(ask.clone()).await else { continue };
+        let Some(reply) = answer(&mut client, ask.clone()).await else { continue };
         if reply.code != 200 {
             assert_eq!(reply.code, 429, "{}", reply.text());
             assert!(reply.header("retry-after").parse::<u64>().is_ok_and(|seconds| seconds > 0));
@@ -239,15 +253,16 @@ async fn read_again(client: Client, ask: Ask, until: Instant, refused: Arc<Atomi
 }
 
 /// Asks for the initial state, again and again.
-async fn watch_again(client: Client, until: Instant) {
+async fn watch_again(mut client: Client, until: Instant) {
     while now() < until {
-        let reply = client.try_ask(Ask::get(format!("{SECRETS}?{INITIAL}&timeoutSeconds=1"))).await;
-        assert!(reply.map_or(true, |reply| [200, 429].contains(&reply.code)));
+        let ask = Ask::get(format!("{SECRETS}?{INITIAL}&timeoutSeconds=1"));
+        let reply = answer(&mut client, ask).await;
+        assert!(reply.is_none_or(|reply| [200, 429].contains(&reply.code)));
     }
 }
 
 /// Makes, patches and deletes a large object, again and again.
-async fn write_large(client: Client, n: usize, until: Instant, refused: Arc<AtomicU64>) {
+async fn write_large(mut client: Client, n: usize, until: Instant, refused: Arc<AtomicU64>) {
     let name = format!("large-{n}");
     let patch = json!({"data": {"p": "eA==".repeat(200_000)}}).to_string();
     while now() < until {
@@ -262,7 +277,7 @@ async fn write_large(client: Client, n: usize, until: Instant, refused: Arc<Atom
             ),
             Ask::delete(&path),
         ] {
-            let Ok(reply) = client.try_ask(ask).await else { continue };
+            let Some(reply) = answer(&mut client, ask).await else { continue };
             assert!([200, 201, 404, 409, 422, 429].contains(&reply.code), "{}", reply.text());
             refused.fetch_add(u64::from(reply.code == 429), Ordering::Relaxed);
         }
@@ -270,7 +285,7 @@ async fn write_large(client: Client, n: usize, until: Instant, refused: Arc<Atom
 }
 
 /// Sends bodies of 3 MB that would become 300 MB of tree, several at once.
-async fn throw_bombs(client: Client, until: Instant) {
+async fn throw_bombs(mut client: Client, until: Instant) {
     let maps = r#"{"a":0},"#.repeat(350_000);
     let bomb = format!(
         r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"bomb"}},"spec":{{"x":[{maps}0]}}}}"#
@@ -292,16 +307,18 @@ async fn throw_bombs(client: Client, until: Instant) {
         for reply in [a, b, c].into_iter().flatten() {
             assert!([400, 413, 422, 429].contains(&reply.code), "{}: {}", reply.code, reply.text());
         }
+        come_back(&mut client).await;
     }
 }
 
-/// Begins requests and takes them back at once (CVE-2023-44487). What the server thinks of it may end the connection.
-async fn reset_quickly(client: Client, until: Instant) {
+/// Begins requests and takes them back at once (CVE-2023-44487). That ends the connection, and it begins on another.
+async fn reset_quickly(mut client: Client, until: Instant) {
     while now() < until {
         for _ in 0..50 {
             let ask = client.try_ask(Ask::get(CONFIG_MAPS));
             let _reset = timeout(Duration::from_millis(1), ask).await;
         }
+        come_back(&mut client).await;
     }
 }
 
