@@ -1,6 +1,6 @@
 //! Everything that makes a run differ from the last one: time, randomness, tasks and their end.
 //!
-//! In: nothing. Out: [`Clock`], [`Random`], [`Tasks`], [`blocking`], [`background`], [`promptly`]. Every other crate takes these as values, so that a test
+//! In: nothing. Out: [`Clock`], [`Random`], [`Tasks`], [`blocking`], [`background`], [`promptly`], [`apart`]. Every other crate takes these as values, so that a test
 //! decides what time it is and which numbers are drawn. Never: knows Kubernetes, does IO.
 
 mod background;
@@ -9,7 +9,7 @@ mod clock;
 mod random;
 mod tasks;
 
-pub use background::{Background, NotYet, background, promptly};
+pub use background::{Background, NotYet, apart, background, promptly};
 pub use blocking::{BlockingAsTasks, blocking};
 pub use clock::{Alarm, Clock, ManualClock};
 pub use random::Random;
