@@ -11,6 +11,7 @@ use forebay_registry::ListBody;
 use http::header::{self, HeaderName};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
+use crate::apart::Place;
 use crate::gzip::{self, Gzip};
 use crate::limits::{CHUNK_BYTES, GZIP_BYTES_MIN};
 use crate::line::Line;
@@ -52,41 +53,42 @@ pub fn text(code: StatusCode, text: impl Into<Bytes>) -> HttpResponse {
 ///
 /// # Errors
 /// JSON of ours that is none.
-pub fn object(
-    code: StatusCode,
-    json: Bytes,
-    form: Form,
-    headers: &HeaderMap,
-) -> Result<HttpResponse, Failure> {
+pub fn object(code: StatusCode, json: Bytes, form: Form, takes_gzip: bool) -> Result<HttpResponse, Failure> {
     let bytes = match (form.media, form.pretty) {
         (Media::Yaml, _) => Bytes::from(yaml::from_json(&json).map_err(Status::internal)?),
         (Media::Protobuf, _) => Bytes::from(protobuf::from_json(&json).map_err(Status::internal)?),
         (_, true) => Bytes::from(pretty::indent(&json)),
         (_, false) => json,
     };
-    Ok(sized(code, form.media.content_type(), bytes, headers))
+    Ok(sized(code, form.media.content_type(), bytes, takes_gzip))
 }
 
-/// The answer to a write: in its form if there is room for that at once, as the write is done and neither waits nor fails.
-/// Else it is JSON as it is there, which is YAML as well.
+/// The answer to a write: in its form if there is room for that at once, as the write is done and does not wait for any.
+/// Else it is JSON as it is there, which is YAML as well. What is large waits for its turn to be made, for as long as the
+/// request may take.
 ///
 /// # Errors
-/// JSON of ours that is none.
-pub fn of_write(
+/// JSON of ours that is none; see [`Place::done`].
+pub async fn of_write(
     code: StatusCode,
     json: Bytes,
     form: Form,
     headers: &HeaderMap,
     rooms: &Rooms,
 ) -> Result<HttpResponse, Failure> {
-    let Some((room, _tree)) = rooms.try_to_show(&json, form) else {
-        return Ok(sized(code, form.media.content_type(), json, headers));
+    let takes_gzip = gzip::is_taken(headers);
+    let shown = rooms.try_to_show(&json, form);
+    let is_shown = shown.is_some();
+    let (room, tree) = shown.unwrap_or_default();
+    let place = place(!is_shown || is_plain_json(form), &json, takes_gzip, room.as_ref());
+    // It may wait for long with what it has.
+    let charged = || (place == Place::Apart).then(|| rooms.answers.charge(json.len()));
+    let room = room.or_else(charged);
+    let make = move || match is_shown {
+        true => object(code, json, form, takes_gzip),
+        false => Ok(sized(code, form.media.content_type(), json, takes_gzip)),
     };
-    let mut response = object(code, json, form, headers)?;
-    if let Some(room) = room {
-        hold_room(&mut response, room);
-    }
-    Ok(response)
+    made(place, (room, tree), make).await
 }
 
 /// Lets an answer that is there whole hold what it takes of the room that was asked for to make it.
@@ -99,28 +101,65 @@ pub fn hold_room(response: &mut HttpResponse, mut room: Held) {
 
 /// One object from the cache, as it was written for this form.
 ///
+/// - `room`: for the answer, and for the tree that it takes to make it.
+///
 /// # Errors
 /// JSON of ours that is none.
-pub fn written(
+pub async fn written(
     code: StatusCode,
     bytes: Bytes,
     form: Form,
     headers: &HeaderMap,
+    (room, tree): (Held, Option<Held>),
 ) -> Result<HttpResponse, Failure> {
-    match form.media {
-        Media::Protobuf => Ok(sized(code, form.media.content_type(), bytes, headers)),
-        Media::Json | Media::Yaml => object(code, bytes, form, headers),
+    let takes_gzip = gzip::is_taken(headers);
+    let is_there = form.media == Media::Protobuf || is_plain_json(form);
+    let place = place(is_there, &bytes, takes_gzip, Some(&room));
+    let make = move || match form.media {
+        Media::Protobuf => Ok(sized(code, form.media.content_type(), bytes, takes_gzip)),
+        Media::Json | Media::Yaml => object(code, bytes, form, takes_gzip),
+    };
+    made(place, (Some(room), tree), make).await
+}
+
+/// Whether it takes nothing to make an answer of what is stored.
+fn is_plain_json(form: Form) -> bool {
+    form.media == Media::Json && !form.pretty
+}
+
+/// Where an answer is made of `bytes`, for which there is `room`; they are it already, or not.
+fn place(is_there: bool, bytes: &[u8], takes_gzip: bool, room: Option<&Held>) -> Place {
+    match is_there && !is_zipped(bytes, takes_gzip) {
+        true => Place::Here,
+        false => Place::of(room.map_or(0, Held::bytes).max(bytes.len())),
     }
 }
 
+/// An answer, with its room. What it takes to make it is kept until it is made, even when nobody waits for it any more.
+async fn made(
+    place: Place,
+    (room, tree): (Option<Held>, Option<Held>),
+    make: impl FnOnce() -> Result<HttpResponse, Failure> + Send + 'static,
+) -> Result<HttpResponse, Failure> {
+    let make = move || {
+        let mut response = make()?;
+        if let Some(room) = room {
+            hold_room(&mut response, room);
+        }
+        drop(tree);
+        Ok(response)
+    };
+    place.done(make).await?
+}
+
+/// Whether what is there whole is compressed.
+fn is_zipped(bytes: &[u8], takes_gzip: bool) -> bool {
+    takes_gzip && bytes.len() >= GZIP_BYTES_MIN
+}
+
 /// Bytes that are there, compressed when that is worth it.
-pub fn sized(
-    code: StatusCode,
-    content_type: &'static str,
-    bytes: Bytes,
-    headers: &HeaderMap,
-) -> HttpResponse {
-    if bytes.len() < GZIP_BYTES_MIN || !gzip::is_taken(headers) {
+pub fn sized(code: StatusCode, content_type: &'static str, bytes: Bytes, takes_gzip: bool) -> HttpResponse {
+    if !is_zipped(&bytes, takes_gzip) {
         return response(code, content_type, ResponseBody::whole(bytes));
     }
     zipped(response(code, content_type, ResponseBody::whole(Member::whole(&bytes))))
@@ -135,45 +174,72 @@ pub fn zipped(mut response: HttpResponse) -> HttpResponse {
 }
 
 /// A list, read as far as needed to know whether it is a long one.
-pub fn list(list: ListBody, form: Form, headers: &HeaderMap, pins: &Pins) -> HttpResponse {
-    if form.media == Media::Json && !form.pretty && list.is_of_blocks() && gzip::is_taken(headers) {
-        return of_blocks(list, headers, pins);
+///
+/// - `weight`: objects and bytes that it may come to.
+///
+/// # Errors
+/// See [`Place::done`].
+pub async fn list(
+    list: ListBody,
+    form: Form,
+    headers: &HeaderMap,
+    pins: &Pins,
+    weight: (usize, usize),
+) -> Result<HttpResponse, Failure> {
+    let (takes_gzip, (objects, bytes)) = (gzip::is_taken(headers), weight);
+    if is_plain_json(form) && list.is_of_blocks() && takes_gzip {
+        return of_blocks(list, pins, Place::of(bytes / objects.max(1))).await;
     }
+    let is_for_people = form.media == Media::Yaml || form.pretty;
     let source: Box<dyn Source> = match (form.media, form.pretty) {
         (Media::Yaml, _) => Box::new(YamlList::new(Written(list))),
         (Media::Json, true) => Box::new(Pretty::new(Written(list))),
         (Media::Json, false) | (Media::Protobuf, _) => Box::new(Written(list)),
     };
     let content_type = form.media.content_type();
-    let takes_gzip = gzip::is_taken(headers);
     let ahead = if takes_gzip { GZIP_BYTES_MIN } else { CHUNK_BYTES };
-    match read_ahead(source, ahead) {
-        Ok(all) => sized(StatusCode::OK, content_type, all.into(), headers),
+    let place = if is_for_people { Place::of(bytes) } else { Place::Here };
+    Ok(match place.done(move || read_ahead(source, ahead)).await? {
+        Ok(all) => return whole(content_type, all, takes_gzip).await,
         Err(Resumed { ahead, rest }) if takes_gzip => {
-            zipped(streamed(content_type, Box::new(Gzip::new(ahead, rest)), pins))
+            // Where there was so little of it, most pieces are nothing but a search.
+            let place =
+                if is_for_people || ahead.len() >= GZIP_BYTES_MIN { Place::Apart } else { Place::Here };
+            zipped(streamed(content_type, Box::new(Gzip::new(ahead, rest)), place, pins))
         }
+        Err(rest) if is_for_people => streamed(content_type, Box::new(rest), Place::Apart, pins),
         Err(rest) => {
             Line::current().send_only();
-            streamed(content_type, Box::new(rest), pins)
+            streamed(content_type, Box::new(rest), Place::Here, pins)
         }
-    }
+    })
 }
 
-/// A list in gzip that needs little compressing, because the cache has it so.
-fn of_blocks(mut list: ListBody, headers: &HeaderMap, pins: &Pins) -> HttpResponse {
+/// A list in gzip that needs little compressing, because the cache has most of it so.
+///
+/// - `place`: where those are compressed that it has not.
+async fn of_blocks(mut list: ListBody, pins: &Pins, place: Place) -> Result<HttpResponse, Failure> {
     let content_type = Media::Json.content_type();
     let mut ahead = Vec::new();
     while ahead.len() < GZIP_BYTES_MIN {
         if !list.next_chunk(CHUNK_BYTES, &mut ahead) {
-            return sized(StatusCode::OK, content_type, ahead.into(), headers);
+            return whole(content_type, ahead, true).await;
         }
     }
-    Line::current().send_only();
-    zipped(streamed(content_type, Box::new(Gzip::new(ahead, list)), pins))
+    if place == Place::Here {
+        Line::current().send_only();
+    }
+    Ok(zipped(streamed(content_type, Box::new(Gzip::new(ahead, list)), place, pins)))
 }
 
-fn streamed(content_type: &'static str, source: Box<dyn Source>, pins: &Pins) -> HttpResponse {
-    response(StatusCode::OK, content_type, ResponseBody::new(Content::List(pins.pin(source))))
+/// A list that was not long.
+async fn whole(content_type: &'static str, all: Vec<u8>, takes_gzip: bool) -> Result<HttpResponse, Failure> {
+    let place = if is_zipped(&all, takes_gzip) { Place::Apart } else { Place::Here };
+    place.done(move || sized(StatusCode::OK, content_type, all.into(), takes_gzip)).await
+}
+
+fn streamed(content_type: &'static str, source: Box<dyn Source>, place: Place, pins: &Pins) -> HttpResponse {
+    response(StatusCode::OK, content_type, ResponseBody::new(Content::List(pins.pin(source, place))))
 }
 
 /// A failure, in a form that the client takes.
@@ -183,7 +249,7 @@ pub fn failure(failure: &Failure, headers: &HeaderMap, query: &Query) -> HttpRes
     if !form.pretty {
         json.push(b'\n');
     }
-    let made = object(failure.code(), json.into(), form, &HeaderMap::new());
+    let made = object(failure.code(), json.into(), form, false);
     let mut response = made.unwrap_or_else(|_| text(failure.code(), failure.status.message.clone()));
     let seconds = failure.status.retry_after_seconds;
     if seconds > 0 {
@@ -209,24 +275,25 @@ mod tests {
         let json = Bytes::from(format!("{}{}0{}", "[".repeat(480), "0,".repeat(9_000), "]".repeat(480)));
         let indented = Form { pretty: true, ..Form::plain(Media::Json) };
         let rooms = Rooms::new(Clock::system());
-        let answered = |form: Form| {
-            of_write(StatusCode::CREATED, json.clone(), form, &HeaderMap::new(), &rooms).expect("an answer")
+        let answered = async |form: Form| {
+            let made = of_write(StatusCode::CREATED, json.clone(), form, &HeaderMap::new(), &rooms).await;
+            made.expect("an answer")
         };
         let held = || rooms.answers.totals().held;
-        let pretty = answered(indented);
+        let pretty = answered(indented).await;
         let len = pretty.body().exact_len().expect("whole");
         assert!(len > 200 * json.len() && held() == len, "{len} of {}", held());
         drop(pretty);
         assert!(held() == 0 && rooms.bodies.totals().held == 0);
         let _all = rooms.answers.charge(ANSWERS_ROOM_BYTES);
         for form in [indented, Form::plain(Media::Yaml), Form::plain(Media::Json)] {
-            let plain = answered(form);
+            let plain = answered(form).await;
             assert_eq!(plain.status(), StatusCode::CREATED);
             assert_eq!(plain.headers()[header::CONTENT_TYPE], form.media.content_type());
             let body = plain.into_body().collect().await.expect("whole").to_bytes();
             assert!(body == json, "{form:?}");
         }
-        let small = of_write(StatusCode::OK, "{\"a\":1}".into(), indented, &HeaderMap::new(), &rooms);
+        let small = of_write(StatusCode::OK, "{\"a\":1}".into(), indented, &HeaderMap::new(), &rooms).await;
         let small = small.expect("an answer").into_body().collect().await;
         assert_eq!(small.expect("whole").to_bytes(), "{\n  \"a\": 1\n}");
     }

@@ -3,6 +3,8 @@
 //! In: what the client sends, of the type it says. Out: JSON text. All bodies together, and what they become, are within
 //! their [`Rooms`], so that many large ones wait and are not kept. Never: knows what a body means.
 
+use std::sync::Arc;
+
 use bytes::{Bytes, BytesMut};
 use forebay_apimachinery::Status;
 use forebay_apimachinery::accept::{ContentType, unsupported_media_type};
@@ -14,6 +16,7 @@ use http_body::Body as HttpBody;
 use http_body_util::BodyExt;
 use serde_json::Value;
 
+use crate::apart::Place;
 use crate::cost;
 use crate::limits::{BODY_BYTES_MAX, BODY_SMALL_BYTES, BODY_STEP_BYTES, DRAINED_BYTES_MAX};
 use crate::room::Held;
@@ -146,19 +149,33 @@ pub fn content_type(headers: &HeaderMap) -> &str {
     headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("")
 }
 
-/// The body of an object of `kind`.
+/// The body of an object of `kind`, with what was received.
 ///
 /// # Errors
-/// 400 in kube-apiserver's words.
-pub fn object(received: &Received, content_type: ContentType, kind: &str) -> Result<Body, Failure> {
+/// 400 in kube-apiserver's words; see [`Place::done`].
+pub async fn object(
+    received: Received,
+    content_type: ContentType,
+    kind: Arc<str>,
+) -> Result<(Received, Body), Failure> {
+    // JSON stays as it is.
+    let place = if content_type == ContentType::Json { Place::Here } else { Place::of(received.bytes.len()) };
+    // It has its room until this is over, whoever still waits for it.
+    let convert = move || {
+        let object = converted(received.bytes.clone(), content_type, &kind)?;
+        Ok((received, object))
+    };
+    place.done(convert).await?
+}
+
+fn converted(bytes: Bytes, content_type: ContentType, kind: &str) -> Result<Body, Failure> {
     match content_type {
-        ContentType::Protobuf => Ok(Body::Value(message(&received.bytes, kind)?)),
+        ContentType::Protobuf => Ok(Body::Value(message(&bytes, kind)?)),
         ContentType::Yaml => {
-            let json = yaml::to_json(&received.bytes)
-                .map_err(|error| request::unrecognized(kind, &error, &received.bytes))?;
+            let json = yaml::to_json(&bytes).map_err(|error| request::unrecognized(kind, &error, &bytes))?;
             Ok(Body::Json(json.into()))
         }
-        _ => Ok(Body::Json(received.bytes.clone())),
+        _ => Ok(Body::Json(bytes)),
     }
 }
 

@@ -228,6 +228,7 @@ mod tests {
     use tokio::task;
 
     use super::*;
+    use crate::apart::Place;
     use crate::pins::Pins;
     use crate::response::{Content, ResponseBody};
     use crate::secure::{Secure, testing};
@@ -277,7 +278,7 @@ mod tests {
             let source = Counted { pieces, tasks: tasks.clone(), dropped: drops.clone() };
             let found = found.clone();
             async move {
-                let body = Content::List(Pins::new(Clock::system()).pin(Box::new(source)));
+                let body = Content::List(Pins::new(Clock::system()).pin(Box::new(source), Place::Here));
                 Line::current().send_only();
                 *found.lock().expect("not poisoned") = Some(Line::current());
                 Ok::<_, Infallible>(Response::new(ResponseBody::new(body)))

@@ -4,6 +4,7 @@
 //! [`resource`] (the API's verbs) or to [`documents`] (what describes the server). Never: decides what a write means.
 
 mod answer;
+mod apart;
 mod authn;
 mod authz;
 mod body_in;

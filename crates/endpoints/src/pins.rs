@@ -4,14 +4,19 @@
 //! reset, never ended as if it were whole. A WATCH holds its place for as long as it likes: it is reset after the same
 //! time only when there is nothing left to come back for.
 //!
-//! Owner: each source belongs to its body; the reaper takes it away under the same lock.
+//! Owner: each source belongs to its body, and to the thread that makes a piece for it; the reaper takes it away under the
+//! same lock.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use forebay_rt::{Clock, Duration, Instant};
+use forebay_rt::{Background, Clock, Duration, Instant};
 
+use crate::apart::Place;
 use crate::limits::{MADE_BYTES, PIECE_BYTES, QUICK, STALL_PERIOD, STALL_WAIT};
 use crate::line::Line;
 use crate::source::Source;
@@ -62,9 +67,21 @@ pub enum Why {
 /// One LIST that is being read.
 pub struct Pinned {
     state: Arc<List>,
+    place: Place,
+    making: Option<Making>,
     clock: Clock,
     // How long the piece was that was made last: what is handed out are slices of it.
     made_bytes: usize,
+}
+
+/// A piece; `None` behind the last.
+type Made = Result<Option<Bytes>, Stalled>;
+
+/// A piece that is made apart.
+struct Making {
+    piece: Background<Made>,
+    // Its reader came back for it soon.
+    is_quick: bool,
 }
 
 struct List {
@@ -78,6 +95,8 @@ struct Reading {
     // Of the last piece that was made, what was not handed out yet.
     made: Bytes,
     touched: Instant,
+    // Its reader waits for a piece, which is made in its turn.
+    is_waiting: bool,
 }
 
 /// The reader took too long.
@@ -90,12 +109,17 @@ impl Pins {
         Pins { clock, all: Arc::default(), let_go: Arc::default() }
     }
 
-    /// Watches over the reading of `source`.
-    pub fn pin(&self, source: Box<dyn Source>) -> Pinned {
-        let reading = Reading { source: Some(source), made: Bytes::new(), touched: self.clock.now() };
+    /// Watches over the reading of `source`, whose pieces are made at `place`.
+    pub fn pin(&self, source: Box<dyn Source>, place: Place) -> Pinned {
+        let reading = Reading {
+            source: Some(source),
+            made: Bytes::new(),
+            touched: self.clock.now(),
+            is_waiting: false,
+        };
         let state = Arc::new(List { line: Line::current(), reading: Mutex::new(reading) });
         self.watch_over(&state);
-        Pinned { state, clock: self.clock.clone(), made_bytes: 0 }
+        Pinned { state, place, making: None, clock: self.clock.clone(), made_bytes: 0 }
     }
 
     /// Watches over `answer` until it is dropped.
@@ -167,9 +191,12 @@ impl Pins {
 }
 
 impl Stalls for List {
-    fn let_go(&self, since: Instant, _why: Why) -> bool {
-        // One that is locked is being read just now.
+    fn let_go(&self, since: Instant, why: Why) -> bool {
+        // One that is locked is being read, or made, just now.
         let Ok(mut reading) = self.reading.try_lock() else { return false };
+        if reading.is_waiting && why == Why::Stalled {
+            return false;
+        }
         let touched = self.line.wrote_at().map_or(reading.touched, |at| at.max(reading.touched));
         let taken = if touched <= since { reading.source.take() } else { None };
         if taken.is_some() {
@@ -189,19 +216,56 @@ impl Pinned {
     ///
     /// # Errors
     /// [`Stalled`], once.
-    pub fn next(&mut self) -> Result<Option<Bytes>, Stalled> {
-        let mut reading = self.state.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(mut source) = reading.source.take() else { return Err(Stalled) };
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Made> {
+        if self.making.is_none() && self.place == Place::Apart {
+            self.making = self.begin();
+        }
+        let Some(Making { piece, is_quick }) = &mut self.making else {
+            return Poll::Ready(self.next(None));
+        };
+        let (made, is_quick) = (ready!(Pin::new(piece).poll(cx)), *is_quick);
+        self.making = None;
+        Poll::Ready(self.next(made.map(|made| (made, is_quick))))
+    }
+
+    /// Has a piece made, unless there is one.
+    fn begin(&self) -> Option<Making> {
+        let mut reading = self.state.reading();
+        if !reading.made.is_empty() {
+            return None;
+        }
+        reading.is_waiting = true;
+        let is_quick = self.is_quick(&reading);
+        drop(reading);
+        let (state, clock) = (self.state.clone(), self.clock.clone());
+        let piece = forebay_rt::apart(move || {
+            let mut reading = state.reading();
+            let made = reading.make();
+            // How long this took says nothing of the reader.
+            reading.touched = clock.now();
+            reading.is_waiting = false;
+            made
+        });
+        Some(Making { piece, is_quick })
+    }
+
+    fn is_quick(&self, reading: &Reading) -> bool {
+        self.clock.now().duration_since(reading.touched) < QUICK
+    }
+
+    /// - `made`: apart, and whether its reader was quick to come for it.
+    fn next(&mut self, made: Option<(Made, bool)>) -> Made {
+        let mut reading = self.state.reading();
+        if reading.source.is_none() {
+            return Err(Stalled);
+        }
+        let (made, is_quick) =
+            made.map_or_else(|| (None, self.is_quick(&reading)), |(made, is_quick)| (Some(made), is_quick));
         if reading.made.is_empty() {
-            let Some(made) = make(&mut source) else {
-                reading.source = Some(source);
-                return Ok(None);
-            };
+            let Some(made) = made.unwrap_or_else(|| reading.make())? else { return Ok(None) };
             self.made_bytes = made.len();
             reading.made = made;
         }
-        let now = self.clock.now();
-        let is_quick = now.duration_since(reading.touched) < QUICK;
         let most = match (self.state.line.socket(), is_quick) {
             (Some(_), _) => usize::MAX,
             (None, true) => MADE_BYTES,
@@ -209,8 +273,7 @@ impl Pinned {
         };
         let bytes = reading.made.len().min(most);
         let piece = reading.made.split_to(bytes);
-        reading.touched = now;
-        reading.source = Some(source);
+        reading.touched = self.clock.now();
         Ok(Some(piece))
     }
 
@@ -220,23 +283,50 @@ impl Pinned {
     }
 }
 
-/// The next piece of `source`, of which there may be nothing yet; `None` when it is complete.
-fn make(source: &mut Box<dyn Source>) -> Option<Bytes> {
-    let mut out = Vec::with_capacity(MADE_BYTES);
-    if !source.fill(&mut out) && out.is_empty() {
-        return None;
+impl List {
+    fn reading(&self) -> MutexGuard<'_, Reading> {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    if out.len() <= PIECE_BYTES {
-        // HTTP/2 may have it for as long as its client likes.
-        out.shrink_to_fit();
+}
+
+impl Reading {
+    /// The next piece, of which there may be nothing yet.
+    fn make(&mut self) -> Made {
+        // A panic takes it along: nothing is read behind a gap.
+        let mut source = self.source.take().ok_or(Stalled)?;
+        let mut out = Vec::with_capacity(MADE_BYTES);
+        let more = source.fill(&mut out);
+        self.source = Some(source);
+        if !more && out.is_empty() {
+            return Ok(None);
+        }
+        if out.len() <= PIECE_BYTES {
+            // HTTP/2 may have it for as long as its client likes.
+            out.shrink_to_fit();
+        }
+        Ok(Some(Bytes::from(out)))
     }
-    Some(Bytes::from(out))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::thread::ThreadId;
+
+    use futures_util::FutureExt as _;
+
     use super::*;
     use crate::source::testing::Pieces;
+
+    impl Pinned {
+        async fn piece(&mut self) -> Made {
+            std::future::poll_fn(|cx| self.poll_next(cx)).await
+        }
+
+        /// What takes little effort is there at once.
+        fn now(&mut self) -> Made {
+            self.piece().now_or_never().expect("at once")
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_reader_that_stalls_loses_its_source_and_is_cut() {
@@ -245,22 +335,46 @@ mod tests {
         let pins = Pins::new(clock.clone());
         let source = || Box::new(Pieces::of(&[b"a", b"", b"b"]));
         let line = Line::stream();
-        let mut slow = line.clone().carry(async { pins.pin(source()) }).await.expect("not cut");
-        let mut fast = pins.pin(source());
-        assert_eq!(slow.next().ok().flatten().as_deref(), Some(b"a".as_slice()));
+        let mut slow = line.clone().carry(async { pins.pin(source(), Place::Here) }).await.expect("not cut");
+        let mut fast = pins.pin(source(), Place::Here);
+        assert_eq!(slow.now().ok().flatten().as_deref(), Some(b"a".as_slice()));
         clock.sleep(STALL_WAIT - Duration::from_secs(1)).await;
         pins.reap_once();
-        assert_eq!(fast.next().ok().flatten().as_deref(), Some(b"a".as_slice()));
+        assert_eq!(fast.now().ok().flatten().as_deref(), Some(b"a".as_slice()));
         clock.sleep(Duration::from_secs(1)).await;
         pins.reap_once();
-        assert!(slow.next().is_err());
+        assert!(slow.now().is_err());
         assert_eq!(line.clone().carry(std::future::pending::<()>()).await, None);
-        assert_eq!(fast.next().ok().flatten().as_deref(), Some(b"".as_slice()), "others first");
-        assert_eq!(fast.next().ok().flatten().as_deref(), Some(b"b".as_slice()));
-        assert_eq!(fast.next().ok().flatten(), None);
+        assert_eq!(fast.now().ok().flatten().as_deref(), Some(b"".as_slice()), "others first");
+        assert_eq!(fast.now().ok().flatten().as_deref(), Some(b"b".as_slice()));
+        assert_eq!(fast.now().ok().flatten(), None);
         drop((slow, fast));
         pins.reap_once();
         assert!(pins.all.lock().expect("not poisoned").is_empty());
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_a_piece_has_not_stalled_and_who_leaves_takes_it_along() {
+        let (clock, pins) = (Clock::system(), Pins::new(Clock::system()));
+        // Both threads have something to do until that is dropped.
+        let (begin, begun): (Vec<_>, Vec<_>) = (0..2).map(|_| std::sync::mpsc::sync_channel::<()>(0)).unzip();
+        let busy: Vec<_> = begun.into_iter().map(|end| forebay_rt::apart(move || end.recv())).collect();
+        let pinned = || pins.pin(Box::new(Pieces::of(&[b"a", b"b"])), Place::Apart);
+        let (mut waits, mut leaves, mut short) = (pinned(), pinned(), pinned());
+        for reader in [&mut waits, &mut leaves, &mut short] {
+            assert!(reader.piece().now_or_never().is_none());
+        }
+        let now = clock.now();
+        assert!(!waits.state.let_go(now, Why::Stalled) && short.state.let_go(now, Why::ShortOfMemory));
+        let left = Arc::downgrade(&leaves.state);
+        drop(leaves);
+        assert!(left.upgrade().is_none());
+        drop(begin);
+        assert_eq!(waits.piece().await.ok().flatten().as_deref(), Some(b"a".as_slice()));
+        assert!(short.piece().await.is_err());
+        // It was made, and nobody comes for it.
+        assert!(waits.state.let_go(clock.now(), Why::Stalled));
+        drop(busy);
     }
 
     #[tokio::test(start_paused = true)]
@@ -270,39 +384,69 @@ mod tests {
         let pins = Pins::new(clock.clone());
         let long: Vec<u8> = (0..4 * PIECE_BYTES).map(|at| (at / PIECE_BYTES) as u8).collect();
         let line = Line::stream();
-        let pinned = line.carry(async { pins.pin(Box::new(Pieces::of(&[&long[..], b"end"]))) }).await;
+        let pinned =
+            line.carry(async { pins.pin(Box::new(Pieces::of(&[&long[..], b"end"])), Place::Here) }).await;
         let mut reader = pinned.expect("not cut");
         let mut taken = Vec::new();
         clock.sleep(QUICK).await;
         for _ in 0..4 {
-            let part = reader.next().expect("it goes on").expect("there is more");
+            let part = reader.now().expect("it goes on").expect("there is more");
             assert_eq!((part.len(), reader.made_bytes()), (PIECE_BYTES, 4 * PIECE_BYTES));
             taken.extend_from_slice(&part);
             clock.sleep(STALL_WAIT - Duration::from_secs(1)).await;
             pins.reap_once();
         }
         assert!(taken == long);
-        assert_eq!(reader.next().ok().flatten().as_deref(), Some(b"end".as_slice()));
+        assert_eq!(reader.now().ok().flatten().as_deref(), Some(b"end".as_slice()));
         // Who comes back at once is given more.
         let long = vec![b'a'; 2 * MADE_BYTES];
-        let pinned = Line::stream().carry(async { pins.pin(Box::new(Pieces::of(&[&long[..]]))) }).await;
+        let pinned =
+            Line::stream().carry(async { pins.pin(Box::new(Pieces::of(&[&long[..]])), Place::Here) }).await;
         let mut quick = pinned.expect("not cut");
-        assert_eq!(quick.next().ok().flatten().map(|part| part.len()), Some(MADE_BYTES));
+        assert_eq!(quick.now().ok().flatten().map(|part| part.len()), Some(MADE_BYTES));
         clock.sleep(QUICK).await;
-        assert_eq!(quick.next().ok().flatten().map(|part| part.len()), Some(PIECE_BYTES));
-        assert_eq!(reader.next().ok().flatten(), None);
+        assert_eq!(quick.now().ok().flatten().map(|part| part.len()), Some(PIECE_BYTES));
+        assert_eq!(reader.now().ok().flatten(), None);
+    }
+
+    /// Pieces, and on which thread each was made.
+    struct Told(Pieces, Arc<Mutex<Vec<ThreadId>>>);
+
+    impl Source for Told {
+        fn fill(&mut self, out: &mut Vec<u8>) -> bool {
+            self.1.lock().expect("not poisoned").push(std::thread::current().id());
+            assert!(self.0.0.front().is_none_or(|piece| piece != b"panic"), "as it should");
+            self.0.fill(out)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_piece_that_takes_long_is_made_on_another_thread_and_a_panic_is_no_end() {
+        for (place, is_here) in [(Place::Here, true), (Place::Apart, false)] {
+            let (pins, threads) = (Pins::new(Clock::system()), Arc::default());
+            let pieces: &[&[u8]] = if is_here { &[b"a", b"", b"b"] } else { &[b"a", b"", b"b", b"panic"] };
+            let mut reader = pins.pin(Box::new(Told(Pieces::of(pieces), Arc::clone(&threads))), place);
+            for want in ["a", "", "b"] {
+                assert_eq!(reader.piece().await.ok().flatten().as_deref(), Some(want.as_bytes()));
+            }
+            assert_eq!(reader.piece().await.is_ok_and(|end| end.is_none()), is_here);
+            assert_eq!(reader.piece().await.is_ok(), is_here, "nothing comes behind a gap");
+            let here = std::thread::current().id();
+            let threads = threads.lock().expect("not poisoned");
+            assert!(threads.len() >= 4 && threads.iter().all(|thread| (*thread == here) == is_here));
+        }
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_was_made_goes_with_its_source() {
         let clock = Clock::system();
         let pins = Pins::new(clock.clone());
-        let mut reader = pins.pin(Box::new(Pieces::of(&[&[b'a'; 2 * PIECE_BYTES][..]])));
-        assert!(reader.next().is_ok_and(|part| part.is_some()));
+        let mut reader = pins.pin(Box::new(Pieces::of(&[&[b'a'; 2 * PIECE_BYTES][..]])), Place::Here);
+        assert!(reader.now().is_ok_and(|part| part.is_some()));
         clock.sleep(STALL_WAIT).await;
         assert_eq!(pins.let_go_of(STALL_WAIT, usize::MAX), 1);
         assert!(reader.state.reading.lock().expect("not poisoned").made.is_empty());
-        assert!(reader.next().is_err());
+        assert!(reader.now().is_err());
     }
 
     #[tokio::test(start_paused = true)]
@@ -310,20 +454,21 @@ mod tests {
         let clock = Clock::system();
         clock.sleep(STALL_WAIT).await;
         let pins = Pins::new(clock.clone());
-        let mut old: Vec<Pinned> = (0..9).map(|_| pins.pin(Box::new(Pieces::of(&[b"a", b"b"])))).collect();
+        let mut old: Vec<Pinned> =
+            (0..9).map(|_| pins.pin(Box::new(Pieces::of(&[b"a", b"b"])), Place::Here)).collect();
         clock.sleep(Duration::from_secs(10)).await;
-        let mut young = pins.pin(Box::new(Pieces::of(&[b"a", b"b"])));
+        let mut young = pins.pin(Box::new(Pieces::of(&[b"a", b"b"])), Place::Here);
         for reader in old.iter_mut().chain([&mut young]) {
-            assert!(reader.next().is_ok());
+            assert!(reader.now().is_ok());
         }
         let age = Duration::from_secs(10);
         assert_eq!(pins.let_go_of_oldest(age), 2, "one in eight");
-        assert_eq!(old.iter_mut().map(|reader| reader.next().is_ok()).position(|is_ok| is_ok), Some(2));
+        assert_eq!(old.iter_mut().map(|reader| reader.now().is_ok()).position(|is_ok| is_ok), Some(2));
         for _ in 0..9 {
             pins.let_go_of_oldest(age);
         }
-        assert!(old.iter_mut().all(|reader| reader.next().is_err()));
-        assert!(young.next().is_ok());
+        assert!(old.iter_mut().all(|reader| reader.now().is_err()));
+        assert!(young.now().is_ok());
         assert_eq!(pins.let_go_of(Duration::from_secs(1), usize::MAX), 0);
         clock.sleep(Duration::from_secs(1)).await;
         assert_eq!(pins.let_go_of(Duration::from_secs(1), usize::MAX), 1);

@@ -157,30 +157,29 @@ async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResp
     let options = GetOptions::from_query(&head.query);
     if target.subresource.as_deref() == Some("scale") {
         let scale = handler.registry.get_scale(target, &options.resource_version).await?;
-        return answer::object(StatusCode::OK, scale, form, &head.headers);
+        return answer::object(StatusCode::OK, scale, form, gzip::is_taken(&head.headers));
     }
     let shown = shown(form, head)?;
     let object = handler.registry.get(target, &options.resource_version).await?;
     let is_plain = form.media == Media::Json && form.as_kind == AsKind::Object;
-    let _tree = if is_plain { None } else { handler.room_for_tree(head, &object).await? };
+    let tree = if is_plain { None } else { handler.room_for_tree(head, &object).await? };
     let is_longer = form.media == Media::Yaml || form.pretty;
     let bytes = if is_longer { cost::answer(&object.body(), form) } else { object.body_len() };
     let held = handler.room_to_get(head, bytes).await?;
     let mut json = Vec::with_capacity(object.body_len() + 128);
     Presenter::new(target.served.clone(), shown).single(&object, handler.registry.timestamp(), &mut json);
-    let mut response = answer::written(StatusCode::OK, json.into(), form, &head.headers)?;
-    answer::hold_room(&mut response, held);
-    Ok(response)
+    answer::written(StatusCode::OK, json.into(), form, &head.headers, (held, tree)).await
 }
 
 async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::List)?;
     let options = ListOptions::from_query(&head.query)?;
     let shown = shown(form, head)?;
-    let held = handler.room_to_list(head, handler.registry.list_weight(target, &options), form).await?;
+    let weight = handler.registry.list_weight(target, &options);
+    let held = handler.room_to_list(head, weight, form).await?;
     let body = handler.registry.list(target, &options, shown).await?;
     let warnings = body.warnings();
-    let mut response = answer::list(body, form, &head.headers, &handler.pins);
+    let mut response = answer::list(body, form, &head.headers, &handler.pins, weight).await?;
     add_warnings(&mut response, &warnings);
     response.body_mut().hold_room(held);
     Ok(response)
@@ -243,7 +242,7 @@ async fn create(
         None => handler.registry.create(target, &object, &options).await.map_err(Failure::from),
     };
     drop(received);
-    written(handler, head, target, form, answered?)
+    written(handler, head, target, form, answered?).await
 }
 
 async fn update(
@@ -258,7 +257,7 @@ async fn update(
     let (received, object) = object_body(handler, head, target, body).await?;
     let answered = handler.registry.update(target, &object, &options).await;
     drop(received);
-    written(handler, head, target, form, answered?)
+    written(handler, head, target, form, answered?).await
 }
 
 /// What a patch may be, in the order that messages list it.
@@ -296,7 +295,7 @@ async fn patch(
     received.weigh(&handler.rooms, head.asker.name(), Some(content_type)).await?;
     let answered = handler.registry.patch(target, kind, &received.bytes, &options).await;
     drop(received);
-    written(handler, head, target, form, answered?)
+    written(handler, head, target, form, answered?).await
 }
 
 async fn delete(
@@ -311,7 +310,7 @@ async fn delete(
         handler.authorizer.authorize_unsafe_delete(&head.asker.caller(), &head.info)?;
     }
     let answered = handler.registry.delete(target, &options).await?;
-    written(handler, head, target, form, answered)
+    written(handler, head, target, form, answered).await
 }
 
 async fn delete_collection(
@@ -329,7 +328,7 @@ async fn delete_collection(
     let room = handler.rooms.lists.take(head.asker.name(), DELETE_COLLECTION_BYTES).await;
     let _held = room.map_err(|_full| handler.rooms.full())?;
     let answered = handler.registry.delete_collection(target, selection, &options).await?;
-    finish(handler, head, form, StatusCode::OK, &answered.warnings, object_of(answered.outcome))
+    finish(handler, head, form, StatusCode::OK, &answered.warnings, object_of(answered.outcome)).await
 }
 
 /// The options of a DELETE: its body's, or if there is none the query's.
@@ -341,7 +340,8 @@ async fn delete_options(handler: &Handler, head: &Head, body: Incoming) -> Resul
     // Options are a kind of their own: they have a protobuf form whatever is deleted.
     let content_type = body_in::object_type(&head.headers, Forms::TextAndProtobuf)?;
     received.weigh(&handler.rooms, head.asker.name(), Some(content_type)).await?;
-    let value = match body_in::object(&received, content_type, "DeleteOptions")? {
+    let (_received, options) = body_in::object(received, content_type, "DeleteOptions".into()).await?;
+    let value = match options {
         Body::Value(value) => value,
         Body::Json(json) => {
             let parsed = forebay_apimachinery::json::parse(&json).map_err(|error| {
@@ -367,8 +367,7 @@ async fn object_body(
     let content_type = body_in::object_type(&head.headers, forms)?;
     let mut received = body_in::read(&handler.rooms, head.asker.name(), &head.headers, body).await?;
     received.weigh(&handler.rooms, head.asker.name(), Some(content_type)).await?;
-    let object = body_in::object(&received, content_type, &target.served.gvk.kind)?;
-    Ok((received, object))
+    body_in::object(received, content_type, target.served.gvk.kind.clone()).await
 }
 
 /// How objects are shown.
@@ -390,7 +389,7 @@ pub fn shown(form: Form, head: &Head) -> Result<Shown, Failure> {
 }
 
 /// The answer to a write.
-fn written(
+async fn written(
     handler: &Handler,
     head: &Head,
     target: &Target,
@@ -410,7 +409,7 @@ fn written(
         let presenter = Presenter::new(target.served.clone(), shown);
         json = presenter.written(&json, handler.registry.timestamp())?.into();
     }
-    finish(handler, head, form, code, &answer.warnings, json)
+    finish(handler, head, form, code, &answer.warnings, json).await
 }
 
 fn object_of(outcome: Outcome) -> Bytes {
@@ -419,7 +418,7 @@ fn object_of(outcome: Outcome) -> Bytes {
     json
 }
 
-fn finish(
+async fn finish(
     handler: &Handler,
     head: &Head,
     form: Form,
@@ -427,7 +426,7 @@ fn finish(
     warnings: &[String],
     json: Bytes,
 ) -> Result<HttpResponse, Failure> {
-    let mut response = answer::of_write(code, json, form, &head.headers, &handler.rooms)?;
+    let mut response = answer::of_write(code, json, form, &head.headers, &handler.rooms).await?;
     add_warnings(&mut response, warnings);
     Ok(response)
 }

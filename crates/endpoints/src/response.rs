@@ -9,6 +9,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
+use crate::apart::Place;
 use crate::inflight::Seat;
 use crate::limits::LIST_BYTES;
 use crate::metrics::Record;
@@ -102,7 +103,7 @@ impl ResponseBody {
     pub fn watch_over(&mut self, pins: &Pins, room: impl FnOnce() -> Held) {
         let Content::Whole(bytes) = &mut self.content else { return };
         let (len, bytes) = (bytes.len(), std::mem::take(bytes));
-        self.content = Content::Long { rest: pins.pin(Box::new(Rest(bytes))), len };
+        self.content = Content::Long { rest: pins.pin(Box::new(Rest(bytes)), Place::Here), len };
         self.room.get_or_insert_with(room);
     }
 
@@ -125,10 +126,12 @@ impl ResponseBody {
                 self.end();
                 return Poll::Ready((!bytes.is_empty()).then_some(Ok(bytes)));
             }
-            Content::Long { rest, len } => rest.next().map_err(BodyError::from).inspect(|piece| {
-                *len -= piece.as_ref().map_or(0, Bytes::len);
-            }),
-            Content::List(list) => list.next().map_err(BodyError::from),
+            Content::Long { rest, len } => {
+                ready!(rest.poll_next(cx)).map_err(BodyError::from).inspect(|piece| {
+                    *len -= piece.as_ref().map_or(0, Bytes::len);
+                })
+            }
+            Content::List(list) => ready!(list.poll_next(cx)).map_err(BodyError::from),
             Content::Watch(watch) => match watch.poll_next(cx) {
                 Poll::Ready(frames) => Ok(frames),
                 Poll::Pending => return Poll::Pending,

@@ -16,6 +16,7 @@ use super::kept::{OpenApi, relative_url};
 use super::limits::PLAIN_BYTES;
 use super::packed::Packed;
 use crate::answer::{self, HttpResponse};
+use crate::apart::Place;
 use crate::gzip;
 use crate::negotiate;
 use crate::pins::Pins;
@@ -152,7 +153,7 @@ fn whole(
         response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         response
     } else {
-        let rest = pins.pin(Box::new(document.plain()));
+        let rest = pins.pin(Box::new(document.plain()), Place::Here);
         let body = ResponseBody::new(Content::Long { rest, len: document.plain_len });
         let mut response = answer::response(StatusCode::OK, content_type, body);
         response.body_mut().hold_room(Some(rooms.answers.charge(PLAIN_BYTES)));
