@@ -12,7 +12,7 @@ use http::header::{self, HeaderName};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::apart::Place;
-use crate::gzip::{self, Gzip};
+use crate::gzip::Gzip;
 use crate::limits::{CHUNK_BYTES, GZIP_BYTES_MIN};
 use crate::line::Line;
 use crate::member::Member;
@@ -73,22 +73,16 @@ pub async fn of_write(
     code: StatusCode,
     json: Bytes,
     form: Form,
-    headers: &HeaderMap,
+    takes_gzip: bool,
     rooms: &Rooms,
 ) -> Result<HttpResponse, Failure> {
-    let takes_gzip = gzip::is_taken(headers);
     let shown = rooms.try_to_show(&json, form);
-    let is_shown = shown.is_some();
+    let is_there = form.is_plain_json() || shown.is_none();
     let (room, tree) = shown.unwrap_or_default();
-    let place = place(!is_shown || is_plain_json(form), &json, takes_gzip, room.as_ref());
     // It may wait for long with what it has.
-    let charged = || (place == Place::Apart).then(|| rooms.answers.charge(json.len()));
+    let charged = || is_zipped(&json, takes_gzip).then(|| rooms.answers.charge(json.len()));
     let room = room.or_else(charged);
-    let make = move || match is_shown {
-        true => object(code, json, form, takes_gzip),
-        false => Ok(sized(code, form.media.content_type(), json, takes_gzip)),
-    };
-    made(place, (room, tree), make).await
+    made((code, json, form), is_there, takes_gzip, (room, tree)).await
 }
 
 /// Lets an answer that is there whole hold what it takes of the room that was asked for to make it.
@@ -109,40 +103,31 @@ pub async fn written(
     code: StatusCode,
     bytes: Bytes,
     form: Form,
-    headers: &HeaderMap,
+    takes_gzip: bool,
     (room, tree): (Held, Option<Held>),
 ) -> Result<HttpResponse, Failure> {
-    let takes_gzip = gzip::is_taken(headers);
-    let is_there = form.media == Media::Protobuf || is_plain_json(form);
-    let place = place(is_there, &bytes, takes_gzip, Some(&room));
-    let make = move || match form.media {
-        Media::Protobuf => Ok(sized(code, form.media.content_type(), bytes, takes_gzip)),
-        Media::Json | Media::Yaml => object(code, bytes, form, takes_gzip),
-    };
-    made(place, (Some(room), tree), make).await
-}
-
-/// Whether it takes nothing to make an answer of what is stored.
-fn is_plain_json(form: Form) -> bool {
-    form.media == Media::Json && !form.pretty
-}
-
-/// Where an answer is made of `bytes`, for which there is `room`; they are it already, or not.
-fn place(is_there: bool, bytes: &[u8], takes_gzip: bool, room: Option<&Held>) -> Place {
-    match is_there && !is_zipped(bytes, takes_gzip) {
-        true => Place::Here,
-        false => Place::of(room.map_or(0, Held::bytes).max(bytes.len())),
-    }
+    let is_there = form.is_plain_json() || form.media == Media::Protobuf;
+    made((code, bytes, form), is_there, takes_gzip, (Some(room), tree)).await
 }
 
 /// An answer, with its room. What it takes to make it is kept until it is made, even when nobody waits for it any more.
+///
+/// - `is_there`: the bytes need not be brought into the form.
 async fn made(
-    place: Place,
+    (code, bytes, form): (StatusCode, Bytes, Form),
+    is_there: bool,
+    takes_gzip: bool,
     (room, tree): (Option<Held>, Option<Held>),
-    make: impl FnOnce() -> Result<HttpResponse, Failure> + Send + 'static,
 ) -> Result<HttpResponse, Failure> {
+    let place = match is_there && !is_zipped(&bytes, takes_gzip) {
+        true => Place::Here,
+        false => Place::of(room.as_ref().map_or(0, Held::bytes).max(bytes.len())),
+    };
     let make = move || {
-        let mut response = make()?;
+        let mut response = match is_there {
+            true => sized(code, form.media.content_type(), bytes, takes_gzip),
+            false => object(code, bytes, form, takes_gzip)?,
+        };
         if let Some(room) = room {
             hold_room(&mut response, room);
         }
@@ -175,22 +160,20 @@ pub fn zipped(mut response: HttpResponse) -> HttpResponse {
 
 /// A list, read as far as needed to know whether it is a long one.
 ///
-/// - `weight`: objects and bytes that it may come to.
+/// - `(objects, bytes)`: what it may come to.
 ///
 /// # Errors
 /// See [`Place::done`].
 pub async fn list(
     list: ListBody,
     form: Form,
-    headers: &HeaderMap,
+    takes_gzip: bool,
     pins: &Pins,
-    weight: (usize, usize),
+    (objects, bytes): (usize, usize),
 ) -> Result<HttpResponse, Failure> {
-    let (takes_gzip, (objects, bytes)) = (gzip::is_taken(headers), weight);
-    if is_plain_json(form) && list.is_of_blocks() && takes_gzip {
+    if form.is_plain_json() && list.is_of_blocks() && takes_gzip {
         return of_blocks(list, pins, Place::of(bytes / objects.max(1))).await;
     }
-    let is_for_people = form.media == Media::Yaml || form.pretty;
     let source: Box<dyn Source> = match (form.media, form.pretty) {
         (Media::Yaml, _) => Box::new(YamlList::new(Written(list))),
         (Media::Json, true) => Box::new(Pretty::new(Written(list))),
@@ -198,16 +181,19 @@ pub async fn list(
     };
     let content_type = form.media.content_type();
     let ahead = if takes_gzip { GZIP_BYTES_MIN } else { CHUNK_BYTES };
-    let place = if is_for_people { Place::of(bytes) } else { Place::Here };
+    let place = if form.is_for_people() { Place::of(bytes) } else { Place::Here };
     Ok(match place.done(move || read_ahead(source, ahead)).await? {
         Ok(all) => return whole(content_type, all, takes_gzip).await,
         Err(Resumed { ahead, rest }) if takes_gzip => {
             // Where there was so little of it, most pieces are nothing but a search.
-            let place =
-                if is_for_people || ahead.len() >= GZIP_BYTES_MIN { Place::Apart } else { Place::Here };
+            let place = if form.is_for_people() || ahead.len() >= GZIP_BYTES_MIN {
+                Place::Apart
+            } else {
+                Place::Here
+            };
             zipped(streamed(content_type, Box::new(Gzip::new(ahead, rest)), place, pins))
         }
-        Err(rest) if is_for_people => streamed(content_type, Box::new(rest), Place::Apart, pins),
+        Err(rest) if form.is_for_people() => streamed(content_type, Box::new(rest), Place::Apart, pins),
         Err(rest) => {
             Line::current().send_only();
             streamed(content_type, Box::new(rest), Place::Here, pins)
@@ -276,7 +262,7 @@ mod tests {
         let indented = Form { pretty: true, ..Form::plain(Media::Json) };
         let rooms = Rooms::new(Clock::system());
         let answered = async |form: Form| {
-            let made = of_write(StatusCode::CREATED, json.clone(), form, &HeaderMap::new(), &rooms).await;
+            let made = of_write(StatusCode::CREATED, json.clone(), form, false, &rooms).await;
             made.expect("an answer")
         };
         let held = || rooms.answers.totals().held;
@@ -293,7 +279,7 @@ mod tests {
             let body = plain.into_body().collect().await.expect("whole").to_bytes();
             assert!(body == json, "{form:?}");
         }
-        let small = of_write(StatusCode::OK, "{\"a\":1}".into(), indented, &HeaderMap::new(), &rooms).await;
+        let small = of_write(StatusCode::OK, "{\"a\":1}".into(), indented, false, &rooms).await;
         let small = small.expect("an answer").into_body().collect().await;
         assert_eq!(small.expect("whole").to_bytes(), "{\n  \"a\": 1\n}");
     }

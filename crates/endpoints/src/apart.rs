@@ -1,13 +1,14 @@
 //! Work that takes long, done apart from the tasks.
 //!
-//! In: work, and on how many bytes. Out: its result. While a task makes YAML of an object of 1 MB, or compresses it, some
-//! tens of milliseconds, no other runs on its thread: with fifty that do so, whoever only wants to shake hands would wait
+//! In: work, and on how many bytes. Out: its result. While a task makes YAML of an object of 1 MB and compresses it, some
+//! fifteen milliseconds, no other runs on its thread: with fifty that do so, whoever only wants to shake hands would wait
 //! for a second. So what is large is left to [threads for such work](forebay_rt::apart), which take it in the order in
 //! which it came, and the kernel lets the tasks run before them.
 
+use forebay_apimachinery::Status;
+
 use crate::limits::APART_BYTES;
 use crate::status::Failure;
-use forebay_apimachinery::Status;
 
 /// Where work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

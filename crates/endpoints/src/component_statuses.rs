@@ -10,7 +10,6 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::answer::{self, HttpResponse};
-use crate::gzip;
 use crate::handler::{Handler, Head};
 use crate::health::{Endpoint, Health};
 use crate::negotiate::{self, Answered};
@@ -56,7 +55,7 @@ pub fn answer(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
             presenter.written(one.to_string().as_bytes(), handler.registry.timestamp())?
         }
     };
-    answer::object(StatusCode::OK, json.into(), form, gzip::is_taken(&head.headers))
+    answer::object(StatusCode::OK, json.into(), form, head.takes_gzip())
 }
 
 fn component(handler: &Handler) -> Value {

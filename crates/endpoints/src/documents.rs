@@ -12,7 +12,6 @@ use sha2::{Digest, Sha256};
 
 use crate::answer::{self, HttpResponse};
 use crate::discovery::{self, aggregated, legacy};
-use crate::gzip;
 use crate::handler::{Handler, Head};
 use crate::health::{Checks, Endpoint, Health};
 use crate::metrics;
@@ -67,12 +66,12 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
             let others = checks.iter().map(String::as_str).chain(["/metrics"]);
             let others = others.chain(openid.into_iter().flatten());
             let json = discovery::root_paths(&catalog, others);
-            Ok(answer::sized(StatusCode::OK, "application/json", json.into(), gzip::is_taken(&head.headers)))
+            Ok(answer::sized(StatusCode::OK, "application/json", json.into(), head.takes_gzip()))
         }
         ["version"] => {
             negotiate::any_of(negotiate::accept(&head.headers), &TYPES[..1])?;
             let json = handler.documents.version.clone();
-            Ok(answer::sized(StatusCode::OK, "application/json", json, gzip::is_taken(&head.headers)))
+            Ok(answer::sized(StatusCode::OK, "application/json", json, head.takes_gzip()))
         }
         ["metrics"] => {
             let text = handler.metrics.render(
@@ -80,12 +79,7 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
                 &handler.inflight,
                 (&handler.memory, &handler.rooms, &handler.pins),
             );
-            Ok(answer::sized(
-                StatusCode::OK,
-                metrics::CONTENT_TYPE,
-                text.into(),
-                gzip::is_taken(&head.headers),
-            ))
+            Ok(answer::sized(StatusCode::OK, metrics::CONTENT_TYPE, text.into(), head.takes_gzip()))
         }
         ["api"] => match aggregated_discovery(negotiate::accept(&head.headers), &OFFERED) {
             Some(media) => {
@@ -132,8 +126,7 @@ fn public_document(
 ) -> Result<HttpResponse, Failure> {
     let document = document.ok_or_else(Failure::no_such_resource)?;
     negotiate::any_of(negotiate::accept(&head.headers), &[content_type])?;
-    let mut response =
-        answer::sized(StatusCode::OK, content_type, document.clone(), gzip::is_taken(&head.headers));
+    let mut response = answer::sized(StatusCode::OK, content_type, document.clone(), head.takes_gzip());
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
     Ok(response)
 }
@@ -152,7 +145,7 @@ fn typed(head: &Head, document: Vec<u8>) -> Result<HttpResponse, Failure> {
 /// A document in the form that the client takes.
 fn json(head: &Head, document: Vec<u8>) -> Result<HttpResponse, Failure> {
     let form = negotiate::document(&head.headers, &head.query)?;
-    answer::object(StatusCode::OK, document.into(), form, gzip::is_taken(&head.headers))
+    answer::object(StatusCode::OK, document.into(), form, head.takes_gzip())
 }
 
 /// Aggregated discovery, unless the client has it already.
@@ -166,7 +159,7 @@ fn with_etag(head: &Head, media: Media, document: Vec<u8>) -> Result<HttpRespons
     let mut response = if has(head, &etag) {
         answer::response(StatusCode::NOT_MODIFIED, content_type, ResponseBody::whole(Bytes::new()))
     } else {
-        answer::object(StatusCode::OK, document.into(), Form::plain(media), gzip::is_taken(&head.headers))?
+        answer::object(StatusCode::OK, document.into(), Form::plain(media), head.takes_gzip())?
     };
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use forebay_apimachinery::accept::{AsKind, Media};
+use forebay_apimachinery::accept::AsKind;
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Object, Reason, Status};
 use forebay_registry::Registry;
@@ -22,6 +22,7 @@ use crate::authn::{Asker, Authenticator, Peer};
 use crate::authz::{Authorizer, MASTERS};
 use crate::cost::{self, ListWork};
 use crate::documents::{self, Documents};
+use crate::gzip;
 use crate::impersonate;
 use crate::inflight::{Inflight, Kind, Privilege, Seat};
 use crate::limits::{ANSWER_LARGE_BYTES, ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES, NO_MEMORY_RETRY_SECONDS};
@@ -64,6 +65,12 @@ pub struct Head {
     pub query: Query,
     pub info: RequestInfo,
     pub asker: Asker,
+}
+
+impl Head {
+    pub fn takes_gzip(&self) -> bool {
+        gzip::is_taken(&self.headers)
+    }
 }
 
 impl Handler {
@@ -228,7 +235,7 @@ impl Handler {
         (objects, bytes): (usize, usize),
         form: Form,
     ) -> Result<Option<Held>, Failure> {
-        let is_plain = form.media == Media::Json && form.as_kind == AsKind::Object && !form.pretty;
+        let is_plain = form.is_plain_json() && form.as_kind == AsKind::Object;
         let work = ListWork { form: !is_plain, objects, bytes };
         let Some(bytes) = cost::list(work) else { return Ok(None) };
         let held = self.rooms.lists.take(head.asker.name(), bytes).await;

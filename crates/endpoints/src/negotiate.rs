@@ -163,6 +163,16 @@ pub fn failure(headers: &HeaderMap, query: &Query) -> Form {
 }
 
 impl Form {
+    /// Whether an object is answered in the text that is stored.
+    pub fn is_plain_json(self) -> bool {
+        self.media == Media::Json && !self.pretty
+    }
+
+    /// Whether it is made to be looked at, which takes longer, and is longer, than for programs.
+    pub fn is_for_people(self) -> bool {
+        self.media == Media::Yaml || self.pretty
+    }
+
     /// As it is, for programs.
     pub const fn plain(media: Media) -> Form {
         Form { media, as_kind: AsKind::Object, meta: MetaVersion::V1, pretty: false }

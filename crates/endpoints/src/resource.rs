@@ -23,7 +23,6 @@ use crate::answer::{self, HttpResponse};
 use crate::body_in::{self, Forms, Received};
 use crate::component_statuses;
 use crate::cost;
-use crate::gzip;
 use crate::handler::{Handler, Head};
 use crate::limits::{DELETE_COLLECTION_BYTES, GZIP_BYTES_MIN};
 use crate::line::Line;
@@ -157,18 +156,17 @@ async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResp
     let options = GetOptions::from_query(&head.query);
     if target.subresource.as_deref() == Some("scale") {
         let scale = handler.registry.get_scale(target, &options.resource_version).await?;
-        return answer::object(StatusCode::OK, scale, form, gzip::is_taken(&head.headers));
+        return answer::object(StatusCode::OK, scale, form, head.takes_gzip());
     }
     let shown = shown(form, head)?;
     let object = handler.registry.get(target, &options.resource_version).await?;
     let is_plain = form.media == Media::Json && form.as_kind == AsKind::Object;
     let tree = if is_plain { None } else { handler.room_for_tree(head, &object).await? };
-    let is_longer = form.media == Media::Yaml || form.pretty;
-    let bytes = if is_longer { cost::answer(&object.body(), form) } else { object.body_len() };
+    let bytes = if form.is_for_people() { cost::answer(&object.body(), form) } else { object.body_len() };
     let held = handler.room_to_get(head, bytes).await?;
     let mut json = Vec::with_capacity(object.body_len() + 128);
     Presenter::new(target.served.clone(), shown).single(&object, handler.registry.timestamp(), &mut json);
-    answer::written(StatusCode::OK, json.into(), form, &head.headers, (held, tree)).await
+    answer::written(StatusCode::OK, json.into(), form, head.takes_gzip(), (held, tree)).await
 }
 
 async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
@@ -179,7 +177,7 @@ async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
     let held = handler.room_to_list(head, weight, form).await?;
     let body = handler.registry.list(target, &options, shown).await?;
     let warnings = body.warnings();
-    let mut response = answer::list(body, form, &head.headers, &handler.pins, weight).await?;
+    let mut response = answer::list(body, form, head.takes_gzip(), &handler.pins, weight).await?;
     add_warnings(&mut response, &warnings);
     response.body_mut().hold_room(held);
     Ok(response)
@@ -203,7 +201,7 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
     let is_long = || handler.registry.state_weight(target, &options).1 >= GZIP_BYTES_MIN;
     let framing = match upgraded {
         Some(_) => Framing::WebSocket,
-        None if body.is_watch_list() && gzip::is_taken(&head.headers) && is_long() => Framing::Gzip,
+        None if body.is_watch_list() && head.takes_gzip() && is_long() => Framing::Gzip,
         None => Framing::Http,
     };
     let stream =
@@ -426,7 +424,7 @@ async fn finish(
     warnings: &[String],
     json: Bytes,
 ) -> Result<HttpResponse, Failure> {
-    let mut response = answer::of_write(code, json, form, &head.headers, &handler.rooms).await?;
+    let mut response = answer::of_write(code, json, form, head.takes_gzip(), &handler.rooms).await?;
     add_warnings(&mut response, warnings);
     Ok(response)
 }

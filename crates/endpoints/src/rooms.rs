@@ -63,7 +63,7 @@ impl Rooms {
     /// Room for `json` in the form that it is answered in, and for the tree that this takes, at once or not at all. Plain
     /// JSON is there already, and needs none.
     pub fn try_to_show(&self, json: &[u8], form: Form) -> Option<(Option<Held>, Option<Held>)> {
-        if form.media == Media::Json && !form.pretty {
+        if form.is_plain_json() {
             return Some((None, None));
         }
         let bytes = cost::answer(json, form);
