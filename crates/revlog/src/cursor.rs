@@ -21,12 +21,22 @@ pub enum Step<T> {
     Closed,
 }
 
+/// Where in which log a cursor is. Those that are at the same place are given the same item next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    log: u64,
+    seq: u64,
+}
+
 /// Where a pull may stop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Split {
     Anywhere,
     BetweenRevisions,
 }
+
+/// Before all items of a log and all places of a lane.
+const UNPLACED: u64 = 0;
 
 /// The history asked for begins below what is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +56,8 @@ pub struct Cursor<T> {
     start: u64,
     // Everything at or below this revision was delivered, or lies before the start.
     seen: u64,
+    // The last pull left nothing: until the bell rings, which was marked as heard before it, there is nothing to look for.
+    is_drained: bool,
     // Of the last pull from a lane; kept to reuse the allocation.
     places: Vec<Place>,
 }
@@ -61,6 +73,14 @@ enum Route {
     Lane(LaneReader),
 }
 
+impl Position {
+    /// The place behind the next item.
+    #[must_use]
+    pub fn after(self) -> Position {
+        Position { seq: self.seq + 1, ..self }
+    }
+}
+
 impl<T: Clone> Cursor<T> {
     pub(crate) fn on_log(
         shared: Arc<Shared<T>>,
@@ -68,11 +88,27 @@ impl<T: Clone> Cursor<T> {
         start: u64,
         then: Option<(LaneReader, u64)>,
     ) -> Cursor<T> {
-        Cursor { shared, route: Route::Log { bell, then }, seq: 0, start, seen: start, places: Vec::new() }
+        Cursor {
+            shared,
+            route: Route::Log { bell, then },
+            seq: 0,
+            start,
+            seen: start,
+            is_drained: false,
+            places: Vec::new(),
+        }
     }
 
     pub(crate) fn on_lane(shared: Arc<Shared<T>>, lane: LaneReader, start: u64) -> Cursor<T> {
-        Cursor { shared, route: Route::Lane(lane), seq: 0, start, seen: start, places: Vec::new() }
+        Cursor {
+            shared,
+            route: Route::Lane(lane),
+            seq: 0,
+            start,
+            seen: start,
+            is_drained: false,
+            places: Vec::new(),
+        }
     }
 
     /// The next step if there is one now; never waits.
@@ -88,11 +124,11 @@ impl<T: Clone> Cursor<T> {
     /// else there is: progress, the end, or nothing new (`None`).
     ///
     /// On its way to a lane it yields the whole log's items.
-    pub fn take(&mut self, max: usize, items: &mut Vec<(u64, T)>) -> Option<Step<T>> {
+    pub fn take(&mut self, max: usize, items: &mut impl Extend<(u64, T)>) -> Option<Step<T>> {
         self.pull(max, Split::BetweenRevisions, items)
     }
 
-    fn pull(&mut self, max: usize, split: Split, items: &mut Vec<(u64, T)>) -> Option<Step<T>> {
+    fn pull(&mut self, max: usize, split: Split, items: &mut impl Extend<(u64, T)>) -> Option<Step<T>> {
         // Progress is read before the entries: what it covers was appended before it was announced.
         let progress = self.shared.progress();
         let closed = loop {
@@ -117,13 +153,20 @@ impl<T: Clone> Cursor<T> {
         None
     }
 
-    fn pull_log(&mut self, progress: u64, max: usize, split: Split, items: &mut Vec<(u64, T)>) -> Pulled {
-        let Route::Log { then, .. } = &mut self.route else { return Pulled::Joined };
+    fn pull_log(
+        &mut self,
+        progress: u64,
+        max: usize,
+        split: Split,
+        items: &mut impl Extend<(u64, T)>,
+    ) -> Pulled {
+        let Route::Log { bell, then } = &mut self.route else { return Pulled::Joined };
         let seen = self.seen;
         if let Some((lane, until)) = then.take_if(|(_, until)| seen >= *until) {
             self.join(lane, until);
             return Pulled::Joined;
         }
+        bell.mark_unchanged();
         let state = self.shared.read();
         if state.lost || missed(self.seq, self.start, state.first_seq, state.floor) {
             return Pulled::Expired { oldest: state.floor };
@@ -132,6 +175,7 @@ impl<T: Clone> Cursor<T> {
         let until = then.as_ref().map_or(u64::MAX, |(_, until)| *until);
         let from = (self.seq - state.first_seq) as usize;
         let (range, seen) = next(&state.entries, from, max, split, until);
+        self.is_drained = from + range.len() == state.entries.len() && !state.closed && then.is_none();
         if !range.is_empty() {
             self.seq += range.len() as u64;
             self.seen = self.seen.max(seen);
@@ -151,12 +195,13 @@ impl<T: Clone> Cursor<T> {
     fn join(&mut self, lane: LaneReader, until: u64) {
         self.start = self.start.max(until);
         self.seen = self.seen.max(until);
-        self.seq = 0;
+        self.seq = UNPLACED;
         self.route = Route::Lane(lane);
     }
 
-    fn pull_lane(&mut self, max: usize, split: Split, items: &mut Vec<(u64, T)>) -> Pulled {
-        let Route::Lane(lane) = &self.route else { return Pulled::Joined };
+    fn pull_lane(&mut self, max: usize, split: Split, items: &mut impl Extend<(u64, T)>) -> Pulled {
+        let Route::Lane(lane) = &mut self.route else { return Pulled::Joined };
+        lane.bell.mark_unchanged();
         // Before the places are looked at: what was appended before the end is in them.
         let closed = {
             let state = self.shared.read();
@@ -174,11 +219,13 @@ impl<T: Clone> Cursor<T> {
         self.seq = pass(self.seq, self.start, places.first, &places.held);
         let from = (self.seq - places.first) as usize;
         let (range, seen) = next(&places.held, from, max, split, u64::MAX);
+        self.is_drained = from + range.len() == places.held.len() && !closed;
         self.places.extend(places.held.range(range));
         drop(places);
         let Some(first) = self.places.first() else { return Pulled::Nothing { closed } };
         let state = self.shared.read();
         if first.seq < state.first_seq {
+            self.is_drained = false;
             return Pulled::Expired { oldest: state.floor };
         }
         self.seq += self.places.len() as u64;
@@ -195,18 +242,21 @@ impl<T: Clone> Cursor<T> {
     /// Returns whether it slept and was woken: then nobody has looked yet at what it was rung for, and to one that begins in
     /// the future it may be nothing.
     pub async fn ready(&mut self) -> bool {
-        // Marked as seen before looking, so that an append after the look rings.
-        match &mut self.route {
-            Route::Log { bell, .. } => drop(bell.borrow_and_update()),
-            Route::Lane(lane) => drop(lane.bell.borrow_and_update()),
-        }
-        if self.has_next() {
-            return false;
+        if !self.is_drained {
+            // Marked as heard before looking, so that an append after the look rings.
+            match &mut self.route {
+                Route::Log { bell, .. } => bell.mark_unchanged(),
+                Route::Lane(lane) => lane.bell.mark_unchanged(),
+            }
+            if self.has_next() {
+                return false;
+            }
         }
         let rung = match &mut self.route {
             Route::Log { bell, .. } => bell.changed().await,
             Route::Lane(lane) => lane.bell.changed().await,
         };
+        self.is_drained = false;
         rung.is_ok()
     }
 
@@ -220,6 +270,38 @@ impl<T: Clone> Cursor<T> {
                 Some(step) => return step,
             }
         }
+    }
+
+    /// Where it is; `None` on a lane, on the way to one, and before it has looked for its place.
+    pub fn position(&self) -> Option<Position> {
+        match self.route {
+            Route::Log { then: None, .. } if self.seq > UNPLACED => {
+                Some(Position { log: self.shared.id, seq: self.seq })
+            }
+            Route::Log { .. } | Route::Lane(_) => None,
+        }
+    }
+
+    /// Steps over the item that is next at `at`, the only one of its revision: the caller has it from who was there before.
+    /// False when it is not there, or what comes before its start is not to be given out.
+    pub fn step_over(&mut self, at: Position, revision: u64) -> bool {
+        let is_next = self.position() == Some(at) && revision > self.start;
+        if is_next {
+            self.seq += 1;
+            self.seen = self.seen.max(revision);
+            self.is_drained = false;
+        }
+        is_next
+    }
+
+    /// Whether everything was given out that there is now, as far as that can be said without a lock.
+    pub fn is_at_end(&mut self) -> bool {
+        if let Route::Log { bell, then: None } = &mut self.route {
+            // Before the look, so that an append after it rings.
+            bell.mark_unchanged();
+            self.is_drained = self.shared.ends_at(self.seq);
+        }
+        self.is_drained
     }
 
     /// Whether it is on its way to a lane: then a pull that ends early may be followed by more.

@@ -16,7 +16,7 @@ mod lane;
 mod log;
 mod sync;
 
-pub use cursor::{Cursor, Expired, Step};
+pub use cursor::{Cursor, Expired, Position, Step};
 pub use lane::{Lane, LaneReader};
 pub use log::{Limits, Log, Usage, Writer};
 

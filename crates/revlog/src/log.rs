@@ -5,7 +5,16 @@ use std::sync::{Arc, PoisonError};
 
 use crate::cursor::{Cursor, Expired};
 use crate::lane::{Lane, LaneReader, Place};
+// Numbers are given to logs, which share nothing by that: not loom's.
+use std::sync::atomic::AtomicU64 as Numbers;
+
 use crate::sync::{AtomicU64, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard, watch};
+
+/// No two logs of a process are mistaken for each other.
+static NEXT_ID: Numbers = Numbers::new(0);
+
+/// Instead of the number of the next item: it says nothing any more.
+const NO_END: u64 = u64::MAX;
 
 /// The number of the first item that is appended: below it there is room for what is put in front.
 const FIRST_SEQ: u64 = 1 << 40;
@@ -53,7 +62,11 @@ pub struct Log<T> {
 
 #[derive(Debug)]
 pub(crate) struct Shared<T> {
+    pub(crate) id: u64,
     state: RwLock<State<T>>,
+    // The sequence number of the next item; NO_END once the log has ended. To be looked at without the lock, which all readers
+    // write to.
+    end: AtomicU64,
     // Everything at or below this revision has been appended.
     progress: AtomicU64,
 }
@@ -100,7 +113,12 @@ impl<T: Clone> Writer<T> {
             closed: false,
             lost: false,
         };
-        let shared = Arc::new(Shared { state: RwLock::new(state), progress: AtomicU64::new(floor) });
+        let shared = Arc::new(Shared {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            state: RwLock::new(state),
+            end: AtomicU64::new(FIRST_SEQ),
+            progress: AtomicU64::new(floor),
+        });
         Writer { shared, bell: watch::Sender::new(FIRST_SEQ), limits }
     }
 
@@ -148,6 +166,7 @@ impl<T: Clone> Writer<T> {
         evict(&mut state, self.limits, now_ms);
         let first_seq = state.first_seq;
         let next_seq = first_seq + state.entries.len() as u64;
+        self.shared.end.store(next_seq, Ordering::Release);
         drop(state);
         // Stable, so that each lane's places stay in order; a lane gets all of a revision at once.
         places.sort_by_key(|(lane, _)| lane.id());
@@ -211,7 +230,9 @@ impl<T: Clone> Writer<T> {
 
     /// Ends the log as one whose history is void: every cursor is told `Expired`, whatever it has read.
     pub fn lose(self) {
-        self.shared.write().lost = true;
+        let mut state = self.shared.write();
+        state.lost = true;
+        self.shared.end.store(NO_END, Ordering::Release);
     }
 
     /// Evicts what has grown too old, also when nothing is appended any more.
@@ -301,7 +322,11 @@ impl<T: Clone> Writer<T> {
 
 impl<T> Drop for Writer<T> {
     fn drop(&mut self) {
-        self.shared.write().closed = true;
+        {
+            let mut state = self.shared.write();
+            state.closed = true;
+            self.shared.end.store(NO_END, Ordering::Release);
+        }
         self.bell.send_modify(|_| ());
     }
 }
@@ -411,6 +436,11 @@ impl<T> Shared<T> {
 
     pub(crate) fn progress(&self) -> u64 {
         self.progress.load(Ordering::Acquire)
+    }
+
+    /// Whether everything below `seq` is all there is, and more may come.
+    pub(crate) fn ends_at(&self, seq: u64) -> bool {
+        self.end.load(Ordering::Acquire) == seq
     }
 }
 

@@ -316,3 +316,38 @@ fn what_was_reached_when_is_known_for_what_is_held() {
     writer.append([(10, "d", 1), (11, "e", 1), (12, "f", 1)], 30);
     assert_eq!(reached(&writer), [5, 5, 5, 9, 12], "what is forgotten is old");
 }
+
+#[test]
+fn cursors_of_one_position_are_given_the_same_next() {
+    let mut writer = Writer::new(1, LIMITS);
+    let log = writer.log();
+    let start = |after| log.cursor(after).expect("held");
+    let (mut one, mut same, mut later) = (start(1), start(1), start(5));
+    assert_eq!(one.position(), None, "it has not looked yet");
+    for cursor in [&mut one, &mut same, &mut later] {
+        assert_eq!(cursor.try_next(), None);
+        assert!(cursor.is_at_end());
+    }
+    let at = one.position().expect("placed");
+    assert_eq!(same.position(), Some(at));
+    writer.append([(5, "a", 1)], 0);
+    assert!(!same.is_at_end());
+    assert_eq!(one.try_next(), Some(Step::Item(5, "a")));
+    assert!(same.step_over(at, 5) && same.is_at_end());
+    assert_eq!((same.position(), same.seen()), (Some(at.after()), 5));
+    // What comes before its start is not for it, though it is at the same place.
+    assert!(!later.step_over(at, 5));
+    assert_eq!(later.try_next(), None);
+    writer.append([(6, "b", 1)], 0);
+    for cursor in [&mut one, &mut same, &mut later] {
+        assert_eq!(cursor.try_next(), Some(Step::Item(6, "b")));
+    }
+    let mut other = Writer::new(1, LIMITS);
+    let mut elsewhere = other.log().cursor(1).expect("held");
+    assert_eq!(elsewhere.try_next(), None);
+    other.append([(5, "a", 1)], 0);
+    assert!(!elsewhere.step_over(at, 5), "another log");
+    drop(writer);
+    assert!(!one.is_at_end());
+    assert_eq!(one.try_next(), Some(Step::Closed));
+}

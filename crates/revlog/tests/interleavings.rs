@@ -115,7 +115,7 @@ mod sync {
         }
 
         impl<T> Receiver<T> {
-            pub fn borrow_and_update(&mut self) {
+            pub fn mark_unchanged(&mut self) {
                 self.heard = with(&self.bell, |bell| bell.rings);
             }
 
@@ -246,6 +246,39 @@ fn nobody_sleeps_through_an_append() {
             assert_eq!(reader.join().expect("no panic"), Step::Item(2, 2));
         });
     }
+}
+
+/// It is told by another what comes first, and looks for a place to wait without a lock.
+#[test]
+fn who_follows_another_sleeps_through_nothing() {
+    check(|| {
+        let mut writer = Writer::new(1, WIDE);
+        let log = writer.log();
+        let cursors = [log.cursor(1), log.cursor(1)];
+        let [mut first, mut second] = cursors.map(|cursor| cursor.expect("held"));
+        assert_eq!((first.try_next(), second.try_next()), (None, None));
+        let at = first.position().expect("placed");
+        writer.append([(2, 2, 0)], 0);
+        assert_eq!(first.try_next(), Some(Step::Item(2, 2)));
+        let reader = thread::spawn(move || {
+            assert!(second.step_over(at, 2));
+            assert!(!second.step_over(at, 2), "once");
+            let mut items = Vec::new();
+            loop {
+                if second.is_at_end() {
+                    block_on(second.ready());
+                }
+                match second.try_next() {
+                    Some(Step::Item(_, item)) => items.push(item),
+                    Some(Step::Closed) => return items,
+                    _ => {}
+                }
+            }
+        });
+        writer.append([(3, 3, 0)], 0);
+        drop(writer);
+        assert_eq!(reader.join().expect("no panic"), [3]);
+    });
 }
 
 #[test]

@@ -54,6 +54,11 @@ impl Interest {
         self.fields.is_empty() && self.labels.is_everything()
     }
 
+    /// Whether it is every object below `prefix`.
+    pub(crate) fn is_all_below(&self, prefix: &Key) -> bool {
+        self.is_unfiltered() && self.reach == Reach::Below(prefix.clone())
+    }
+
     /// Looks in one go, a millisecond or less: whoever makes more of them lets others work in between.
     pub const LOOKS_MAX: usize = 8 << 10;
 

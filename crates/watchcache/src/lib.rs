@@ -40,6 +40,7 @@ pub use counters::Counters;
 pub use early_readers::EarlyReaders;
 pub use error::ReadError;
 pub use event::{Event, EventKind};
+pub use forebay_revlog::Position;
 pub use interest::{FieldSource, FieldTerm, Interest, Reach};
 pub use past::ExactPage;
 pub use relief::{Relief, window_cap};

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use forebay_apimachinery::{Key, Object, Revision};
-use forebay_revlog::{Cursor, Step};
+use forebay_revlog::{Cursor, Position, Step};
 use forebay_rt::Instant;
+use smallvec::SmallVec;
 
 use crate::cacher::Cacher;
 use crate::counters::Counters;
@@ -35,10 +36,12 @@ pub enum WatchStep {
 pub struct Watcher {
     cacher: Cacher,
     interest: Interest,
+    // Every object of the resource is in its interest: then that is not looked at.
+    is_for_all: bool,
     cursor: Cursor<Arc<Event>>,
     // Boxed: most watchers are past it.
     initial: Option<Box<Initial>>,
-    // Pulled and not yet given out, at most WATCH_BATCH_MAX or INITIAL_BATCH_MAX.
+    // Pulled and not yet given out, at most WATCH_BATCH_MAX or INITIAL_BATCH_MAX. Most of the time it has reserved nothing.
     pending: VecDeque<WatchStep>,
     // Every event up to here was given out or does not match.
     reached: Revision,
@@ -77,9 +80,11 @@ impl Watcher {
     ) -> Watcher {
         let reached = Revision::from_log(cursor.seen());
         let initial = initial.map(|snapshot| Box::new(Initial { snapshot, after: None }));
+        let is_for_all = interest.is_all_below(&cacher.resource().prefix);
         Watcher {
             cacher,
             interest,
+            is_for_all,
             cursor,
             initial,
             pending: VecDeque::new(),
@@ -105,7 +110,7 @@ impl Watcher {
     ///   it is to be asked for again once others had their turn.
     pub fn next_within(&mut self, room: usize, budget: &mut Budget) -> Poll<Option<WatchStep>> {
         loop {
-            if let Some(step) = self.pending.pop_front() {
+            if let Some(step) = self.pop() {
                 return Poll::Ready(Some(step));
             }
             if budget.is_drained {
@@ -114,24 +119,52 @@ impl Watcher {
             if budget.looks == 0 {
                 return Poll::Pending;
             }
-            let most = self.interest.objects_max(budget.looks);
+            let most = self.objects_max(budget.looks);
             let more = if self.initial.is_some() {
                 self.pull_initial(most)
             } else {
                 let most = most.min(self.events_max(room));
                 let more = self.pull_events(most);
-                let is_short = matches!(more, Pulled::Some(objects) if objects < most);
+                let is_short = matches!(more, Pulled::Some { objects, .. } if objects < most);
                 budget.is_drained = is_short && !self.cursor.is_joining();
                 more
             };
             match more {
-                Pulled::Some(objects) => {
-                    budget.looks = budget.looks.saturating_sub(objects * self.interest.looks());
+                Pulled::Some { objects, first } => {
+                    budget.looks = budget.looks.saturating_sub(self.looks(objects));
+                    if first.is_some() {
+                        return Poll::Ready(first);
+                    }
                 }
                 Pulled::Nothing => return Poll::Ready(None),
                 Pulled::End(step) => return Poll::Ready(Some(step)),
             }
         }
+    }
+
+    /// Where one is who wants everything, is past its initial state and has nothing pending: what is sent next to one is what is
+    /// sent next to all that are there.
+    pub fn position(&self) -> Option<Position> {
+        let is_live = self.is_for_all && self.pending.is_empty() && self.initial.is_none();
+        if is_live { self.cursor.position() } else { None }
+    }
+
+    /// Passes over the event that is next at `at`, the only one of its revision, because it was sent. False when it is not
+    /// next here.
+    ///
+    /// - `bytes`: that it takes.
+    pub fn pass(&mut self, at: Position, revision: Revision, bytes: usize) -> bool {
+        let is_next = self.position() == Some(at) && self.cursor.step_over(at, revision.get());
+        if is_next {
+            self.reached = self.reached.max(revision);
+            self.event_bytes = bytes.max(1);
+        }
+        is_next
+    }
+
+    /// Whether nothing is left to be given out now.
+    pub fn is_at_end(&mut self) -> bool {
+        self.pending.is_empty() && self.initial.is_none() && self.cursor.is_at_end()
     }
 
     /// The revision up to which everything was given out, if nothing is half given out: a bookmark of it is true.
@@ -187,16 +220,15 @@ impl Watcher {
         loop {
             match self.pull_events(1) {
                 Pulled::Nothing => return Some(self.reached),
-                Pulled::Some(objects) if self.pending.is_empty() => {
-                    looks = looks.saturating_sub(objects * self.interest.looks());
+                Pulled::Some { objects, first: None } => {
+                    looks = looks.saturating_sub(self.looks(objects));
                     if looks == 0 {
                         tokio::task::yield_now().await;
                         looks = Interest::LOOKS_MAX;
                     }
                 }
-                Pulled::Some(_) => return None,
-                Pulled::End(step) => {
-                    self.pending.push_back(step);
+                Pulled::Some { first: Some(step), .. } | Pulled::End(step) => {
+                    self.pending.push_front(step);
                     return None;
                 }
             }
@@ -217,10 +249,7 @@ impl Watcher {
             None => {
                 let revision = initial.snapshot.revision();
                 self.initial = None;
-                // From here on it waits most of the time: the room of a batch of objects goes.
-                self.pending = VecDeque::new();
-                self.pending.push_back(WatchStep::InitialEventsEnd(revision));
-                return Pulled::Some(0);
+                return Pulled::Some { objects: 0, first: Some(WatchStep::InitialEventsEnd(revision)) };
             }
         }
         let looked_at = objects.len();
@@ -230,7 +259,39 @@ impl Watcher {
             WatchStep::Event { kind: EventKind::Added, object, revision }
         }));
         Counters::add(&self.cacher.counters().init_events, self.pending.len());
-        Pulled::Some(looked_at)
+        Pulled::Some { objects: looked_at, first: None }
+    }
+
+    /// What was pulled and comes next.
+    fn pop(&mut self) -> Option<WatchStep> {
+        let step = self.pending.pop_front()?;
+        if self.pending.is_empty() {
+            // It waits most of the time: the room of a batch goes.
+            self.pending = VecDeque::new();
+        }
+        Some(step)
+    }
+
+    fn matches(&self, object: &Object) -> bool {
+        self.is_for_all || self.interest.matches(object)
+    }
+
+    /// Looks at so many objects.
+    fn looks(&self, objects: usize) -> usize {
+        if self.is_for_all { objects } else { objects * self.interest.looks() }
+    }
+
+    /// Objects that so many looks are enough for.
+    fn objects_max(&self, looks: usize) -> usize {
+        if self.is_for_all { looks.max(1) } else { self.interest.objects_max(looks) }
+    }
+
+    /// Keeps a step that was pulled: as the first if there is none yet.
+    fn put(&mut self, step: WatchStep, first: &mut Option<WatchStep>) {
+        match first {
+            None => *first = Some(step),
+            Some(_) => self.pending.push_back(step),
+        }
     }
 
     /// How many events there is room for.
@@ -242,7 +303,7 @@ impl Watcher {
     fn pull_events(&mut self, most: usize) -> Pulled {
         let asked = self.reached;
         // Not kept: a watcher is idle for longer than it takes to reserve that again.
-        let mut pulled = Vec::new();
+        let mut pulled = SmallVec::<[_; 1]>::new();
         match self.cursor.take(most, &mut pulled) {
             None if pulled.is_empty() => return Pulled::Nothing,
             None | Some(Step::Item(..)) => {}
@@ -256,27 +317,31 @@ impl Watcher {
             }
             Some(Step::Closed) => return Pulled::End(WatchStep::Closed),
         }
-        let looked_at = pulled.len();
+        let (objects, mut first) = (pulled.len(), None);
         for (_, event) in pulled {
-            if let Some((kind, object)) = event.seen_by(|object| self.interest.matches(object)) {
+            if let Some((kind, object)) = event.seen_by(|object| self.matches(object)) {
                 if event.is_of_hole {
                     Counters::add(&self.cacher.counters().terminated_watchers, 1);
-                    self.pending.push_back(WatchStep::Expired { asked, oldest: event.revision });
+                    let expired = WatchStep::Expired { asked, oldest: event.revision };
+                    self.put(expired, &mut first);
                     break;
                 }
                 let object = object.clone();
                 self.event_bytes = object.body_len().max(1);
-                self.pending.push_back(WatchStep::Event { kind, object, revision: event.revision });
+                self.put(WatchStep::Event { kind, object, revision: event.revision }, &mut first);
             }
         }
         self.reached = self.reached.max(Revision::from_log(self.cursor.seen()));
-        Pulled::Some(looked_at)
+        Pulled::Some { objects, first }
     }
 }
 
 enum Pulled {
-    /// So many objects or events were looked at.
-    Some(usize),
+    /// So many objects or events were looked at. What comes next is given out at once; what follows it is pending.
+    Some {
+        objects: usize,
+        first: Option<WatchStep>,
+    },
     Nothing,
     End(WatchStep),
 }
