@@ -31,6 +31,8 @@ pin_project! {
         #[pin]
         work: TaskLocalFuture<Line, F>,
         line: Line,
+        // Who the line wakes when it is cut: once is enough.
+        told: Option<Waker>,
     }
 }
 
@@ -39,8 +41,11 @@ impl<F: Future> Future for Carried<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<F::Output>> {
         let this = self.project();
-        // Before it is looked at, so that a cut after the look wakes.
-        this.line.0.bearer.register(cx.waker());
+        if !this.told.as_ref().is_some_and(|told| told.will_wake(cx.waker())) {
+            // Before it is looked at, so that a cut after the look wakes.
+            this.line.0.bearer.register(cx.waker());
+            *this.told = Some(cx.waker().clone());
+        }
         if this.line.0.is_cut.load(Ordering::Acquire) {
             return Poll::Ready(None);
         }
@@ -101,7 +106,7 @@ impl Line {
 
     /// Does `work`, which finds this as [`Line::current`]; `None` when it was cut meanwhile. One task at a time does.
     pub fn carry<F: Future>(self, work: F) -> Carried<F> {
-        Carried { work: LINE.scope(self.clone(), work), line: self }
+        Carried { work: LINE.scope(self.clone(), work), line: self, told: None }
     }
 
     /// Breaks off: the client sees a reset, never an end that looks whole.
@@ -135,6 +140,15 @@ impl Line {
                 lock(given).pieces += 1;
                 Bytes::from_owner(Piece { bytes, line: self.clone() })
             }
+        }
+    }
+
+    /// Whether it is so without waiting: what [`Line::poll_passed`] waits for.
+    pub fn has_passed(&self) -> bool {
+        match &self.0.carrier {
+            Carrier::Nothing => true,
+            Carrier::Connection(socket) => socket.is_flushed(),
+            Carrier::Stream(given) => lock(given).pieces == 0,
         }
     }
 

@@ -87,12 +87,15 @@ impl WatchStream {
 
     /// The next bytes; `None` at the end. Nothing is made before the client has room for it.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        if !self.ended && !self.has_more() {
+        let mut place = self.parked.place();
+        if place.batch.is_empty() && !self.ended {
+            drop(place);
             self.ended = self.run.as_mut().poll(cx).is_ready();
             // It was made when all before it had passed.
             self.given = 0;
+            place = self.parked.place();
         }
-        let next_bytes = self.parked.place().batch.next_bytes();
+        let next_bytes = place.batch.next_bytes();
         if next_bytes == 0 {
             return if self.ended { Poll::Ready(None) } else { Poll::Pending };
         }
@@ -102,7 +105,6 @@ impl WatchStream {
             ready!(self.line.poll_passed(cx));
             self.given = 0;
         }
-        let mut place = self.parked.place();
         let piece = place.batch.take(most);
         if place.batch.is_empty() {
             // What it has reserved goes, too: it may be long until there is another.
@@ -171,10 +173,13 @@ fn run(
                 () = &mut turn => true,
                 () = watch.ready() => false,
             };
-            // Parked here, with its place to be taken away, until the client has room.
-            parked.place().watch = Some(watch);
-            parked.line.passed().await;
-            let Some(mut watch) = parked.place().watch.take() else { return };
+            if !parked.line.has_passed() {
+                // Parked here, with its place to be taken away, until the client has room.
+                parked.place().watch = Some(watch);
+                parked.line.passed().await;
+                let Some(returned) = parked.place().watch.take() else { return };
+                watch = returned;
+            }
             let effort = if watch.is_initial() { Effort::Deflate } else { Effort::Store };
             let mut frames = Batch::default();
             // Later it may wait for its client with this in hand.
@@ -185,12 +190,7 @@ fn run(
                 parked.place().watch = Some(watch);
                 continue;
             };
-            for part in frames.parts() {
-                match encoding {
-                    Encoding::Json => events.count_lines(part),
-                    Encoding::Protobuf => events.count_frames(part),
-                }
-            }
+            frames.parts().for_each(|part| events.count(encoding, part));
             if !watch.is_initial() {
                 // From here on it takes what a connection may take.
                 drop(room.take());
@@ -204,7 +204,7 @@ fn run(
                 Framing::Gzip => zipped.part(&frames.whole(), effort, last).into(),
                 Framing::WebSocket => {
                     let mut messages = Vec::with_capacity(frames.frame_bytes() + 64);
-                    frames.parts().for_each(|part| websocket::messages(encoding, part, &mut messages));
+                    frames.parts().for_each(|part| websocket::messages(encoding, &part.bytes, &mut messages));
                     messages.into()
                 }
             };

@@ -159,6 +159,11 @@ impl Socket {
         self.state().pending = true;
     }
 
+    /// Whether the kernel has everything that was [expected](Socket::expect).
+    pub fn is_flushed(&self) -> bool {
+        !self.state().pending
+    }
+
     /// Ready once the kernel has everything that was [expected](Socket::expect).
     pub fn poll_flushed(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state();

@@ -2,15 +2,17 @@
 //! who send it at about the same time share the bytes.
 //!
 //! In: what is shown of which event, and how it is made. Out: bytes, and [`Batch`], the frames of one watch in order. Never:
-//! a second cache of objects: what is kept is of the last few events, within [`FRAMES_BYTES_MAX`].
+//! a second cache of objects: what is kept is of the last few events, within [`FRAMES_BYTES_MAX`], and one frame for each
+//! thread, [`LAST_MAX`] of at most [`LAST_BYTES_MAX`].
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
 use forebay_apimachinery::object::Keep;
 use forebay_apimachinery::{Object, Revision};
-use forebay_watchcache::EventKind;
+use forebay_watchcache::{EventKind, Position};
 use jiff::Timestamp;
 
 use crate::catalog::Served;
@@ -26,6 +28,33 @@ const SHARED_BYTES_MIN: usize = 1 << 10;
 
 /// What a frame takes besides its object.
 const FRAME_BYTES: usize = 128;
+
+/// A shared frame begins so far into its memory. It is copied behind the head of a TLS record and of a chunk, into memory of
+/// the same size, which begins at the same places of a page: without this the copy would be 1 to 31 bytes, modulo 4 KiB,
+/// ahead of what is copied, and there `rep movsb`, by which libc copies more than 8 KiB, takes 30 times as long on AMD Zen.
+const LEAD_BYTES: usize = 64;
+
+/// Frames that a thread keeps of those that it sent last, as many as there are ways to show an event that are asked for at
+/// once; longer ones are not kept.
+const LAST_MAX: usize = 4;
+const LAST_BYTES_MAX: usize = 64 << 10;
+
+thread_local! {
+    /// Of thousands of watchers that are told of one event, one on each thread looks into the window and among the frames, whose
+    /// locks and counts all threads write to; the others are told what that one was.
+    static LAST: RefCell<VecDeque<Last>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// A frame that a thread sent.
+struct Last {
+    at: Position,
+    // Neither kept alive nor mistaken for another.
+    served: Weak<Served>,
+    shown: Shown,
+    revision: Revision,
+    // Counted by this thread alone.
+    frame: Bytes,
+}
 
 /// The frames that were made last.
 #[derive(Debug, Default)]
@@ -68,30 +97,71 @@ struct Kept {
 }
 
 impl Frames {
-    /// Puts an event's frame into `out`: the one that others have as well, where there can be one.
+    /// Puts the frame of what is next at `at` into `out`, if this thread has sent it lately; whether it did.
+    ///
+    /// - `pass`: told of its revision and its bytes, passes over it where it is next.
+    pub(crate) fn put_again(
+        at: Position,
+        presenter: &Presenter,
+        pass: impl FnOnce(Revision, usize) -> bool,
+        out: &mut impl FrameSink,
+    ) -> bool {
+        LAST.with_borrow(|last| {
+            let Some((served, shown)) = presenter.way() else { return false };
+            let is_same = |last: &&Last| last.at == at && last.shown == shown && is_at(&last.served, served);
+            let Some(last) = last.iter().rev().find(is_same) else { return false };
+            let passed = pass(last.revision, last.frame.len());
+            if passed {
+                out.share(last.frame.clone());
+            }
+            passed
+        })
+    }
+
+    /// Keeps what was next at `at`, and nothing else of its revision, for [`Frames::put_again`].
+    pub(crate) fn keep(at: Position, presenter: &Presenter, revision: Revision, frame: Bytes) {
+        let Some((served, shown)) = presenter.way() else { return };
+        if frame.len() > LAST_BYTES_MAX {
+            return;
+        }
+        let (served, frame) = (Arc::downgrade(served), Bytes::from_owner(frame));
+        LAST.with_borrow_mut(|last| {
+            if last.len() == LAST_MAX {
+                last.pop_front();
+            }
+            last.push_back(Last { at, served, shown, revision, frame });
+        });
+    }
+
+    /// Puts an event's frame into `out`: the one that others have as well, where there can be one. That one is returned.
     pub(crate) fn put(
         &self,
         presenter: &mut Presenter,
         (kind, object, revision): (EventKind, &Arc<Object>, Revision),
         now: impl Fn() -> Timestamp,
         out: &mut impl FrameSink,
-    ) {
+    ) -> Option<Bytes> {
         let bytes = object.body_len();
         let seen = if bytes < SHARED_BYTES_MIN { None } else { presenter.seen(object, kind, revision) };
         // Others may be about to make it, too: only those wait who want the same.
         let frame = match seen.map(|seen| self.shelf().find(&seen, bytes)) {
-            None => return presenter.event(kind, (object, Keep::Always), revision, now(), out.own()),
+            None => {
+                presenter.event(kind, (object, Keep::Always), revision, now(), out.own());
+                return None;
+            }
             Some(Found::Made(frame)) => frame,
             Some(Found::Place(place)) => {
                 let make = || {
-                    let mut frame = Vec::with_capacity(bytes + FRAME_BYTES);
+                    let mut frame = Vec::with_capacity(LEAD_BYTES + bytes + FRAME_BYTES);
+                    frame.resize(LEAD_BYTES, 0);
                     presenter.event(kind, (object, Keep::Always), revision, now(), &mut frame);
-                    Bytes::from(frame)
+                    Bytes::from(frame).slice(LEAD_BYTES..)
                 };
                 place.get_or_init(make).clone()
             }
         };
-        out.share(frame);
+        out.share(frame.clone());
+        Some(frame)
     }
 
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
@@ -130,9 +200,13 @@ impl Kept {
         self.revision == seen.revision
             && self.kind == seen.kind
             && self.shown == seen.shown
-            && std::ptr::eq(self.object.as_ptr(), Arc::as_ptr(seen.object))
-            && std::ptr::eq(self.served.as_ptr(), Arc::as_ptr(seen.served))
+            && is_at(&self.object, seen.object)
+            && is_at(&self.served, seen.served)
     }
+}
+
+fn is_at<T>(weak: &Weak<T>, arc: &Arc<T>) -> bool {
+    std::ptr::eq(weak.as_ptr(), Arc::as_ptr(arc))
 }
 
 /// Where a watch's frames are put.
@@ -161,13 +235,23 @@ impl FrameSink for Vec<u8> {
     }
 }
 
-/// Frames of one watch in order, in parts: each is some whole frames, until some of it was taken.
+/// Frames of one watch in order, in parts.
 #[derive(Debug, Default)]
 pub struct Batch {
-    parts: VecDeque<Bytes>,
+    // Empty when there is none: most batches are one event, for which nothing is reserved.
+    first: Part,
+    rest: VecDeque<Part>,
     parts_bytes: usize,
     // Behind the parts.
     own: Vec<u8>,
+}
+
+/// Some whole frames, until some of it was taken.
+#[derive(Debug, Default)]
+pub struct Part {
+    pub bytes: Bytes,
+    /// It is one frame, of which nothing was taken.
+    pub is_frame: bool,
 }
 
 impl Batch {
@@ -177,34 +261,37 @@ impl Batch {
     }
 
     /// The parts that are left.
-    pub fn parts(&mut self) -> impl Iterator<Item = &Bytes> {
+    pub fn parts(&mut self) -> impl Iterator<Item = &Part> {
         self.close();
-        self.parts.iter()
+        std::iter::once(&self.first).filter(|first| !first.bytes.is_empty()).chain(&self.rest)
     }
 
     /// All that is left, as one.
     pub fn whole(&mut self) -> Bytes {
         self.close();
-        match self.parts.len() {
-            0 | 1 => self.parts.front().cloned().unwrap_or_default(),
-            _ => self.parts.make_contiguous().concat().into(),
+        if self.rest.is_empty() {
+            return self.first.bytes.clone();
         }
+        let mut whole = Vec::with_capacity(self.parts_bytes);
+        self.parts().for_each(|part| whole.extend_from_slice(&part.bytes));
+        whole.into()
     }
 
     /// Bytes of the part that comes next.
     pub fn next_bytes(&mut self) -> usize {
         self.close();
-        self.parts.front().map_or(0, Bytes::len)
+        self.first.bytes.len()
     }
 
     /// Takes at most `bytes_max` of the part that comes next.
     pub fn take(&mut self, bytes_max: usize) -> Bytes {
         self.close();
-        let Some(next) = self.parts.front_mut() else { return Bytes::new() };
-        let taken = next.split_to(next.len().min(bytes_max));
+        let next = &mut self.first;
+        let taken = next.bytes.split_to(next.bytes.len().min(bytes_max));
         self.parts_bytes -= taken.len();
-        if next.is_empty() {
-            self.parts.pop_front();
+        next.is_frame = false;
+        if next.bytes.is_empty() {
+            *next = self.rest.pop_front().unwrap_or_default();
         }
         taken
     }
@@ -212,8 +299,20 @@ impl Batch {
     /// Makes a part of what is not one yet.
     fn close(&mut self) {
         if !self.own.is_empty() {
-            self.parts_bytes += self.own.len();
-            self.parts.push_back(std::mem::take(&mut self.own).into());
+            let own = std::mem::take(&mut self.own);
+            self.push(Part { bytes: own.into(), is_frame: false });
+        }
+    }
+
+    fn push(&mut self, part: Part) {
+        if part.bytes.is_empty() {
+            return;
+        }
+        self.parts_bytes += part.bytes.len();
+        if self.first.bytes.is_empty() {
+            self.first = part;
+        } else {
+            self.rest.push_back(part);
         }
     }
 }
@@ -231,8 +330,7 @@ impl FrameSink for Batch {
 
     fn share(&mut self, frame: Bytes) {
         self.close();
-        self.parts_bytes += frame.len();
-        self.parts.push_back(frame);
+        self.push(Part { bytes: frame, is_frame: true });
     }
 
     fn frame_bytes(&self) -> usize {
@@ -256,7 +354,8 @@ mod tests {
             }
         }
         assert_eq!((batch.frame_bytes(), copied.frame_bytes()), (15, 15));
-        assert_eq!(batch.parts().map(Bytes::len).collect::<Vec<_>>(), [8, 4, 3]);
+        let parts: Vec<_> = batch.parts().map(|part| (part.bytes.len(), part.is_frame)).collect();
+        assert_eq!(parts, [(8, false), (4, true), (3, false)]);
         assert_eq!(
             (batch.whole(), Batch::from(copied.clone()).whole()),
             (copied.clone().into(), copied.clone().into())

@@ -258,6 +258,20 @@ impl WatchBody {
                 bookmark_due = false;
                 sent_bookmark = true;
             }
+            let at = watcher.position();
+            if let Some(at) = at
+                && Frames::put_again(
+                    at,
+                    &self.presenter,
+                    |revision, bytes| watcher.pass(at, revision, bytes),
+                    out,
+                )
+            {
+                if watcher.is_at_end() {
+                    break;
+                }
+                continue;
+            }
             let room = (from + chunk_bytes).saturating_sub(out.frame_bytes());
             let Poll::Ready(step) = watcher.next_within(room, &mut budget) else {
                 is_through = false;
@@ -273,7 +287,14 @@ impl WatchBody {
                     self.presenter.event(kind, (&object, Keep::IfRoom), revision, *now, out.own());
                 }
                 Some(WatchStep::Event { kind, object, revision }) => {
-                    self.frames.put(&mut self.presenter, (kind, &object, revision), || *now, out);
+                    let frame = self.frames.put(&mut self.presenter, (kind, &object, revision), || *now, out);
+                    let is_alone = watcher.passed() == Some(revision);
+                    if let Some((at, frame)) = at.zip(frame)
+                        && is_alone
+                        && watcher.position() == Some(at.after())
+                    {
+                        Frames::keep(at, &self.presenter, revision, frame);
+                    }
                 }
                 Some(WatchStep::InitialEventsEnd(revision)) => {
                     self.scratch = None;
@@ -372,10 +393,13 @@ impl WatchBody {
 
 #[cfg(test)]
 mod tests {
-    use forebay_apimachinery::options::Query;
+    use forebay_apimachinery::options::{CreateOptions, Query};
+    use serde_json::json;
 
     use super::*;
+    use crate::frames::Batch;
     use crate::present::As;
+    use crate::request::{Body, Target};
     use crate::tests::config_maps;
 
     #[tokio::test]
@@ -396,5 +420,56 @@ mod tests {
                 assert_eq!(body.is_initial(), want, "{query}");
             }
         }
+    }
+
+    /// Of watchers at one place the first makes the frame, and those who are shown the same on the same thread are given it again.
+    #[tokio::test]
+    async fn watchers_at_one_place_are_sent_the_same_bytes() {
+        let (registry, all) = config_maps(Some("default")).await;
+        let make = async |name: &str, bytes: usize| {
+            let body = json!({"metadata": {"name": name}, "data": {"text": "x".repeat(bytes)}});
+            let made = registry.create(&all, &Body::Value(body), &CreateOptions::default()).await;
+            made.expect("creates");
+        };
+        let everywhere = Target { namespace: None, ..all.clone() };
+        let watch = async |shown, query: &str| {
+            let options = ListOptions::from_query(&Query::parse(query)).expect("options");
+            registry.watch(&everywhere, &options, shown, false).await.expect("watches")
+        };
+        let now = "watch=1&timeoutSeconds=600&sendInitialEvents=false&resourceVersionMatch=NotOlderThan";
+        make("before", 4_000).await;
+        let mut same =
+            [watch(As::Object, now).await, watch(As::Object, now).await, watch(As::Object, now).await];
+        let mut metadata = watch(As::PartialMetadata, now).await;
+        let mut selected = watch(As::Object, &format!("{now}&labelSelector=!absent")).await;
+        let mut none = watch(As::Object, &format!("{now}&labelSelector=absent")).await;
+        let mut late = watch(As::Object, now).await;
+        let (mut texts, mut late_text) = (Vec::new(), Vec::new());
+        for body in &mut same {
+            // They look for their place.
+            assert!(body.now(1 << 20, &mut Batch::default()).await.is_none());
+        }
+        for (number, bytes) in [4_000, 100, 100_000, 5_000].into_iter().enumerate() {
+            make(&format!("made-{number}"), bytes).await;
+            let mut sent = Vec::new();
+            for body in &mut same {
+                let mut batch = Batch::default();
+                assert!(matches!(body.next(1 << 20, &mut batch).await, Flow::Frames));
+                sent.push(batch.whole());
+                assert!(body.now(1 << 20, &mut Batch::default()).await.is_none(), "it is sent once");
+            }
+            assert!(sent.iter().all(|one| *one == sent[0]));
+            assert_eq!(sent[1].as_ptr() == sent[0].as_ptr(), bytes >= 1_024, "shared from 1 KiB on");
+            let mut others = [Vec::new(), Vec::new()];
+            assert!(matches!(metadata.next(1, &mut others[0]).await, Flow::Frames));
+            assert!(matches!(selected.next(1, &mut others[1]).await, Flow::Frames));
+            assert!(others[0].len() < 1_000 && others[1] == sent[0]);
+            assert!(none.now(1, &mut Vec::new()).await.is_none());
+            texts.extend_from_slice(&sent[0]);
+        }
+        while late_text.len() < texts.len() {
+            assert!(matches!(late.next(1, &mut late_text).await, Flow::Frames));
+        }
+        assert!(late_text == texts, "one that comes later is sent the same, in order");
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use forebay_registry::histogram::{Bounds, Histogram};
+use forebay_registry::{Encoding, Part};
 use forebay_rt::{Clock, Instant};
 
 /// Group, resource and version.
@@ -31,8 +32,17 @@ impl WatchEvents {
         self.list_seconds.observe(self.clock.now().duration_since(self.started).as_secs_f64());
     }
 
-    /// Counts whole lines.
-    pub fn count_lines(&mut self, lines: &[u8]) {
+    /// Counts what is sent.
+    pub fn count(&mut self, encoding: Encoding, part: &Part) {
+        match encoding {
+            // Then nothing has to be looked for.
+            _ if part.is_frame => self.sizes.observe(part.bytes.len() as f64),
+            Encoding::Json => self.count_lines(&part.bytes),
+            Encoding::Protobuf => self.count_frames(&part.bytes),
+        }
+    }
+
+    fn count_lines(&mut self, lines: &[u8]) {
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', lines) {
             self.sizes.observe((end + 1 - start) as f64);
@@ -40,8 +50,8 @@ impl WatchEvents {
         }
     }
 
-    /// Counts whole frames, each behind its length.
-    pub fn count_frames(&mut self, mut frames: &[u8]) {
+    /// Each is behind its length.
+    fn count_frames(&mut self, mut frames: &[u8]) {
         while let Some((len, rest)) = frames.split_first_chunk() {
             let len = u32::from_be_bytes(*len) as usize;
             self.sizes.observe((4 + len) as f64);

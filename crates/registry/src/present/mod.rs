@@ -200,8 +200,14 @@ impl Presenter {
         kind: EventKind,
         revision: Revision,
     ) -> Option<Seen<'a>> {
+        self.way().map(|(served, shown)| Seen { object, served, kind, revision, shown })
+    }
+
+    /// Of what, and how it is shown, if that is all that an event's frame depends on besides the event; see
+    /// [`Presenter::seen`].
+    pub(crate) fn way(&self) -> Option<(&Arc<Served>, Shown)> {
         let is_table = matches!(self.shown.what, As::Table(_));
-        (!is_table).then_some(Seen { object, served: &self.served, kind, revision, shown: self.shown })
+        (!is_table).then_some((&self.served, self.shown))
     }
 
     /// One watch event: a line of JSON, or a frame.
