@@ -6,7 +6,7 @@
 //! answer says.
 
 use std::future::Future;
-use std::io::{self, IoSlice, Write as _};
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -21,12 +21,12 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
-use tokio::io::{AsyncWrite as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 
 use crate::answer::HttpResponse;
 use crate::limits;
 use crate::response::ResponseBody;
-use crate::secure::Secure;
+use crate::secure::{Opened, Secure};
 use crate::shutdown::Drain;
 use crate::websocket;
 
@@ -63,7 +63,8 @@ pub async fn serve(
     drain: &Drain,
     clock: &Clock,
 ) -> Result<(), ConnectionError> {
-    while let Some((mut free, response)) = requests(secure, answer.clone(), drain, clock).await? {
+    // Boxed, so that what requests take is given back while a watch lasts, and what a watch takes lies close together.
+    while let Some((mut free, response)) = Box::pin(requests(secure, answer.clone(), drain, clock)).await? {
         // When the server leaves, the watch ends by itself; a client that reads too slowly for that is cut with its
         // connection.
         if !watch(&mut free, response, clock).await? {
@@ -172,8 +173,8 @@ async fn watch(secure: &mut Secure, response: HttpResponse, clock: &Clock) -> io
         Box::pin(websocket::serve(secure, watch, clock)).await;
         return Ok(false);
     }
-    let mut sending = Sending { secure, body, out: Out::head(head), is_sent: false, is_last: false };
-    std::future::poll_fn(|cx| sending.poll(cx)).await
+    let mut sending = Sending { body, out: Out::head(head), is_sent: false, is_last: false };
+    std::future::poll_fn(|cx| sending.poll(&mut secure.open(), cx)).await
 }
 
 /// A response's head as it is sent.
@@ -196,8 +197,7 @@ fn head(response: &HttpResponse, clock: &Clock) -> Vec<u8> {
 }
 
 /// A watch on its way: a piece at a time, each a chunk.
-struct Sending<'a> {
-    secure: &'a mut Secure,
+struct Sending {
     body: ResponseBody,
     // What is to be written before the next piece is asked for.
     out: Out,
@@ -206,20 +206,20 @@ struct Sending<'a> {
     is_last: bool,
 }
 
-impl Sending<'_> {
+impl Sending {
     /// Ready when the watch is over, and whether it was its own end.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
-        if self.poll_send(cx)?.is_ready() {
+    fn poll(&mut self, secure: &mut Opened<'_>, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        if self.poll_send(secure, cx)?.is_ready() {
             return Poll::Ready(Ok(true));
         }
-        self.secure.poll_gone(cx).map_ok(|()| false)
+        secure.poll_gone(cx).map_ok(|()| false)
     }
 
-    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_send(&mut self, secure: &mut Opened<'_>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
-            ready!(self.poll_out(cx))?;
+            ready!(self.poll_out(secure, cx))?;
             if self.is_last {
-                return self.poll_sent(cx);
+                return self.poll_sent(secure, cx);
             }
             let piece = match self.body.poll_piece(cx) {
                 Poll::Ready(Some(Ok(piece))) => piece,
@@ -230,7 +230,7 @@ impl Sending<'_> {
                 }
                 // Several events that wait are one write.
                 Poll::Pending => {
-                    ready!(self.poll_sent(cx))?;
+                    ready!(self.poll_sent(secure, cx))?;
                     return Poll::Pending;
                 }
             };
@@ -241,17 +241,17 @@ impl Sending<'_> {
         }
     }
 
-    fn poll_sent(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_sent(&mut self, secure: &mut Opened<'_>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.is_sent {
-            ready!(Pin::new(&mut *self.secure).poll_flush(cx))?;
+            ready!(secure.poll_flush(cx))?;
             self.is_sent = true;
         }
         Poll::Ready(Ok(()))
     }
 
-    fn poll_out(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_out(&mut self, secure: &mut Opened<'_>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.out.is_written() {
-            let written = match Pin::new(&mut *self.secure).poll_write_vectored(cx, &self.out.rest()) {
+            let written = match secure.poll_write(cx, &self.out.rest()) {
                 Poll::Ready(written) => written?,
                 Poll::Pending => {
                     if !std::mem::replace(&mut self.out.is_carried, true) {
@@ -283,6 +283,17 @@ struct Out {
 /// A length in hexadecimal digits, and the end of its line.
 const LEN_BYTES_MAX: usize = 2 * size_of::<usize>() + 2;
 
+/// That line, and its bytes. By hand: every event of every watch has one.
+fn chunk_line(bytes: usize) -> ([u8; LEN_BYTES_MAX], u8) {
+    let mut line = [0; LEN_BYTES_MAX];
+    let digits = bytes.checked_ilog2().unwrap_or(0) as usize / 4 + 1;
+    for (at, digit) in line[..digits].iter_mut().enumerate() {
+        *digit = b"0123456789abcdef"[bytes >> (4 * (digits - 1 - at)) & 0xf];
+    }
+    line[digits..digits + 2].copy_from_slice(b"\r\n");
+    (line, digits as u8 + 2)
+}
+
 impl Out {
     fn head(head: Vec<u8>) -> Out {
         let len = [0; LEN_BYTES_MAX];
@@ -290,10 +301,7 @@ impl Out {
     }
 
     fn chunk(piece: Bytes) -> Out {
-        let mut len = [0; LEN_BYTES_MAX];
-        let mut rest = &mut len[..];
-        write!(rest, "{:x}\r\n", piece.len()).expect("a length fits");
-        let len_bytes = (LEN_BYTES_MAX - rest.len()) as u8;
+        let (len, len_bytes) = chunk_line(piece.len());
         Out { len, len_bytes, is_carried: piece.is_empty(), end: b"\r\n", piece, written: 0 }
     }
 

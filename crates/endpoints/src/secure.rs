@@ -30,6 +30,13 @@ pub struct Secure {
     is_deaf: bool,
 }
 
+/// A [`Secure`] that is locked.
+pub struct Opened<'a> {
+    session: MutexGuard<'a, Session>,
+    ahead: &'a mut BytesMut,
+    is_deaf: bool,
+}
+
 /// Whether what was written to a [`Secure`] was sent.
 pub struct Sent(Arc<Mutex<Session>>);
 
@@ -90,25 +97,42 @@ impl Secure {
         }
     }
 
+    /// It, for one who does several things in a row: it is locked once.
+    pub fn open(&mut self) -> Opened<'_> {
+        Opened { session: lock(&self.session), ahead: &mut self.ahead, is_deaf: self.is_deaf }
+    }
+
+    fn session(&self) -> MutexGuard<'_, Session> {
+        lock(&self.session)
+    }
+}
+
+impl Opened<'_> {
+    /// Takes some of `bufs`, as much as there is room for.
+    pub fn poll_write(&mut self, cx: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        self.session.poll_write(cx, bufs)
+    }
+
+    /// Ready when the kernel has what was written.
+    pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.session.poll_flush(cx)
+    }
+
     /// Ready when the client will say nothing more; what it says until then is kept for who reads next, as long as that is no
     /// more than [`AHEAD_BYTES_MAX`]. Then nothing more is read, and that it is gone shows itself when it is written to.
     pub fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut session = lock(&self.session);
+        let tls = &mut self.session.tls;
         while !self.is_deaf && self.ahead.len() < AHEAD_BYTES_MAX {
-            ready!(session.tls.get_ref().0.socket().poll_heard(cx))?;
+            ready!(tls.get_ref().0.socket().poll_heard(cx))?;
             let mut read = [0; 1_024];
             let mut read = ReadBuf::new(&mut read);
-            ready!(Pin::new(&mut session.tls).poll_read(cx, &mut read))?;
+            ready!(Pin::new(&mut *tls).poll_read(cx, &mut read))?;
             if read.filled().is_empty() {
                 return Poll::Ready(Ok(()));
             }
             self.ahead.extend_from_slice(read.filled());
         }
         Poll::Pending
-    }
-
-    fn session(&self) -> MutexGuard<'_, Session> {
-        lock(&self.session)
     }
 }
 
@@ -390,7 +414,7 @@ mod tests {
         };
         let hear = async {
             std::future::poll_fn(|cx| {
-                assert!(secure.poll_gone(cx).is_pending());
+                assert!(secure.open().poll_gone(cx).is_pending());
                 if secure.ahead.len() < AHEAD_BYTES_MAX { Poll::Pending } else { Poll::Ready(()) }
             })
             .await;
@@ -409,7 +433,7 @@ mod tests {
         secure.unread(&[b'x'; AHEAD_BYTES_MAX + 1]);
         drop(client.shutdown().await);
         // It is there for as long as its watch can be written to.
-        assert!(std::future::poll_fn(|cx| Poll::Ready(secure.poll_gone(cx))).await.is_pending());
+        assert!(std::future::poll_fn(|cx| Poll::Ready(secure.open().poll_gone(cx))).await.is_pending());
         let mut read = Vec::new();
         secure.read_to_end(&mut read).await.expect("an end");
         assert!(read.is_empty() && secure.ahead.capacity() == 0);

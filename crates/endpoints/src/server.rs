@@ -221,6 +221,9 @@ fn all_checks(given: Vec<Check>, registry: &Registry, drain: &Drain) -> Vec<Chec
     checks
 }
 
+/// What a connection does once it is secure, until its end.
+type Spoken<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
 struct Connections {
     tls: Arc<ServerConfig>,
     handler: Arc<Handler>,
@@ -264,33 +267,39 @@ impl Connections {
     }
 
     async fn connection(&self, stream: TcpStream, _seat: OwnedSemaphorePermit) {
+        // Boxed: what each step takes is given back when it is over, however long the connection lives.
+        if let Some(spoken) = Box::pin(self.begin(stream)).await {
+            spoken.await;
+        }
+    }
+
+    /// Everything until requests come; then what the connection does until its end. `None` when it is over.
+    async fn begin(&self, stream: TcpStream) -> Option<Spoken<'_>> {
         let wire = match Wire::new(stream, self.clock.clone()) {
             Ok(wire) => wire,
             Err(error) => {
                 tracing::debug!(%error, "a client left before it was served");
-                return;
+                return None;
             }
         };
-        // Each step is boxed: what it takes is given back when it is over, however long the connection lives.
         let spoken = tokio::select! {
-            spoken = Box::pin(self.secure(wire)) => spoken,
+            spoken = self.secure(wire) => spoken,
             () = self.clock.sleep(limits::HANDSHAKE_WAIT) => {
                 self.metrics.handshake_errors.add(1);
-                return;
+                return None;
             }
-            () = self.drain.draining() => return,
+            () = self.drain.draining() => return None,
         };
-        match spoken {
-            Ok(spoken) => spoken.await,
-            Err(error) => {
+        spoken
+            .inspect_err(|error| {
                 self.metrics.handshake_errors.add(1);
                 tracing::debug!(%error, "TLS handshake failed");
-            }
-        }
+            })
+            .ok()
     }
 
     /// The handshake; then what the connection does until its end.
-    async fn secure(&self, wire: Wire) -> io::Result<Pin<Box<dyn Future<Output = ()> + Send + '_>>> {
+    async fn secure(&self, wire: Wire) -> io::Result<Spoken<'_>> {
         let hello = LazyConfigAcceptor::new(Acceptor::default(), wire).await?;
         let config = tls::for_client(&self.tls, hello.client_hello().cipher_suites());
         let limited = |session: &mut ServerConnection| {
@@ -299,7 +308,7 @@ impl Connections {
         Ok(self.speak(hello.into_stream_with(config, limited).await?))
     }
 
-    fn speak(&self, stream: TlsStream<Wire>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    fn speak(&self, stream: TlsStream<Wire>) -> Spoken<'_> {
         let (wire, session) = stream.get_ref();
         let socket = wire.socket().clone();
         let chain = session.peer_certificates().unwrap_or_default();

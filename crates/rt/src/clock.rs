@@ -2,11 +2,13 @@
 //!
 //! Monotonic time is tokio's, which a test pauses; wall time is ours, which a test sets.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use tokio::task::coop;
 use tokio::time::{Duration, Instant};
 
 /// Where time comes from. Cheap to clone; every clone of a manual clock shows the same time.
@@ -32,7 +34,11 @@ pub struct ManualClock(Arc<AtomicU64>);
 
 /// Rings at a moment that may be moved: one place among the timers, whoever waits how often.
 #[derive(Debug, Default)]
-pub struct Alarm(Option<Pin<Box<tokio::time::Sleep>>>);
+pub struct Alarm {
+    sleep: Option<Pin<Box<tokio::time::Sleep>>>,
+    // Until when it sleeps, and who is told then: as long as both are so, there is nothing to do before that time.
+    set: Option<(Instant, Waker)>,
+}
 
 impl Clock {
     /// The machine's clock.
@@ -83,13 +89,24 @@ impl Clock {
 
 impl Alarm {
     /// Waits until `deadline`. Cancel-safe.
-    #[allow(clippy::disallowed_methods, reason = "rt is where waiting on the clock happens")]
     pub fn rings(&mut self, deadline: Instant) -> impl Future<Output = ()> + Send {
-        let sleep = self.0.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+        std::future::poll_fn(move |cx| self.poll_rings(deadline, cx))
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "rt is where waiting on the clock happens")]
+    fn poll_rings(&mut self, deadline: Instant, cx: &mut Context<'_>) -> Poll<()> {
+        let is_set = |(until, told): &(Instant, Waker)| *until == deadline && told.will_wake(cx.waker());
+        if self.set.as_ref().is_some_and(is_set) && Instant::now() < deadline {
+            return Poll::Pending;
+        }
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
         if sleep.deadline() != deadline {
             sleep.as_mut().reset(deadline);
         }
-        sleep.as_mut()
+        // A task that is to let others go first would not be put among those that are told.
+        let rung = pin!(coop::unconstrained(sleep.as_mut())).poll(cx);
+        self.set = rung.is_pending().then(|| (deadline, cx.waker().clone()));
+        rung
     }
 }
 
