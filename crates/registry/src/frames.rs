@@ -2,8 +2,8 @@
 //! who send it at about the same time share the bytes.
 //!
 //! In: what is shown of which event, and how it is made. Out: bytes, and [`Batch`], the frames of one watch in order. Never:
-//! a second cache of objects: what is kept is of the last few events, within [`FRAMES_BYTES_MAX`], and one frame for each
-//! thread, [`LAST_MAX`] of at most [`LAST_BYTES_MAX`].
+//! a second cache of objects: what is kept is of the last few events, within [`FRAMES_BYTES_MAX`], and by each thread
+//! [`LAST_MAX`] frames of at most [`LAST_BYTES_MAX`].
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -91,7 +91,7 @@ impl<T: Clone> Cursor<T> {
         Cursor {
             shared,
             route: Route::Log { bell, then },
-            seq: 0,
+            seq: UNPLACED,
             start,
             seen: start,
             is_drained: false,
@@ -103,7 +103,7 @@ impl<T: Clone> Cursor<T> {
         Cursor {
             shared,
             route: Route::Lane(lane),
-            seq: 0,
+            seq: UNPLACED,
             start,
             seen: start,
             is_drained: false,

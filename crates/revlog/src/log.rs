@@ -1,17 +1,16 @@
 //! The log's shared state and its one writer.
 
 use std::collections::VecDeque;
+// Not loom's: threads share nothing by the numbers that logs have.
+use std::sync::atomic::AtomicU64 as Ids;
 use std::sync::{Arc, PoisonError};
 
 use crate::cursor::{Cursor, Expired};
 use crate::lane::{Lane, LaneReader, Place};
-// Numbers are given to logs, which share nothing by that: not loom's.
-use std::sync::atomic::AtomicU64 as Numbers;
-
 use crate::sync::{AtomicU64, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard, watch};
 
 /// No two logs of a process are mistaken for each other.
-static NEXT_ID: Numbers = Numbers::new(0);
+static NEXT_ID: Ids = Ids::new(0);
 
 /// Instead of the number of the next item: it says nothing any more.
 const NO_END: u64 = u64::MAX;
