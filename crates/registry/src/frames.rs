@@ -240,11 +240,14 @@ impl FrameSink for Vec<u8> {
 pub struct Batch {
     // Empty when there is none: most batches are one event, for which nothing is reserved.
     first: Part,
-    rest: VecDeque<Part>,
-    parts_bytes: usize,
+    rest: Option<Rest>,
     // Behind the parts.
     own: Vec<u8>,
 }
+
+/// Boxed: every watch that waits has an empty batch.
+#[allow(clippy::box_collection, reason = "there is none most of the time")]
+type Rest = Box<VecDeque<Part>>;
 
 /// Some whole frames, until some of it was taken.
 #[derive(Debug, Default)]
@@ -263,17 +266,18 @@ impl Batch {
     /// The parts that are left.
     pub fn parts(&mut self) -> impl Iterator<Item = &Part> {
         self.close();
-        std::iter::once(&self.first).filter(|first| !first.bytes.is_empty()).chain(&self.rest)
+        self.closed()
     }
 
     /// All that is left, as one.
     pub fn whole(&mut self) -> Bytes {
         self.close();
-        if self.rest.is_empty() {
+        let bytes = self.frame_bytes();
+        if self.first.bytes.len() == bytes {
             return self.first.bytes.clone();
         }
-        let mut whole = Vec::with_capacity(self.parts_bytes);
-        self.parts().for_each(|part| whole.extend_from_slice(&part.bytes));
+        let mut whole = Vec::with_capacity(bytes);
+        self.closed().for_each(|part| whole.extend_from_slice(&part.bytes));
         whole.into()
     }
 
@@ -288,12 +292,16 @@ impl Batch {
         self.close();
         let next = &mut self.first;
         let taken = next.bytes.split_to(next.bytes.len().min(bytes_max));
-        self.parts_bytes -= taken.len();
         next.is_frame = false;
         if next.bytes.is_empty() {
-            *next = self.rest.pop_front().unwrap_or_default();
+            *next = self.rest.as_mut().and_then(|rest| rest.pop_front()).unwrap_or_default();
         }
         taken
+    }
+
+    fn closed(&self) -> impl Iterator<Item = &Part> {
+        let first = std::iter::once(&self.first).filter(|first| !first.bytes.is_empty());
+        first.chain(self.rest.iter().flat_map(|rest| rest.iter()))
     }
 
     /// Makes a part of what is not one yet.
@@ -308,11 +316,10 @@ impl Batch {
         if part.bytes.is_empty() {
             return;
         }
-        self.parts_bytes += part.bytes.len();
         if self.first.bytes.is_empty() {
             self.first = part;
         } else {
-            self.rest.push_back(part);
+            self.rest.get_or_insert_default().push_back(part);
         }
     }
 }
@@ -334,7 +341,7 @@ impl FrameSink for Batch {
     }
 
     fn frame_bytes(&self) -> usize {
-        self.parts_bytes + self.own.len()
+        self.closed().map(|part| part.bytes.len()).sum::<usize>() + self.own.len()
     }
 }
 

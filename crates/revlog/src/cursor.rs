@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::lane::{LaneReader, Place};
 use crate::log::{Entry, Shared, State};
 use crate::sync::watch;
@@ -58,8 +60,6 @@ pub struct Cursor<T> {
     seen: u64,
     // The last pull left nothing: until the bell rings, which was marked as heard before it, there is nothing to look for.
     is_drained: bool,
-    // Of the last pull from a lane; kept to reuse the allocation.
-    places: Vec<Place>,
 }
 
 /// What a cursor reads.
@@ -95,20 +95,11 @@ impl<T: Clone> Cursor<T> {
             start,
             seen: start,
             is_drained: false,
-            places: Vec::new(),
         }
     }
 
     pub(crate) fn on_lane(shared: Arc<Shared<T>>, lane: LaneReader, start: u64) -> Cursor<T> {
-        Cursor {
-            shared,
-            route: Route::Lane(lane),
-            seq: UNPLACED,
-            start,
-            seen: start,
-            is_drained: false,
-            places: Vec::new(),
-        }
+        Cursor { shared, route: Route::Lane(lane), seq: UNPLACED, start, seen: start, is_drained: false }
     }
 
     /// The next step if there is one now; never waits.
@@ -210,7 +201,6 @@ impl<T: Clone> Cursor<T> {
             }
             state.closed
         };
-        self.places.clear();
         let places = lane.shared.read();
         if missed(self.seq, self.start, places.first, places.floor) {
             drop(places);
@@ -220,17 +210,17 @@ impl<T: Clone> Cursor<T> {
         let from = (self.seq - places.first) as usize;
         let (range, seen) = next(&places.held, from, max, split, u64::MAX);
         self.is_drained = from + range.len() == places.held.len() && !closed;
-        self.places.extend(places.held.range(range));
+        let found: SmallVec<[Place; 4]> = places.held.range(range).copied().collect();
         drop(places);
-        let Some(first) = self.places.first() else { return Pulled::Nothing { closed } };
+        let Some(first) = found.first() else { return Pulled::Nothing { closed } };
         let state = self.shared.read();
         if first.seq < state.first_seq {
             self.is_drained = false;
             return Pulled::Expired { oldest: state.floor };
         }
-        self.seq += self.places.len() as u64;
+        self.seq += found.len() as u64;
         self.seen = self.seen.max(seen);
-        items.extend(self.places.iter().map(|place| {
+        items.extend(found.iter().map(|place| {
             let entry = &state.entries[(place.seq - state.first_seq) as usize];
             (entry.revision, entry.item.clone())
         }));

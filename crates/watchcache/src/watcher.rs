@@ -41,8 +41,9 @@ pub struct Watcher {
     cursor: Cursor<Arc<Event>>,
     // Boxed: most watchers are past it.
     initial: Option<Box<Initial>>,
-    // Pulled and not yet given out, at most WATCH_BATCH_MAX or INITIAL_BATCH_MAX. Most of the time it has reserved nothing.
-    pending: VecDeque<WatchStep>,
+    // Pulled and not yet given out, at most WATCH_BATCH_MAX or INITIAL_BATCH_MAX. `None` when there is nothing, as most
+    // of the time.
+    pending: Option<Pending>,
     // Every event up to here was given out or does not match.
     reached: Revision,
     // Of the last event, what its object takes: by that it is known how many there is room for.
@@ -64,6 +65,10 @@ impl Budget {
         Budget { looks, is_drained: false }
     }
 }
+
+/// Boxed: a watcher that waits has none.
+#[allow(clippy::box_collection, reason = "there is none most of the time")]
+type Pending = Box<VecDeque<WatchStep>>;
 
 /// What is left of the initial state.
 struct Initial {
@@ -87,7 +92,7 @@ impl Watcher {
             is_for_all,
             cursor,
             initial,
-            pending: VecDeque::new(),
+            pending: None,
             reached,
             event_bytes: limits::EVENT_BYTES_GUESS,
         }
@@ -145,7 +150,7 @@ impl Watcher {
     /// Where one is who wants everything, is past its initial state and has nothing pending: what is sent next to one is what is
     /// sent next to all that are there.
     pub fn position(&self) -> Option<Position> {
-        let is_live = self.is_for_all && self.pending.is_empty() && self.initial.is_none();
+        let is_live = self.is_for_all && self.pending.is_none() && self.initial.is_none();
         if is_live { self.cursor.position() } else { None }
     }
 
@@ -164,12 +169,12 @@ impl Watcher {
 
     /// Whether nothing is left to be given out now.
     pub fn is_at_end(&mut self) -> bool {
-        self.pending.is_empty() && self.initial.is_none() && self.cursor.is_at_end()
+        self.pending.is_none() && self.initial.is_none() && self.cursor.is_at_end()
     }
 
     /// The revision up to which everything was given out, if nothing is half given out: a bookmark of it is true.
     pub fn passed(&self) -> Option<Revision> {
-        (self.pending.is_empty() && self.initial.is_none()).then_some(self.reached)
+        (self.pending.is_none() && self.initial.is_none()).then_some(self.reached)
     }
 
     /// Whether what it waits for comes after a revision that the cache has not reached.
@@ -197,7 +202,7 @@ impl Watcher {
 
     /// Waits until [`Watcher::try_next`] may have something. Cancel-safe.
     pub fn ready(&mut self) -> impl Future<Output = ()> {
-        let has_some = !self.pending.is_empty() || self.initial.is_some();
+        let has_some = self.pending.is_some() || self.initial.is_some();
         // A block, because a function would hold `self` twice.
         async move {
             if !has_some && self.cursor.ready().await {
@@ -211,7 +216,7 @@ impl Watcher {
     ///
     /// Asks the store what is current, at most until `deadline`, so that the bookmark of a quiet resource moves.
     pub async fn bookmark(&mut self, deadline: Instant) -> Option<Revision> {
-        if !self.pending.is_empty() || self.initial.is_some() {
+        if self.pending.is_some() || self.initial.is_some() {
             return None;
         }
         // When the store does not answer, the bookmark says what is known.
@@ -228,7 +233,7 @@ impl Watcher {
                     }
                 }
                 Pulled::Some { first: Some(step), .. } | Pulled::End(step) => {
-                    self.pending.push_front(step);
+                    self.pending.get_or_insert_default().push_front(step);
                     return None;
                 }
             }
@@ -254,22 +259,24 @@ impl Watcher {
         }
         let looked_at = objects.len();
         let matching = objects.into_iter().filter(|object| self.interest.selects(object));
-        self.pending.extend(matching.map(|object| {
+        let step = |object: Arc<Object>| {
             let revision = object.revision();
             WatchStep::Event { kind: EventKind::Added, object, revision }
-        }));
-        Counters::add(&self.cacher.counters().init_events, self.pending.len());
+        };
+        let found: VecDeque<WatchStep> = matching.map(step).collect();
+        Counters::add(&self.cacher.counters().init_events, found.len());
+        self.pending = (!found.is_empty()).then(|| Box::new(found));
         Pulled::Some { objects: looked_at, first: None }
     }
 
     /// What was pulled and comes next.
     fn pop(&mut self) -> Option<WatchStep> {
-        let step = self.pending.pop_front()?;
-        if self.pending.is_empty() {
-            // It waits most of the time: the room of a batch goes.
-            self.pending = VecDeque::new();
+        let pending = self.pending.as_mut()?;
+        let step = pending.pop_front();
+        if pending.is_empty() {
+            self.pending = None;
         }
-        Some(step)
+        step
     }
 
     fn matches(&self, object: &Object) -> bool {
@@ -290,7 +297,7 @@ impl Watcher {
     fn put(&mut self, step: WatchStep, first: &mut Option<WatchStep>) {
         match first {
             None => *first = Some(step),
-            Some(_) => self.pending.push_back(step),
+            Some(_) => self.pending.get_or_insert_default().push_back(step),
         }
     }
 
