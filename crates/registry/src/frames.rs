@@ -30,8 +30,8 @@ const SHARED_BYTES_MIN: usize = 1 << 10;
 const FRAME_BYTES: usize = 128;
 
 /// A shared frame begins so far into its memory. It is copied behind the head of a TLS record and of a chunk, into memory of
-/// the same size, which begins at the same places of a page: without this the copy would be 1 to 31 bytes, modulo 4 KiB,
-/// ahead of what is copied, and there `rep movsb`, by which libc copies more than 8 KiB, takes 30 times as long on AMD Zen.
+/// the same size, which begins at the same places of a page: without this the copy would be some bytes, modulo 4 KiB, ahead of
+/// what is copied, and there `rep movsb`, by which libc copies more than 8 KiB, takes 30 times as long on AMD Zen (ADR 42).
 const LEAD_BYTES: usize = 64;
 
 /// Frames that a thread keeps of those that it sent last, as many as there are ways to show an event that are asked for at
