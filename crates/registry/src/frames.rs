@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use bytes::Bytes;
 use forebay_apimachinery::object::Keep;
 use forebay_apimachinery::{Object, Revision};
-use forebay_watchcache::{EventKind, Position};
+use forebay_watchcache::{EventKind, Position, Watcher};
 use jiff::Timestamp;
 
 use crate::catalog::Served;
@@ -97,20 +97,15 @@ struct Kept {
 }
 
 impl Frames {
-    /// Puts the frame of what is next at `at` into `out`, if this thread has sent it lately; whether it did.
-    ///
-    /// - `pass`: told of its revision and its bytes, passes over it where it is next.
-    pub(crate) fn put_again(
-        at: Position,
-        presenter: &Presenter,
-        pass: impl FnOnce(Revision, usize) -> bool,
-        out: &mut impl FrameSink,
-    ) -> bool {
+    /// Puts the frame of what is next for `watcher` into `out`, if this thread has sent it lately, and has it pass over that;
+    /// whether it did.
+    pub(crate) fn put_again(watcher: &mut Watcher, presenter: &Presenter, out: &mut impl FrameSink) -> bool {
+        let Some(at) = watcher.position() else { return false };
         LAST.with_borrow(|last| {
             let Some((served, shown)) = presenter.way() else { return false };
             let is_same = |last: &&Last| last.at == at && last.shown == shown && is_at(&last.served, served);
             let Some(last) = last.iter().rev().find(is_same) else { return false };
-            let passed = pass(last.revision, last.frame.len());
+            let passed = watcher.pass(at, last.revision, last.frame.len());
             if passed {
                 out.share(last.frame.clone());
             }

@@ -182,9 +182,10 @@ impl WatchBody {
                 State::Done => return Some(Flow::End),
                 open => self.state = open,
             }
+            let now = self.clock.now();
             // One that is never out of events ends in time, too. A bookmark that is late comes before that.
-            if self.clock.now() >= self.deadline {
-                if self.is_bookmark_due() {
+            if now >= self.deadline {
+                if self.is_bookmark_due(now) {
                     self.bookmark(out).await;
                     if out.frame_bytes() > from {
                         return Some(Flow::Frames);
@@ -193,7 +194,7 @@ impl WatchBody {
                 self.state = State::Done;
                 return Some(Flow::End);
             }
-            match self.fill(chunk_bytes, out) {
+            match self.fill(now, chunk_bytes, out) {
                 Poll::Ready(true) => return Some(Flow::Frames),
                 Poll::Ready(false) => {}
                 Poll::Pending => {
@@ -202,7 +203,6 @@ impl WatchBody {
                 }
             }
             if matches!(self.state, State::Open | State::Closing) {
-                let now = self.clock.now();
                 if now < self.alarm_at() {
                     return None;
                 }
@@ -242,11 +242,11 @@ impl WatchBody {
 
     /// Appends the frames that there are now; whether there was one. Pending when there was none yet, and it has looked for
     /// one long enough.
-    fn fill(&mut self, chunk_bytes: usize, out: &mut impl FrameSink) -> Poll<bool> {
-        let mut bookmark_due = self.is_bookmark_due();
+    fn fill(&mut self, now: Instant, chunk_bytes: usize, out: &mut impl FrameSink) -> Poll<bool> {
+        let mut bookmark_due = self.is_bookmark_due(now);
         let Some(watcher) = &mut self.watcher else { return Poll::Ready(false) };
         let (from, clock) = (out.frame_bytes(), &self.clock);
-        let now = LazyCell::new(|| timestamp(clock));
+        let stamp = LazyCell::new(|| timestamp(clock));
         let (mut sent_bookmark, mut budget, mut is_through) = (false, Budget::new(Interest::LOOKS_MAX), true);
         while out.frame_bytes() < from + chunk_bytes {
             // Where events never cease, it is sent between them.
@@ -254,24 +254,17 @@ impl WatchBody {
                 && out.frame_bytes() > from
                 && let Some(revision) = watcher.passed()
             {
-                self.presenter.bookmark(revision, false, *now, out.own());
+                self.presenter.bookmark(revision, false, *stamp, out.own());
                 bookmark_due = false;
                 sent_bookmark = true;
             }
-            let at = watcher.position();
-            if let Some(at) = at
-                && Frames::put_again(
-                    at,
-                    &self.presenter,
-                    |revision, bytes| watcher.pass(at, revision, bytes),
-                    out,
-                )
-            {
+            if Frames::put_again(watcher, &self.presenter, out) {
                 if watcher.is_at_end() {
                     break;
                 }
                 continue;
             }
+            let at = watcher.position();
             let room = (from + chunk_bytes).saturating_sub(out.frame_bytes());
             let Poll::Ready(step) = watcher.next_within(room, &mut budget) else {
                 is_through = false;
@@ -284,13 +277,13 @@ impl WatchBody {
                         out.own().reserve(chunk_bytes + chunk_bytes / 4);
                     }
                     let object = self.presenter.readable(&object, self.scratch.get_or_insert_default());
-                    self.presenter.event(kind, (&object, Keep::IfRoom), revision, *now, out.own());
+                    self.presenter.event(kind, (&object, Keep::IfRoom), revision, *stamp, out.own());
                 }
                 Some(WatchStep::Event { kind, object, revision }) => {
-                    let frame = self.frames.put(&mut self.presenter, (kind, &object, revision), || *now, out);
-                    let is_alone = watcher.passed() == Some(revision);
+                    let frame =
+                        self.frames.put(&mut self.presenter, (kind, &object, revision), || *stamp, out);
+                    // A revision is pulled whole: it has no other event.
                     if let Some((at, frame)) = at.zip(frame)
-                        && is_alone
                         && watcher.position() == Some(at.after())
                     {
                         Frames::keep(at, &self.presenter, revision, frame);
@@ -299,7 +292,7 @@ impl WatchBody {
                 Some(WatchStep::InitialEventsEnd(revision)) => {
                     self.scratch = None;
                     if self.plan.end_bookmark {
-                        self.presenter.bookmark(revision, true, *now, out.own());
+                        self.presenter.bookmark(revision, true, *stamp, out.own());
                     }
                 }
                 Some(WatchStep::Expired { asked, oldest }) => {
@@ -351,8 +344,8 @@ impl WatchBody {
         }
     }
 
-    fn is_bookmark_due(&self) -> bool {
-        self.plan.bookmarks && matches!(self.state, State::Open) && self.clock.now() >= self.bookmark_at
+    fn is_bookmark_due(&self, now: Instant) -> bool {
+        self.plan.bookmarks && matches!(self.state, State::Open) && now >= self.bookmark_at
     }
 
     /// When there is something to do though nothing happens: the end, or a bookmark before it.

@@ -229,9 +229,7 @@ impl<T: Clone> Writer<T> {
 
     /// Ends the log as one whose history is void: every cursor is told `Expired`, whatever it has read.
     pub fn lose(self) {
-        let mut state = self.shared.write();
-        state.lost = true;
-        self.shared.end.store(NO_END, Ordering::Release);
+        self.shared.write().lost = true;
     }
 
     /// Evicts what has grown too old, also when nothing is appended any more.

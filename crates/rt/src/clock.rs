@@ -5,11 +5,13 @@
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::task::coop;
 use tokio::time::{Duration, Instant};
+
+use crate::tasks::Told;
 
 /// Where time comes from. Cheap to clone; every clone of a manual clock shows the same time.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +39,8 @@ pub struct ManualClock(Arc<AtomicU64>);
 pub struct Alarm {
     sleep: Option<Pin<Box<tokio::time::Sleep>>>,
     // Until when it sleeps, and who is told then: as long as both are so, there is nothing to do before that time.
-    set: Option<(Instant, Waker)>,
+    until: Option<Instant>,
+    told: Told,
 }
 
 impl Clock {
@@ -95,8 +98,8 @@ impl Alarm {
 
     #[allow(clippy::disallowed_methods, reason = "rt is where waiting on the clock happens")]
     fn poll_rings(&mut self, deadline: Instant, cx: &mut Context<'_>) -> Poll<()> {
-        let is_set = |(until, told): &(Instant, Waker)| *until == deadline && told.will_wake(cx.waker());
-        if self.set.as_ref().is_some_and(is_set) && Instant::now() < deadline {
+        let is_news = self.told.is_news_to(cx);
+        if !is_news && self.until == Some(deadline) && Instant::now() < deadline {
             return Poll::Pending;
         }
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
@@ -105,7 +108,7 @@ impl Alarm {
         }
         // A task that is to let others go first would not be put among those that are told.
         let rung = pin!(coop::unconstrained(sleep.as_mut())).poll(cx);
-        self.set = rung.is_pending().then(|| (deadline, cx.waker().clone()));
+        self.until = rung.is_pending().then_some(deadline);
         rung
     }
 }

@@ -13,5 +13,5 @@ pub use background::{Background, NotYet, apart, background, promptly};
 pub use blocking::{BlockingAsTasks, blocking};
 pub use clock::{Alarm, Clock, ManualClock};
 pub use random::Random;
-pub use tasks::{CutOnDrop, Shutdown, Tasks};
+pub use tasks::{CutOnDrop, Shutdown, Tasks, Told};
 pub use tokio::time::{Duration, Instant};

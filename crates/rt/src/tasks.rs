@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 use tokio::sync::Notify;
 use tokio::time::{Duration, timeout};
@@ -32,6 +32,10 @@ struct Flag {
     up: AtomicBool,
     bell: Notify,
 }
+
+/// Who is told when what a future waits for happens: registered once, however often it is polled.
+#[derive(Debug, Default)]
+pub struct Told(Option<Waker>);
 
 impl Tasks {
     /// An empty set.
@@ -109,18 +113,25 @@ impl Shutdown {
     /// all share, is taken the first time only.
     pub async fn raised(&self) {
         let mut rung = pin!(self.0.bell.notified());
-        let mut told: Option<Waker> = None;
+        let mut told = Told::default();
         poll_fn(|cx| {
             if self.is_raised() {
                 return Poll::Ready(());
             }
-            if told.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
-                return Poll::Pending;
-            }
-            told = Some(cx.waker().clone());
-            rung.as_mut().poll(cx)
+            if told.is_news_to(cx) { rung.as_mut().poll(cx) } else { Poll::Pending }
         })
         .await;
+    }
+}
+
+impl Told {
+    /// Whether the task that polls is another than the one that is told; from now on it is the one.
+    pub fn is_news_to(&mut self, cx: &Context<'_>) -> bool {
+        let is_news = !self.0.as_ref().is_some_and(|told| told.will_wake(cx.waker()));
+        if is_news {
+            self.0 = Some(cx.waker().clone());
+        }
+        is_news
     }
 }
 

@@ -56,7 +56,7 @@ impl Interest {
 
     /// Whether it is every object below `prefix`.
     pub(crate) fn is_all_below(&self, prefix: &Key) -> bool {
-        self.is_unfiltered() && self.reach == Reach::Below(prefix.clone())
+        self.is_unfiltered() && matches!(&self.reach, Reach::Below(all) if all == prefix)
     }
 
     /// Looks in one go, a millisecond or less: whoever makes more of them lets others work in between.
