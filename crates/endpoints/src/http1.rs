@@ -26,7 +26,7 @@ use tokio::io::AsyncWriteExt as _;
 use crate::answer::HttpResponse;
 use crate::limits;
 use crate::response::ResponseBody;
-use crate::secure::{Opened, Secure};
+use crate::secure::Secure;
 use crate::shutdown::Drain;
 use crate::websocket;
 
@@ -86,7 +86,7 @@ async fn requests(
     drain: &Drain,
     clock: &Clock,
 ) -> Result<Option<(Secure, HttpResponse)>, ConnectionError> {
-    let (taken, sent) = (Taken::default(), secure.sent());
+    let (taken, socket) = (Taken::default(), secure.socket().clone());
     let slot = taken.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let (may_take, slot, answering) = (may_take(&request), slot.clone(), answer(request));
@@ -98,7 +98,7 @@ async fn requests(
     let mut connection = Box::pin(builder().serve_connection(TokioIo::new(secure), service));
     // What was answered before is sent first, by hyper.
     let look = |ended: Poll<hyper::Result<()>>| match ended {
-        Poll::Pending if sent.is_all() => {
+        Poll::Pending if socket.is_sent() => {
             taken.take().map_or(Poll::Pending, |watch| Poll::Ready(Ok(Some(watch))))
         }
         ended => ended.map_ok(|()| None),
@@ -174,7 +174,7 @@ async fn watch(secure: &mut Secure, response: HttpResponse, clock: &Clock) -> io
         return Ok(false);
     }
     let mut sending = Sending { body, out: Out::head(head), is_sent: false, is_last: false };
-    std::future::poll_fn(|cx| sending.poll(&mut secure.open(), cx)).await
+    std::future::poll_fn(|cx| sending.poll(secure, cx)).await
 }
 
 /// A response's head as it is sent.
@@ -208,14 +208,14 @@ struct Sending {
 
 impl Sending {
     /// Ready when the watch is over, and whether it was its own end.
-    fn poll(&mut self, secure: &mut Opened<'_>, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+    fn poll(&mut self, secure: &mut Secure, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         if self.poll_send(secure, cx)?.is_ready() {
             return Poll::Ready(Ok(true));
         }
         secure.poll_gone(cx).map_ok(|()| false)
     }
 
-    fn poll_send(&mut self, secure: &mut Opened<'_>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_send(&mut self, secure: &mut Secure, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             ready!(self.poll_out(secure, cx))?;
             if self.is_last {
@@ -241,7 +241,7 @@ impl Sending {
         }
     }
 
-    fn poll_sent(&mut self, secure: &mut Opened<'_>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_sent(&mut self, secure: &mut Secure, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.is_sent {
             ready!(secure.poll_flush(cx))?;
             self.is_sent = true;
@@ -249,7 +249,7 @@ impl Sending {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_out(&mut self, secure: &mut Opened<'_>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_out(&mut self, secure: &mut Secure, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.out.is_written() {
             let written = match secure.poll_write(cx, &self.out.rest()) {
                 Poll::Ready(written) => written?,

@@ -231,7 +231,7 @@ mod tests {
     use crate::apart::Place;
     use crate::pins::Pins;
     use crate::response::{Content, ResponseBody};
-    use crate::secure::{Secure, testing};
+    use crate::secure::{Gathering, testing};
     use crate::source::Source;
 
     /// So many pieces, and by which task each was asked for; it is told when it is dropped.
@@ -285,7 +285,8 @@ mod tests {
             }
         });
         let streams = Streams::new(Tasks::new());
-        let (secure, outlet) = Secure::gathering(tls);
+        let secure = Gathering::new(tls);
+        let outlet = secure.outlet();
         let served = builder(streams.clone(), 10).serve_connection(TokioIo::new(secure), service);
         let connection = tokio::spawn(streams.carried_by(served, outlet));
         let handshake =
@@ -310,7 +311,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_does_not_begin_to_speak_is_given_up_and_who_does_is_not() {
         let (tls, mut client) = testing::pair(&[]).await;
-        let (mut secure, _outlet) = Secure::gathering(tls);
+        let mut secure = Gathering::new(tls);
         let clock = Clock::system();
         for begun in [0, 1, limits::PREFACE_BYTES - 2] {
             client.write_all(&vec![b'x'; begun]).await.expect("open");

@@ -11,6 +11,7 @@ mod body_in;
 mod component_statuses;
 pub mod config;
 mod cost;
+mod cut;
 pub mod discovery;
 mod documents;
 #[cfg(test)]

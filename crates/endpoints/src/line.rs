@@ -6,15 +6,15 @@
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use forebay_rt::Instant;
-use futures_util::task::AtomicWaker;
+use forebay_rt::{Instant, Told};
 use pin_project_lite::pin_project;
 use tokio::task::futures::TaskLocalFuture;
 
+use crate::cut::Cut;
 use crate::wire::Socket;
 
 tokio::task_local! {
@@ -22,8 +22,24 @@ tokio::task_local! {
 }
 
 /// Where an answer goes. Cheap to clone.
-#[derive(Clone, Default)]
-pub struct Line(Arc<Inner>);
+#[derive(Clone)]
+pub struct Line(Carrier);
+
+#[derive(Clone)]
+enum Carrier {
+    Nothing(Arc<Cut>),
+    /// Of HTTP/1.1, where it carries one answer at a time.
+    Connection(Arc<Socket>),
+    Stream(Arc<Stream>),
+}
+
+/// A stream of HTTP/2, or of a test.
+#[derive(Default)]
+struct Stream {
+    cut: Cut,
+    only_sends: AtomicBool,
+    given: Mutex<Given>,
+}
 
 pin_project! {
     /// What [`Line::carry`] makes. Not a block, which would hold its work twice, for as long as a watch is idle.
@@ -32,7 +48,7 @@ pin_project! {
         work: TaskLocalFuture<Line, F>,
         line: Line,
         // Who the line wakes when it is cut: once is enough.
-        told: Option<Waker>,
+        told: Told,
     }
 }
 
@@ -41,37 +57,15 @@ impl<F: Future> Future for Carried<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<F::Output>> {
         let this = self.project();
-        if !this.told.as_ref().is_some_and(|told| told.will_wake(cx.waker())) {
-            // Before it is looked at, so that a cut after the look wakes.
-            this.line.0.bearer.register(cx.waker());
-            *this.told = Some(cx.waker().clone());
+        let cut = this.line.0.cut();
+        if this.told.is_news_to(cx) {
+            cut.tell(cx);
         }
-        if this.line.0.is_cut.load(Ordering::Acquire) {
+        if cut.is_done() {
             return Poll::Ready(None);
         }
         this.work.poll(cx).map(Some)
     }
-}
-
-/// A [`Line`] that may be gone.
-pub struct WeakLine(Weak<Inner>);
-
-#[derive(Default)]
-struct Inner {
-    is_cut: AtomicBool,
-    // Carries an answer, and is told of the cut.
-    bearer: AtomicWaker,
-    carrier: Carrier,
-    only_sends: AtomicBool,
-}
-
-#[derive(Default)]
-enum Carrier {
-    #[default]
-    Nothing,
-    /// Of HTTP/1.1, where it carries one answer at a time.
-    Connection(Arc<Socket>),
-    Stream(Mutex<Given>),
 }
 
 /// What a stream was given and its connection has not written yet.
@@ -85,18 +79,35 @@ struct Given {
 /// A piece of an answer that says when it is written, or thrown away.
 struct Piece {
     bytes: Bytes,
-    line: Line,
+    stream: Arc<Stream>,
+}
+
+impl Carrier {
+    fn cut(&self) -> &Cut {
+        match self {
+            Carrier::Nothing(cut) => cut,
+            Carrier::Connection(socket) => socket.cut(),
+            Carrier::Stream(stream) => &stream.cut,
+        }
+    }
+}
+
+impl Default for Line {
+    /// One that leads nowhere.
+    fn default() -> Line {
+        Line(Carrier::Nothing(Arc::default()))
+    }
 }
 
 impl Line {
     /// A connection that carries one answer after another.
     pub fn connection(socket: Arc<Socket>) -> Line {
-        Line(Arc::new(Inner { carrier: Carrier::Connection(socket), ..Inner::default() }))
+        Line(Carrier::Connection(socket))
     }
 
     /// One of several streams of a connection.
     pub fn stream() -> Line {
-        Line(Arc::new(Inner { carrier: Carrier::Stream(Mutex::default()), ..Inner::default() }))
+        Line(Carrier::Stream(Arc::default()))
     }
 
     /// The one that this task writes to; where there is none, one that leads nowhere.
@@ -106,59 +117,57 @@ impl Line {
 
     /// Does `work`, which finds this as [`Line::current`]; `None` when it was cut meanwhile. One task at a time does.
     pub fn carry<F: Future>(self, work: F) -> Carried<F> {
-        Carried { work: LINE.scope(self.clone(), work), line: self, told: None }
+        Carried { work: LINE.scope(self.clone(), work), line: self, told: Told::default() }
     }
 
     /// Breaks off: the client sees a reset, never an end that looks whole.
     pub fn cut(&self) {
-        if let Carrier::Connection(socket) = &self.0.carrier {
-            socket.reset();
-        }
-        self.0.is_cut.store(true, Ordering::Release);
-        self.0.bearer.wake();
+        self.0.cut().cut();
     }
 
-    /// From now on all there is to do is to make pieces of a body, at little cost, as they are sent.
+    /// From now on all there is to do for a stream is to make pieces of a body, at little cost, as they are sent.
     pub fn send_only(&self) {
-        self.0.only_sends.store(true, Ordering::Relaxed);
+        if let Carrier::Stream(stream) = &self.0 {
+            stream.only_sends.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Whether that is all.
     pub fn only_sends(&self) -> bool {
-        self.0.only_sends.load(Ordering::Relaxed)
+        matches!(&self.0, Carrier::Stream(stream) if stream.only_sends.load(Ordering::Relaxed))
     }
 
     /// The piece of an answer to hand on instead of `bytes`: from now on it is known whether it has passed.
     pub fn give(&self, bytes: Bytes) -> Bytes {
-        match &self.0.carrier {
-            Carrier::Nothing => bytes,
+        match &self.0 {
+            Carrier::Nothing(_) => bytes,
             Carrier::Connection(socket) => {
                 socket.expect();
                 bytes
             }
-            Carrier::Stream(given) => {
-                lock(given).pieces += 1;
-                Bytes::from_owner(Piece { bytes, line: self.clone() })
+            Carrier::Stream(stream) => {
+                stream.given().pieces += 1;
+                Bytes::from_owner(Piece { bytes, stream: stream.clone() })
             }
         }
     }
 
     /// Whether it is so without waiting: what [`Line::poll_passed`] waits for.
     pub fn has_passed(&self) -> bool {
-        match &self.0.carrier {
-            Carrier::Nothing => true,
+        match &self.0 {
+            Carrier::Nothing(_) => true,
             Carrier::Connection(socket) => socket.is_flushed(),
-            Carrier::Stream(given) => lock(given).pieces == 0,
+            Carrier::Stream(stream) => stream.given().pieces == 0,
         }
     }
 
     /// Ready when the kernel has what was given, or the connection of HTTP/2 has written it.
     pub fn poll_passed(&self, cx: &mut Context<'_>) -> Poll<()> {
-        match &self.0.carrier {
-            Carrier::Nothing => Poll::Ready(()),
+        match &self.0 {
+            Carrier::Nothing(_) => Poll::Ready(()),
             Carrier::Connection(socket) => socket.poll_flushed(cx),
-            Carrier::Stream(given) => {
-                let mut given = lock(given);
+            Carrier::Stream(stream) => {
+                let mut given = stream.given();
                 if given.pieces == 0 {
                     return Poll::Ready(());
                 }
@@ -180,15 +189,16 @@ impl Line {
 
     /// The socket, where it carries one answer at a time.
     pub fn socket(&self) -> Option<&Socket> {
-        match &self.0.carrier {
+        match &self.0 {
             Carrier::Connection(socket) => Some(socket),
-            Carrier::Nothing | Carrier::Stream(_) => None,
+            Carrier::Nothing(_) | Carrier::Stream(_) => None,
         }
     }
+}
 
-    /// A reference that keeps nothing alive.
-    pub fn downgrade(&self) -> WeakLine {
-        WeakLine(Arc::downgrade(&self.0))
+impl Stream {
+    fn given(&self) -> MutexGuard<'_, Given> {
+        self.given.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -200,24 +210,12 @@ impl AsRef<[u8]> for Piece {
 
 impl Drop for Piece {
     fn drop(&mut self) {
-        let Carrier::Stream(given) = &self.line.0.carrier else { return };
         let waker = {
-            let mut given = lock(given);
+            let mut given = self.stream.given();
             given.pieces -= 1;
             if given.pieces == 0 { given.waker.take() } else { None }
         };
         waker.inspect(Waker::wake_by_ref);
-    }
-}
-
-fn lock(given: &Mutex<Given>) -> MutexGuard<'_, Given> {
-    given.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl WeakLine {
-    /// The line, if it is still there.
-    pub fn upgrade(&self) -> Option<Line> {
-        self.0.upgrade().map(Line)
     }
 }
 

@@ -5,7 +5,7 @@
 //! system call of its own: so its flushes are left to [`Outlet`], which the connection's task asks when it has nothing
 //! more to write. Never: keeps more than [`TLS_BUFFER_BYTES`] of records; a writer that is faster waits.
 //!
-//! Owner: the connection's task has both halves. The lock is for the compiler, and never waited for.
+//! Owner: the connection's task. Of HTTP/2 it has two halves, whose lock is for the compiler and never waited for.
 
 use std::io::{self, IoSlice, Write};
 use std::pin::Pin;
@@ -18,74 +18,42 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
 use crate::limits::{AHEAD_BYTES_MAX, TLS_GATHER_BYTES};
-use crate::wire::Wire;
+use crate::wire::{Socket, Wire};
 
-/// What HTTP reads and writes.
+/// What HTTP/1.1 reads and writes. Boxed, because it is moved from one future into the next.
 pub struct Secure {
-    session: Arc<Mutex<Session>>,
-    flushes: Flushes,
+    session: Box<Session>,
     // Read already, and not by who reads next. AHEAD_BYTES_MAX at most, and one read.
     ahead: BytesMut,
     // More was read ahead than is kept: from there on nothing is read.
     is_deaf: bool,
 }
 
-/// A [`Secure`] that is locked.
-pub struct Opened<'a> {
-    session: MutexGuard<'a, Session>,
-    ahead: &'a mut BytesMut,
-    is_deaf: bool,
-}
+/// What HTTP/2 reads and writes: its flushes do nothing.
+pub struct Gathering(Arc<Mutex<Session>>);
 
-/// Whether what was written to a [`Secure`] was sent.
-pub struct Sent(Arc<Mutex<Session>>);
-
-/// How much was read from a [`Secure`].
+/// How much was read from a [`Gathering`].
 pub struct Heard(Arc<Mutex<Session>>);
 
-/// What flushes a [`Secure`] that does not do so itself.
+/// What flushes a [`Gathering`].
 pub struct Outlet(Arc<Mutex<Session>>);
-
-/// Who sees to it that what was written is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Flushes {
-    Writer,
-    Outlet,
-}
 
 struct Session {
     tls: TlsStream<Wire>,
     // Plain bytes that were sealed since the socket had everything.
     gathered: usize,
-    // Something was to be written since the kernel had everything.
-    unsent: bool,
     // Plain bytes that were read by who speaks.
     heard: usize,
 }
 
 impl Secure {
-    /// A stream that is flushed by who writes to it.
     pub fn new(tls: TlsStream<Wire>) -> Secure {
-        let (session, ahead) = (Session::shared(tls), BytesMut::new());
-        Secure { session, flushes: Flushes::Writer, ahead, is_deaf: false }
+        Secure { session: Box::new(Session::new(tls)), ahead: BytesMut::new(), is_deaf: false }
     }
 
-    /// A stream whose flushes do nothing, and what flushes it.
-    pub fn gathering(tls: TlsStream<Wire>) -> (Secure, Outlet) {
-        let session = Session::shared(tls);
-        let ahead = BytesMut::new();
-        let secure = Secure { session: session.clone(), flushes: Flushes::Outlet, ahead, is_deaf: false };
-        (secure, Outlet(session))
-    }
-
-    /// Whether what was written was sent, for who does not write.
-    pub fn sent(&self) -> Sent {
-        Sent(self.session.clone())
-    }
-
-    /// How much was read, for who does not read.
-    pub fn heard(&self) -> Heard {
-        Heard(self.session.clone())
+    /// Its socket, which says whether everything [was sent](Socket::is_sent).
+    pub fn socket(&self) -> &Arc<Socket> {
+        self.session.tls.get_ref().0.socket()
     }
 
     /// Puts back what was read by who reads no more: it comes first. Of more than [`AHEAD_BYTES_MAX`] nothing is kept: to
@@ -97,17 +65,6 @@ impl Secure {
         }
     }
 
-    /// It, for one who does several things in a row: it is locked once.
-    pub fn open(&mut self) -> Opened<'_> {
-        Opened { session: lock(&self.session), ahead: &mut self.ahead, is_deaf: self.is_deaf }
-    }
-
-    fn session(&self) -> MutexGuard<'_, Session> {
-        lock(&self.session)
-    }
-}
-
-impl Opened<'_> {
     /// Takes some of `bufs`, as much as there is room for.
     pub fn poll_write(&mut self, cx: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         self.session.poll_write(cx, bufs)
@@ -136,10 +93,19 @@ impl Opened<'_> {
     }
 }
 
-impl Sent {
-    /// Whether the kernel has everything.
-    pub fn is_all(&self) -> bool {
-        !lock(&self.0).unsent
+impl Gathering {
+    pub fn new(tls: TlsStream<Wire>) -> Gathering {
+        Gathering(Arc::new(Mutex::new(Session::new(tls))))
+    }
+
+    /// How much was read, for who does not read.
+    pub fn heard(&self) -> Heard {
+        Heard(self.0.clone())
+    }
+
+    /// What flushes it.
+    pub fn outlet(&self) -> Outlet {
+        Outlet(self.0.clone())
     }
 }
 
@@ -162,8 +128,8 @@ fn lock(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
 }
 
 impl Session {
-    fn shared(tls: TlsStream<Wire>) -> Arc<Mutex<Session>> {
-        Arc::new(Mutex::new(Session { tls, gathered: 0, unsent: false, heard: 0 }))
+    fn new(tls: TlsStream<Wire>) -> Session {
+        Session { tls, gathered: 0, heard: 0 }
     }
 
     /// Seals `bufs`, as much of them as there is room for, and writes once enough has come together.
@@ -171,7 +137,7 @@ impl Session {
         if bufs.iter().all(|buf| buf.is_empty()) {
             return Poll::Ready(Ok(0));
         }
-        self.unsent = true;
+        self.tls.get_ref().0.socket().sealed();
         loop {
             let sealed = self.tls.get_mut().1.writer().write_vectored(bufs)?;
             self.gathered += sealed;
@@ -200,8 +166,14 @@ impl Session {
         while self.tls.get_ref().1.wants_write() {
             ready!(self.send(cx)?);
         }
-        self.unsent = false;
         Pin::new(self.tls.get_mut().0).poll_flush(cx)
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.tls).poll_read(cx, buf);
+        self.heard += buf.filled().len() - before;
+        read
     }
 }
 
@@ -251,17 +223,45 @@ impl AsyncRead for Secure {
         if self.is_deaf {
             return Poll::Ready(Ok(()));
         }
-        let mut session = self.session();
-        let before = buf.filled().len();
-        let read = Pin::new(&mut session.tls).poll_read(cx, buf);
-        session.heard += buf.filled().len() - before;
-        read
+        self.session.poll_read(cx, buf)
     }
 }
 
 impl AsyncWrite for Secure {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.session.poll_write(cx, &[IoSlice::new(buf)])
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.session.poll_write(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.session.poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.session.tls).poll_shutdown(cx)
+    }
+}
+
+impl AsyncRead for Gathering {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        lock(&self.0).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Gathering {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        self.session().poll_write(cx, &[IoSlice::new(buf)])
+        lock(&self.0).poll_write(cx, &[IoSlice::new(buf)])
     }
 
     fn poll_write_vectored(
@@ -269,22 +269,20 @@ impl AsyncWrite for Secure {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.session().poll_write(cx, bufs)
+        lock(&self.0).poll_write(cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {
         true
     }
 
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.flushes {
-            Flushes::Writer => self.session().poll_flush(cx),
-            Flushes::Outlet => Poll::Ready(Ok(())),
-        }
+    /// Left to [`Outlet`].
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.session().tls).poll_shutdown(cx)
+        Pin::new(&mut lock(&self.0).tls).poll_shutdown(cx)
     }
 }
 
@@ -362,7 +360,8 @@ mod tests {
     #[tokio::test]
     async fn what_is_gathered_goes_when_the_outlet_is_asked() {
         let (served, mut client) = testing::pair(&[]).await;
-        let (mut secure, outlet) = Secure::gathering(served);
+        let mut secure = Gathering::new(served);
+        let outlet = secure.outlet();
         for frame in [b"one ", b"two ", b"six "] {
             secure.write_all(frame).await.expect("room");
             secure.flush().await.expect("nothing is done");
@@ -377,7 +376,7 @@ mod tests {
     #[tokio::test]
     async fn a_writer_that_is_not_read_waits_and_loses_nothing() {
         let (served, mut client) = testing::pair(&[]).await;
-        let (mut secure, _outlet) = Secure::gathering(served);
+        let mut secure = Gathering::new(served);
         let text: Vec<u8> = (0..8u32 << 20).map(|n| (n / 7) as u8).collect();
         let mut written = 0;
         // Until nothing fits any more.
@@ -414,7 +413,7 @@ mod tests {
         };
         let hear = async {
             std::future::poll_fn(|cx| {
-                assert!(secure.open().poll_gone(cx).is_pending());
+                assert!(secure.poll_gone(cx).is_pending());
                 if secure.ahead.len() < AHEAD_BYTES_MAX { Poll::Pending } else { Poll::Ready(()) }
             })
             .await;
@@ -433,7 +432,7 @@ mod tests {
         secure.unread(&[b'x'; AHEAD_BYTES_MAX + 1]);
         drop(client.shutdown().await);
         // It is there for as long as its watch can be written to.
-        assert!(std::future::poll_fn(|cx| Poll::Ready(secure.open().poll_gone(cx))).await.is_pending());
+        assert!(std::future::poll_fn(|cx| Poll::Ready(secure.poll_gone(cx))).await.is_pending());
         let mut read = Vec::new();
         secure.read_to_end(&mut read).await.expect("an end");
         assert!(read.is_empty() && secure.ahead.capacity() == 0);

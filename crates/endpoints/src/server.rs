@@ -37,7 +37,7 @@ use crate::metrics::Metrics;
 use crate::openapi::OpenApi;
 use crate::pins::Pins;
 use crate::rooms::Rooms;
-use crate::secure::Secure;
+use crate::secure::{Gathering, Secure};
 use crate::shutdown::Drain;
 use crate::silence::Silence;
 use crate::tls::{self, ClientAuthority, TlsError};
@@ -322,8 +322,8 @@ impl Connections {
         };
         if is_http2 {
             let streams = Streams::new(self.tasks.clone());
-            let (stream, outlet) = Secure::gathering(stream);
-            let heard = stream.heard();
+            let stream = Gathering::new(stream);
+            let (heard, outlet) = (stream.heard(), stream.outlet());
             let builder = http2::builder(streams.clone(), self.streams_max);
             let service = service_fn(move |request| answer(request).map(Ok::<_, std::convert::Infallible>));
             let connection = builder.serve_connection(TokioIo::new(stream), service);
@@ -339,10 +339,9 @@ impl Connections {
                 }
             })
         } else {
-            let line = Line::connection(socket);
-            self.silence.listen_to(&line);
+            self.silence.listen_to(&socket);
             let served = http1::serve(Secure::new(stream), answer, &self.drain, &self.clock);
-            Box::pin(line.carry(served).map(|served| ended(served.unwrap_or(Ok(())))))
+            Box::pin(Line::connection(socket).carry(served).map(|served| ended(served.unwrap_or(Ok(())))))
         }
     }
 

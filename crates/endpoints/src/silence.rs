@@ -9,53 +9,52 @@
 //! acknowledged, and taken back where it is room that is missing. Which it is says `TCP_INFO`. Elsewhere than on Linux
 //! nothing is done.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use forebay_rt::Clock;
 
 use crate::limits::{SILENCE_PERIOD, SILENCE_PROBES, SILENCE_RETRANSMITS, SILENCE_WAIT};
-use crate::line::{Line, WeakLine};
-use crate::wire::Doing;
+use crate::wire::{Doing, Socket};
 
 /// The connections that are listened to. Cheap to clone.
 #[derive(Clone)]
 pub struct Silence {
     clock: Clock,
     // One entry a connection; those of closed ones go at the next look.
-    lines: Arc<Mutex<Vec<WeakLine>>>,
+    sockets: Arc<Mutex<Vec<Weak<Socket>>>>,
 }
 
 /// Connections that are looked at before other tasks get their turn.
-const LINES_AT_ONCE: usize = 512;
+const SOCKETS_AT_ONCE: usize = 512;
 
 impl Silence {
     pub fn new(clock: Clock) -> Silence {
-        Silence { clock, lines: Arc::default() }
+        Silence { clock, sockets: Arc::default() }
     }
 
     /// Listens to a connection until it is closed.
-    pub fn listen_to(&self, line: &Line) {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line.downgrade());
+    pub fn listen_to(&self, socket: &Arc<Socket>) {
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(socket));
     }
 
     /// Ends connections whose client is gone, for ever.
     pub async fn look(self) {
         loop {
             self.clock.sleep(SILENCE_PERIOD).await;
-            for some in self.written().chunks(LINES_AT_ONCE) {
-                some.iter().for_each(judge);
+            for some in self.written().chunks(SOCKETS_AT_ONCE) {
+                some.iter().for_each(|socket| judge(socket));
                 tokio::task::yield_now().await;
             }
         }
     }
 
     /// Open connections with something of which it is not known that it was acknowledged.
-    fn written(&self) -> Vec<Line> {
+    fn written(&self) -> Vec<Arc<Socket>> {
         let mut written = Vec::new();
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).retain(|line| {
-            let Some(line) = line.upgrade() else { return false };
-            if line.socket().is_some_and(|socket| socket.is_unacknowledged()) {
-                written.push(line);
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner).retain(|socket| {
+            let Some(socket) = socket.upgrade() else { return false };
+            if socket.is_unacknowledged() {
+                written.push(socket);
             }
             true
         });
@@ -63,8 +62,7 @@ impl Silence {
     }
 }
 
-fn judge(line: &Line) {
-    let Some(socket) = line.socket() else { return };
+fn judge(socket: &Socket) {
     // Before it is asked, so that what is written meanwhile is looked at next time.
     socket.acknowledged();
     // Where it cannot be told, there is nothing to go by.
@@ -79,7 +77,7 @@ fn judge(line: &Line) {
         }
         Doing::Probing(unanswered) if unanswered >= SILENCE_PROBES => {
             tracing::info!(client = %socket.peer(), "a client that read nothing is gone");
-            line.cut();
+            socket.cut().cut();
         }
         Doing::Probing(_) => socket.set_patience(None),
         Doing::Sending | Doing::Retransmitting(_) => {}

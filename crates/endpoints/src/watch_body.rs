@@ -33,7 +33,6 @@ pub struct WatchStream {
     // Made once, so that a batch costs no allocation but its own.
     run: Pin<Box<dyn Future<Output = ()> + Send>>,
     parked: Arc<Parked>,
-    line: Line,
     clock: Clock,
     // Bytes that were given since all before them had passed.
     given: usize,
@@ -79,10 +78,10 @@ impl WatchStream {
         let line = Line::current();
         // Boxed, because it goes back and forth.
         let place = Place { watch: Some(Box::new(watch)), batch: Batch::default(), touched: clock.now() };
-        let parked = Arc::new(Parked { line: line.clone(), place: Mutex::new(place) });
+        let parked = Arc::new(Parked { line, place: Mutex::new(place) });
         pins.watch_over(&parked);
         let run = Box::pin(run(parked.clone(), room, slot, events, encoding, framing));
-        WatchStream { run, parked, line, clock, given: 0, ended: false }
+        WatchStream { run, parked, clock, given: 0, ended: false }
     }
 
     /// The next bytes; `None` at the end. Nothing is made before the client has room for it.
@@ -99,10 +98,11 @@ impl WatchStream {
         if next_bytes == 0 {
             return if self.ended { Poll::Ready(None) } else { Poll::Pending };
         }
-        // How far a connection's reader is, its socket says.
-        let most = if self.line.socket().is_some() { TLS_GATHER_BYTES } else { PIECE_BYTES };
+        let line = &self.parked.line;
+        let is_stream = line.socket().is_none();
+        let most = if is_stream { PIECE_BYTES } else { TLS_GATHER_BYTES };
         if self.given > 0 && self.given + next_bytes > most {
-            ready!(self.line.poll_passed(cx));
+            ready!(line.poll_passed(cx));
             self.given = 0;
         }
         let piece = place.batch.take(most);
@@ -110,10 +110,13 @@ impl WatchStream {
             // What it has reserved goes, too: it may be long until there is another.
             place.batch = Batch::default();
         }
-        place.touched = self.clock.now();
+        if is_stream {
+            // How far a connection's reader is, its socket says.
+            place.touched = self.clock.now();
+        }
         drop(place);
         self.given += piece.len();
-        Poll::Ready(Some(self.line.give(piece)))
+        Poll::Ready(Some(line.give(piece)))
     }
 
     /// Whether what was given last is a part of a batch.

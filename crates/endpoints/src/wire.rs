@@ -3,21 +3,23 @@
 //! In: an accepted socket. Out: [`Wire`], which TLS reads and writes; and [`Socket`], the same for whoever has to know
 //! how the reading goes. Never: knows what the bytes mean.
 //!
-//! Owner: `Wire` belongs to the connection's task. What others look at is behind a lock of a few lines.
+//! Owner: `Wire` belongs to the connection's task. What others look at are single values, and no two of them have to agree.
 
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker, ready};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use forebay_rt::{Clock, Instant};
+use futures_util::task::AtomicWaker;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+use crate::cut::Cut;
 use crate::limits;
 #[cfg(target_os = "linux")]
 use crate::sockopt;
@@ -30,9 +32,19 @@ pub struct Socket {
     tcp: TcpStream,
     peer: SocketAddr,
     clock: Clock,
-    // Dropped by a reset instead of an orderly end.
-    reset: AtomicBool,
-    state: Mutex<State>,
+    accepted_at: Instant,
+    /// Milliseconds from then until the kernel last took something.
+    wrote_ms: AtomicU64,
+    /// The client acknowledged everything that was written, as far as anybody looked.
+    acknowledged: AtomicBool,
+    /// Something was sealed since the kernel had everything.
+    unsent: AtomicBool,
+    /// Something was handed on that the kernel does not have yet.
+    pending: AtomicBool,
+    /// Waits for the end of that.
+    waiting: AtomicWaker,
+    /// Of the answer that it carries; then it is dropped by a reset instead of an orderly end.
+    cut: Cut,
 }
 
 /// What the kernel does with a connection.
@@ -59,17 +71,6 @@ impl Doing {
     }
 }
 
-struct State {
-    /// When the kernel last took something.
-    wrote_at: Instant,
-    /// The client acknowledged everything that was written, as far as anybody looked.
-    acknowledged: bool,
-    /// Something was handed on that the kernel does not have yet.
-    pending: bool,
-    /// Waits for the end of that.
-    waker: Option<Waker>,
-}
-
 impl Wire {
     /// Takes an accepted socket and sets its options.
     ///
@@ -78,9 +79,18 @@ impl Wire {
     pub fn new(tcp: TcpStream, clock: Clock) -> io::Result<Wire> {
         let peer = tcp.peer_addr()?;
         set_options(&tcp, peer.ip().to_canonical().is_loopback());
-        let state = State { wrote_at: clock.now(), acknowledged: true, pending: false, waker: None };
-        let reset = AtomicBool::new(false);
-        Ok(Wire(Arc::new(Socket { tcp, peer, clock, reset, state: Mutex::new(state) })))
+        Ok(Wire(Arc::new(Socket {
+            tcp,
+            peer,
+            accepted_at: clock.now(),
+            clock,
+            wrote_ms: AtomicU64::new(0),
+            acknowledged: AtomicBool::new(true),
+            unsent: AtomicBool::new(false),
+            pending: AtomicBool::new(false),
+            waiting: AtomicWaker::new(),
+            cut: Cut::default(),
+        })))
     }
 
     pub fn socket(&self) -> &Arc<Socket> {
@@ -125,12 +135,12 @@ impl Socket {
 
     /// When the kernel last took something for the client.
     pub fn wrote_at(&self) -> Instant {
-        self.state().wrote_at
+        self.accepted_at + Duration::from_millis(self.wrote_ms.load(Ordering::Relaxed))
     }
 
     /// Whether something was written of which it is not known that the client has it.
     pub fn is_unacknowledged(&self) -> bool {
-        !self.state().acknowledged
+        !self.acknowledged.load(Ordering::Relaxed)
     }
 
     /// What the kernel does with what was written.
@@ -146,34 +156,42 @@ impl Socket {
 
     /// The client has everything.
     pub fn acknowledged(&self) {
-        self.state().acknowledged = true;
+        self.acknowledged.store(true, Ordering::Relaxed);
     }
 
     /// It has not.
     pub fn unacknowledged(&self) {
-        self.state().acknowledged = false;
+        self.acknowledged.store(false, Ordering::Relaxed);
+    }
+
+    /// Something was sealed that is to be written.
+    pub fn sealed(&self) {
+        self.unsent.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the kernel has everything that was sealed.
+    pub fn is_sent(&self) -> bool {
+        !self.unsent.load(Ordering::Relaxed)
     }
 
     /// Something is on its way that has to pass here.
     pub fn expect(&self) {
-        self.state().pending = true;
+        self.pending.store(true, Ordering::Release);
     }
 
     /// Whether the kernel has everything that was [expected](Socket::expect).
     pub fn is_flushed(&self) -> bool {
-        !self.state().pending
+        !self.pending.load(Ordering::Acquire)
     }
 
     /// Ready once the kernel has everything that was [expected](Socket::expect).
     pub fn poll_flushed(&self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut state = self.state();
-        if !state.pending {
+        if self.is_flushed() {
             return Poll::Ready(());
         }
-        if !state.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
-            state.waker = Some(cx.waker().clone());
-        }
-        Poll::Pending
+        self.waiting.register(cx.waker());
+        // It may have been so meanwhile.
+        if self.is_flushed() { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// Ready when there is something to be read, or the client's end.
@@ -194,22 +212,23 @@ impl Socket {
         let _ = span;
     }
 
-    /// From now on it ends by a reset.
-    pub fn reset(&self) {
-        self.reset.store(true, Ordering::Release);
+    /// Breaks off what it carries: it ends by a reset.
+    pub fn cut(&self) -> &Cut {
+        &self.cut
     }
 
     fn flushed(&self) {
-        let waker = {
-            let mut state = self.state();
-            state.pending = false;
-            state.waker.take()
-        };
-        waker.inspect(Waker::wake_by_ref);
+        self.unsent.store(false, Ordering::Relaxed);
+        if !self.is_flushed() {
+            self.pending.store(false, Ordering::Release);
+            self.waiting.wake();
+        }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn wrote(&self) {
+        let span = self.clock.now().duration_since(self.accepted_at);
+        self.wrote_ms.store(span.as_millis() as u64, Ordering::Relaxed);
+        self.acknowledged.store(false, Ordering::Relaxed);
     }
 
     fn poll_write(
@@ -223,9 +242,7 @@ impl Socket {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Poll::Ready(Err(error)),
                 Ok(written) => {
-                    let mut state = self.state();
-                    state.wrote_at = self.clock.now();
-                    state.acknowledged = false;
+                    self.wrote();
                     return Poll::Ready(Ok(written));
                 }
             }
@@ -235,7 +252,7 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        if self.reset.load(Ordering::Acquire) {
+        if self.cut.is_done() {
             // What the client did not take is of no use to it, and its stream is not to look whole.
             note("SO_LINGER", SockRef::from(&self.tcp).set_linger(Some(Duration::ZERO)));
         }
@@ -387,7 +404,7 @@ mod tests {
             let (mut wire, mut client) = pair().await;
             wire.write_all(b"half").await.expect("written");
             if reset {
-                wire.socket().reset();
+                wire.socket().cut().cut();
             }
             drop(wire);
             let mut read = Vec::new();
