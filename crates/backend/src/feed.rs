@@ -33,7 +33,7 @@ pub trait Follow: Send {
 pub struct Feed(Source);
 
 enum Source {
-    Log(LogFeed),
+    Log(Box<LogFeed>),
     Follow(Box<dyn Follow>),
 }
 
@@ -63,7 +63,8 @@ pub enum FeedStep {
 impl Feed {
     /// A feed that drains `backlog`, if there is one, and goes on with `live`.
     pub fn new(backlog: Option<Box<dyn Backlog>>, live: Cursor<Change>) -> Feed {
-        Feed(Source::Log(LogFeed { backlog, live, pulled: Vec::new(), opening: None, taken: None }))
+        let log = LogFeed { backlog, live, pulled: Vec::new(), opening: None, taken: None };
+        Feed(Source::Log(Box::new(log)))
     }
 
     /// A feed whose engine has its own way.

@@ -152,15 +152,6 @@ impl Line {
         }
     }
 
-    /// Whether it is so without waiting: what [`Line::poll_passed`] waits for.
-    pub fn has_passed(&self) -> bool {
-        match &self.0 {
-            Carrier::Nothing(_) => true,
-            Carrier::Connection(socket) => socket.is_flushed(),
-            Carrier::Stream(stream) => stream.given().pieces == 0,
-        }
-    }
-
     /// Ready when the kernel has what was given, or the connection of HTTP/2 has written it.
     pub fn poll_passed(&self, cx: &mut Context<'_>) -> Poll<()> {
         match &self.0 {
@@ -175,11 +166,6 @@ impl Line {
                 Poll::Pending
             }
         }
-    }
-
-    /// Waits for that.
-    pub async fn passed(&self) {
-        std::future::poll_fn(|cx| self.poll_passed(cx)).await;
     }
 
     /// When the client's side last took something, where that can be told.
@@ -223,6 +209,10 @@ impl Drop for Piece {
 mod tests {
     use super::*;
 
+    async fn passed(line: &Line) {
+        std::future::poll_fn(|cx| line.poll_passed(cx)).await;
+    }
+
     #[tokio::test]
     async fn work_that_is_cut_ends_with_nothing() {
         let line = Line::stream();
@@ -245,7 +235,7 @@ mod tests {
     async fn outside_of_a_connection_there_is_a_line_that_leads_nowhere() {
         let line = Line::current();
         let _kept = line.give(Bytes::from_static(b"event"));
-        line.passed().await;
+        passed(&line).await;
         assert!(line.wrote_at().is_none());
     }
 
@@ -259,7 +249,7 @@ mod tests {
         assert!(!has_passed().await);
         let waiting = tokio::spawn({
             let line = line.clone();
-            async move { line.passed().await }
+            async move { passed(&line).await }
         });
         tokio::task::yield_now().await;
         assert_eq!(piece, b"nt".as_slice());

@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use forebay_rt::{Clock, Instant, Shutdown};
+use forebay_rt::{Alarm, Clock, Instant, Raised, Shutdown};
 
 use crate::limits;
 
@@ -33,7 +34,13 @@ struct Inner {
 }
 
 /// An open watch, counted until dropped.
-pub struct WatchSlot(Drain);
+pub struct WatchSlot {
+    drain: Drain,
+    draining: Raised,
+    // When its turn is, once that is known.
+    turn_at: Option<Instant>,
+    alarm: Alarm,
+}
 
 impl Drain {
     /// - `grace`: how long watches may take to end, all together; zero leaves it to the server.
@@ -95,22 +102,23 @@ impl Drain {
     /// Counts a watch.
     pub fn watch(&self) -> WatchSlot {
         self.0.watches.fetch_add(1, Ordering::Relaxed);
-        WatchSlot(self.clone())
+        let draining = self.0.draining.watch();
+        WatchSlot { drain: self.clone(), draining, turn_at: None, alarm: Alarm::default() }
     }
 }
 
 impl WatchSlot {
-    /// Waits until it is this watch's turn to end.
-    pub async fn turn(&self) {
-        self.0.0.draining.raised().await;
-        // Boxed, because it is large, and comes once.
-        Box::pin(self.0.0.clock.sleep_until(self.0.next_turn())).await;
+    /// Ready when it is this watch's turn to end.
+    pub fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        ready!(self.draining.poll(cx));
+        let at = *self.turn_at.get_or_insert_with(|| self.drain.next_turn());
+        self.alarm.poll_rings(at, cx)
     }
 }
 
 impl Drop for WatchSlot {
     fn drop(&mut self) {
-        self.0.0.watches.fetch_sub(1, Ordering::Relaxed);
+        self.drain.0.watches.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -145,13 +153,14 @@ mod tests {
             assert_eq!(at - now, Duration::from_millis(ms), "{ticket} of {all} in {grace_ms} ms");
         }
         let drain = Drain::new(clock, Duration::ZERO);
-        let (first, second) = (drain.watch(), drain.watch());
+        let mut slots = [drain.watch(), drain.watch()];
         drain.leave();
         assert!(drain.is_leaving() && !drain.is_draining());
         drain.begin();
-        first.turn().await;
-        second.turn().await;
-        drop((first, second));
+        for slot in &mut slots {
+            std::future::poll_fn(|cx| slot.poll_turn(cx)).await;
+        }
+        drop(slots);
         assert_eq!(drain.watches(), 0);
     }
 }

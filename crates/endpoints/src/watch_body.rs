@@ -5,8 +5,6 @@
 //! batches it holds nothing but its place: a slow client is parked by its socket. Ends with the stream, with an ERROR event,
 //! or when the server leaves and it is this watch's turn.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
@@ -26,18 +24,9 @@ use crate::room::Held;
 use crate::shutdown::WatchSlot;
 use crate::status::Failure;
 use crate::websocket;
-use crate::wire::Socket;
 
-/// A watch's bytes.
-pub struct WatchStream {
-    // Made once, so that a batch costs no allocation but its own.
-    run: Pin<Box<dyn Future<Output = ()> + Send>>,
-    parked: Arc<Parked>,
-    clock: Clock,
-    // Bytes that were given since all before them had passed.
-    given: usize,
-    ended: bool,
-}
+/// A watch's bytes. All that it is lies in one piece of memory: thousands wait, and each event touches it of each.
+pub struct WatchStream(Arc<Watch>);
 
 /// What a watch's frames are put into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,19 +38,47 @@ pub enum Framing {
     WebSocket,
 }
 
-/// What is between batches, and looked at by others only then.
-struct Parked {
+/// Locked by who sends it, and by who takes it away from a client that reads nothing.
+struct Watch {
     line: Line,
-    place: Mutex<Place>,
+    work: Mutex<Work>,
 }
 
-struct Place {
-    /// `None` while it waits for events: then it is its client that waits.
-    watch: Option<Box<WatchBody>>,
+struct Work {
+    // Taken away when its client stalled.
+    body: Option<WatchBody>,
+    step: Step,
     // Frames that were made and not given yet; no more are made before they are gone.
     batch: Batch,
-    /// When the client last had room for more.
+    // Bytes that were given since all before them had passed.
+    given: usize,
+    ended: bool,
+    // When the client last had room for more, where its socket does not say.
     touched: Instant,
+    slot: WatchSlot,
+    // What its initial state takes.
+    room: Option<Held>,
+    events: WatchEvents,
+    encoding: Encoding,
+    framing: Framing,
+    zipped: Live,
+    is_listing: bool,
+    // The socket's buffer is small while a watch goes over it.
+    is_small: bool,
+    clock: Clock,
+}
+
+/// What a watch does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Waits for something to say.
+    Wait,
+    /// Waits until the client has room for it: it may be taken away.
+    Pass { is_turn: bool },
+    /// Makes a batch of it.
+    Make { is_turn: bool },
+    /// The batch waits for the client: it may be taken away.
+    Give,
 }
 
 impl WatchStream {
@@ -75,178 +92,179 @@ impl WatchStream {
         pins: &Pins,
         clock: Clock,
     ) -> WatchStream {
-        let line = Line::current();
-        // Boxed, because it goes back and forth.
-        let place = Place { watch: Some(Box::new(watch)), batch: Batch::default(), touched: clock.now() };
-        let parked = Arc::new(Parked { line, place: Mutex::new(place) });
-        pins.watch_over(&parked);
-        let run = Box::pin(run(parked.clone(), room, slot, events, encoding, framing));
-        WatchStream { run, parked, clock, given: 0, ended: false }
+        let work = Work {
+            is_listing: watch.is_watch_list(),
+            body: Some(watch),
+            // It may be long until somebody asks.
+            step: Step::Give,
+            batch: Batch::default(),
+            given: 0,
+            ended: false,
+            touched: clock.now(),
+            slot,
+            room,
+            events,
+            encoding,
+            framing,
+            zipped: Live::default(),
+            is_small: false,
+            clock,
+        };
+        let watch = Arc::new(Watch { line: Line::current(), work: Mutex::new(work) });
+        pins.watch_over(&watch);
+        WatchStream(watch)
     }
 
     /// The next bytes; `None` at the end. Nothing is made before the client has room for it.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let mut place = self.parked.place();
-        if place.batch.is_empty() && !self.ended {
-            drop(place);
-            self.ended = self.run.as_mut().poll(cx).is_ready();
+        let (line, mut work) = (&self.0.line, self.0.work());
+        if work.batch.is_empty() && !work.ended {
+            ready!(work.poll_batch(line, cx));
             // It was made when all before it had passed.
-            self.given = 0;
-            place = self.parked.place();
+            work.given = 0;
         }
-        let next_bytes = place.batch.next_bytes();
+        let next_bytes = work.batch.next_bytes();
         if next_bytes == 0 {
-            return if self.ended { Poll::Ready(None) } else { Poll::Pending };
+            return Poll::Ready(None);
         }
-        let line = &self.parked.line;
         let is_stream = line.socket().is_none();
         let most = if is_stream { PIECE_BYTES } else { TLS_GATHER_BYTES };
-        if self.given > 0 && self.given + next_bytes > most {
+        if work.given > 0 && work.given + next_bytes > most {
             ready!(line.poll_passed(cx));
-            self.given = 0;
+            work.given = 0;
         }
-        let piece = place.batch.take(most);
-        if place.batch.is_empty() {
+        let piece = work.batch.take(most);
+        if work.batch.is_empty() {
             // What it has reserved goes, too: it may be long until there is another.
-            place.batch = Batch::default();
+            work.batch = Batch::default();
         }
         if is_stream {
             // How far a connection's reader is, its socket says.
-            place.touched = self.clock.now();
+            work.touched = work.clock.now();
         }
-        drop(place);
-        self.given += piece.len();
+        work.given += piece.len();
         Poll::Ready(Some(line.give(piece)))
     }
 
     /// Whether what was given last is a part of a batch.
     pub fn has_more(&self) -> bool {
-        !self.parked.place().batch.is_empty()
+        !self.0.work().batch.is_empty()
     }
 }
 
-impl Parked {
-    fn place(&self) -> MutexGuard<'_, Place> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Stalls for Parked {
-    fn let_go(&self, since: Instant, why: Why) -> bool {
-        let mut place = self.place();
-        let touched = self.line.wrote_at().map_or(place.touched, |at| at.max(place.touched));
-        let is_over = place.watch.as_ref().is_some_and(|watch| watch.is_not_worth_waiting_for());
-        // Its client comes back for what it did not take.
-        let holds_much = why == Why::ShortOfMemory && place.batch.frame_bytes() > HELD_BYTES_MAX;
-        let gone = if (is_over || holds_much) && touched <= since { place.watch.take() } else { None };
-        drop(place);
-        let Some(watch) = gone else { return false };
-        watch.give_up();
-        self.line.cut();
-        true
-    }
-}
-
-/// Waits for something to say and for room to say it in, makes a batch of it and pauses, again and again; a final one is
-/// there when it returns.
-///
-/// Not an `async fn`, which would hold what it was given twice, for as long as a watch is idle.
-fn run(
-    parked: Arc<Parked>,
-    mut room: Option<Held>,
-    slot: WatchSlot,
-    mut events: WatchEvents,
-    encoding: Encoding,
-    framing: Framing,
-) -> impl Future<Output = ()> + Send {
-    let mut zipped = Live::default();
-    let mut is_listing = parked.place().watch.as_ref().is_some_and(|watch| watch.is_watch_list());
-    async move {
-        let mut turn = std::pin::pin!(slot.turn());
-        let mut buffer = None;
-        loop {
-            // Taken away when it stalled.
-            let Some(mut watch) = parked.place().watch.take() else { return };
-            // The initial state is long, and goes as fast as the network takes it.
-            if buffer.is_none() && !watch.is_initial() {
-                buffer = parked.line.socket().map(SmallBuffer::new);
-            }
-            let is_turn = tokio::select! {
-                biased;
-                () = &mut turn => true,
-                () = watch.ready() => false,
-            };
-            if !parked.line.has_passed() {
-                // Parked here, with its place to be taken away, until the client has room.
-                parked.place().watch = Some(watch);
-                parked.line.passed().await;
-                let Some(returned) = parked.place().watch.take() else { return };
-                watch = returned;
-            }
-            let effort = if watch.is_initial() { Effort::Deflate } else { Effort::Store };
-            let mut frames = Batch::default();
-            // Later it may wait for its client with this in hand.
-            let frame_bytes = if watch.is_initial() { CHUNK_BYTES } else { PIECE_BYTES };
-            let flow = if is_turn { Some(Flow::End) } else { watch.now(frame_bytes, &mut frames).await };
-            let Some(last) = flow.map(|flow| close(flow, encoding, frames.own())) else {
-                // An event that is not for this one.
-                parked.place().watch = Some(watch);
-                continue;
-            };
-            frames.parts().for_each(|part| events.count(encoding, part));
-            if !watch.is_initial() {
-                // From here on it takes what a connection may take.
-                drop(room.take());
-            }
-            if is_listing && !watch.is_initial() {
-                is_listing = false;
-                events.listed();
-            }
-            frames = match framing {
-                Framing::Http => frames,
-                Framing::Gzip => zipped.part(&frames.whole(), effort, last).into(),
-                Framing::WebSocket => {
-                    let mut messages = Vec::with_capacity(frames.frame_bytes() + 64);
-                    frames.parts().for_each(|part| websocket::messages(encoding, &part.bytes, &mut messages));
-                    messages.into()
-                }
-            };
-            {
-                let mut place = parked.place();
-                place.batch = frames;
-                place.watch = Some(watch);
-            }
-            if last {
-                return;
-            }
-            pause().await;
+impl Drop for WatchStream {
+    fn drop(&mut self) {
+        if self.0.work().is_small {
+            self.0.line.socket().inspect(|socket| socket.set_send_buffer(SEND_BYTES));
         }
     }
 }
 
-/// Keeps the buffer of a socket small while a watch goes over it.
-struct SmallBuffer<'a>(&'a Socket);
-
-impl<'a> SmallBuffer<'a> {
-    fn new(socket: &'a Socket) -> SmallBuffer<'a> {
-        socket.set_send_buffer(WATCH_SEND_BYTES);
-        SmallBuffer(socket)
+impl Watch {
+    fn work(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for SmallBuffer<'_> {
-    fn drop(&mut self) {
-        self.0.set_send_buffer(SEND_BYTES);
+impl Work {
+    /// Makes a batch of what there is to say, once there is something and room to say it in; after a final one, or when it
+    /// was taken away, it has ended.
+    fn poll_batch(&mut self, line: &Line, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let Some(body) = &mut self.body else {
+                self.ended = true;
+                return Poll::Ready(());
+            };
+            match self.step {
+                Step::Give => self.step = Step::Wait,
+                Step::Wait => {
+                    // The initial state is long, and goes as fast as the network takes it.
+                    if !self.is_small && !body.is_initial() {
+                        self.is_small = true;
+                        line.socket().inspect(|socket| socket.set_send_buffer(WATCH_SEND_BYTES));
+                    }
+                    let is_turn = self.slot.poll_turn(cx).is_ready();
+                    if !is_turn {
+                        ready!(body.poll_ready(cx));
+                    }
+                    self.step = Step::Pass { is_turn };
+                }
+                Step::Pass { is_turn } => {
+                    ready!(line.poll_passed(cx));
+                    self.step = Step::Make { is_turn };
+                }
+                Step::Make { is_turn } => {
+                    let was_initial = body.is_initial();
+                    // Later it may wait for its client with this in hand.
+                    let batch_bytes = if was_initial { CHUNK_BYTES } else { PIECE_BYTES };
+                    let flow = match is_turn {
+                        true => Some(Flow::End),
+                        false => ready!(body.poll_now(batch_bytes, &mut self.batch, cx)),
+                    };
+                    self.step = if flow.is_some() { Step::Give } else { Step::Wait };
+                    if let Some(flow) = flow {
+                        let is_initial = body.is_initial();
+                        self.ended = close(flow, self.encoding, self.batch.own());
+                        self.finish(was_initial, is_initial);
+                        return Poll::Ready(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Counts what is in the batch, and puts it into what it is sent in.
+    fn finish(&mut self, was_initial: bool, is_initial: bool) {
+        let Work { batch, events, encoding, .. } = self;
+        batch.parts().for_each(|part| events.count(*encoding, part));
+        if !is_initial {
+            // From here on it takes what a connection may take.
+            self.room = None;
+            if std::mem::take(&mut self.is_listing) {
+                self.events.listed();
+            }
+        }
+        let effort = if was_initial { Effort::Deflate } else { Effort::Store };
+        match self.framing {
+            Framing::Http => {}
+            Framing::Gzip => {
+                let whole = std::mem::take(&mut self.batch).whole();
+                self.batch = self.zipped.part(&whole, effort, self.ended).into();
+            }
+            Framing::WebSocket => {
+                let mut frames = std::mem::take(&mut self.batch);
+                let mut messages = Vec::with_capacity(frames.frame_bytes() + 64);
+                frames
+                    .parts()
+                    .for_each(|part| websocket::messages(self.encoding, &part.bytes, &mut messages));
+                self.batch = messages.into();
+            }
+        }
+    }
+
+    /// Whether it is its client that it waits for.
+    fn waits_for_client(&self) -> bool {
+        matches!(self.step, Step::Pass { .. } | Step::Give)
     }
 }
 
-/// Returns to whoever polls, once. Not woken: the poller has something to do, and comes back when that is done.
-async fn pause() {
-    let mut paused = false;
-    std::future::poll_fn(
-        |_| if std::mem::replace(&mut paused, true) { Poll::Ready(()) } else { Poll::Pending },
-    )
-    .await;
+impl Stalls for Watch {
+    fn let_go(&self, since: Instant, why: Why) -> bool {
+        let mut work = self.work();
+        if !work.waits_for_client() {
+            return false;
+        }
+        let touched = self.line.wrote_at().map_or(work.touched, |at| at.max(work.touched));
+        let is_over = work.body.as_ref().is_some_and(WatchBody::is_not_worth_waiting_for);
+        // Its client comes back for what it did not take.
+        let holds_much = why == Why::ShortOfMemory && work.batch.frame_bytes() > HELD_BYTES_MAX;
+        let gone = if (is_over || holds_much) && touched <= since { work.body.take() } else { None };
+        drop(work);
+        let Some(body) = gone else { return false };
+        body.give_up();
+        self.line.cut();
+        true
+    }
 }
 
 /// Writes what `flow` ends with. Whether it is an end.
@@ -273,18 +291,9 @@ mod tests {
 
     use super::*;
 
-    /// What `make` returns takes: a future, of one who waits.
-    fn size_of_made<A, B, C, D, E, F, Made>(_make: impl Fn(A, B, C, D, E, F) -> Made) -> usize {
-        size_of::<Made>()
-    }
-
     #[test]
     fn a_watch_that_waits_is_small() {
-        let sizes = [
-            ("what runs", size_of_made(run), 640),
-            ("its body", size_of::<WatchBody>(), 448),
-            ("what is between batches", size_of::<Parked>() + size_of::<WatchStream>(), 192),
-        ];
+        let sizes = [("all of it", size_of::<Watch>(), 1_024), ("its body", size_of::<WatchBody>(), 560)];
         for (what, size, most) in sizes {
             assert!(size <= most, "{what}: {size}, of {most}; all: {sizes:?}");
         }

@@ -24,7 +24,7 @@ use crate::strategy::{CustomRules, ScalePaths};
 pub(crate) struct Ending {
     ended: watch::Sender<Ended>,
     // Watches that have been told.
-    tickets: AtomicU64,
+    tickets: Arc<AtomicU64>,
 }
 
 /// Which watches of a version are to end.
@@ -43,24 +43,28 @@ const ENDS_PER_SECOND: u64 = 200;
 
 impl Ending {
     fn new() -> Ending {
-        Ending { ended: watch::Sender::new(Ended::default()), tickets: AtomicU64::new(0) }
+        Ending { ended: watch::Sender::new(Ended::default()), tickets: Arc::default() }
     }
 
     /// Waits until a watch is to end that shows Tables, or does not, and selects by `fields`; how much later it is its
-    /// turn. Cancel-safe.
-    pub(crate) async fn told(&self, is_table: bool, fields: &[usize]) -> Duration {
-        let concerns = |ended: &Ended| {
-            ended.all || ended.tables && is_table || fields.iter().any(|field| ended.fields.contains(field))
-        };
-        // The sender is here, so there is no other end of the wait.
-        let _told = self.ended.subscribe().wait_for(concerns).await.is_ok();
-        self.turn()
+    /// turn.
+    pub(crate) fn told(&self, is_table: bool, fields: Vec<usize>) -> impl Future<Output = Duration> + use<> {
+        let (mut ended, tickets) = (self.ended.subscribe(), self.tickets.clone());
+        async move {
+            let concerns = |ended: &Ended| {
+                ended.all
+                    || ended.tables && is_table
+                    || fields.iter().any(|field| ended.fields.contains(field))
+            };
+            // What ended without a word is no more, either.
+            let _told = ended.wait_for(concerns).await.is_ok();
+            turn(&tickets)
+        }
     }
 
     /// How much later a watch is to end that ends now.
     pub(crate) fn turn(&self) -> Duration {
-        let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
-        Duration::from_millis(ticket * 1_000 / ENDS_PER_SECOND)
+        turn(&self.tickets)
     }
 
     fn raise(&self, ended: Ended) {
@@ -70,6 +74,11 @@ impl Ending {
             changed
         });
     }
+}
+
+fn turn(tickets: &AtomicU64) -> Duration {
+    let ticket = tickets.fetch_add(1, Ordering::Relaxed);
+    Duration::from_millis(ticket * 1_000 / ENDS_PER_SECOND)
 }
 
 /// Tells the watches of `before` that have to end that they do. A change of the schema alone ends none: what they send is

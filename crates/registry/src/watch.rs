@@ -1,8 +1,9 @@
 //! WATCH: a watcher of the cache, its bookmarks and its end.
 
 use std::cell::LazyCell;
+use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use forebay_apimachinery::object::{Keep, Scratch};
@@ -10,6 +11,7 @@ use forebay_apimachinery::options::ListOptions;
 use forebay_apimachinery::{Reason, Status};
 use forebay_rt::{Alarm, Clock, Instant};
 use forebay_watchcache::{Budget, Interest, ReadError, WatchStep, Watcher};
+use futures_util::future::BoxFuture;
 
 use crate::catalog::Served;
 use crate::errors;
@@ -42,11 +44,18 @@ pub struct WatchBody {
     alarm: Alarm,
     deadline: Instant,
     bookmark_at: Instant,
-    // Of the resource's selectable fields, those that are selected by.
-    fields: Box<[usize]>,
-    // Its resource has changed: the deadline is when it is its turn to end.
-    retired: bool,
+    // Until its resource has changed: then the deadline is when it is its turn to end.
+    retiring: Option<BoxFuture<'static, Duration>>,
+    // A bookmark is on its way.
+    proof: Option<Proof>,
     state: State,
+}
+
+enum Proof {
+    /// The store is asked what is current. Boxed, because it is large, and comes once a minute.
+    Asked(BoxFuture<'static, ()>),
+    /// It is seen whether events come first.
+    Given,
 }
 
 enum State {
@@ -118,9 +127,12 @@ pub async fn watch(
         Err(error) => return Err(errors::cache(&error)),
     };
     let now = clock.now();
+    let presenter = Presenter::new(served.clone(), shown);
     Ok(WatchBody {
         watcher,
-        presenter: Presenter::new(served.clone(), shown),
+        retiring: presenter.retired(&fields),
+        proof: None,
+        presenter,
         frames: frames.clone(),
         scratch: None,
         deadline: now + plan.timeout,
@@ -130,8 +142,6 @@ pub async fn watch(
             Some(before_end) if !before_end.is_zero() => now + BOOKMARK_PERIOD.min(before_end),
             _ => now + BOOKMARK_PERIOD,
         },
-        fields: fields.into(),
-        retired: false,
         plan,
         clock: clock.clone(),
         alarm: Alarm::default(),
@@ -175,43 +185,47 @@ impl WatchBody {
     /// What there is now, as [`WatchBody::next`] has it; waits for nothing but the proof of a bookmark that is due. While it
     /// passes over what does not match, it lets others work in between.
     pub async fn now(&mut self, chunk_bytes: usize, out: &mut impl FrameSink) -> Option<Flow> {
+        poll_fn(|cx| self.poll_now(chunk_bytes, out, cx)).await
+    }
+
+    /// The same for who waits for other things as well. While it is pending nothing was appended.
+    pub fn poll_now(
+        &mut self,
+        chunk_bytes: usize,
+        out: &mut impl FrameSink,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Flow>> {
         let from = out.frame_bytes();
         loop {
             match std::mem::replace(&mut self.state, State::Done) {
-                State::Failing(status) => return Some(Flow::Error(*status)),
-                State::Done => return Some(Flow::End),
+                State::Failing(status) => return Poll::Ready(Some(Flow::Error(*status))),
+                State::Done => return Poll::Ready(Some(Flow::End)),
                 open => self.state = open,
+            }
+            if self.proof.is_some() {
+                ready!(self.poll_bookmark(out, cx));
+                if out.frame_bytes() > from {
+                    return Poll::Ready(Some(Flow::Frames));
+                }
             }
             let now = self.clock.now();
             // One that is never out of events ends in time, too. A bookmark that is late comes before that.
             if now >= self.deadline {
                 if self.is_bookmark_due(now) {
-                    self.bookmark(out).await;
-                    if out.frame_bytes() > from {
-                        return Some(Flow::Frames);
-                    }
-                }
-                self.state = State::Done;
-                return Some(Flow::End);
-            }
-            match self.fill(now, chunk_bytes, out) {
-                Poll::Ready(true) => return Some(Flow::Frames),
-                Poll::Ready(false) => {}
-                Poll::Pending => {
-                    tokio::task::yield_now().await;
+                    self.ask_for_bookmark(now);
                     continue;
                 }
+                self.state = State::Done;
+                return Poll::Ready(Some(Flow::End));
+            }
+            if ready!(self.poll_fill(now, chunk_bytes, out, cx)) {
+                return Poll::Ready(Some(Flow::Frames));
             }
             if matches!(self.state, State::Open | State::Closing) {
                 if now < self.alarm_at() {
-                    return None;
+                    return Poll::Ready(None);
                 }
-                if now < self.deadline {
-                    self.bookmark(out).await;
-                }
-                if out.frame_bytes() > from {
-                    return Some(Flow::Frames);
-                }
+                self.ask_for_bookmark(now);
             }
         }
     }
@@ -241,8 +255,14 @@ impl WatchBody {
     }
 
     /// Appends the frames that there are now; whether there was one. Pending when there was none yet, and it has looked for
-    /// one long enough.
-    fn fill(&mut self, now: Instant, chunk_bytes: usize, out: &mut impl FrameSink) -> Poll<bool> {
+    /// one long enough: it goes on when others had their turn.
+    fn poll_fill(
+        &mut self,
+        now: Instant,
+        chunk_bytes: usize,
+        out: &mut impl FrameSink,
+        cx: &mut Context<'_>,
+    ) -> Poll<bool> {
         let mut bookmark_due = self.is_bookmark_due(now);
         let Some(watcher) = &mut self.watcher else { return Poll::Ready(false) };
         let (from, clock) = (out.frame_bytes(), &self.clock);
@@ -313,56 +333,82 @@ impl WatchBody {
             self.schedule_bookmark();
         }
         match out.frame_bytes() > from {
-            false if !is_through => Poll::Pending,
+            false if !is_through => {
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
             any => Poll::Ready(any),
         }
     }
 
     /// Waits for an event, for what moves the end, for a bookmark that is due, or for the end: until
     /// [`WatchBody::now`] may have something, which it makes only when it is asked. Cancel-safe.
-    pub fn ready(&mut self) -> impl Future<Output = ()> {
-        let alarm = self.alarm_at();
-        // A block, because a function would hold `self` twice, for as long as a watch is idle.
-        async move {
-            if !matches!(self.state, State::Open | State::Closing) {
-                return;
+    pub async fn ready(&mut self) {
+        poll_fn(|cx| self.poll_ready(cx)).await;
+    }
+
+    /// The same for who waits for other things as well.
+    pub fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if !matches!(self.state, State::Open | State::Closing) || self.proof.is_some() {
+            return Poll::Ready(());
+        }
+        // On a busy resource of which nothing matches there is always something to look at.
+        if let Some(watcher) = &mut self.watcher {
+            if watcher.poll_ready(cx).is_ready() {
+                return Poll::Ready(());
             }
-            let Some(watcher) = &mut self.watcher else {
-                self.alarm.rings(alarm).await;
-                return;
-            };
-            tokio::select! {
-                biased;
-                // On a busy resource of which nothing matches there is always something to look at.
-                () = watcher.ready() => {}
-                later = self.presenter.retired(&self.fields), if !self.retired => {
-                    self.retired = true;
-                    self.deadline = (self.clock.now() + later).min(self.deadline);
-                }
-                () = self.alarm.rings(alarm) => {}
+            if let Some(retiring) = &mut self.retiring
+                && let Poll::Ready(later) = retiring.as_mut().poll(cx)
+            {
+                self.retiring = None;
+                self.deadline = (self.clock.now() + later).min(self.deadline);
+                return Poll::Ready(());
             }
         }
+        let alarm = self.alarm_at();
+        self.alarm.poll_rings(alarm, cx)
     }
 
     fn is_bookmark_due(&self, now: Instant) -> bool {
-        self.plan.bookmarks && matches!(self.state, State::Open) && now >= self.bookmark_at
+        self.has_bookmarks() && now >= self.bookmark_at
+    }
+
+    /// Whether there is one to come yet.
+    fn has_bookmarks(&self) -> bool {
+        self.watcher.is_some() && self.plan.bookmarks && matches!(self.state, State::Open)
     }
 
     /// When there is something to do though nothing happens: the end, or a bookmark before it.
     fn alarm_at(&self) -> Instant {
-        let bookmarks = self.watcher.is_some() && self.plan.bookmarks && matches!(self.state, State::Open);
-        if bookmarks { self.bookmark_at.min(self.deadline) } else { self.deadline }
+        if self.has_bookmarks() { self.bookmark_at.min(self.deadline) } else { self.deadline }
+    }
+
+    /// Asks the store what is current, for a bookmark that is due.
+    fn ask_for_bookmark(&mut self, now: Instant) {
+        let deadline = (now + BOOKMARK_PROOF).min(self.deadline);
+        self.proof = self.watcher.as_ref().map(|watcher| Proof::Asked(Box::pin(watcher.settled(deadline))));
     }
 
     /// Says how far it is, once that is proved, unless events come first.
-    async fn bookmark(&mut self, out: &mut impl FrameSink) {
-        let Some(watcher) = &mut self.watcher else { return };
-        let proof = (self.clock.now() + BOOKMARK_PROOF).min(self.deadline);
-        // Boxed, because it is large, and comes once a minute.
-        match Box::pin(watcher.bookmark(proof)).await {
+    fn poll_bookmark(&mut self, out: &mut impl FrameSink, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(Proof::Asked(settled)) = &mut self.proof {
+            ready!(settled.as_mut().poll(cx));
+            self.proof = Some(Proof::Given);
+        }
+        let revision = match &mut self.watcher {
+            Some(watcher) => watcher.bookmark_within(&mut Budget::new(Interest::LOOKS_MAX)),
+            None => Poll::Ready(None),
+        };
+        let Poll::Ready(revision) = revision else {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        };
+        self.proof = None;
+        match revision {
             Some(revision) => {
                 // One that begins in the future is silent until then.
-                let is_early = self.plan.start == WatchStart::After(revision) && watcher.is_ahead();
+                let is_early = self.plan.start == WatchStart::After(revision)
+                    && self.watcher.as_ref().is_some_and(Watcher::is_ahead);
                 if !is_early {
                     self.presenter.bookmark(revision, false, timestamp(&self.clock), out.own());
                 }
@@ -371,6 +417,7 @@ impl WatchBody {
             // Events came first; they are sent, and then it is tried again.
             None => self.bookmark_at = self.clock.now() + BOOKMARK_RETRY,
         }
+        Poll::Ready(())
     }
 
     fn schedule_bookmark(&mut self) {

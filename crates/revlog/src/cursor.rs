@@ -1,14 +1,16 @@
 //! A reader's place in a log, or in a lane of it.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::ops::Range;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use smallvec::SmallVec;
 
 use crate::lane::{LaneReader, Place};
 use crate::log::{Entry, Shared, State};
-use crate::sync::watch;
+use crate::sync::Ear;
 
 /// What a cursor meets next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +68,7 @@ pub struct Cursor<T> {
 #[derive(Debug)]
 enum Route {
     Log {
-        bell: watch::Receiver<u64>,
+        bell: Ear,
         // The lane it goes over to once everything up to a revision was delivered, and that revision.
         then: Option<(LaneReader, u64)>,
     },
@@ -84,7 +86,7 @@ impl Position {
 impl<T: Clone> Cursor<T> {
     pub(crate) fn on_log(
         shared: Arc<Shared<T>>,
-        bell: watch::Receiver<u64>,
+        bell: Ear,
         start: u64,
         then: Option<(LaneReader, u64)>,
     ) -> Cursor<T> {
@@ -157,7 +159,7 @@ impl<T: Clone> Cursor<T> {
             self.join(lane, until);
             return Pulled::Joined;
         }
-        bell.mark_unchanged();
+        bell.hear();
         let state = self.shared.read();
         if state.lost || missed(self.seq, self.start, state.first_seq, state.floor) {
             return Pulled::Expired { oldest: state.floor };
@@ -192,7 +194,7 @@ impl<T: Clone> Cursor<T> {
 
     fn pull_lane(&mut self, max: usize, split: Split, items: &mut impl Extend<(u64, T)>) -> Pulled {
         let Route::Lane(lane) = &mut self.route else { return Pulled::Joined };
-        lane.bell.mark_unchanged();
+        lane.bell.hear();
         // Before the places are looked at: what was appended before the end is in them.
         let closed = {
             let state = self.shared.read();
@@ -232,22 +234,29 @@ impl<T: Clone> Cursor<T> {
     /// Returns whether it slept and was woken: then nobody has looked yet at what it was rung for, and to one that begins in
     /// the future it may be nothing.
     pub async fn ready(&mut self) -> bool {
+        poll_fn(|cx| self.poll_ready(cx)).await
+    }
+
+    /// The same for who waits for other things as well.
+    pub fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         if !self.is_drained {
             // Marked as heard before looking, so that an append after the look rings.
-            match &mut self.route {
-                Route::Log { bell, .. } => bell.mark_unchanged(),
-                Route::Lane(lane) => lane.bell.mark_unchanged(),
-            }
+            self.bell().hear();
             if self.has_next() {
-                return false;
+                return Poll::Ready(false);
             }
+            self.is_drained = true;
         }
-        let rung = match &mut self.route {
-            Route::Log { bell, .. } => bell.changed().await,
-            Route::Lane(lane) => lane.bell.changed().await,
-        };
+        let rung = ready!(self.bell().poll_rung(cx));
         self.is_drained = false;
-        rung.is_ok()
+        Poll::Ready(rung)
+    }
+
+    fn bell(&mut self) -> &mut Ear {
+        match &mut self.route {
+            Route::Log { bell, .. } => bell,
+            Route::Lane(lane) => &mut lane.bell,
+        }
     }
 
     /// The next item, or the end; waits for it. Cancel-safe.
@@ -288,7 +297,7 @@ impl<T: Clone> Cursor<T> {
     pub fn is_at_end(&mut self) -> bool {
         if let Route::Log { bell, then: None } = &mut self.route {
             // Before the look, so that an append after it rings.
-            bell.mark_unchanged();
+            bell.hear();
             self.is_drained = self.shared.ends_at(self.seq);
         }
         self.is_drained

@@ -9,20 +9,20 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 
-use crate::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, watch};
+use crate::sync::{Bell, Ear, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The writing side of a lane. Its clones are the same lane; with the last one its cursors' bells are gone.
 #[derive(Clone, Debug)]
 pub struct Lane {
     shared: Arc<Shared>,
-    bell: watch::Sender<()>,
+    bell: Bell,
 }
 
 /// The reading side of a lane: what a cursor needs to join it.
 #[derive(Debug)]
 pub struct LaneReader {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) bell: watch::Receiver<()>,
+    pub(crate) bell: Ear,
 }
 
 #[derive(Debug)]
@@ -49,17 +49,17 @@ impl Lane {
     /// An empty lane whose history begins after `floor`: every item above it will be routed to it.
     pub fn new(floor: u64) -> Lane {
         let places = Places { held: VecDeque::new(), first: 0, floor };
-        Lane { shared: Arc::new(Shared(RwLock::new(places))), bell: watch::Sender::new(()) }
+        Lane { shared: Arc::new(Shared(RwLock::new(places))), bell: Bell::new(1) }
     }
 
     /// Joins it. While the reader or a cursor made of it lives, [`Lane::is_read`].
     pub fn reader(&self) -> LaneReader {
-        LaneReader { shared: self.shared.clone(), bell: self.bell.subscribe() }
+        LaneReader { shared: self.shared.clone(), bell: self.bell.ear() }
     }
 
     /// Whether anybody reads it.
     pub fn is_read(&self) -> bool {
-        self.bell.receiver_count() > 0
+        self.bell.is_heard()
     }
 
     pub(crate) fn id(&self) -> usize {
@@ -78,7 +78,7 @@ impl Lane {
     }
 
     pub(crate) fn ring(&self) {
-        self.bell.send_replace(());
+        self.bell.ring();
     }
 }
 

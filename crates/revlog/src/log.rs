@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 
 use crate::cursor::{Cursor, Expired};
 use crate::lane::{Lane, LaneReader, Place};
-use crate::sync::{AtomicU64, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard, watch};
+use crate::sync::{AtomicU64, BELL_ROWS, Bell, Ear, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// No two logs of a process are mistaken for each other.
 static NEXT_ID: Ids = Ids::new(0);
@@ -47,7 +47,7 @@ pub struct Usage {
 #[derive(Debug)]
 pub struct Writer<T> {
     shared: Arc<Shared<T>>,
-    bell: watch::Sender<u64>,
+    bell: Bell,
     limits: Limits,
 }
 
@@ -55,8 +55,8 @@ pub struct Writer<T> {
 #[derive(Debug)]
 pub struct Log<T> {
     shared: Arc<Shared<T>>,
-    // The sequence number of the next item; changes whenever something was appended or the log was closed.
-    bell: watch::Receiver<u64>,
+    // Rings whenever something was appended or the log was closed.
+    bell: Ear,
 }
 
 #[derive(Debug)]
@@ -118,12 +118,12 @@ impl<T: Clone> Writer<T> {
             end: AtomicU64::new(FIRST_SEQ),
             progress: AtomicU64::new(floor),
         });
-        Writer { shared, bell: watch::Sender::new(FIRST_SEQ), limits }
+        Writer { shared, bell: Bell::new(BELL_ROWS), limits }
     }
 
     /// The reading side.
     pub fn log(&self) -> Log<T> {
-        Log { shared: self.shared.clone(), bell: self.bell.subscribe() }
+        Log { shared: self.shared.clone(), bell: self.bell.ear() }
     }
 
     /// Appends whole revisions and moves progress to the last of them.
@@ -174,7 +174,7 @@ impl<T: Clone> Writer<T> {
             group[0].0.push(group.iter().map(|(_, place)| *place), first_seq);
         }
         self.shared.progress.store(last, Ordering::Release);
-        self.bell.send_replace(next_seq);
+        self.bell.ring();
         lanes().for_each(|group| group[0].0.ring());
     }
 
@@ -324,7 +324,7 @@ impl<T> Drop for Writer<T> {
             state.closed = true;
             self.shared.end.store(NO_END, Ordering::Release);
         }
-        self.bell.send_modify(|_| ());
+        self.bell.ring();
     }
 }
 

@@ -3,4 +3,7 @@
 pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-pub(crate) use tokio::sync::watch;
+pub(crate) use forebay_rt::{Bell, Ear};
+
+/// Readers that may begin to wait at the same time without waiting for each other.
+pub(crate) const BELL_ROWS: usize = 8;

@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::task::coop;
 use tokio::time::{Duration, Instant};
 
-use crate::tasks::Told;
+use crate::told::Told;
 
 /// Where time comes from. Cheap to clone; every clone of a manual clock shows the same time.
 #[derive(Clone, Debug, Default)]
@@ -96,8 +96,9 @@ impl Alarm {
         std::future::poll_fn(move |cx| self.poll_rings(deadline, cx))
     }
 
+    /// The same for who waits for other things as well.
     #[allow(clippy::disallowed_methods, reason = "rt is where waiting on the clock happens")]
-    fn poll_rings(&mut self, deadline: Instant, cx: &mut Context<'_>) -> Poll<()> {
+    pub fn poll_rings(&mut self, deadline: Instant, cx: &mut Context<'_>) -> Poll<()> {
         let is_news = self.told.is_news_to(cx);
         if !is_news && self.until == Some(deadline) && Instant::now() < deadline {
             return Poll::Pending;

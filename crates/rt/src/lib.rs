@@ -1,17 +1,24 @@
-//! Everything that makes a run differ from the last one: time, randomness, tasks and their end.
+//! Everything that makes a run differ from the last one: time, randomness, tasks, what wakes them and their end.
 //!
 //! In: nothing. Out: [`Clock`], [`Random`], [`Tasks`], [`blocking`], [`background`], [`promptly`], [`apart`]. Every other crate takes these as values, so that a test
 //! decides what time it is and which numbers are drawn. Never: knows Kubernetes, does IO.
 
 mod background;
+mod bell;
+#[cfg(test)]
+mod bell_tests;
 mod blocking;
 mod clock;
 mod random;
+mod sync;
 mod tasks;
+mod told;
 
 pub use background::{Background, NotYet, apart, background, promptly};
+pub use bell::{Bell, Ear};
 pub use blocking::{BlockingAsTasks, blocking};
 pub use clock::{Alarm, Clock, ManualClock};
 pub use random::Random;
-pub use tasks::{CutOnDrop, Shutdown, Tasks, Told};
+pub use tasks::{CutOnDrop, Raised, Shutdown, Tasks};
 pub use tokio::time::{Duration, Instant};
+pub use told::Told;

@@ -1,14 +1,17 @@
 //! Named tasks that are told to stop and then joined.
 
 use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
-use tokio::sync::Notify;
 use tokio::time::{Duration, timeout};
 use tokio_util::task::TaskTracker;
+
+use crate::bell::{Bell, Ear};
+
+/// Every connection and every watch waits for several flags.
+const BELL_ROWS: usize = 8;
 
 /// The tasks of one server. Cheap to clone; all clones share one set.
 #[derive(Clone, Debug, Default)]
@@ -27,15 +30,18 @@ pub struct CutOnDrop(Tasks);
 #[derive(Clone, Debug, Default)]
 pub struct Shutdown(Arc<Flag>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Flag {
     up: AtomicBool,
-    bell: Notify,
+    bell: Bell,
 }
 
-/// Who is told when what a future waits for happens: registered once, however often it is polled.
-#[derive(Debug, Default)]
-pub struct Told(Option<Waker>);
+/// Waits for a [`Shutdown`].
+#[derive(Debug)]
+pub struct Raised {
+    flag: Shutdown,
+    ear: Ear,
+}
 
 impl Tasks {
     /// An empty set.
@@ -99,7 +105,7 @@ impl Shutdown {
     /// Raises the flag.
     pub fn raise(&self) {
         self.0.up.store(true, Ordering::SeqCst);
-        self.0.bell.notify_waiters();
+        self.0.bell.ring();
     }
 
     /// Whether the flag is up.
@@ -107,36 +113,35 @@ impl Shutdown {
         self.0.up.load(Ordering::SeqCst)
     }
 
+    /// For who waits for the flag among other things.
+    pub fn watch(&self) -> Raised {
+        Raised { flag: self.clone(), ear: self.0.bell.ear() }
+    }
+
     /// Waits for the flag. Cancel-safe.
-    ///
-    /// Every connection and every watch waits for several of them, each time that it does something: the bell's lock, which
-    /// all share, is taken the first time only.
     pub async fn raised(&self) {
-        let mut rung = pin!(self.0.bell.notified());
-        let mut told = Told::default();
-        poll_fn(|cx| {
-            if self.is_raised() {
-                return Poll::Ready(());
-            }
-            if told.is_news_to(cx) { rung.as_mut().poll(cx) } else { Poll::Pending }
-        })
-        .await;
+        let mut raised = self.watch();
+        poll_fn(|cx| raised.poll(cx)).await;
     }
 }
 
-impl Told {
-    /// Whether the task that polls is another than the one that is told; from now on it is the one.
-    pub fn is_news_to(&mut self, cx: &Context<'_>) -> bool {
-        let is_news = !self.0.as_ref().is_some_and(|told| told.will_wake(cx.waker()));
-        if is_news {
-            self.0 = Some(cx.waker().clone());
-        }
-        is_news
+impl Raised {
+    /// Ready once the flag is up.
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.flag.is_raised() { Poll::Ready(()) } else { self.ear.poll_rung(cx).map(drop) }
+    }
+}
+
+impl Default for Flag {
+    fn default() -> Flag {
+        Flag { up: AtomicBool::new(false), bell: Bell::new(BELL_ROWS) }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use super::*;
 
     #[tokio::test]

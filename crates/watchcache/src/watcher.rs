@@ -4,8 +4,9 @@
 //! window, or is told Expired.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 
 use forebay_apimachinery::{Key, Object, Revision};
 use forebay_revlog::{Cursor, Position, Step};
@@ -201,14 +202,17 @@ impl Watcher {
     }
 
     /// Waits until [`Watcher::try_next`] may have something. Cancel-safe.
-    pub fn ready(&mut self) -> impl Future<Output = ()> {
+    pub async fn ready(&mut self) {
+        poll_fn(|cx| self.poll_ready(cx)).await;
+    }
+
+    /// The same for who waits for other things as well.
+    pub fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let has_some = self.pending.is_some() || self.initial.is_some();
-        // A block, because a function would hold `self` twice.
-        async move {
-            if !has_some && self.cursor.ready().await {
-                Counters::add(&self.cacher.counters().watchers_woken, 1);
-            }
+        if !has_some && ready!(self.cursor.poll_ready(cx)) {
+            Counters::add(&self.cacher.counters().watchers_woken, 1);
         }
+        Poll::Ready(())
     }
 
     /// The revision of a bookmark that would be true now: everything up to it was given out. `None` while something
@@ -216,28 +220,44 @@ impl Watcher {
     ///
     /// Asks the store what is current, at most until `deadline`, so that the bookmark of a quiet resource moves.
     pub async fn bookmark(&mut self, deadline: Instant) -> Option<Revision> {
-        if self.pending.is_some() || self.initial.is_some() {
-            return None;
-        }
-        // When the store does not answer, the bookmark says what is known.
-        self.cacher.settle(deadline).await;
-        let mut looks = Interest::LOOKS_MAX;
+        self.settled(deadline).await;
         loop {
+            match self.bookmark_within(&mut Budget::new(Interest::LOOKS_MAX)) {
+                Poll::Ready(revision) => return revision,
+                Poll::Pending => tokio::task::yield_now().await,
+            }
+        }
+    }
+
+    /// Waits until it is known what is current, as [`Watcher::bookmark`] does, unless something is still to be given out.
+    pub fn settled(&self, deadline: Instant) -> impl Future<Output = ()> + use<> {
+        let cacher = self.passed().is_some().then(|| self.cacher.clone());
+        async move {
+            if let Some(cacher) = cacher {
+                // When the store does not answer, the bookmark says what is known.
+                cacher.settle(deadline).await;
+            }
+        }
+    }
+
+    /// The bookmark by what is known now. Pending when it has looked at as much as it may, as [`Watcher::next_within`].
+    pub fn bookmark_within(&mut self, budget: &mut Budget) -> Poll<Option<Revision>> {
+        if self.passed().is_none() {
+            return Poll::Ready(None);
+        }
+        while budget.looks > 0 {
             match self.pull_events(1) {
-                Pulled::Nothing => return Some(self.reached),
+                Pulled::Nothing => return Poll::Ready(Some(self.reached)),
                 Pulled::Some { objects, first: None } => {
-                    looks = looks.saturating_sub(self.looks(objects));
-                    if looks == 0 {
-                        tokio::task::yield_now().await;
-                        looks = Interest::LOOKS_MAX;
-                    }
+                    budget.looks = budget.looks.saturating_sub(self.looks(objects));
                 }
                 Pulled::Some { first: Some(step), .. } | Pulled::End(step) => {
                     self.pending.get_or_insert_default().push_front(step);
-                    return None;
+                    return Poll::Ready(None);
                 }
             }
         }
+        Poll::Pending
     }
 
     /// Looks at `most` objects at most.

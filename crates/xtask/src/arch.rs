@@ -19,7 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("deflate", &[]),
     ("apimachinery", &["deflate"]),
     ("rt", &[]),
-    ("revlog", &[]),
+    ("revlog", &["rt"]),
     ("schema", &["apimachinery"]),
     ("printers", &["apimachinery", "schema"]),
     ("backend", &["apimachinery", "revlog"]),

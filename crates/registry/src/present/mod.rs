@@ -6,7 +6,6 @@
 mod message;
 mod text;
 
-use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use forebay_apimachinery::accept::MetaVersion;
 use forebay_apimachinery::object::{Keep, Scratch};
 use forebay_apimachinery::{Object, Revision, Status};
 use forebay_watchcache::EventKind;
-use futures_util::future::Either;
+use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
 use crate::catalog::{Served, Source};
@@ -97,17 +96,13 @@ impl Presenter {
         Presenter { served, shown, writer }
     }
 
-    /// Waits until what is shown can no longer be shown as it was begun; how much later to end. Cancel-safe.
+    /// Waits until what is shown can no longer be shown as it was begun; how much later to end. `None` when it always can.
     ///
     /// - `fields`: of [`Served::selectable`], those that are selected by.
-    pub(crate) fn retired(&self, fields: &[usize]) -> impl Future<Output = Duration> {
-        match &self.served.source {
-            Source::BuiltIn { .. } => Either::Left(pending()),
-            Source::Custom(custom) => {
-                // Boxed, because it is large, and most resources never wait for it.
-                Either::Right(Box::pin(custom.ending.told(matches!(self.shown.what, As::Table(_)), fields)))
-            }
-        }
+    pub(crate) fn retired(&self, fields: &[usize]) -> Option<BoxFuture<'static, Duration>> {
+        let Source::Custom(custom) = &self.served.source else { return None };
+        let is_table = matches!(self.shown.what, As::Table(_));
+        Some(Box::pin(custom.ending.told(is_table, fields.into())))
     }
 
     /// How much later a watch is to end whose resource is no more.
