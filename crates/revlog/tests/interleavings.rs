@@ -50,10 +50,12 @@ mod lane;
 #[path = "../src/log.rs"]
 mod log;
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
+use bell::Bell;
 use cursor::{Cursor, Step};
 use lane::Lane;
 use log::{Limits, Writer};
@@ -112,8 +114,44 @@ fn drain(mut cursor: Cursor<u64>) -> Vec<u64> {
 }
 
 #[test]
-fn a_waiting_cursor_gets_every_item_and_the_end() {
+fn whoever_waits_for_a_bell_sleeps_through_neither_ring_nor_end() {
     check(|| {
+        let bell = Bell::new(1);
+        let mut ear = bell.ear();
+        let waiting = thread::spawn(move || {
+            let mut rings = 0;
+            while block_on(poll_fn(|cx| ear.poll_rung(cx))) {
+                rings += 1;
+            }
+            rings
+        });
+        bell.ring();
+        bell.ring();
+        drop(bell);
+        // Those that come before it looks are heard as one, or as the end.
+        assert!(waiting.join().expect("no panic") <= 2);
+    });
+}
+
+#[test]
+fn a_bell_wakes_who_stays_while_another_leaves() {
+    check(|| {
+        let bell = Bell::new(1);
+        let [mut stays, mut leaves] = [bell.ear(), bell.ear()];
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(leaves.poll_rung(&mut cx).is_pending());
+        let leaving = thread::spawn(move || drop(leaves));
+        let staying = thread::spawn(move || block_on(poll_fn(|cx| stays.poll_rung(cx))));
+        bell.ring();
+        assert!(staying.join().expect("no panic"), "woken by the ring, not by the end");
+        leaving.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_waiting_cursor_gets_every_item_and_the_end() {
+    // With one more it takes half a minute.
+    check_within(2, || {
         let mut writer = Writer::new(1, WIDE);
         let cursor = writer.log().cursor(1).expect("held");
         let reader = thread::spawn(move || drain(cursor));

@@ -2,15 +2,18 @@
 //!
 //! Who waits has a seat in one of its rows, which stand close together in memory: to ring is to walk along them, and touches
 //! nothing of those who are woken but their tasks. A seat is taken once, and once for each ring; who polls again before that
-//! takes no lock.
+//! takes no lock. Who is never out of rings lets others work in between, as with everything that tokio makes wait.
 //!
 //! Order: whoever rings counts the ring first and walks along the rows then; whoever sits down looks at the count with the
 //! row locked. So either sees the other.
 
+use std::collections::BTreeSet;
 // Not loom's: nobody waits for what these say.
 use std::sync::atomic::AtomicU64 as Count;
 use std::sync::{Arc, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
+
+use tokio::task::coop;
 
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 use crate::told::Told;
@@ -46,10 +49,12 @@ struct Tower {
     rows: Box<[Mutex<Row>]>,
 }
 
+/// Ends with the last seat that is taken.
 #[derive(Debug, Default)]
 struct Row {
     seats: Vec<Option<Waiting>>,
-    free: Vec<usize>,
+    // Those between that nobody has.
+    free: BTreeSet<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -122,12 +127,31 @@ impl Tower {
 
     fn seat(&self) -> Seat {
         let row = (self.given.fetch_add(1, Ordering::Relaxed) % self.rows.len() as u64) as usize;
-        let mut seats = lock(&self.rows[row]);
-        let place = seats.free.pop().unwrap_or_else(|| {
-            seats.seats.push(None);
-            seats.seats.len() - 1
-        });
+        let place = lock(&self.rows[row]).take();
         Seat { row, place }
+    }
+}
+
+impl Row {
+    /// A seat that nobody has: the first there is, so that the row stays short.
+    fn take(&mut self) -> usize {
+        self.free.pop_first().unwrap_or_else(|| {
+            self.seats.push(None);
+            self.seats.len() - 1
+        })
+    }
+
+    /// What waited there.
+    fn give_back(&mut self, place: usize) -> Option<Waiting> {
+        let waiting = self.seats[place].take();
+        self.free.insert(place);
+        while self.seats.len().checked_sub(1).is_some_and(|last| self.free.remove(&last)) {
+            self.seats.pop();
+        }
+        if self.seats.len() < self.seats.capacity() / 4 {
+            self.seats.shrink_to(2 * self.seats.len());
+        }
+        waiting
     }
 }
 
@@ -144,37 +168,48 @@ impl Ear {
 
     /// Ready after a ring that was not heard yet, which then was; false when the bell is gone.
     pub fn poll_rung(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
-        if let Some(rung) = self.has_rung() {
-            return Poll::Ready(rung);
+        while !self.has_news() {
+            if self.sits(cx) {
+                return Poll::Pending;
+            }
         }
+        ready!(coop::poll_proceed(cx)).made_progress();
+        Poll::Ready(self.has_rung())
+    }
+
+    /// Whether there was a ring that was not heard, or the bell is gone.
+    fn has_news(&self) -> bool {
+        self.tower.rings.load(Ordering::Acquire) != self.heard
+    }
+
+    /// Takes what there was as heard; false when the bell is gone.
+    fn has_rung(&mut self) -> bool {
+        let rings = self.tower.rings.load(Ordering::Acquire);
+        if rings == GONE {
+            return false;
+        }
+        if rings != self.heard {
+            self.heard = rings;
+            self.is_seated = false;
+        }
+        true
+    }
+
+    /// Whether it has sat down, to be woken by the next ring; not when there was one meanwhile.
+    fn sits(&mut self, cx: &mut Context<'_>) -> bool {
         let is_news = self.told.is_news_to(cx);
         if self.is_seated && !is_news {
-            return Poll::Pending;
+            return true;
         }
         let seat = *self.seat.get_or_insert_with(|| self.tower.seat());
         let waiting = Waiting { waker: cx.waker().clone(), heard: self.heard };
         let before = {
             let mut row = lock(&self.tower.rows[seat.row]);
-            // It may have rung meanwhile, and then nobody looks here any more.
-            (self.tower.rings.load(Ordering::Acquire) == self.heard)
-                .then(|| row.seats[seat.place].replace(waiting))
+            // After a ring nobody looks here any more.
+            (!self.has_news()).then(|| row.seats[seat.place].replace(waiting))
         };
         self.is_seated = before.is_some();
-        if self.is_seated { Poll::Pending } else { Poll::Ready(self.has_rung().unwrap_or_default()) }
-    }
-
-    /// Whether there was a ring that was not heard, which then was, or the bell is gone (`Some(false)`).
-    fn has_rung(&mut self) -> Option<bool> {
-        let rings = self.tower.rings.load(Ordering::Acquire);
-        if rings == GONE {
-            return Some(false);
-        }
-        let is_news = rings != self.heard;
-        if is_news {
-            self.heard = rings;
-            self.is_seated = false;
-        }
-        is_news.then_some(true)
+        self.is_seated
     }
 }
 
@@ -189,15 +224,8 @@ impl Drop for Ear {
     fn drop(&mut self) {
         self.tower.ears.fetch_sub(1, Ordering::AcqRel);
         let Some(seat) = self.seat else { return };
-        let _waiting = {
-            let mut row = lock(&self.tower.rows[seat.row]);
-            let waiting = row.seats[seat.place].take();
-            row.free.push(seat.place);
-            if row.free.len() == row.seats.len() {
-                *row = Row::default();
-            }
-            waiting
-        };
+        // Dropped with the row unlocked.
+        let _waiting = lock(&self.tower.rows[seat.row]).give_back(seat.place);
     }
 }
 

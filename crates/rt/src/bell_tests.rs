@@ -96,6 +96,49 @@ fn a_seat_is_given_back() {
     assert_eq!(sleeper.woken(), 0);
 }
 
+#[test]
+fn a_row_is_as_long_as_to_the_last_who_sits() {
+    let (bell, sleeper) = (Bell::new(1), Arc::<Sleeper>::default());
+    let mut ears: Vec<Option<Ear>> = (0..100).map(|_| Some(bell.ear())).collect();
+    let sit =
+        |ear: &mut Option<Ear>| assert!(poll(ear.get_or_insert_with(|| bell.ear()), &sleeper).is_pending());
+    ears.iter_mut().for_each(sit);
+    for (left, seats) in [(98, 100), (1, 100), (0, 100), (99, 98), (50, 98)] {
+        ears[left] = None;
+        assert_eq!(bell.seats(), seats, "after {left} has left");
+    }
+    // Those in front are taken first.
+    ears.drain(4..);
+    assert_eq!(bell.seats(), 4);
+    ears.iter_mut().for_each(sit);
+    assert_eq!(bell.seats(), 4);
+    ears.push(None);
+    ears.iter_mut().for_each(sit);
+    assert_eq!(bell.seats(), 5);
+    bell.ring();
+    assert_eq!(sleeper.woken(), 5);
+}
+
+#[tokio::test]
+async fn who_is_never_out_of_rings_lets_others_work() {
+    let bell = Bell::new(1);
+    let mut ear = bell.ear();
+    let ended = Arc::<AtomicUsize>::default();
+    let other = tokio::spawn({
+        let ended = ended.clone();
+        async move { ended.fetch_add(1, Ordering::Relaxed) }
+    });
+    for rings in 0.. {
+        bell.ring();
+        assert!(std::future::poll_fn(|cx| ear.poll_rung(cx)).await);
+        if ended.load(Ordering::Relaxed) > 0 {
+            break;
+        }
+        assert!(rings < 10_000, "it has the thread for itself");
+    }
+    other.await.expect("no panic");
+}
+
 #[tokio::test]
 async fn who_is_woken_may_leave_at_once() {
     let bell = Bell::new(1);
