@@ -333,10 +333,7 @@ impl WatchBody {
             self.schedule_bookmark();
         }
         match out.frame_bytes() > from {
-            false if !is_through => {
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
+            false if !is_through => let_others_work(cx),
             any => Poll::Ready(any),
         }
     }
@@ -399,10 +396,7 @@ impl WatchBody {
             Some(watcher) => watcher.bookmark_within(&mut Budget::new(Interest::LOOKS_MAX)),
             None => Poll::Ready(None),
         };
-        let Poll::Ready(revision) = revision else {
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        };
+        let Poll::Ready(revision) = revision else { return let_others_work(cx) };
         self.proof = None;
         match revision {
             Some(revision) => {
@@ -429,6 +423,12 @@ impl WatchBody {
             self.bookmark_at = (now + BOOKMARK_PERIOD).min(last);
         }
     }
+}
+
+/// Pending until others had their turn.
+fn let_others_work<T>(cx: &Context<'_>) -> Poll<T> {
+    cx.waker().wake_by_ref();
+    Poll::Pending
 }
 
 #[cfg(test)]

@@ -215,11 +215,9 @@ impl Watcher {
         Poll::Ready(())
     }
 
-    /// The revision of a bookmark that would be true now: everything up to it was given out. `None` while something
-    /// is still to be given out.
-    ///
-    /// Asks the store what is current, at most until `deadline`, so that the bookmark of a quiet resource moves.
-    pub async fn bookmark(&mut self, deadline: Instant) -> Option<Revision> {
+    /// A bookmark as who sends one makes it: once it is [settled](Watcher::settled), by what is known then.
+    #[cfg(test)]
+    pub(crate) async fn bookmark(&mut self, deadline: Instant) -> Option<Revision> {
         self.settled(deadline).await;
         loop {
             match self.bookmark_within(&mut Budget::new(Interest::LOOKS_MAX)) {
@@ -229,7 +227,8 @@ impl Watcher {
         }
     }
 
-    /// Waits until it is known what is current, as [`Watcher::bookmark`] does, unless something is still to be given out.
+    /// Waits until it is known what is current, at most until `deadline`, so that the bookmark of a quiet resource moves; not
+    /// when something is still to be given out.
     pub fn settled(&self, deadline: Instant) -> impl Future<Output = ()> + use<> {
         let cacher = self.passed().is_some().then(|| self.cacher.clone());
         async move {
@@ -240,7 +239,8 @@ impl Watcher {
         }
     }
 
-    /// The bookmark by what is known now. Pending when it has looked at as much as it may, as [`Watcher::next_within`].
+    /// The revision of a bookmark that would be true now: everything up to it was given out. `None` while something is still to
+    /// be given out; pending when it has looked at as much as it may, as [`Watcher::next_within`].
     pub fn bookmark_within(&mut self, budget: &mut Budget) -> Poll<Option<Revision>> {
         if self.passed().is_none() {
             return Poll::Ready(None);
