@@ -53,9 +53,10 @@ struct Work {
     // Bytes that were given since all before them had passed.
     given: usize,
     ended: bool,
-    // When the client last had room for more, where its socket does not say.
+    // When its client last came for more.
     touched: Instant,
-    slot: WatchSlot,
+    // Until the stream is dropped.
+    slot: Option<WatchSlot>,
     // What its initial state takes.
     room: Option<Held>,
     events: WatchEvents,
@@ -101,7 +102,7 @@ impl WatchStream {
             given: 0,
             ended: false,
             touched: clock.now(),
-            slot,
+            slot: Some(slot),
             room,
             events,
             encoding,
@@ -127,8 +128,7 @@ impl WatchStream {
         if next_bytes == 0 {
             return Poll::Ready(None);
         }
-        let is_stream = line.socket().is_none();
-        let most = if is_stream { PIECE_BYTES } else { TLS_GATHER_BYTES };
+        let most = if line.socket().is_none() { PIECE_BYTES } else { TLS_GATHER_BYTES };
         if work.given > 0 && work.given + next_bytes > most {
             ready!(line.poll_passed(cx));
             work.given = 0;
@@ -138,10 +138,7 @@ impl WatchStream {
             // What it has reserved goes, too: it may be long until there is another.
             work.batch = Batch::default();
         }
-        if is_stream {
-            // How far a connection's reader is, its socket says.
-            work.touched = work.clock.now();
-        }
+        work.touched = work.clock.now();
         work.given += piece.len();
         Poll::Ready(Some(line.give(piece)))
     }
@@ -153,8 +150,14 @@ impl WatchStream {
 }
 
 impl Drop for WatchStream {
+    /// Gives back what it has at once, also when somebody looks just now whether it has stalled.
     fn drop(&mut self) {
-        if self.0.work().is_small {
+        let mut work = self.0.work();
+        let _given_back = (work.body.take(), work.slot.take(), work.room.take());
+        let is_small = work.is_small;
+        // What watches drop is not dropped with it locked.
+        drop(work);
+        if is_small {
             self.0.line.socket().inspect(|socket| socket.set_send_buffer(SEND_BYTES));
         }
     }
@@ -183,7 +186,7 @@ impl Work {
                         self.is_small = true;
                         line.socket().inspect(|socket| socket.set_send_buffer(WATCH_SEND_BYTES));
                     }
-                    let is_turn = self.slot.poll_turn(cx).is_ready();
+                    let is_turn = self.slot.as_mut().is_some_and(|slot| slot.poll_turn(cx).is_ready());
                     if !is_turn {
                         ready!(body.poll_ready(cx));
                     }
@@ -242,15 +245,17 @@ impl Work {
         }
     }
 
-    /// Whether it is its client that it waits for.
+    /// Whether it is its client that it waits for: not when its end was given.
     fn waits_for_client(&self) -> bool {
-        matches!(self.step, Step::Pass { .. } | Step::Give)
+        let is_over = self.ended && self.batch.is_empty();
+        !is_over && matches!(self.step, Step::Pass { .. } | Step::Give)
     }
 }
 
 impl Stalls for Watch {
     fn let_go(&self, since: Instant, why: Why) -> bool {
-        let mut work = self.work();
+        // One that is locked is being sent just now.
+        let Ok(mut work) = self.work.try_lock() else { return false };
         if !work.waits_for_client() {
             return false;
         }
@@ -288,8 +293,41 @@ fn write_error(failure: &Failure, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use forebay_apimachinery::{Reason, Status};
+    use forebay_registry::histogram::Histogram;
+    use forebay_rt::Duration;
 
     use super::*;
+    use crate::shutdown::Drain;
+
+    #[tokio::test]
+    async fn a_watch_that_is_dropped_counts_no_more_though_somebody_looks_at_it() {
+        let clock = Clock::system();
+        let drain = Drain::new(clock.clone(), Duration::ZERO);
+        let sizes = || Arc::new(Histogram::new(&[("1", 1.0)]));
+        let work = Work {
+            body: None,
+            step: Step::Give,
+            batch: Batch::default(),
+            given: 0,
+            ended: false,
+            touched: clock.now(),
+            slot: Some(drain.watch()),
+            room: None,
+            events: WatchEvents::new(sizes(), sizes(), clock.clone()),
+            encoding: Encoding::Json,
+            framing: Framing::Http,
+            zipped: Live::default(),
+            is_listing: false,
+            is_small: false,
+            clock: clock.clone(),
+        };
+        let stream = WatchStream(Arc::new(Watch { line: Line::default(), work: Mutex::new(work) }));
+        let looks = stream.0.clone();
+        assert_eq!(drain.watches(), 1);
+        drop(stream);
+        assert_eq!(drain.watches(), 0);
+        assert!(!looks.let_go(clock.now(), Why::Stalled));
+    }
 
     #[test]
     fn a_watch_that_waits_is_small() {
