@@ -209,6 +209,8 @@ struct Sending {
 impl Sending {
     /// Ready when the watch is over, and whether it was its own end.
     fn poll(&mut self, secure: &mut Secure, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        self.body.prefetch();
+        secure.prefetch();
         if self.poll_send(secure, cx)?.is_ready() {
             return Poll::Ready(Ok(true));
         }

@@ -73,6 +73,13 @@ impl ResponseBody {
         matches!(self.content, Content::Watch(_))
     }
 
+    /// Asks for a watch's memory, which is about to be needed.
+    pub fn prefetch(&self) {
+        if let Content::Watch(watch) = &self.content {
+            watch.prefetch();
+        }
+    }
+
     /// The watch, if it is one, for who sends it otherwise than as a body. What belongs to the answer stays here.
     pub fn take_watch(&mut self) -> Option<WatchStream> {
         match std::mem::replace(&mut self.content, Content::End) {

@@ -56,6 +56,12 @@ impl Secure {
         self.session.tls.get_ref().0.socket()
     }
 
+    /// Asks for its memory, which is about to be needed.
+    pub fn prefetch(&self) {
+        forebay_rt::prefetch(&*self.session);
+        forebay_rt::prefetch(&**self.socket());
+    }
+
     /// Puts back what was read by who reads no more: it comes first. Of more than [`AHEAD_BYTES_MAX`] nothing is kept: to
     /// who reads next it is as if the client had said nothing more.
     pub fn unread(&mut self, bytes: &[u8]) {

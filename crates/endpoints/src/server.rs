@@ -268,8 +268,13 @@ impl Connections {
 
     async fn connection(&self, stream: TcpStream, _seat: OwnedSemaphorePermit) {
         // Boxed: what each step takes is given back when it is over, however long the connection lives.
-        if let Some(spoken) = Box::pin(self.begin(stream)).await {
-            spoken.await;
+        if let Some(mut spoken) = Box::pin(self.begin(stream)).await {
+            std::future::poll_fn(|cx| {
+                // Thousands of others may have been polled since.
+                forebay_rt::prefetch(&*spoken);
+                spoken.as_mut().poll(cx)
+            })
+            .await;
         }
     }
 

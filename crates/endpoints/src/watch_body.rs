@@ -143,6 +143,11 @@ impl WatchStream {
         Poll::Ready(Some(line.give(piece)))
     }
 
+    /// Asks for its memory, which is about to be needed.
+    pub fn prefetch(&self) {
+        forebay_rt::prefetch(&*self.0);
+    }
+
     /// Whether what was given last is a part of a batch.
     pub fn has_more(&self) -> bool {
         !self.0.work().batch.is_empty()

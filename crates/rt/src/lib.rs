@@ -1,6 +1,7 @@
 //! Everything that makes a run differ from the last one: time, randomness, tasks, what wakes them and their end.
 //!
-//! In: nothing. Out: [`Clock`], [`Random`], [`Tasks`], [`blocking`], [`background`], [`promptly`], [`apart`]. Every other crate takes these as values, so that a test
+//! In: nothing. Out: [`Clock`], [`Random`], [`Tasks`], [`blocking`], [`background`], [`promptly`], [`apart`], [`Bell`],
+//! [`prefetch`]. Every other crate takes these as values, so that a test
 //! decides what time it is and which numbers are drawn. Never: knows Kubernetes, does IO.
 
 mod background;
@@ -9,6 +10,7 @@ mod bell;
 mod bell_tests;
 mod blocking;
 mod clock;
+mod prefetch;
 mod random;
 mod sync;
 mod tasks;
@@ -18,6 +20,7 @@ pub use background::{Background, NotYet, apart, background, promptly};
 pub use bell::{Bell, Ear};
 pub use blocking::{BlockingAsTasks, blocking};
 pub use clock::{Alarm, Clock, ManualClock};
+pub use prefetch::prefetch;
 pub use random::Random;
 pub use tasks::{CutOnDrop, Raised, Shutdown, Tasks};
 pub use tokio::time::{Duration, Instant};
