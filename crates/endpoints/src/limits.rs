@@ -207,7 +207,7 @@ pub const PIECE_BYTES: usize = 16 << 10;
 /// What there is room for when a piece of a list is made: [`CHUNK_BYTES`], and what its last object is longer.
 pub const MADE_BYTES: usize = CHUNK_BYTES + CHUNK_BYTES / 4;
 
-/// A stream's reader that comes back for more of a list so soon, which is 640 KB/s or more, is given [`MADE_BYTES`] at once: a piece
+/// A stream's reader that comes back for more of a list, or of a watch's initial state, so soon, which is 640 KB/s or more, is given [`MADE_BYTES`] at once: a piece
 /// as it is made, but for one that is long because an object is. To hand it on in four costs 10 us each.
 pub const QUICK: Duration = Duration::from_millis(25);
 

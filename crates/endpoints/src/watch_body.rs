@@ -13,7 +13,8 @@ use forebay_registry::{Batch, Encoding, Flow, FrameSink as _, WatchBody};
 use forebay_rt::{Clock, Instant};
 
 use crate::limits::{
-    CHUNK_BYTES, HELD_BYTES_MAX, PIECE_BYTES, SEND_BYTES, TLS_GATHER_BYTES, WATCH_SEND_BYTES,
+    CHUNK_BYTES, HELD_BYTES_MAX, MADE_BYTES, PIECE_BYTES, QUICK, SEND_BYTES, TLS_GATHER_BYTES,
+    WATCH_SEND_BYTES,
 };
 use crate::line::Line;
 use crate::member::{Effort, Live};
@@ -128,7 +129,7 @@ impl WatchStream {
         if next_bytes == 0 {
             return Poll::Ready(None);
         }
-        let most = if line.socket().is_none() { PIECE_BYTES } else { TLS_GATHER_BYTES };
+        let most = work.give_max(line);
         if work.given > 0 && work.given + next_bytes > most {
             ready!(line.poll_passed(cx));
             work.given = 0;
@@ -221,6 +222,17 @@ impl Work {
         }
     }
 
+    /// How much is given before the client has taken what was given before. A stream whose reader is quick is given more of
+    /// the initial state, for which there is room.
+    fn give_max(&self, line: &Line) -> usize {
+        let is_quick = || self.clock.now().duration_since(self.touched) < QUICK;
+        match line.socket() {
+            Some(_) => TLS_GATHER_BYTES,
+            None if self.room.is_some() && is_quick() => MADE_BYTES,
+            None => PIECE_BYTES,
+        }
+    }
+
     /// Counts what is in the batch, and puts it into what it is sent in.
     fn finish(&mut self, was_initial: bool, is_initial: bool) {
         let Work { batch, events, encoding, .. } = self;
@@ -297,27 +309,29 @@ fn write_error(failure: &Failure, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use forebay_apimachinery::{Reason, Status};
     use forebay_registry::histogram::Histogram;
     use forebay_rt::Duration;
+    use futures_util::FutureExt as _;
 
     use super::*;
+    use crate::rooms::Rooms;
     use crate::shutdown::Drain;
 
-    #[tokio::test]
-    async fn a_watch_that_is_dropped_counts_no_more_though_somebody_looks_at_it() {
-        let clock = Clock::system();
-        let drain = Drain::new(clock.clone(), Duration::ZERO);
+    /// One that was taken away, with `batch` in hand.
+    fn work(clock: &Clock, slot: WatchSlot, room: Option<Held>, batch: Batch) -> Work {
         let sizes = || Arc::new(Histogram::new(&[("1", 1.0)]));
-        let work = Work {
+        Work {
             body: None,
             step: Step::Give,
-            batch: Batch::default(),
+            batch,
             given: 0,
             ended: false,
             touched: clock.now(),
-            slot: Some(drain.watch()),
-            room: None,
+            slot: Some(slot),
+            room,
             events: WatchEvents::new(sizes(), sizes(), clock.clone()),
             encoding: Encoding::Json,
             framing: Framing::Http,
@@ -325,13 +339,44 @@ mod tests {
             is_listing: false,
             is_small: false,
             clock: clock.clone(),
-        };
-        let stream = WatchStream(Arc::new(Watch { line: Line::default(), work: Mutex::new(work) }));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_watch_that_is_dropped_counts_no_more_though_somebody_looks_at_it() {
+        let clock = Clock::system();
+        let drain = Drain::new(clock.clone(), Duration::ZERO);
+        let work = Mutex::new(work(&clock, drain.watch(), None, Batch::default()));
+        let stream = WatchStream(Arc::new(Watch { line: Line::default(), work }));
         let looks = stream.0.clone();
         assert_eq!(drain.watches(), 1);
         drop(stream);
         assert_eq!(drain.watches(), 0);
         assert!(!looks.let_go(clock.now(), Why::Stalled));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_is_given_more_of_what_there_is_room_for_when_its_reader_is_quick() {
+        let (clock, rooms) = (Clock::system(), Rooms::new(Clock::system()));
+        let drain = Drain::new(clock.clone(), Duration::ZERO);
+        for (has_room, pause, want) in [
+            (true, Duration::ZERO, [MADE_BYTES, PIECE_BYTES]),
+            (true, QUICK, [PIECE_BYTES; 2]),
+            (false, Duration::ZERO, [PIECE_BYTES; 2]),
+        ] {
+            let room = has_room.then(|| rooms.answers.charge(MADE_BYTES));
+            let batch = vec![b'x'; MADE_BYTES + PIECE_BYTES].into();
+            let work = Mutex::new(work(&clock, drain.watch(), room, batch));
+            let mut stream = WatchStream(Arc::new(Watch { line: Line::stream(), work }));
+            clock.sleep(pause).await;
+            let first = std::future::poll_fn(|cx| stream.poll_next(cx)).await.expect("there is some");
+            let mut next = pin!(std::future::poll_fn(|cx| stream.poll_next(cx)));
+            assert!(next.as_mut().now_or_never().is_none(), "not before that has passed");
+            let bytes = first.len();
+            drop(first);
+            let next = next.await.expect("there is more");
+            assert_eq!([bytes, next.len()], want, "{has_room} {pause:?}");
+        }
     }
 
     #[test]
