@@ -232,7 +232,11 @@ impl Sending {
                 }
                 // Several events that wait are one write.
                 Poll::Pending => {
+                    let goes_on = !self.is_sent && self.body.waits_to_pass();
                     ready!(self.poll_sent(secure, cx))?;
+                    if goes_on {
+                        continue;
+                    }
                     return Poll::Pending;
                 }
             };

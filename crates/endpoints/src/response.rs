@@ -80,6 +80,11 @@ impl ResponseBody {
         }
     }
 
+    /// Whether it is a watch that goes on as soon as the kernel has what it was given.
+    pub fn waits_to_pass(&self) -> bool {
+        matches!(&self.content, Content::Watch(watch) if watch.waits_to_pass())
+    }
+
     /// The watch, if it is one, for who sends it otherwise than as a body. What belongs to the answer stays here.
     pub fn take_watch(&mut self) -> Option<WatchStream> {
         match std::mem::replace(&mut self.content, Content::End) {

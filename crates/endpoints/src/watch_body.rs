@@ -149,6 +149,12 @@ impl WatchStream {
         forebay_rt::prefetch(&*self.0);
     }
 
+    /// Whether it goes on as soon as what was given has passed.
+    pub fn waits_to_pass(&self) -> bool {
+        let work = self.0.work();
+        matches!(work.step, Step::Pass { .. }) || !work.batch.is_empty()
+    }
+
     /// Whether what was given last is a part of a batch.
     pub fn has_more(&self) -> bool {
         !self.0.work().batch.is_empty()
