@@ -367,7 +367,8 @@ mod tests {
         let drain = Drain::new(clock.clone(), Duration::ZERO);
         for (has_room, pause, want) in [
             (true, Duration::ZERO, [MADE_BYTES, PIECE_BYTES]),
-            (true, QUICK, [PIECE_BYTES; 2]),
+            // It was not, and then it is.
+            (true, QUICK, [PIECE_BYTES, MADE_BYTES]),
             (false, Duration::ZERO, [PIECE_BYTES; 2]),
         ] {
             let room = has_room.then(|| rooms.answers.charge(MADE_BYTES));
