@@ -10,7 +10,6 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
-use forebay_apimachinery::object::Keep;
 use forebay_apimachinery::{Object, Revision};
 use forebay_watchcache::{EventKind, Position, Watcher};
 use jiff::Timestamp;
@@ -141,7 +140,7 @@ impl Frames {
         // Others may be about to make it, too: only those wait who want the same.
         let frame = match seen.map(|seen| self.shelf().find(&seen, bytes)) {
             None => {
-                presenter.event(kind, (object, Keep::Always), revision, now(), out.own());
+                presenter.event(kind, object, revision, now(), out.own());
                 return None;
             }
             Some(Found::Made(frame)) => frame,
@@ -149,7 +148,7 @@ impl Frames {
                 let make = || {
                     let mut frame = Vec::with_capacity(LEAD_BYTES + bytes + FRAME_BYTES);
                     frame.resize(LEAD_BYTES, 0);
-                    presenter.event(kind, (object, Keep::Always), revision, now(), &mut frame);
+                    presenter.event(kind, object, revision, now(), &mut frame);
                     Bytes::from(frame).slice(LEAD_BYTES..)
                 };
                 place.get_or_init(make).clone()

@@ -77,6 +77,16 @@ impl Served {
         }
     }
 
+    /// The same of one that [is as it is stored](Served::is_as_stored), with its own revision.
+    ///
+    /// - `body`: its bytes.
+    pub fn write_stored(&self, body: &[u8], out: &mut Vec<u8>) {
+        if self.form() == Form::Typed {
+            write_type_head(&self.gvk, out);
+        }
+        out.extend_from_slice(body);
+    }
+
     /// Whether `object` was stored under another schema than there is now, or in another version.
     fn needs_renewal(&self, object: &Object) -> bool {
         match &self.source {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use forebay_apimachinery::object::{Keep, Scratch};
+use forebay_apimachinery::object::Scratch;
 use forebay_apimachinery::options::ListOptions;
 use forebay_apimachinery::{Reason, Status};
 use forebay_rt::{Alarm, Clock, Instant};
@@ -291,13 +291,13 @@ impl WatchBody {
                 break;
             };
             match step {
-                Some(WatchStep::Event { kind, object, revision }) if watcher.is_initial() => {
+                Some(WatchStep::Event { object, .. }) if watcher.is_initial() => {
                     if out.frame_bytes() == from {
                         // There are more, and the last one goes beyond.
                         out.own().reserve(chunk_bytes + chunk_bytes / 4);
                     }
-                    let object = self.presenter.readable(&object, self.scratch.get_or_insert_default());
-                    self.presenter.event(kind, (&object, Keep::IfRoom), revision, *stamp, out.own());
+                    let scratch = self.scratch.get_or_insert_default();
+                    self.presenter.initial(&object, scratch, || *stamp, out.own());
                 }
                 Some(WatchStep::Event { kind, object, revision }) => {
                     let frame =

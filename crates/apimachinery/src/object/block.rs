@@ -237,8 +237,8 @@ impl Scratch {
         Arc::new(object.with_body(Body::Plain(body)))
     }
 
-    /// The object's bytes.
-    pub(super) fn bytes<'a>(&mut self, object: &'a Object) -> Text<'a> {
+    /// The object's bytes, for who needs nothing else of it.
+    pub fn bytes<'a>(&mut self, object: &'a Object) -> Text<'a> {
         match &object.body {
             Body::Plain(bytes) | Body::Dense(bytes) => Text::Held(bytes),
             Body::Sealed(part) => Text::Inflated(self.text(&part.block).slice(part.body())),

@@ -205,20 +205,35 @@ impl Presenter {
         (!is_table).then_some((&self.served, self.shown))
     }
 
-    /// One watch event: a line of JSON, or a frame.
-    ///
-    /// - `keep`: as for a live event, which many watchers are told, or as for one of a whole state.
+    /// One live event, which many watchers are told: a line of JSON, or a frame.
     pub fn event(
         &mut self,
         kind: EventKind,
-        (object, keep): (&Object, Keep),
+        object: &Object,
         revision: Revision,
         now: Timestamp,
         out: &mut Vec<u8>,
     ) {
         match &mut self.writer {
             Writer::Text(text) => text.event(kind, object, revision, now, out),
-            Writer::Messages(messages) => messages.event(kind, (object, keep), revision, out),
+            Writer::Messages(messages) => messages.event(kind, (object, Keep::Always), revision, out),
+        }
+    }
+
+    /// The event of an object of the initial state, which is ADDED. It is read as [`Presenter::readable`] has it.
+    pub fn initial(
+        &mut self,
+        object: &Arc<Object>,
+        scratch: &mut Scratch,
+        now: impl Fn() -> Timestamp,
+        out: &mut Vec<u8>,
+    ) {
+        let (kind, revision) = (EventKind::Added, object.revision());
+        match &mut self.writer {
+            // Of a state at rest nothing is looked at but that: the rest of each object is somewhere else in memory.
+            Writer::Text(text) if text.shows_body(object) => text.added(&scratch.bytes(object), out),
+            Writer::Text(text) => text.event(kind, &scratch.plain(object), revision, now(), out),
+            Writer::Messages(messages) => messages.event(kind, (object, Keep::IfRoom), revision, out),
         }
     }
 

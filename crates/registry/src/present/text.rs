@@ -17,6 +17,8 @@ use super::{As, IncludeObject, ListMeta, Shown, bookmark_object};
 use crate::catalog::{Served, Source};
 
 /// Shows the objects of one resource in one way.
+const ADDED: &[u8] = b"{\"type\":\"ADDED\",\"object\":";
+
 #[derive(Clone)]
 pub(super) struct Text {
     served: Arc<Served>,
@@ -138,13 +140,25 @@ impl Text {
         out: &mut Vec<u8>,
     ) {
         let head: &[u8] = match kind {
-            EventKind::Added => b"{\"type\":\"ADDED\",\"object\":",
+            EventKind::Added => ADDED,
             EventKind::Modified => b"{\"type\":\"MODIFIED\",\"object\":",
             EventKind::Deleted => b"{\"type\":\"DELETED\",\"object\":",
         };
         out.extend_from_slice(head);
         let columns = !std::mem::replace(&mut self.columns_sent, true);
         self.alone(object, Some(revision), columns, now, out);
+        out.extend_from_slice(b"}\n");
+    }
+
+    /// Whether an object's event has its bytes as they are stored.
+    pub fn shows_body(&self, object: &Object) -> bool {
+        self.shown == As::Object && self.served.is_as_stored(object)
+    }
+
+    /// The ADDED event of an object that is shown so, with its own revision.
+    pub fn added(&self, body: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(ADDED);
+        self.served.write_stored(body, out);
         out.extend_from_slice(b"}\n");
     }
 
