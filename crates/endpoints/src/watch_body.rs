@@ -268,10 +268,14 @@ impl Work {
         }
     }
 
-    /// Whether it is its client that it waits for: not when its end was given.
+    /// Whether it is its client that it waits for.
     fn waits_for_client(&self) -> bool {
-        let is_over = self.ended && self.batch.is_empty();
-        !is_over && matches!(self.step, Step::Pass { .. } | Step::Give)
+        matches!(self.step, Step::Pass { .. } | Step::Give)
+    }
+
+    /// Whether all of it was given, the end included.
+    fn is_given(&self) -> bool {
+        self.ended && self.batch.is_empty()
     }
 }
 
@@ -279,7 +283,8 @@ impl Stalls for Watch {
     fn let_go(&self, since: Instant, why: Why) -> bool {
         // One that is locked is being sent just now.
         let Ok(mut work) = self.work.try_lock() else { return false };
-        if !work.waits_for_client() {
+        // Who is only short of memory gains nothing by one that is on its way as a whole.
+        if !work.waits_for_client() || (work.is_given() && why == Why::ShortOfMemory) {
             return false;
         }
         let touched = self.line.wrote_at().map_or(work.touched, |at| at.max(work.touched));
