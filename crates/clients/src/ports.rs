@@ -5,8 +5,10 @@
 //! only another process that counts through the same ports at the same moment could, and each begins elsewhere.
 //! Never: the same port twice from one process.
 
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU16, Ordering};
+
+use socket2::{Domain, Socket, Type};
 
 /// Above the ports that have a meaning.
 const LOWEST: u16 = 20_000;
@@ -27,7 +29,7 @@ pub fn free<const N: usize>() -> Result<[u16; N], String> {
         *port = match below(&ephemeral) {
             Some(span) => next(begin, span, &PASSED)?,
             // Where the kernel keeps every port for itself, one of those is all that there is.
-            None => bound(0).map_err(|error| format!("no free port: {error}"))?,
+            None => port_of(&bound(0).map_err(|error| format!("no free port: {error}"))?),
         };
     }
     Ok(ports)
@@ -51,19 +53,31 @@ fn next(begin: u32, span: u16, passed: &AtomicU16) -> Result<u16, String> {
     Err(format!("none of {span} ports from {LOWEST} on is free"))
 }
 
-/// `port`, or the one that the kernel chooses for 0, if it can be listened on.
-fn bound(port: u16) -> std::io::Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", port))?.local_addr()?.port())
+/// A socket at `port`, or at the one that the kernel chooses for 0, if it can be listened on. It does not listen itself: a
+/// process that another thread is starting holds every socket until its program begins, and whoever takes the port meanwhile
+/// would be refused.
+fn bound(port: u16) -> std::io::Result<Socket> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into())?;
+    Ok(socket)
+}
+
+fn port_of(socket: &Socket) -> u16 {
+    let address = socket.local_addr().ok().and_then(|address| address.as_socket());
+    address.expect("a bound socket has an address").port()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
 
     #[test]
     fn ports_differ_and_lie_below_those_that_the_kernel_hands_out() {
         let mut ports = free::<50>().expect("there are some").to_vec();
-        let ephemeral = bound(0).expect("a port");
+        let ephemeral = port_of(&bound(0).expect("a port"));
         assert!(ports.iter().all(|port| (LOWEST..ephemeral).contains(port)), "{ports:?} {ephemeral}");
         ports.sort_unstable();
         ports.dedup();
@@ -79,6 +93,15 @@ mod tests {
         assert_ne!(after, port);
         drop(held);
         assert_eq!(next(begin, span, &AtomicU16::new(0)), Ok(port));
+    }
+
+    #[test]
+    fn a_port_can_be_listened_on_while_what_looked_at_it_is_still_open() {
+        let [port] = free().expect("one");
+        let looked = bound(port).expect("it is free");
+        let held = TcpListener::bind(("127.0.0.1", port)).expect("nobody listens");
+        assert!(bound(port).is_err(), "somebody does");
+        drop((looked, held));
     }
 
     #[test]
