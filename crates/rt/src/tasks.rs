@@ -1,10 +1,12 @@
 //! Named tasks that are told to stop and then joined.
 
 use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
+use pin_project_lite::pin_project;
 use tokio::time::{Duration, timeout};
 use tokio_util::task::TaskTracker;
 
@@ -36,6 +38,35 @@ struct Flag {
     bell: Bell,
 }
 
+pin_project! {
+    /// Work, until it ends or a flag is raised. Not a block, which would hold its work twice, for as long as it lasts.
+    struct Until<F> {
+        flag: Raised,
+        name: &'static str,
+        // Of work that was not ended by itself.
+        told: &'static str,
+        #[pin]
+        work: F,
+    }
+}
+
+impl<F: Future<Output = ()>> Future for Until<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        let how = match this.flag.poll(cx) {
+            Poll::Ready(()) => *this.told,
+            Poll::Pending => {
+                ready!(this.work.poll(cx));
+                "ended"
+            }
+        };
+        tracing::debug!(task = this.name, "{how}");
+        Poll::Ready(())
+    }
+}
+
 /// Waits for a [`Shutdown`].
 #[derive(Debug)]
 pub struct Raised {
@@ -51,27 +82,13 @@ impl Tasks {
 
     /// Starts `work` under `name`. It is dropped at its next await point once shutdown is raised.
     pub fn spawn(&self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
-        let shutdown = self.shutdown.clone();
-        self.tracker.spawn(async move {
-            tokio::select! {
-                biased;
-                () = shutdown.raised() => tracing::debug!(task = name, "stopped"),
-                () = work => tracing::debug!(task = name, "ended"),
-            }
-        });
+        self.tracker.spawn(Until { flag: self.shutdown.watch(), name, told: "stopped", work });
     }
 
     /// Starts `work` under `name`; it watches [`Shutdown`] itself and ends in its own order, or is dropped at its next
     /// await point when the set is cut.
     pub fn spawn_graceful(&self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
-        let cut = self.cut.clone();
-        self.tracker.spawn(async move {
-            tokio::select! {
-                biased;
-                () = cut.raised() => tracing::debug!(task = name, "cut"),
-                () = work => tracing::debug!(task = name, "ended"),
-            }
-        });
+        self.tracker.spawn(Until { flag: self.cut.watch(), name, told: "cut", work });
     }
 
     /// What holds this set's tasks alive: dropped, all of them end.
