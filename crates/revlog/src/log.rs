@@ -15,6 +15,9 @@ static NEXT_ID: Ids = Ids::new(0);
 /// Instead of the number of the next item: it says nothing any more.
 const NO_END: u64 = u64::MAX;
 
+/// A log to which nothing was appended for so long keeps little room for more.
+const QUIET_MS: u64 = 10_000;
+
 /// The number of the first item that is appended: below it there is room for what is put in front.
 const FIRST_SEQ: u64 = 1 << 40;
 
@@ -232,9 +235,19 @@ impl<T: Clone> Writer<T> {
         self.shared.write().lost = true;
     }
 
-    /// Evicts what has grown too old, also when nothing is appended any more.
+    /// Evicts what has grown too old, also when nothing is appended any more. Then little room for more is kept.
     pub fn evict(&mut self, now_ms: u64) {
-        evict(&mut self.shared.write(), self.limits, now_ms);
+        let mut state = self.shared.write();
+        let before = state.shrunk;
+        evict(&mut state, self.limits, now_ms);
+        if state.shrunk > before {
+            return;
+        }
+        let newest = state.entries.back().map_or(0, |newest| newest.at_ms);
+        let (held, room) = (state.entries.len(), state.entries.capacity());
+        if now_ms.saturating_sub(newest) > QUIET_MS && room > LEAST_ROOM && room - held > held / 4 {
+            shrink(&mut state, held + held / 8);
+        }
     }
 
     /// Evicts what is at or below `upto`, because nobody will ask for it any more; the newest revision always stays.
@@ -471,10 +484,18 @@ fn drop_revision<T>(state: &mut State<T>, revision: u64) -> u64 {
     state.first_seq - before
 }
 
+/// Places that are kept, however few are needed.
+const LEAST_ROOM: usize = 64;
+
 /// A burst leaves no lasting capacity behind (kubernetes#139250).
 fn give_room_back<T>(state: &mut State<T>) {
-    if state.entries.capacity() > 64 && state.entries.len() * 4 < state.entries.capacity() {
-        state.entries.shrink_to(state.entries.len() * 2);
-        state.shrunk += 1;
+    if state.entries.capacity() > LEAST_ROOM && state.entries.len() * 4 < state.entries.capacity() {
+        let room = state.entries.len() * 2;
+        shrink(state, room);
     }
+}
+
+fn shrink<T>(state: &mut State<T>, room: usize) {
+    state.entries.shrink_to(room.max(LEAST_ROOM));
+    state.shrunk += 1;
 }

@@ -113,6 +113,24 @@ fn undo_is_newest_first_and_says_when_it_cannot() {
 }
 
 #[test]
+fn a_log_that_is_quiet_keeps_little_room_for_more_and_all_that_it_holds() {
+    let limits = Limits { items_max: 100_000, bytes_max: usize::MAX, age_ms_max: 600_000 };
+    let mut writer = Writer::new(1, limits);
+    (2..40_000).for_each(|revision| writer.append([(revision, (), 1)], 1_000));
+    let busy = writer.log().usage();
+    writer.evict(11_000);
+    assert_eq!(writer.log().usage(), busy, "more may come");
+    writer.evict(11_001);
+    let quiet = writer.log().usage();
+    assert!(quiet.capacity < 45_000 && busy.capacity > 60_000, "{quiet:?} {busy:?}");
+    assert_eq!((quiet.items, quiet.bytes, quiet.shrunk), (busy.items, busy.bytes, 1));
+    writer.evict(30_000);
+    assert_eq!(writer.log().usage(), quiet, "once");
+    writer.append([(40_000, (), 1)], 31_000);
+    assert_eq!(writer.log().usage().items, busy.items + 1);
+}
+
+#[test]
 fn a_log_gives_back_its_room_when_nothing_is_appended_any_more() {
     let limits = Limits { items_max: 5_000, bytes_max: usize::MAX, age_ms_max: 1_000 };
     let mut writer = Writer::new(1, limits);
