@@ -21,6 +21,11 @@ use super::{Body, Object};
 /// Inflated blocks kept of one resource: 8 x 64 KB, while somebody reads old events or single objects.
 pub(super) const RECENT_MAX: usize = 8;
 
+const PAGE_BYTES: usize = 4 << 10;
+
+/// Memory that is kept for the next block: a block is some 64 KB, or one object, which may be long.
+const SCRATCH_BYTES_MAX: usize = 128 << 10;
+
 /// Ends a stream of deflate: a final block with nothing in it.
 const END: [u8; 2] = [0x03, 0x00];
 
@@ -28,8 +33,8 @@ const END: [u8; 2] = [0x03, 0x00];
 #[derive(Debug)]
 pub struct Block {
     id: u64,
-    // The deflated text with END behind it.
-    ended: Box<[u8]>,
+    // The deflated text with END behind it, in memory that is as long as `room` says.
+    ended: Vec<u8>,
     plain_len: u32,
     crc32: u32,
     objects: u16,
@@ -73,7 +78,7 @@ impl PartRef<'_> {
     }
 }
 
-/// Bytes of an object: as it holds them, or inflated for who asked.
+/// Bytes of an object: of whoever holds them, or inflated for who asked.
 #[derive(Debug)]
 pub enum Text<'a> {
     Held(&'a [u8]),
@@ -95,14 +100,23 @@ thread_local! {
     static DECOMPRESSOR: RefCell<Decompressor> = RefCell::new(Decompressor::new());
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How often this thread has inflated one.
+    pub(super) static INFLATED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 impl Block {
     /// - `deflated`: raw, not final, to a byte boundary.
     pub(super) fn new(plain: &[u8], objects: usize, deflated: &[u8], recent: Arc<RecentBlocks>) -> Block {
         let mut crc = libdeflater::Crc::new();
         crc.update(plain);
+        let mut ended = Vec::with_capacity(room(deflated.len() + END.len()));
+        ended.extend_from_slice(deflated);
+        ended.extend_from_slice(&END);
         Block {
             id: recent.next_id.fetch_add(1, Ordering::Relaxed),
-            ended: [deflated, &END[..]].concat().into_boxed_slice(),
+            ended,
             plain_len: plain.len() as u32,
             crc32: crc.sum(),
             objects: objects as u16,
@@ -134,7 +148,14 @@ impl Block {
     pub fn inflate_into(&self, out: &mut Vec<u8>) {
         let from = out.len();
         out.resize(from + self.plain_len(), 0);
-        let done = DECOMPRESSOR.with_borrow_mut(|it| it.deflate_decompress(&self.ended, &mut out[from..]));
+        self.inflate(&mut out[from..]);
+    }
+
+    /// - `out`: as long as the plain text.
+    fn inflate(&self, out: &mut [u8]) {
+        #[cfg(test)]
+        INFLATED.set(INFLATED.get() + 1);
+        let done = DECOMPRESSOR.with_borrow_mut(|it| it.deflate_decompress(&self.ended, out));
         assert!(done == Ok(self.plain_len()), "a block of this process cannot be inflated: {done:?}");
     }
 
@@ -151,8 +172,16 @@ impl Block {
     }
 
     fn cost_bytes(&self) -> usize {
-        self.ended.len() + size_of::<Block>()
+        self.ended.capacity() + size_of::<Block>()
     }
+}
+
+/// Memory for a text of so many bytes: whole pages, where that is at most a third more. A block stays for long, and where an
+/// allocator puts several of a size side by side, those that come and go between them, bodies of objects of about this size
+/// among them, would leave holes.
+fn room(bytes: usize) -> usize {
+    let pages = bytes.next_multiple_of(PAGE_BYTES);
+    if pages - bytes <= bytes / 3 { pages } else { bytes }
 }
 
 impl Part {
@@ -223,7 +252,10 @@ impl RecentBlocks {
 /// nobody else's is let go of for it.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    inflated: Option<(Arc<Block>, Bytes)>,
+    // Whose plain text it has.
+    block: Option<Arc<Block>>,
+    // In the memory of the one before.
+    plain: Vec<u8>,
 }
 
 impl Scratch {
@@ -231,33 +263,76 @@ impl Scratch {
     pub fn plain(&mut self, object: &Arc<Object>) -> Arc<Object> {
         let body = match &object.body {
             Body::Plain(_) | Body::Dense(_) => return object.clone(),
-            Body::Sealed(part) => self.text(&part.block).slice(part.body()),
+            Body::Sealed(part) => Bytes::copy_from_slice(&self.text(&part.block)[part.body()]),
             Body::Behind(delta) => delta.bytes(),
         };
         Arc::new(object.with_body(Body::Plain(body)))
     }
 
     /// The object's bytes, for who needs nothing else of it.
-    pub fn bytes<'a>(&mut self, object: &'a Object) -> Text<'a> {
+    pub fn bytes<'a>(&'a mut self, object: &'a Object) -> Text<'a> {
         match &object.body {
             Body::Plain(bytes) | Body::Dense(bytes) => Text::Held(bytes),
-            Body::Sealed(part) => Text::Inflated(self.text(&part.block).slice(part.body())),
+            Body::Sealed(part) => Text::Held(&self.text(&part.block)[part.body()]),
             Body::Behind(delta) => Text::Inflated(delta.bytes()),
         }
     }
 
-    /// Lets go of the block.
+    /// Lets go of the block, and of the memory.
     pub fn clear(&mut self) {
-        self.inflated = None;
+        *self = Scratch::default();
     }
 
-    fn text(&mut self, block: &Arc<Block>) -> &Bytes {
-        let known = self.inflated.take().filter(|(known, _)| Arc::ptr_eq(known, block));
-        let inflate = || {
-            let mut plain = Vec::with_capacity(block.plain_len());
-            block.inflate_into(&mut plain);
-            (block.clone(), Bytes::from(plain))
-        };
-        &self.inflated.insert(known.unwrap_or_else(inflate)).1
+    fn text(&mut self, block: &Arc<Block>) -> &[u8] {
+        if !self.block.as_ref().is_some_and(|known| Arc::ptr_eq(known, block)) {
+            self.block = None;
+            if self.plain.capacity() > SCRATCH_BYTES_MAX.max(block.plain_len()) {
+                self.plain = Vec::new();
+            }
+            let more = block.plain_len().saturating_sub(self.plain.len());
+            self.plain.reserve_exact(more);
+            self.plain.resize(block.plain_len(), 0);
+            block.inflate(&mut self.plain);
+            self.block = Some(block.clone());
+        }
+        &self.plain
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(plain_len: usize) -> Arc<Block> {
+        let plain = b"{\"kind\":\"Pod\"},".iter().copied().cycle().take(plain_len).collect::<Vec<u8>>();
+        let mut deflate = forebay_deflate::Deflate::new();
+        let deflated = deflate.deflate(&plain, plain_len).expect("it shrinks").to_vec();
+        Arc::new(Block::new(&plain, 1, &deflated, Arc::default()))
+    }
+
+    #[test]
+    fn who_reads_on_does_not_keep_the_memory_of_a_long_block() {
+        let (long, short) = (block(3 << 20), block(64 << 10));
+        let mut scratch = Scratch::default();
+        for (block, most) in [(&short, 64 << 10), (&long, 3 << 20), (&short, 64 << 10), (&long, 3 << 20)] {
+            assert_eq!(scratch.text(block).len(), block.plain_len());
+            assert!(scratch.plain.capacity() <= most, "{} of {most}", scratch.plain.capacity());
+        }
+        let longer = block(70 << 10);
+        scratch.clear();
+        let at = [&short, &longer, &short].map(|block| {
+            scratch.text(block);
+            scratch.plain.capacity()
+        });
+        assert_eq!(at, [64 << 10, 70 << 10, 70 << 10], "one about as long has it again");
+    }
+
+    #[test]
+    fn a_block_has_whole_pages_where_they_are_at_most_a_third_more() {
+        let sizes = [100, 3_072, 3_073, 4_096, 4_097, 6_143, 6_144, 8_192, 8_193, 9_216, 12_289];
+        let want = [100, 4_096, 4_096, 4_096, 4_097, 6_143, 8_192, 8_192, 8_193, 12_288, 16_384];
+        assert_eq!(sizes.map(room), want);
+        let block = block(64 << 10);
+        assert!(block.cost_bytes() >= block.deflated().len() + END.len());
     }
 }

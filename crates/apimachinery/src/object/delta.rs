@@ -38,12 +38,14 @@ pub(super) struct Delta {
 }
 
 impl Delta {
-    /// What `plain` has other than `base`, the text of `next`; none where that is not worth it.
+    /// Whether there can be one for texts of these lengths.
+    pub(super) fn may_be(lens: [usize; 2], chain: u8) -> bool {
+        lens.iter().all(|len| (BYTES_MIN..=DICTIONARY_BYTES).contains(len)) && chain < CHAIN_MAX
+    }
+
+    /// What `plain` has other than `base`, the text of `next`; none where that is not worth it. They [may be](Delta::may_be)
+    /// put so.
     pub(super) fn new(plain: &[u8], (base, next): (&[u8], &Arc<Object>), chain: u8) -> Option<Delta> {
-        let sizes = BYTES_MIN..=DICTIONARY_BYTES;
-        if !sizes.contains(&plain.len()) || !sizes.contains(&base.len()) || chain >= CHAIN_MAX {
-            return None;
-        }
         let room = (plain.len() / WORTH).saturating_sub(mem::size_of::<Delta>());
         let packed = block::compress_with_dict(plain, base);
         (packed.len() <= room).then(|| Delta {
