@@ -328,3 +328,43 @@ impl Out {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use forebay_registry::{Batch, FrameSink as _};
+    use futures_util::FutureExt as _;
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+    use crate::line::Line;
+    use crate::response::Content;
+    use crate::{secure, watch_body};
+
+    /// Of what a watch has more is given when what was given before has passed: with a client that takes it, at once.
+    #[tokio::test]
+    async fn a_watch_goes_on_in_the_same_turn_when_its_client_has_taken_what_it_was_given() {
+        let (tls, mut client) = secure::testing::pair(&[]).await;
+        let mut secure = Secure::new(tls);
+        let mut parts = Batch::default();
+        parts.share(Bytes::from_static(b"first"));
+        // Not together with the first.
+        parts.share(vec![b'x'; limits::TLS_GATHER_BYTES].into());
+        let line = Line::connection(secure.socket().clone());
+        let body = line.carry(async { ResponseBody::new(Content::Watch(watch_body::testing::with(parts))) });
+        let body = body.await.expect("not cut");
+        assert!(body.waits_to_pass());
+        let mut sending = Sending { body, out: Out::head(Vec::new()), is_sent: false, is_last: false };
+        let mut turn = std::future::poll_fn(|cx| sending.poll(&mut secure, cx));
+        let first = (&mut turn).now_or_never();
+        assert!(!sending.body.waits_to_pass(), "all of it is given");
+        let mut read = Vec::new();
+        let ended = async {
+            if first.is_none() {
+                assert!(std::future::poll_fn(|cx| sending.poll(&mut secure, cx)).await.expect("open"));
+            }
+            secure.shutdown().await.expect("open");
+        };
+        let (_, bytes) = tokio::join!(ended, client.read_to_end(&mut read));
+        assert!(bytes.expect("whole") > limits::TLS_GATHER_BYTES && read.ends_with(b"x\r\n0\r\n\r\n"));
+    }
+}

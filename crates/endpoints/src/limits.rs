@@ -201,15 +201,24 @@ pub const YAML_GROWTH_MAX: usize = 8;
 /// apart from its bytes does not count.
 pub const CHUNK_BYTES: usize = 64 << 10;
 
+/// A batch of a watch's initial state ends with the event that goes beyond this: with events of 8 KB it is within the 64 KiB
+/// that the kernel sends as one packet. Two for each batch take a quarter more CPU, all in all.
+pub const STATE_BYTES: usize = CHUNK_BYTES - (8 << 10);
+
 /// A long event is handed on in pieces of this size, so that it shows how far its reader is.
 pub const PIECE_BYTES: usize = 16 << 10;
 
 /// What there is room for when a piece of a list is made: [`CHUNK_BYTES`], and what its last object is longer.
 pub const MADE_BYTES: usize = CHUNK_BYTES + CHUNK_BYTES / 4;
 
-/// A stream's reader that comes back for more of a list, or of a watch's initial state, so soon, which is 640 KB/s or more, is given [`MADE_BYTES`] at once: a piece
-/// as it is made, but for one that is long because an object is. To hand it on in four costs 10 us each.
+/// A stream's reader is quick if it comes back for more so soon, which is 640 KB/s or more.
 pub const QUICK: Duration = Duration::from_millis(25);
+
+/// How much of a list, or of a watch's initial state, a stream's reader is given at once who came back after `pause`. A quick
+/// one gets a piece as it is made, but for one that is long because an object is: to hand it on in four costs 10 us each.
+pub fn stream_give_max(pause: Duration) -> usize {
+    if pause < QUICK { MADE_BYTES } else { PIECE_BYTES }
+}
 
 /// Bytes of a ping's payload over WebSocket (RFC 6455, 5.5); of a longer one the rest is dropped.
 pub const WEBSOCKET_CONTROL_BYTES_MAX: usize = 125;

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use forebay_rt::{Background, Clock, Duration, Instant};
 
 use crate::apart::Place;
-use crate::limits::{MADE_BYTES, PIECE_BYTES, QUICK, STALL_PERIOD, STALL_WAIT};
+use crate::limits::{MADE_BYTES, PIECE_BYTES, STALL_PERIOD, STALL_WAIT, stream_give_max};
 use crate::line::Line;
 use crate::source::Source;
 
@@ -80,8 +80,8 @@ type Made = Result<Option<Bytes>, Stalled>;
 /// A piece that is made apart.
 struct Making {
     piece: Background<Made>,
-    // Its reader came back for it soon.
-    is_quick: bool,
+    // How much its reader is given at once.
+    give_max: usize,
 }
 
 struct List {
@@ -173,12 +173,18 @@ impl Pins {
     /// The answers that are being read, oldest first.
     fn open(&self) -> Vec<(Instant, Arc<dyn Stalls>)> {
         let mut open = Vec::new();
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).retain(|(begun, answer)| {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|(begun, answer)| {
             let answer = answer.upgrade();
             let is_open = answer.is_some();
             open.extend(answer.map(|answer| (*begun, answer)));
             is_open
         });
+        // Of thousands of writes a second the answers of some seconds were here.
+        if all.len() * 4 < all.capacity() {
+            let room = all.len() * 2;
+            all.shrink_to(room);
+        }
         open
     }
 
@@ -220,12 +226,12 @@ impl Pinned {
         if self.making.is_none() && self.place == Place::Apart {
             self.making = self.begin();
         }
-        let Some(Making { piece, is_quick }) = &mut self.making else {
+        let Some(Making { piece, give_max }) = &mut self.making else {
             return Poll::Ready(self.next(None));
         };
-        let (made, is_quick) = (ready!(Pin::new(piece).poll(cx)), *is_quick);
+        let (made, give_max) = (ready!(Pin::new(piece).poll(cx)), *give_max);
         self.making = None;
-        Poll::Ready(self.next(made.map(|made| (made, is_quick))))
+        Poll::Ready(self.next(made.map(|made| (made, give_max))))
     }
 
     /// Has a piece made, unless there is one.
@@ -235,7 +241,7 @@ impl Pinned {
             return None;
         }
         reading.is_waiting = true;
-        let is_quick = self.is_quick(&reading);
+        let give_max = self.give_max(&reading);
         drop(reading);
         let (state, clock) = (self.state.clone(), self.clock.clone());
         let piece = forebay_rt::apart(move || {
@@ -246,32 +252,31 @@ impl Pinned {
             reading.is_waiting = false;
             made
         });
-        Some(Making { piece, is_quick })
+        Some(Making { piece, give_max })
     }
 
-    fn is_quick(&self, reading: &Reading) -> bool {
-        self.clock.now().duration_since(reading.touched) < QUICK
+    /// How much is given at once to who comes now.
+    fn give_max(&self, reading: &Reading) -> usize {
+        match self.state.line.socket() {
+            Some(_) => usize::MAX,
+            None => stream_give_max(self.clock.now().duration_since(reading.touched)),
+        }
     }
 
-    /// - `made`: apart, and whether its reader was quick to come for it.
-    fn next(&mut self, made: Option<(Made, bool)>) -> Made {
+    /// - `made`: apart, and how much is given at once to who came for it.
+    fn next(&mut self, made: Option<(Made, usize)>) -> Made {
         let mut reading = self.state.reading();
         if reading.source.is_none() {
             return Err(Stalled);
         }
-        let (made, is_quick) =
-            made.map_or_else(|| (None, self.is_quick(&reading)), |(made, is_quick)| (Some(made), is_quick));
+        let (made, give_max) =
+            made.map_or_else(|| (None, self.give_max(&reading)), |(made, give_max)| (Some(made), give_max));
         if reading.made.is_empty() {
             let Some(made) = made.unwrap_or_else(|| reading.make())? else { return Ok(None) };
             self.made_bytes = made.len();
             reading.made = made;
         }
-        let most = match (self.state.line.socket(), is_quick) {
-            (Some(_), _) => usize::MAX,
-            (None, true) => MADE_BYTES,
-            (None, false) => PIECE_BYTES,
-        };
-        let bytes = reading.made.len().min(most);
+        let bytes = reading.made.len().min(give_max);
         let piece = reading.made.split_to(bytes);
         reading.touched = self.clock.now();
         Ok(Some(piece))
@@ -315,6 +320,7 @@ mod tests {
     use futures_util::FutureExt as _;
 
     use super::*;
+    use crate::limits::QUICK;
     use crate::source::testing::Pieces;
 
     impl Pinned {
@@ -350,7 +356,7 @@ mod tests {
         assert_eq!(fast.now().ok().flatten(), None);
         drop((slow, fast));
         pins.reap_once();
-        assert!(pins.all.lock().expect("not poisoned").is_empty());
+        assert_eq!(pins.all.lock().expect("not poisoned").capacity(), 0);
     }
 
     #[tokio::test]

@@ -9,12 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use forebay_registry::{Batch, Encoding, Flow, FrameSink as _, WatchBody};
+use forebay_registry::{Batch, Encoding, Flow, FrameSink, WatchBody};
 use forebay_rt::{Clock, Instant};
 
 use crate::limits::{
-    CHUNK_BYTES, HELD_BYTES_MAX, MADE_BYTES, PIECE_BYTES, QUICK, SEND_BYTES, TLS_GATHER_BYTES,
-    WATCH_SEND_BYTES,
+    HELD_BYTES_MAX, PIECE_BYTES, SEND_BYTES, STATE_BYTES, TLS_GATHER_BYTES, WATCH_SEND_BYTES, stream_give_max,
 };
 use crate::line::Line;
 use crate::member::{Effort, Live};
@@ -211,7 +210,7 @@ impl Work {
                 Step::Make { is_turn } => {
                     let was_initial = body.is_initial();
                     // Later it may wait for its client with this in hand.
-                    let batch_bytes = if was_initial { CHUNK_BYTES } else { PIECE_BYTES };
+                    let batch_bytes = if was_initial { STATE_BYTES } else { PIECE_BYTES };
                     let flow = match is_turn {
                         true => Some(Flow::End),
                         false => ready!(body.poll_now(batch_bytes, &mut self.batch, cx)),
@@ -219,7 +218,7 @@ impl Work {
                     self.step = if flow.is_some() { Step::Give } else { Step::Wait };
                     if let Some(flow) = flow {
                         let is_initial = body.is_initial();
-                        self.ended = close(flow, self.encoding, self.batch.own());
+                        self.ended = close(flow, self.encoding, &mut self.batch);
                         self.finish(was_initial, is_initial);
                         return Poll::Ready(());
                     }
@@ -228,21 +227,19 @@ impl Work {
         }
     }
 
-    /// How much is given before the client has taken what was given before. A stream whose reader is quick is given more of
-    /// the initial state, for which there is room.
+    /// How much is given before the client has taken what was given before: of the initial state, for which there is room, a
+    /// stream whose reader is quick is given more.
     fn give_max(&self, line: &Line) -> usize {
-        let is_quick = || self.clock.now().duration_since(self.touched) < QUICK;
         match line.socket() {
             Some(_) => TLS_GATHER_BYTES,
-            None if self.room.is_some() && is_quick() => MADE_BYTES,
+            None if self.room.is_some() => stream_give_max(self.clock.now().duration_since(self.touched)),
             None => PIECE_BYTES,
         }
     }
 
     /// Counts what is in the batch, and puts it into what it is sent in.
     fn finish(&mut self, was_initial: bool, is_initial: bool) {
-        let Work { batch, events, encoding, .. } = self;
-        batch.parts().for_each(|part| events.count(*encoding, part));
+        self.events.count(self.batch.take_sizes());
         if !is_initial {
             // From here on it takes what a connection may take.
             self.room = None;
@@ -260,9 +257,7 @@ impl Work {
             Framing::WebSocket => {
                 let mut frames = std::mem::take(&mut self.batch);
                 let mut messages = Vec::with_capacity(frames.frame_bytes() + 64);
-                frames
-                    .parts()
-                    .for_each(|part| websocket::messages(self.encoding, &part.bytes, &mut messages));
+                frames.parts().for_each(|part| websocket::messages(self.encoding, part, &mut messages));
                 self.batch = messages.into();
             }
         }
@@ -301,12 +296,14 @@ impl Stalls for Watch {
 }
 
 /// Writes what `flow` ends with. Whether it is an end.
-fn close(flow: Flow, encoding: Encoding, out: &mut Vec<u8>) -> bool {
+fn close(flow: Flow, encoding: Encoding, out: &mut impl FrameSink) -> bool {
     match (flow, encoding) {
         (Flow::Frames, _) => return false,
         (Flow::End, _) => {}
-        (Flow::Error(status), Encoding::Json) => write_error(&status.into(), out),
-        (Flow::Error(status), Encoding::Protobuf) => protobuf::write_error(&status.into(), out),
+        (Flow::Error(status), Encoding::Json) => out.own(|own| write_error(&status.into(), own)),
+        (Flow::Error(status), Encoding::Protobuf) => {
+            out.own(|own| protobuf::write_error(&status.into(), own));
+        }
     }
     true
 }
@@ -319,20 +316,15 @@ fn write_error(failure: &Failure, out: &mut Vec<u8>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::pin::pin;
-
-    use forebay_apimachinery::{Reason, Status};
+pub(crate) mod testing {
     use forebay_registry::histogram::Histogram;
     use forebay_rt::Duration;
-    use futures_util::FutureExt as _;
 
     use super::*;
-    use crate::rooms::Rooms;
     use crate::shutdown::Drain;
 
     /// One that was taken away, with `batch` in hand.
-    fn work(clock: &Clock, slot: WatchSlot, room: Option<Held>, batch: Batch) -> Work {
+    pub(super) fn work(clock: &Clock, slot: WatchSlot, room: Option<Held>, batch: Batch) -> Work {
         let sizes = || Arc::new(Histogram::new(&[("1", 1.0)]));
         Work {
             body: None,
@@ -352,6 +344,33 @@ mod tests {
             clock: clock.clone(),
         }
     }
+
+    /// The same, as it is sent to this task's line.
+    pub fn with(batch: Batch) -> WatchStream {
+        let clock = Clock::system();
+        let slot = Drain::new(clock.clone(), Duration::ZERO).watch();
+        let work = Mutex::new(work(&clock, slot, None, batch));
+        WatchStream(Arc::new(Watch { line: Line::current(), work }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use forebay_apimachinery::options::{ListOptions, Query};
+    use forebay_apimachinery::{Reason, Status};
+    use forebay_embedded::{Engine, Options};
+    use forebay_registry::request::Target;
+    use forebay_registry::{As, Config, Registry};
+    use forebay_rt::{Duration, Random, Tasks};
+    use futures_util::FutureExt as _;
+
+    use super::testing::work;
+    use super::*;
+    use crate::limits::{MADE_BYTES, QUICK};
+    use crate::rooms::Rooms;
+    use crate::shutdown::Drain;
 
     #[tokio::test]
     async fn a_watch_that_is_dropped_counts_no_more_though_somebody_looks_at_it() {
@@ -389,6 +408,37 @@ mod tests {
             let next = next.await.expect("there is more");
             assert_eq!([bytes, next.len()], want, "{has_room} {pause:?}");
         }
+    }
+
+    /// It was given everything, and does not take the end: memory is not short because of it, but its stream is.
+    #[tokio::test]
+    async fn a_watch_whose_end_nobody_takes_is_cut_when_it_has_stalled_and_not_for_its_memory() {
+        let clock = Clock::system();
+        let options = Options { clock: clock.clone(), ..Options::default() };
+        let engine = Engine::open_in_memory(options).expect("opens");
+        let registry =
+            Registry::new(Config::default(), engine, clock.clone(), Random::seeded(7), Tasks::new());
+        registry.start().await.expect("starts");
+        let served = registry.catalog().resource("", "v1", "configmaps").expect("served").clone();
+        let target = Target { served, namespace: None, name: None, subresource: None, caller: None };
+        let options = ListOptions::from_query(&Query::parse("watch=1&timeoutSeconds=5")).expect("options");
+        let body = registry.watch(&target, &options, As::Object, false).await.expect("watches");
+        let drain = Drain::new(clock.clone(), Duration::ZERO);
+        let work =
+            Mutex::new(Work { body: Some(body), ..work(&clock, drain.watch(), None, Batch::default()) });
+        let line = Line::stream();
+        let mut stream = WatchStream(Arc::new(Watch { line: line.clone(), work }));
+        let mut next = async || std::future::poll_fn(|cx| Poll::Ready(stream.poll_next(cx))).await;
+        assert!(next().await.is_pending());
+        tokio::time::pause();
+        clock.sleep(Duration::from_secs(6)).await;
+        assert!(matches!(next().await, Poll::Ready(None)), "its end");
+        let let_go = |why| stream.0.let_go(clock.now(), why);
+        assert!(!let_go(Why::ShortOfMemory));
+        let mut carried = pin!(line.carry(std::future::pending::<()>()));
+        assert!(carried.as_mut().now_or_never().is_none(), "not cut");
+        assert!(let_go(Why::Stalled) && !let_go(Why::Stalled), "once");
+        assert_eq!(carried.await, None);
     }
 
     #[test]

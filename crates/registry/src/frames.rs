@@ -13,6 +13,7 @@ use bytes::Bytes;
 use forebay_apimachinery::{Object, Revision};
 use forebay_watchcache::{EventKind, Position, Watcher};
 use jiff::Timestamp;
+use smallvec::SmallVec;
 
 use crate::catalog::Served;
 use crate::present::{Presenter, Shown};
@@ -140,7 +141,7 @@ impl Frames {
         // Others may be about to make it, too: only those wait who want the same.
         let frame = match seen.map(|seen| self.shelf().find(&seen, bytes)) {
             None => {
-                presenter.event(kind, object, revision, now(), out.own());
+                out.own(|own| presenter.event(kind, object, revision, now(), own));
                 return None;
             }
             Some(Found::Made(frame)) => frame,
@@ -205,8 +206,11 @@ fn is_at<T>(weak: &Weak<T>, arc: &Arc<T>) -> bool {
 
 /// Where a watch's frames are put.
 pub trait FrameSink {
-    /// For those that are its own.
-    fn own(&mut self) -> &mut Vec<u8>;
+    /// Room for so many bytes of frames of its own.
+    fn reserve(&mut self, bytes: usize);
+
+    /// A frame of its own, which `write` appends.
+    fn own(&mut self, write: impl FnOnce(&mut Vec<u8>));
 
     /// A frame that others have as well.
     fn share(&mut self, frame: Bytes);
@@ -216,8 +220,12 @@ pub trait FrameSink {
 }
 
 impl FrameSink for Vec<u8> {
-    fn own(&mut self) -> &mut Vec<u8> {
-        self
+    fn reserve(&mut self, bytes: usize) {
+        self.reserve(bytes);
+    }
+
+    fn own(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(self);
     }
 
     fn share(&mut self, frame: Bytes) {
@@ -229,27 +237,24 @@ impl FrameSink for Vec<u8> {
     }
 }
 
-/// Frames of one watch in order, in parts.
+/// Frames of one watch in order, in parts: some frames of its own, or one that others have as well.
 #[derive(Debug, Default)]
 pub struct Batch {
     // Empty when there is none: most batches are one event, for which nothing is reserved.
-    first: Part,
+    first: Bytes,
     rest: Option<Rest>,
     // Behind the parts.
     own: Vec<u8>,
+    // Of each frame since they were asked for.
+    sizes: Sizes,
 }
 
 /// Boxed: every watch that waits has an empty batch.
 #[allow(clippy::box_collection, reason = "there is none most of the time")]
-type Rest = Box<VecDeque<Part>>;
+type Rest = Box<VecDeque<Bytes>>;
 
-/// Some whole frames, until some of it was taken.
-#[derive(Debug, Default)]
-pub struct Part {
-    pub bytes: Bytes,
-    /// It is one frame, of which nothing was taken.
-    pub is_frame: bool,
-}
+/// Bytes of frames; that of a single one is kept in place.
+type Sizes = SmallVec<[u32; 4]>;
 
 impl Batch {
     /// Whether there is nothing in it.
@@ -257,8 +262,13 @@ impl Batch {
         self.frame_bytes() == 0
     }
 
+    /// Bytes of each frame that was put here since this was asked.
+    pub fn take_sizes(&mut self) -> impl Iterator<Item = u32> + use<> {
+        std::mem::take(&mut self.sizes).into_iter()
+    }
+
     /// The parts that are left.
-    pub fn parts(&mut self) -> impl Iterator<Item = &Part> {
+    pub fn parts(&mut self) -> impl Iterator<Item = &Bytes> {
         self.close();
         self.closed()
     }
@@ -267,34 +277,33 @@ impl Batch {
     pub fn whole(&mut self) -> Bytes {
         self.close();
         let bytes = self.frame_bytes();
-        if self.first.bytes.len() == bytes {
-            return self.first.bytes.clone();
+        if self.first.len() == bytes {
+            return self.first.clone();
         }
         let mut whole = Vec::with_capacity(bytes);
-        self.closed().for_each(|part| whole.extend_from_slice(&part.bytes));
+        self.closed().for_each(|part| whole.extend_from_slice(part));
         whole.into()
     }
 
     /// Bytes of the part that comes next.
     pub fn next_bytes(&mut self) -> usize {
         self.close();
-        self.first.bytes.len()
+        self.first.len()
     }
 
     /// Takes at most `bytes_max` of the part that comes next.
     pub fn take(&mut self, bytes_max: usize) -> Bytes {
         self.close();
         let next = &mut self.first;
-        let taken = next.bytes.split_to(next.bytes.len().min(bytes_max));
-        next.is_frame = false;
-        if next.bytes.is_empty() {
+        let taken = next.split_to(next.len().min(bytes_max));
+        if next.is_empty() {
             *next = self.rest.as_mut().and_then(|rest| rest.pop_front()).unwrap_or_default();
         }
         taken
     }
 
-    fn closed(&self) -> impl Iterator<Item = &Part> {
-        let first = std::iter::once(&self.first).filter(|first| !first.bytes.is_empty());
+    fn closed(&self) -> impl Iterator<Item = &Bytes> {
+        let first = std::iter::once(&self.first).filter(|first| !first.is_empty());
         first.chain(self.rest.iter().flat_map(|rest| rest.iter()))
     }
 
@@ -302,15 +311,15 @@ impl Batch {
     fn close(&mut self) {
         if !self.own.is_empty() {
             let own = std::mem::take(&mut self.own);
-            self.push(Part { bytes: own.into(), is_frame: false });
+            self.push(own.into());
         }
     }
 
-    fn push(&mut self, part: Part) {
-        if part.bytes.is_empty() {
+    fn push(&mut self, part: Bytes) {
+        if part.is_empty() {
             return;
         }
-        if self.first.bytes.is_empty() {
+        if self.first.is_empty() {
             self.first = part;
         } else {
             self.rest.get_or_insert_default().push_back(part);
@@ -325,17 +334,24 @@ impl From<Vec<u8>> for Batch {
 }
 
 impl FrameSink for Batch {
-    fn own(&mut self) -> &mut Vec<u8> {
-        &mut self.own
+    fn reserve(&mut self, bytes: usize) {
+        self.own.reserve(bytes);
+    }
+
+    fn own(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let from = self.own.len();
+        write(&mut self.own);
+        self.sizes.push((self.own.len() - from) as u32);
     }
 
     fn share(&mut self, frame: Bytes) {
         self.close();
-        self.push(Part { bytes: frame, is_frame: true });
+        self.sizes.push(frame.len() as u32);
+        self.push(frame);
     }
 
     fn frame_bytes(&self) -> usize {
-        self.closed().map(|part| part.bytes.len()).sum::<usize>() + self.own.len()
+        self.closed().map(Bytes::len).sum::<usize>() + self.own.len()
     }
 }
 
@@ -343,20 +359,26 @@ impl FrameSink for Batch {
 mod tests {
     use super::*;
 
+    fn put(text: &str, is_shared: bool, sink: &mut impl FrameSink) {
+        match is_shared {
+            true => sink.share(Bytes::copy_from_slice(text.as_bytes())),
+            false => sink.own(|own| own.extend_from_slice(text.as_bytes())),
+        }
+    }
+
     #[test]
     fn a_batch_gives_its_frames_in_order_whoever_else_has_them() {
         let (mut batch, mut copied) = (Batch::default(), Vec::new());
         for (text, is_shared) in [("one ", false), ("two ", false), ("six ", true), ("ten", false)] {
-            for sink in [&mut batch as &mut dyn FrameSink, &mut copied] {
-                match is_shared {
-                    true => sink.share(Bytes::from_static(text.as_bytes())),
-                    false => sink.own().extend_from_slice(text.as_bytes()),
-                }
-            }
+            put(text, is_shared, &mut batch);
+            put(text, is_shared, &mut copied);
         }
         assert_eq!((batch.frame_bytes(), copied.frame_bytes()), (15, 15));
-        let parts: Vec<_> = batch.parts().map(|part| (part.bytes.len(), part.is_frame)).collect();
-        assert_eq!(parts, [(8, false), (4, true), (3, false)]);
+        assert_eq!(batch.parts().map(Bytes::len).collect::<Vec<_>>(), [8, 4, 3]);
+        assert_eq!(batch.take_sizes().collect::<Vec<_>>(), [4, 4, 4, 3]);
+        put("nine", false, &mut batch);
+        assert_eq!(batch.take_sizes().collect::<Vec<_>>(), [4], "each once");
+        put("nine", false, &mut copied);
         assert_eq!(
             (batch.whole(), Batch::from(copied.clone()).whole()),
             (copied.clone().into(), copied.clone().into())
@@ -366,7 +388,7 @@ mod tests {
             assert!(batch.next_bytes() > 0);
             taken.push(batch.take(5));
         }
-        assert_eq!(taken, ["one t", "wo ", "six ", "ten"]);
+        assert_eq!(taken, ["one t", "wo ", "six ", "ten", "nine"]);
         assert_eq!((taken.concat(), batch.take(5)), (copied, Bytes::new()));
     }
 }

@@ -158,6 +158,16 @@ impl Served {
         }
     }
 
+    /// The same of one that [is as it is stored](Served::is_as_stored).
+    ///
+    /// - `body`: its bytes.
+    pub fn write_stored_item(&self, body: &[u8], out: &mut Vec<u8>) {
+        if self.form() == Form::Typed {
+            out.push(b'{');
+        }
+        out.extend_from_slice(body);
+    }
+
     /// Whether the items of a LIST are the bytes of its objects, so long as [`Served::is_as_stored`] says so of each.
     pub fn has_items_as_stored(&self) -> bool {
         !self.is_converted()

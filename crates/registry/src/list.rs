@@ -378,8 +378,8 @@ impl ListBody {
                 self.counting.fetched += 1;
                 if self.interest.selects(object) {
                     self.counting.returned += 1;
-                    let shown = self.presenter.readable(object, &mut self.scratch);
-                    self.presenter.item(&shown, self.state == State::FirstItem, now, sink.text());
+                    let is_first = self.state == State::FirstItem;
+                    self.presenter.item_at_rest(object, &mut self.scratch, is_first, now, sink.text());
                     self.state = State::Items;
                     self.left = self.left.map(|left| left - 1);
                 }

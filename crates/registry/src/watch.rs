@@ -274,7 +274,7 @@ impl WatchBody {
                 && out.frame_bytes() > from
                 && let Some(revision) = watcher.passed()
             {
-                self.presenter.bookmark(revision, false, *stamp, out.own());
+                out.own(|own| self.presenter.bookmark(revision, false, *stamp, own));
                 bookmark_due = false;
                 sent_bookmark = true;
             }
@@ -294,10 +294,10 @@ impl WatchBody {
                 Some(WatchStep::Event { object, .. }) if watcher.is_initial() => {
                     if out.frame_bytes() == from {
                         // There are more, and the last one goes beyond.
-                        out.own().reserve(chunk_bytes + chunk_bytes / 4);
+                        out.reserve(chunk_bytes + chunk_bytes / 4);
                     }
                     let scratch = self.scratch.get_or_insert_default();
-                    self.presenter.initial(&object, scratch, || *stamp, out.own());
+                    out.own(|own| self.presenter.initial(&object, scratch, || *stamp, own));
                 }
                 Some(WatchStep::Event { kind, object, revision }) => {
                     let frame =
@@ -312,7 +312,7 @@ impl WatchBody {
                 Some(WatchStep::InitialEventsEnd(revision)) => {
                     self.scratch = None;
                     if self.plan.end_bookmark {
-                        self.presenter.bookmark(revision, true, *stamp, out.own());
+                        out.own(|own| self.presenter.bookmark(revision, true, *stamp, own));
                     }
                 }
                 Some(WatchStep::Expired { asked, oldest }) => {
@@ -404,7 +404,8 @@ impl WatchBody {
                 let is_early = self.plan.start == WatchStart::After(revision)
                     && self.watcher.as_ref().is_some_and(Watcher::is_ahead);
                 if !is_early {
-                    self.presenter.bookmark(revision, false, timestamp(&self.clock), out.own());
+                    let now = timestamp(&self.clock);
+                    out.own(|own| self.presenter.bookmark(revision, false, now, own));
                 }
                 self.schedule_bookmark();
             }

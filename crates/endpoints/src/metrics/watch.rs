@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use forebay_registry::histogram::{Bounds, Histogram};
-use forebay_registry::{Encoding, Part};
 use forebay_rt::{Clock, Instant};
 
 /// Group, resource and version.
@@ -33,30 +32,10 @@ impl WatchEvents {
     }
 
     /// Counts what is sent.
-    pub fn count(&mut self, encoding: Encoding, part: &Part) {
-        match encoding {
-            // Then nothing has to be looked for.
-            _ if part.is_frame => self.sizes.observe(part.bytes.len() as f64),
-            Encoding::Json => self.count_lines(&part.bytes),
-            Encoding::Protobuf => self.count_frames(&part.bytes),
-        }
-    }
-
-    fn count_lines(&mut self, lines: &[u8]) {
-        let mut start = 0;
-        self.sizes.observe_all(memchr::memchr_iter(b'\n', lines).map(|end| {
-            let from = std::mem::replace(&mut start, end + 1);
-            (end + 1 - from) as f64
-        }));
-    }
-
-    /// Each is behind its length.
-    fn count_frames(&mut self, mut frames: &[u8]) {
-        while let Some((len, rest)) = frames.split_first_chunk() {
-            let len = u32::from_be_bytes(*len) as usize;
-            self.sizes.observe((4 + len) as f64);
-            frames = rest.get(len..).unwrap_or_default();
-        }
+    ///
+    /// - `sizes`: bytes of each event.
+    pub fn count(&self, sizes: impl IntoIterator<Item = u32>) {
+        self.sizes.observe_all(sizes.into_iter().map(f64::from));
     }
 }
 

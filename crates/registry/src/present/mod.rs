@@ -125,15 +125,6 @@ impl Presenter {
         self.served.is_as_stored(object)
     }
 
-    /// `object` as an item of a list is best made of it. Text is made of its bytes: then its block is inflated once, however
-    /// many of its objects are shown. Its message is kept with the object itself, for the next who asks.
-    pub(crate) fn readable(&self, object: &Arc<Object>, scratch: &mut Scratch) -> Arc<Object> {
-        match self.writer {
-            Writer::Text(_) => scratch.plain(object),
-            Writer::Messages(_) => object.clone(),
-        }
-    }
-
     /// What an object takes in a list, where a list begins with its length.
     pub fn item_len(&self, object: &Object) -> Option<usize> {
         match &self.writer {
@@ -156,6 +147,26 @@ impl Presenter {
     pub fn item(&self, object: &Object, first: bool, now: Timestamp, out: &mut Vec<u8>) {
         match &self.writer {
             Writer::Text(text) => text.item(object, first, now, out),
+            Writer::Messages(messages) => messages.item(object, out),
+        }
+    }
+
+    /// The same of a state at rest. Text is made of an object's bytes: then its block is inflated once, however many of its
+    /// objects are shown, and the rest of each object, which is somewhere else in memory, is looked at only if it must be.
+    /// Its message is kept with the object itself, for the next who asks.
+    pub(crate) fn item_at_rest(
+        &self,
+        object: &Arc<Object>,
+        scratch: &mut Scratch,
+        first: bool,
+        now: Timestamp,
+        out: &mut Vec<u8>,
+    ) {
+        match &self.writer {
+            Writer::Text(text) if text.shows_body(object) => {
+                text.stored_item(&scratch.bytes(object), first, out);
+            }
+            Writer::Text(text) => text.item(&scratch.plain(object), first, now, out),
             Writer::Messages(messages) => messages.item(object, out),
         }
     }
@@ -220,7 +231,7 @@ impl Presenter {
         }
     }
 
-    /// The event of an object of the initial state, which is ADDED. It is read as [`Presenter::readable`] has it.
+    /// The event of an object of the initial state, which is ADDED, made as [`Presenter::item_at_rest`] has it.
     pub fn initial(
         &mut self,
         object: &Arc<Object>,
@@ -230,7 +241,6 @@ impl Presenter {
     ) {
         let (kind, revision) = (EventKind::Added, object.revision());
         match &mut self.writer {
-            // Of a state at rest nothing is looked at but that: the rest of each object is somewhere else in memory.
             Writer::Text(text) if text.shows_body(object) => text.added(&scratch.bytes(object), out),
             Writer::Text(text) => text.event(kind, &scratch.plain(object), revision, now(), out),
             Writer::Messages(messages) => messages.event(kind, (object, Keep::IfRoom), revision, out),

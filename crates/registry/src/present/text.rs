@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 use super::{As, IncludeObject, ListMeta, Shown, bookmark_object};
 use crate::catalog::{Served, Source};
 
-/// Shows the objects of one resource in one way.
 const ADDED: &[u8] = b"{\"type\":\"ADDED\",\"object\":";
 
+/// Shows the objects of one resource in one way.
 #[derive(Clone)]
 pub(super) struct Text {
     served: Arc<Served>,
@@ -67,14 +67,18 @@ impl Text {
 
     /// One item of a list.
     pub fn item(&self, object: &Object, first: bool, now: Timestamp, out: &mut Vec<u8>) {
-        if !first {
-            out.push(b',');
-        }
+        separate(first, out);
         match self.shown {
             As::Object => self.served.write_item(object, out),
             As::Table(include) => self.row(object, None, include, now, out),
             As::PartialMetadata => self.partial(object, None, out),
         }
+    }
+
+    /// The item of an object that [is shown](Text::shows_body) so.
+    pub fn stored_item(&self, body: &[u8], first: bool, out: &mut Vec<u8>) {
+        separate(first, out);
+        self.served.write_stored_item(body, out);
     }
 
     /// Everything of a list behind its last item.
@@ -150,7 +154,7 @@ impl Text {
         out.extend_from_slice(b"}\n");
     }
 
-    /// Whether an object's event has its bytes as they are stored.
+    /// Whether an object's item and its event have its bytes as they are stored.
     pub fn shows_body(&self, object: &Object) -> bool {
         self.shown == As::Object && self.served.is_as_stored(object)
     }
@@ -382,6 +386,13 @@ impl Text {
 
     fn write(&self, value: &Value, out: &mut Vec<u8>) {
         json::write_sorted(value, out);
+    }
+}
+
+/// What is between two items.
+fn separate(first: bool, out: &mut Vec<u8>) {
+    if !first {
+        out.push(b',');
     }
 }
 
