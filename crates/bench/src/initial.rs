@@ -7,12 +7,17 @@ use bytes::Bytes;
 use flate2::{Decompress, FlushDecompress, Status};
 use http_body_util::BodyExt;
 use hyper::{Method, header};
+use memchr::memrchr;
 
 use crate::Error;
 use crate::client::{Client, Protocol, Target};
 
 /// What the bookmark that ends the initial events says.
 const END: &[u8] = b"\"k8s.io/initial-events-end\":\"true\"";
+/// How every bookmark begins.
+const BOOKMARK: &[u8] = b"{\"type\":\"BOOKMARK\"";
+/// Bytes that the end has at most.
+const END_BYTES_MAX: usize = 1_024;
 /// Bytes of the head of a gzip member without a name or other extras, as Go and we write it.
 const GZIP_HEAD: usize = 10;
 
@@ -87,13 +92,13 @@ impl Reader {
     /// Counts plain bytes; whether the end is in them. Only at the end of what came can it be: nothing follows it.
     fn look(&mut self, plain: &[u8]) -> bool {
         self.seen.plain += plain.len() as u64;
-        self.tail.extend_from_slice(&plain[plain.len().saturating_sub(1_024)..]);
-        let excess = self.tail.len().saturating_sub(1_024);
+        self.tail.extend_from_slice(&plain[plain.len().saturating_sub(END_BYTES_MAX)..]);
+        let excess = self.tail.len().saturating_sub(END_BYTES_MAX);
         self.tail.drain(..excess);
-        // Looked for in a last line that is whole: a search of every piece would take more than reading it does.
+        // Looked for in a last line that is whole and short: to search every piece would take more than reading it does.
         let Some((b'\n', lines)) = self.tail.split_last() else { return false };
-        let from = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        lines[from..].windows(END.len()).any(|window| window == END)
+        let from = memrchr(b'\n', lines).map_or(0, |end| end + 1);
+        lines[from..].starts_with(BOOKMARK) && lines[from..].windows(END.len()).any(|window| window == END)
     }
 }
 
@@ -107,7 +112,7 @@ mod tests {
     use super::*;
 
     fn stream() -> Vec<u8> {
-        let mut text = br#"{"type":"ADDED","object":{}}"#.repeat(9_000);
+        let mut text = b"{\"type\":\"ADDED\",\"object\":{}}\n".repeat(9_000);
         text.extend_from_slice(br#"{"type":"BOOKMARK","object":{"metadata":{"annotations":{"k8s.io/initial-events-end":"true"}}}}"#);
         text.push(b'\n');
         text
