@@ -77,7 +77,7 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
             let text = handler.metrics.render(
                 &catalog,
                 &handler.inflight,
-                (&handler.memory, &handler.rooms, &handler.pins),
+                (&handler.memory, &handler.rooms, &handler.pins, &handler.event_blocks),
             );
             Ok(answer::sized(StatusCode::OK, metrics::CONTENT_TYPE, text.into(), head.takes_gzip()))
         }

@@ -22,6 +22,7 @@ use crate::authn::{Asker, Authenticator, Peer};
 use crate::authz::{Authorizer, MASTERS};
 use crate::cost::{self, ListWork};
 use crate::documents::{self, Documents};
+use crate::event_blocks::EventBlocks;
 use crate::gzip;
 use crate::impersonate;
 use crate::inflight::{Inflight, Kind, Privilege, Seat};
@@ -52,6 +53,7 @@ pub struct Handler {
     pub rooms: Rooms,
     pub memory: Memory,
     pub pins: Pins,
+    pub event_blocks: EventBlocks,
     pub metrics: Arc<Metrics>,
     pub drain: Drain,
     pub documents: Documents,

@@ -218,6 +218,7 @@ impl Sending {
     }
 
     fn poll_send(&mut self, secure: &mut Secure, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut batches = 0;
         loop {
             ready!(self.poll_out(secure, cx))?;
             if self.is_last {
@@ -234,7 +235,9 @@ impl Sending {
                 Poll::Pending => {
                     let goes_on = !self.is_sent && self.body.waits_to_pass();
                     ready!(self.poll_sent(secure, cx))?;
-                    if goes_on {
+                    batches += 1;
+                    // Where it does not go on, it is woken when that has passed, by which others had their turn.
+                    if goes_on && batches < limits::TURN_BATCHES_MAX {
                         continue;
                     }
                     return Poll::Pending;
@@ -334,26 +337,59 @@ mod tests {
     use forebay_registry::{Batch, FrameSink as _};
     use futures_util::FutureExt as _;
     use tokio::io::AsyncReadExt as _;
+    use tokio::net::TcpStream;
+    use tokio_rustls::client;
 
     use super::*;
     use crate::line::Line;
     use crate::response::Content;
     use crate::{secure, watch_body};
 
-    /// Of what a watch has more is given when what was given before has passed: with a client that takes it, at once.
-    #[tokio::test]
-    async fn a_watch_goes_on_in_the_same_turn_when_its_client_has_taken_what_it_was_given() {
-        let (tls, mut client) = secure::testing::pair(&[]).await;
-        let mut secure = Secure::new(tls);
+    async fn connection() -> (Secure, client::TlsStream<TcpStream>) {
+        let (tls, client) = secure::testing::pair(&[]).await;
+        (Secure::new(tls), client)
+    }
+
+    /// A watch that has parts of so many bytes to send.
+    async fn sending(secure: &Secure, bytes: &[usize]) -> Sending {
         let mut parts = Batch::default();
-        parts.share(Bytes::from_static(b"first"));
-        // Not together with the first.
-        parts.share(vec![b'x'; limits::TLS_GATHER_BYTES].into());
+        bytes.iter().for_each(|bytes| parts.share(vec![b'x'; *bytes].into()));
         let line = Line::connection(secure.socket().clone());
         let body = line.carry(async { ResponseBody::new(Content::Watch(watch_body::testing::with(parts))) });
         let body = body.await.expect("not cut");
         assert!(body.waits_to_pass());
-        let mut sending = Sending { body, out: Out::head(Vec::new()), is_sent: false, is_last: false };
+        Sending { body, out: Out::head(Vec::new()), is_sent: false, is_last: false }
+    }
+
+    /// However fast its client is, others have their turn. Turns are not counted: a client that is slow for once makes more.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_watch_whose_client_takes_everything_at_once_gives_way_after_some_batches() {
+        let (mut secure, mut client) = connection().await;
+        let client = tokio::spawn(async move {
+            let mut read = Vec::new();
+            client.read_to_end(&mut read).await.map(|_| read)
+        });
+        // Two are too much for one batch.
+        let (parts, bytes) = (10 * limits::TURN_BATCHES_MAX, limits::TLS_GATHER_BYTES / 2 + 1);
+        let mut sending = sending(&secure, &vec![bytes; parts]).await;
+        let mut turns = 0;
+        let ended = std::future::poll_fn(|cx| {
+            turns += 1;
+            sending.poll(&mut secure, cx)
+        });
+        assert!(ended.await.expect("open"));
+        assert!(turns >= 10, "{turns} turns");
+        secure.shutdown().await.expect("open");
+        let read = client.await.expect("no panic").expect("whole");
+        assert!(read.len() > parts * bytes && read.ends_with(b"x\r\n0\r\n\r\n"));
+    }
+
+    /// Of what a watch has more is given when what was given before has passed: with a client that takes it, at once.
+    #[tokio::test]
+    async fn a_watch_goes_on_in_the_same_turn_when_its_client_has_taken_what_it_was_given() {
+        let (mut secure, mut client) = connection().await;
+        // The second not together with the first.
+        let mut sending = sending(&secure, &[5, limits::TLS_GATHER_BYTES]).await;
         let mut turn = std::future::poll_fn(|cx| sending.poll(&mut secure, cx));
         let first = (&mut turn).now_or_never();
         assert!(!sending.body.waits_to_pass(), "all of it is given");

@@ -14,6 +14,7 @@ mod cost;
 mod cut;
 pub mod discovery;
 mod documents;
+mod event_blocks;
 #[cfg(test)]
 mod fuzz;
 mod gzip;
@@ -58,6 +59,7 @@ mod watch_body;
 mod websocket;
 mod wire;
 mod yaml;
+mod zipped;
 
 pub use in_process::InProcess;
 pub use server::{Bound, ServeError};

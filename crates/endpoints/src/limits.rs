@@ -205,6 +205,11 @@ pub const CHUNK_BYTES: usize = 64 << 10;
 /// that the kernel sends as one packet. Two for each batch take a quarter more CPU, all in all.
 pub const STATE_BYTES: usize = CHUNK_BYTES - (8 << 10);
 
+/// Batches of a watch that are made in one turn of its task while its client takes them at once: a quarter of a millisecond.
+/// Without a bound two clients that read from this machine had both threads to themselves until they had everything, and
+/// nothing else was so much as noticed: the runtime looks at sockets every 61 turns.
+pub const TURN_BATCHES_MAX: usize = 4;
+
 /// A long event is handed on in pieces of this size, so that it shows how far its reader is.
 pub const PIECE_BYTES: usize = 16 << 10;
 
@@ -228,6 +233,13 @@ pub const WEBSOCKET_CLOSE_WAIT: Duration = Duration::from_secs(1);
 
 /// Plain bytes between two deflated blocks that are stored as they are: commas. More are compressed.
 pub const STORED_BYTES_MAX: usize = 64;
+
+/// What is kept of blocks as events, for all watch-lists in gzip together while there are any. 20,000 pods of 8 KB are 17 MiB
+/// so; ten readers of them that begin together are up to 4 MiB apart, as much as the socket of one who reads no faster takes.
+pub const EVENT_BLOCKS_BYTES_MAX: usize = 8 << 20;
+
+/// With more than this what every reader has passed is not kept for who is yet to begin.
+pub const EVENT_BLOCKS_PASSED_BYTES_MAX: usize = 2 << 20;
 
 /// Plain bytes that are compressed in one go, without a window of what came before.
 pub const DEFLATE_BYTES: usize = 128 << 10;
@@ -275,6 +287,7 @@ pub const CERTIFICATE_VERDICT: Duration = Duration::from_secs(10);
 const _: () = assert!(BODIES_ROOM_BYTES >= 16 * BODY_BYTES_MAX);
 const _: () =
     assert!(WRITES_ROOM_BYTES_MIN >= 4 * BODY_SMALL_BYTES && ROOM_WAITING_MAX >= ROOM_WAITING_PER_USER_MAX);
+const _: () = assert!(EVENT_BLOCKS_PASSED_BYTES_MAX <= EVENT_BLOCKS_BYTES_MAX);
 const _: () = assert!(GZIP_BYTES_MIN >= CHUNK_BYTES);
 // What is compressed whole is compressed apart.
 const _: () = assert!(GZIP_BYTES_MIN >= APART_BYTES);

@@ -38,22 +38,6 @@ struct Sum {
     len: u32,
 }
 
-/// A member that goes on for as long as there is something to say. Its reader has all of each part at once: Go's inflater keeps
-/// what it has until there is more, or an empty stored block.
-#[derive(Debug, Default)]
-pub struct Live {
-    has_begun: bool,
-    sum: Sum,
-}
-
-/// How a part of it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effort {
-    Deflate,
-    /// Not worth it, as it is done for each reader anew.
-    Store,
-}
-
 thread_local! {
     // Some 300 KB for each thread of the server.
     static DEFLATE: RefCell<Deflate> = RefCell::default();
@@ -81,6 +65,28 @@ impl Member {
         self.plain = plain;
     }
 
+    /// Puts what was not deflated into it as it is.
+    pub fn store(&mut self) {
+        let plain = std::mem::take(&mut self.plain);
+        self.sum.add(&plain);
+        store(&plain, &mut self.out);
+    }
+
+    /// What comes next, deflated by itself to a byte boundary.
+    ///
+    /// - `crc`, `len`: of its plain text.
+    pub fn add_deflated(&mut self, deflated: &[u8], crc: u32, len: usize) {
+        self.flush();
+        self.out.extend_from_slice(deflated);
+        self.sum.count(crc, len);
+    }
+
+    /// An empty stored block: its reader has all that is before it at once. Go's inflater keeps what it has until there is
+    /// more, or this.
+    pub fn pause(&mut self) {
+        store_block(&[], &mut self.out);
+    }
+
     /// Deflates `plain`, or stores it when there is little of it.
     fn add(&mut self, plain: &[u8]) {
         if plain.is_empty() {
@@ -101,34 +107,15 @@ impl Member {
     }
 }
 
-impl Live {
-    /// The next part; nothing comes after the last.
-    pub fn part(&mut self, plain: &[u8], effort: Effort, is_last: bool) -> Vec<u8> {
-        let mut out = Vec::new();
-        if !std::mem::replace(&mut self.has_begun, true) {
-            out.extend_from_slice(&HEAD);
-        }
-        self.sum.add(plain);
-        match effort {
-            Effort::Deflate => deflate(plain, &mut out),
-            Effort::Store => store(plain, &mut out),
-        }
-        store_block(&[], &mut out);
-        if is_last {
-            self.sum.end(&mut out);
-        }
-        out
-    }
-}
-
 impl Sum {
+    /// Takes in a text.
     fn add(&mut self, plain: &[u8]) {
         let mut crc = Crc::new();
         crc.update(plain);
         self.count(crc.sum(), plain.len());
     }
 
-    /// Takes in a text by its own checksum and length.
+    /// The same by its own checksum and length.
     fn count(&mut self, crc: u32, len: usize) {
         // Less than half a microsecond.
         self.crc = crc32_combine(self.crc, crc, len as u64);
@@ -149,9 +136,7 @@ impl Sink for Member {
     }
 
     fn block(&mut self, block: &Block) {
-        self.flush();
-        self.out.extend_from_slice(block.deflated());
-        self.sum.count(block.crc32(), block.plain_len());
+        self.add_deflated(block.deflated(), block.crc32(), block.plain_len());
     }
 
     fn bytes(&self) -> usize {
@@ -178,7 +163,7 @@ fn store_block(plain: &[u8], out: &mut Vec<u8>) {
 }
 
 /// `plain` by itself, to a byte boundary; as it is where nothing else is shorter.
-fn deflate(plain: &[u8], out: &mut Vec<u8>) {
+pub fn deflate(plain: &[u8], out: &mut Vec<u8>) {
     DEFLATE.with_borrow_mut(|deflate| {
         for piece in plain.chunks(DEFLATE_BYTES) {
             match deflate.deflate(piece, piece.len()) {
@@ -190,7 +175,7 @@ fn deflate(plain: &[u8], out: &mut Vec<u8>) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod testing {
     use std::io::Read as _;
     use std::sync::Arc;
 
@@ -198,9 +183,8 @@ mod tests {
     use forebay_apimachinery::object::{Form, Interner, Layout, Scope, Sealer};
     use forebay_apimachinery::{Key, Object, Revision};
 
-    use super::*;
-
-    fn objects(count: u64) -> Vec<Arc<Object>> {
+    /// Objects at rest, `foo-0` and so on, all in blocks.
+    pub fn sealed(count: u64) -> Vec<Arc<Object>> {
         let layout = Layout { prefix_len: 10, scope: Scope::Cluster, form: Form::Typed, fields: Vec::new() };
         let object = |number: u64| {
             let value = format!(
@@ -213,20 +197,27 @@ mod tests {
             let made = Object::decode(&layout, key, revision, value.as_bytes(), &mut Interner::default());
             Arc::new(made.expect("valid"))
         };
-        (0..count).map(object).collect()
+        let plain: Vec<_> = (0..count).map(object).collect();
+        Sealer::new(Arc::default()).seal(&plain)
     }
 
     /// What a reader of gzip makes of it, to the last byte.
-    fn read(member: &[u8]) -> Vec<u8> {
+    pub fn read(member: &[u8]) -> Vec<u8> {
         let (mut plain, mut reader) = (Vec::new(), GzDecoder::new(member));
         reader.read_to_end(&mut plain).expect("gzip");
         assert!(reader.into_inner().is_empty(), "one member, and nothing behind it");
         plain
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{read, sealed};
+    use super::*;
 
     #[test]
     fn a_member_of_blocks_and_text_reads_as_their_plain_text() {
-        let sealed: Vec<_> = Sealer::new(Arc::default()).seal(&objects(400));
+        let sealed = sealed(400);
         let blocks: Vec<_> =
             sealed.iter().filter_map(|object| object.part().filter(|part| part.index == 0)).collect();
         assert!(blocks.len() > 5);
@@ -297,11 +288,6 @@ mod tests {
         assert!(len(&text) * 100 < text.len(), "{}", len(&text));
         let all = [&bytes[..], &text, &letters, &bytes].concat();
         assert!(read(&Member::whole(&all)) == all);
-        let (mut live, mut sent) = (Live::default(), Vec::new());
-        for (part, is_last) in [(&bytes, false), (&text, false), (&letters, true)] {
-            sent.extend(live.part(part, Effort::Deflate, is_last));
-        }
-        assert!(read(&sent) == [&bytes[..], &text, &letters].concat());
     }
 
     #[test]
@@ -319,30 +305,5 @@ mod tests {
             sum.count(crc(second), second.len());
             assert_eq!(sum, Sum { crc: crc(&text), len: 70_000 }, "{cut}");
         }
-    }
-
-    #[test]
-    fn each_part_of_a_live_member_ends_with_an_empty_stored_block() {
-        let parts = [
-            (b"{\"type\":\"ADDED\"}\n".repeat(9_000), Effort::Deflate),
-            (b"{\"type\":\"BOOKMARK\"}\n".to_vec(), Effort::Deflate),
-            (b"{\"type\":\"MODIFIED\"}\n".to_vec(), Effort::Store),
-            (b"{\"type\":\"MODIFIED\"}\n".repeat(9_000), Effort::Store),
-            (Vec::new(), Effort::Deflate),
-        ];
-        let (mut live, mut sent, mut plain) = (Live::default(), Vec::new(), Vec::new());
-        for (at, (part, effort)) in parts.iter().enumerate() {
-            let is_last = at + 1 == parts.len();
-            let mut out = live.part(part, *effort, is_last);
-            if is_last {
-                out.truncate(out.len() - END.len() - 8);
-            }
-            assert!(out.ends_with(&[0, 0, 0, 0xff, 0xff]), "{at}");
-            sent.extend(out);
-            plain.extend_from_slice(part);
-            assert!(at > 0 || sent.len() * 20 < plain.len(), "{} of {}", sent.len(), plain.len());
-        }
-        live.sum.end(&mut sent);
-        assert!(read(&sent) == plain);
     }
 }

@@ -13,6 +13,7 @@ use forebay_registry::{Registry, Relief};
 use forebay_rt::{Clock, Duration, Instant};
 
 use crate::config::Memory as Config;
+use crate::event_blocks::EventBlocks;
 use crate::limits::{
     CONNECTION_BYTES, CONNECTIONS_MAX, CONNECTIONS_MIN, CONNECTIONS_REST_BYTES, MEMORY_FALL_PERCENT,
     MEMORY_LOG_PERIOD, MEMORY_PERCENT, MEMORY_PERIOD, MEMORY_RELIEF_PERIOD, MEMORY_ROOM_PERCENT,
@@ -27,7 +28,7 @@ use crate::rooms::Rooms;
 pub enum Level {
     #[default]
     Calm,
-    /// Protobuf messages and inflated blocks are dropped, and the allocator gives back what is free.
+    /// Protobuf messages, inflated blocks and blocks as events are dropped, and the allocator gives back what is free.
     Caches,
     /// Recent snapshots are forgotten, and readers that hold an old one are reset, the oldest first. What is expensive
     /// goes one at a time.
@@ -80,6 +81,9 @@ pub struct Counts {
     pub windows_shrunk: AtomicU64,
     pub creates_refused: AtomicU64,
 }
+
+/// Who reads much, and what is made for them.
+type Readers = (Pins, EventBlocks);
 
 /// What the task remembers between two looks.
 struct Watch {
@@ -139,16 +143,16 @@ impl Memory {
     }
 
     /// Looks at it for ever; without a limit only at who waits for readers that have stalled.
-    pub async fn watch(self, clock: Clock, registry: Registry, rooms: Rooms, pins: Pins) {
+    pub async fn watch(self, clock: Clock, registry: Registry, rooms: Rooms, readers: Readers) {
         let mut watch = Watch::new(clock.now());
         loop {
             if rooms.is_waited_for() {
-                pins.let_go_of(STALL_WAIT_WHEN_FULL, usize::MAX);
+                readers.0.let_go_of(STALL_WAIT_WHEN_FULL, usize::MAX);
             }
             if let (Some(limit), Some(used)) = (self.0.config.limit, (self.0.config.read)()) {
                 registry.keep_messages(messages_share(used, limit));
                 if let Some(level) = self.look(used, limit, &mut watch, &rooms, clock.now()) {
-                    self.relieve(level, limit, &registry, &pins);
+                    self.relieve(level, limit, &registry, &readers);
                 }
             }
             clock.sleep(MEMORY_PERIOD).await;
@@ -186,12 +190,15 @@ impl Memory {
     }
 
     /// Lets give way whatever does so at `level`.
-    fn relieve(&self, level: Level, limit: u64, registry: &Registry, pins: &Pins) {
+    fn relieve(&self, level: Level, limit: u64, registry: &Registry, (pins, blocks): &Readers) {
         let counts = self.counts();
         let windows = (limit / WINDOWS_SHARE) as usize;
         if level >= Level::Readers {
             let reset = pins.let_go_of_oldest(READER_AGE_WHEN_SHORT);
             counts.readers_reset.fetch_add(reset as u64, Ordering::Relaxed);
+        }
+        if level >= Level::Caches {
+            blocks.clear();
         }
         let shrunk = registry.relieve(Relief {
             made: level >= Level::Caches,

@@ -33,6 +33,7 @@ use crate::status::Failure;
 use crate::warnings;
 use crate::watch_body::{Framing, WatchStream};
 use crate::websocket;
+use crate::zipped::Zipped;
 
 /// Answers a request about `served`.
 ///
@@ -201,9 +202,12 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
     let is_long = || handler.registry.state_weight(target, &options).1 >= GZIP_BYTES_MIN;
     let framing = match upgraded {
         Some(_) => Framing::WebSocket,
-        None if body.is_watch_list() && head.takes_gzip() && is_long() => Framing::Gzip,
+        None if body.is_watch_list() && head.takes_gzip() && is_long() => {
+            Framing::Gzip(Box::new(Zipped::new(handler.event_blocks.reader(&target.served))))
+        }
         None => Framing::Http,
     };
+    let is_zipped = matches!(framing, Framing::Gzip(_));
     let stream =
         WatchStream::new(body, (slot, room), events, shown.encoding, framing, &handler.pins, clock.clone());
     let content = Content::Watch(stream);
@@ -219,7 +223,7 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
         Encoding::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
     };
     let response = answer::response(StatusCode::OK, content_type, ResponseBody::new(content));
-    Ok(if framing == Framing::Gzip { answer::zipped(response) } else { response })
+    Ok(if is_zipped { answer::zipped(response) } else { response })
 }
 
 async fn create(

@@ -26,6 +26,7 @@ use crate::authn::{Authenticator, Peer};
 use crate::authz::Authorizer;
 use crate::config::Config;
 use crate::documents::Documents;
+use crate::event_blocks::EventBlocks;
 use crate::handler::Handler;
 use crate::health::{Check, Checks, Endpoints};
 use crate::http1::{self, Answering, ConnectionError};
@@ -116,8 +117,9 @@ impl Bound {
         let parts = (checks, random, drain.clone(), pins.clone(), metrics.clone());
         let handler = Arc::new(handler(&config, address, authority, registry.clone(), parts));
         let (memory, rooms) = (handler.memory.clone(), handler.rooms.clone());
+        let readers = (pins, handler.event_blocks.clone());
         let connections_max = config.connections_max.unwrap_or(usize::MAX).min(memory.connections_max());
-        tasks.spawn("memory", memory.watch(clock.clone(), registry, rooms, pins));
+        tasks.spawn("memory", memory.watch(clock.clone(), registry, rooms, readers));
         let connections = Tasks::new();
         // Whoever drops this future cuts every connection.
         let _held = connections.cut_on_drop();
@@ -196,6 +198,7 @@ pub(crate) fn handler(
         clock,
         random,
         pins,
+        event_blocks: EventBlocks::default(),
         metrics,
         drain,
     }

@@ -16,7 +16,6 @@ use crate::limits::{
     HELD_BYTES_MAX, PIECE_BYTES, SEND_BYTES, STATE_BYTES, TLS_GATHER_BYTES, WATCH_SEND_BYTES, stream_give_max,
 };
 use crate::line::Line;
-use crate::member::{Effort, Live};
 use crate::metrics::WatchEvents;
 use crate::pins::{Pins, Stalls, Why};
 use crate::protobuf;
@@ -24,17 +23,17 @@ use crate::room::Held;
 use crate::shutdown::WatchSlot;
 use crate::status::Failure;
 use crate::websocket;
+use crate::zipped::{Effort, Zipped};
 
 /// A watch's bytes. All that it is lies in one piece of memory: thousands wait, and each event touches it of each.
 pub struct WatchStream(Arc<Watch>);
 
 /// What a watch's frames are put into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// A body.
     Http,
     /// A body in gzip.
-    Gzip,
+    Gzip(Box<Zipped>),
     WebSocket,
 }
 
@@ -62,7 +61,6 @@ struct Work {
     events: WatchEvents,
     encoding: Encoding,
     framing: Framing,
-    zipped: Live,
     is_listing: bool,
     // The socket's buffer is small while a watch goes over it.
     is_small: bool,
@@ -107,7 +105,6 @@ impl WatchStream {
             events,
             encoding,
             framing,
-            zipped: Live::default(),
             is_small: false,
             clock,
         };
@@ -213,12 +210,18 @@ impl Work {
                     let batch_bytes = if was_initial { STATE_BYTES } else { PIECE_BYTES };
                     let flow = match is_turn {
                         true => Some(Flow::End),
-                        false => ready!(body.poll_now(batch_bytes, &mut self.batch, cx)),
+                        false => ready!(match &mut self.framing {
+                            Framing::Gzip(zipped) => body.poll_now(batch_bytes, &mut **zipped, cx),
+                            _ => body.poll_now(batch_bytes, &mut self.batch, cx),
+                        }),
                     };
                     self.step = if flow.is_some() { Step::Give } else { Step::Wait };
                     if let Some(flow) = flow {
                         let is_initial = body.is_initial();
-                        self.ended = close(flow, self.encoding, &mut self.batch);
+                        self.ended = match &mut self.framing {
+                            Framing::Gzip(zipped) => close(flow, self.encoding, &mut **zipped),
+                            _ => close(flow, self.encoding, &mut self.batch),
+                        };
                         self.finish(was_initial, is_initial);
                         return Poll::Ready(());
                     }
@@ -239,7 +242,6 @@ impl Work {
 
     /// Counts what is in the batch, and puts it into what it is sent in.
     fn finish(&mut self, was_initial: bool, is_initial: bool) {
-        self.events.count(self.batch.take_sizes());
         if !is_initial {
             // From here on it takes what a connection may take.
             self.room = None;
@@ -248,13 +250,17 @@ impl Work {
             }
         }
         let effort = if was_initial { Effort::Deflate } else { Effort::Store };
-        match self.framing {
-            Framing::Http => {}
-            Framing::Gzip => {
-                let whole = std::mem::take(&mut self.batch).whole();
-                self.batch = self.zipped.part(&whole, effort, self.ended).into();
+        match &mut self.framing {
+            Framing::Http => self.events.count(self.batch.take_sizes()),
+            Framing::Gzip(zipped) => {
+                self.events.count(zipped.take_sizes());
+                if !is_initial {
+                    zipped.end_blocks();
+                }
+                self.batch = zipped.part(effort, self.ended).into();
             }
             Framing::WebSocket => {
+                self.events.count(self.batch.take_sizes());
                 let mut frames = std::mem::take(&mut self.batch);
                 let mut messages = Vec::with_capacity(frames.frame_bytes() + 64);
                 frames.parts().for_each(|part| websocket::messages(self.encoding, part, &mut messages));
@@ -317,8 +323,11 @@ fn write_error(failure: &Failure, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 pub(crate) mod testing {
+    use forebay_embedded::{Engine, Options};
+    use forebay_registry::catalog::Served;
     use forebay_registry::histogram::Histogram;
-    use forebay_rt::Duration;
+    use forebay_registry::{Config, Registry};
+    use forebay_rt::{Duration, Random, Tasks};
 
     use super::*;
     use crate::shutdown::Drain;
@@ -338,7 +347,6 @@ pub(crate) mod testing {
             events: WatchEvents::new(sizes(), sizes(), clock.clone()),
             encoding: Encoding::Json,
             framing: Framing::Http,
-            zipped: Live::default(),
             is_listing: false,
             is_small: false,
             clock: clock.clone(),
@@ -352,6 +360,22 @@ pub(crate) mod testing {
         let work = Mutex::new(work(&clock, slot, None, batch));
         WatchStream(Arc::new(Watch { line: Line::current(), work }))
     }
+
+    /// Of a server without objects, its store in memory.
+    pub(super) async fn registry(clock: &Clock) -> Registry {
+        let options = Options { clock: clock.clone(), ..Options::default() };
+        let engine = Engine::open_in_memory(options).expect("opens");
+        let registry =
+            Registry::new(Config::default(), engine, clock.clone(), Random::seeded(7), Tasks::new());
+        registry.start().await.expect("starts");
+        registry
+    }
+
+    /// A core resource as it is served.
+    pub async fn served(resource: &str) -> Arc<Served> {
+        let registry = registry(&Clock::system()).await;
+        registry.catalog().resource("", "v1", resource).expect("served").clone()
+    }
 }
 
 #[cfg(test)]
@@ -360,10 +384,9 @@ mod tests {
 
     use forebay_apimachinery::options::{ListOptions, Query};
     use forebay_apimachinery::{Reason, Status};
-    use forebay_embedded::{Engine, Options};
+    use forebay_registry::As;
     use forebay_registry::request::Target;
-    use forebay_registry::{As, Config, Registry};
-    use forebay_rt::{Duration, Random, Tasks};
+    use forebay_rt::Duration;
     use futures_util::FutureExt as _;
 
     use super::testing::work;
@@ -414,11 +437,7 @@ mod tests {
     #[tokio::test]
     async fn a_watch_whose_end_nobody_takes_is_cut_when_it_has_stalled_and_not_for_its_memory() {
         let clock = Clock::system();
-        let options = Options { clock: clock.clone(), ..Options::default() };
-        let engine = Engine::open_in_memory(options).expect("opens");
-        let registry =
-            Registry::new(Config::default(), engine, clock.clone(), Random::seeded(7), Tasks::new());
-        registry.start().await.expect("starts");
+        let registry = testing::registry(&clock).await;
         let served = registry.catalog().resource("", "v1", "configmaps").expect("served").clone();
         let target = Target { served, namespace: None, name: None, subresource: None, caller: None };
         let options = ListOptions::from_query(&Query::parse("watch=1&timeoutSeconds=5")).expect("options");

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
+use forebay_apimachinery::object::Block;
 use forebay_apimachinery::{Object, Revision};
 use forebay_watchcache::{EventKind, Position, Watcher};
 use jiff::Timestamp;
@@ -204,6 +205,13 @@ fn is_at<T>(weak: &Weak<T>, arc: &Arc<T>) -> bool {
     std::ptr::eq(weak.as_ptr(), Arc::as_ptr(arc))
 }
 
+/// A block whose objects are sent as they are stored, and as what.
+#[derive(Clone, Copy)]
+pub struct AtRest<'a> {
+    pub block: &'a Arc<Block>,
+    pub served: &'a Arc<Served>,
+}
+
 /// Where a watch's frames are put.
 pub trait FrameSink {
     /// Room for so many bytes of frames of its own.
@@ -214,6 +222,17 @@ pub trait FrameSink {
 
     /// A frame that others have as well.
     fn share(&mut self, frame: Bytes);
+
+    /// Whether it has a use for [`FrameSink::block`].
+    fn takes_blocks(&self) -> bool {
+        false
+    }
+
+    /// The frames of all objects of a block in the initial state, of which `write` appends each by its place. Whoever is sent
+    /// the same block of the same resource and version is sent the same.
+    fn block(&mut self, of: AtRest<'_>, mut write: impl FnMut(usize, &mut Vec<u8>)) {
+        (0..of.block.objects()).for_each(|place| self.own(|own| write(place, own)));
+    }
 
     /// Bytes of all frames.
     fn frame_bytes(&self) -> usize;

@@ -42,7 +42,7 @@ mod watch;
 
 pub use admission::{Admission, ServiceAccountAdmission};
 pub use delete::Selection;
-pub use frames::{Batch, FrameSink};
+pub use frames::{AtRest, Batch, FrameSink};
 pub use incoming::Incoming;
 pub use informer::{CatalogChanges, Informer, Notice, Objects};
 pub use list::{ListBody, Sink};

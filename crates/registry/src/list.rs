@@ -1,6 +1,5 @@
 //! LIST: a pinned snapshot, walked at the client's speed.
 
-use std::iter::Peekable;
 use std::sync::Arc;
 
 use forebay_apimachinery::continue_token::{ContinueAt, ContinueToken};
@@ -341,7 +340,7 @@ impl ListBody {
         let (mut run, mut left_to_look) = (Vec::new(), self.interest.objects_max(Interest::LOOKS_MAX));
         'walk: while let Some(first) = objects.next() {
             let block = if whole {
-                block_of(first, &mut objects, &mut run)
+                Block::of_run(first, &mut objects, &mut run)
             } else {
                 run.clear();
                 run.push(first);
@@ -428,24 +427,6 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// The block that `first` and what comes next of `rest` are all of, if they are. `run` is what was taken for that: `first`
-/// and its neighbours in the same block, whether they are all of it or not.
-fn block_of<'a>(
-    first: &'a Arc<Object>,
-    rest: &mut Peekable<impl Iterator<Item = &'a Arc<Object>>>,
-    run: &mut Vec<&'a Arc<Object>>,
-) -> Option<&'a Arc<Block>> {
-    run.clear();
-    run.push(first);
-    let mut at = first.part().filter(|part| part.index == 0)?;
-    while run.len() < at.block.objects() {
-        let next = rest.next_if(|next| next.part().is_some_and(|next| at.is_followed_by(&next)))?;
-        at = next.part()?;
-        run.push(next);
-    }
-    Some(at.block)
-}
-
 /// Wall time as the printers take it.
 pub fn timestamp(clock: &Clock) -> Timestamp {
     Timestamp::from_millisecond(clock.unix_ms() as i64).unwrap_or(Timestamp::UNIX_EPOCH)
@@ -453,7 +434,6 @@ pub fn timestamp(clock: &Clock) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
-    use forebay_apimachinery::object::{Form, Interner, Layout, Scope, Sealer};
     use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions};
     use forebay_apimachinery::selector::LabelSelector;
     use serde_json::{Value, json};
@@ -463,47 +443,6 @@ mod tests {
     use crate::registry::Registry;
     use crate::request::{Body, Target};
     use crate::tests::config_maps;
-
-    fn objects(count: u64) -> Vec<Arc<Object>> {
-        let layout = Layout { prefix_len: 10, scope: Scope::Cluster, form: Form::Typed, fields: Vec::new() };
-        let object = |number: u64| {
-            let value = format!(
-                r#"{{"kind":"Foo","apiVersion":"v1","metadata":{{"name":"foo-{number}","uid":"u{number}"}},"spec":{{"text":"{}"}}}}"#,
-                "the same in each of them, ".repeat(10)
-            );
-            let (key, revision) =
-                (Key::from(format!("/registry/foo-{number:03}")), Revision::from_log(number + 1));
-            let made = Object::decode(&layout, key, revision, value.as_bytes(), &mut Interner::default());
-            Arc::new(made.expect("valid"))
-        };
-        (0..count).map(object).collect()
-    }
-
-    fn runs(objects: &[Arc<Object>]) -> Vec<(usize, bool)> {
-        let (mut rest, mut run, mut found) = (objects.iter().peekable(), Vec::new(), Vec::new());
-        while let Some(first) = rest.next() {
-            let whole = block_of(first, &mut rest, &mut run).is_some();
-            found.push((run.len(), whole));
-        }
-        found
-    }
-
-    #[test]
-    fn a_block_is_whole_while_all_its_objects_are_there_in_order() {
-        let plain = objects(8);
-        let sealed: Vec<_> = Sealer::new(Arc::default()).seal(&plain);
-        assert_eq!(runs(&sealed), [(8, true)]);
-        assert_eq!(runs(&plain), [(1, false); 8]);
-        let mut updated = sealed.clone();
-        updated[3] = plain[3].clone();
-        assert_eq!(runs(&updated), [(3, false), (1, false), (1, false), (1, false), (1, false), (1, false)]);
-        assert_eq!(runs(&sealed[1..]), [(1, false); 7]);
-        assert_eq!(runs(&sealed[..7]), [(7, false)]);
-        let again: Vec<_> = Sealer::new(Arc::default()).seal(&objects(8));
-        let mixed = [&sealed[..4], &again[4..]].concat();
-        assert_eq!(runs(&mixed), [(4, false), (1, false), (1, false), (1, false), (1, false)]);
-        assert_eq!(runs(&[sealed, again].concat()), [(8, true), (8, true)]);
-    }
 
     /// ConfigMaps `o-0` to `o-7`, of which the first and the last have the label `app`.
     async fn world() -> (Registry, Target) {

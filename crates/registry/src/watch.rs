@@ -284,6 +284,14 @@ impl WatchBody {
                 }
                 continue;
             }
+            if out.takes_blocks()
+                && self.presenter.shows_bodies()
+                && let Some(objects) = watcher.next_block(&mut budget)
+            {
+                let scratch = self.scratch.get_or_insert_default();
+                self.presenter.initial_block(&objects, scratch, || *stamp, out);
+                continue;
+            }
             let at = watcher.position();
             let room = (from + chunk_bytes).saturating_sub(out.frame_bytes());
             let Poll::Ready(step) = watcher.next_within(room, &mut budget) else {

@@ -8,6 +8,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use forebay_apimachinery::object::Block;
 use forebay_apimachinery::{Key, Object, Revision};
 use forebay_revlog::{Cursor, Position, Step};
 use forebay_rt::Instant;
@@ -75,6 +76,8 @@ type Pending = Box<VecDeque<WatchStep>>;
 struct Initial {
     snapshot: Arc<Snapshot>,
     after: Option<Key>,
+    // Its reader wants blocks: what is pulled ends where one begins.
+    in_blocks: bool,
 }
 
 impl Watcher {
@@ -85,7 +88,7 @@ impl Watcher {
         initial: Option<Arc<Snapshot>>,
     ) -> Watcher {
         let reached = Revision::from_log(cursor.seen());
-        let initial = initial.map(|snapshot| Box::new(Initial { snapshot, after: None }));
+        let initial = initial.map(|snapshot| Box::new(Initial { snapshot, after: None, in_blocks: false }));
         let is_for_all = interest.is_all_below(&cacher.resource().prefix);
         Watcher {
             cacher,
@@ -146,6 +149,27 @@ impl Watcher {
                 Pulled::End(step) => return Poll::Ready(Some(step)),
             }
         }
+    }
+
+    /// Objects of the initial state that come next, if they are all of a block at rest and all match. For who asks again
+    /// before each step: what is pulled ends from then on where a block begins.
+    ///
+    /// - `budget`: as for [`Watcher::next_within`], which is to be asked when there is no block.
+    pub fn next_block(&mut self, budget: &mut Budget) -> Option<Vec<Arc<Object>>> {
+        let initial = self.initial.as_mut().filter(|_| self.interest.is_unfiltered())?;
+        initial.in_blocks = true;
+        if self.pending.is_some() || budget.looks == 0 {
+            return None;
+        }
+        let mut objects = initial.snapshot.candidates(&self.interest, initial.after.as_ref()).peekable();
+        let (first, mut run) = (objects.next()?, Vec::new());
+        Block::of_run(first, &mut objects, &mut run)?;
+        let block: Vec<Arc<Object>> = run.into_iter().cloned().collect();
+        drop(objects);
+        initial.after = block.last().map(|last| last.key().clone());
+        budget.looks = budget.looks.saturating_sub(self.looks(block.len()));
+        Counters::add(&self.cacher.counters().init_events, block.len());
+        Some(block)
     }
 
     /// Where one is who wants everything, is past its initial state and has nothing pending: what is sent next to one is what is
@@ -263,11 +287,14 @@ impl Watcher {
     /// Looks at `most` objects at most.
     fn pull_initial(&mut self, most: usize) -> Pulled {
         let Some(initial) = &mut self.initial else { return Pulled::Nothing };
-        let objects: Vec<Arc<Object>> = initial
-            .snapshot
-            .candidates(&self.interest, initial.after.as_ref())
+        let next = initial.snapshot.candidates(&self.interest, initial.after.as_ref());
+        let ends_before =
+            |object: &Object| initial.in_blocks && object.part().is_some_and(|at| at.is_first());
+        let objects: Vec<Arc<Object>> = next
             .take(most.min(limits::INITIAL_BATCH_MAX))
-            .cloned()
+            .enumerate()
+            .take_while(|(place, object)| *place == 0 || !ends_before(object))
+            .map(|(_, object)| object.clone())
             .collect();
         match objects.last() {
             Some(last) => initial.after = Some(last.key().clone()),

@@ -9,6 +9,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::iter::Peekable;
 use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -72,6 +73,11 @@ pub struct PartRef<'a> {
 }
 
 impl PartRef<'_> {
+    /// Whether its block begins with it.
+    pub fn is_first(&self) -> bool {
+        self.index == 0
+    }
+
     /// Whether `next` comes right behind it in the same block.
     pub fn is_followed_by(&self, next: &PartRef<'_>) -> bool {
         next.index == self.index + 1 && Arc::ptr_eq(self.block, next.block)
@@ -122,6 +128,24 @@ impl Block {
             objects: objects as u16,
             recent,
         }
+    }
+
+    /// The block that `first` and what comes next of `rest` are all of, if they are. `run` is what was taken for that: `first`
+    /// and its neighbours in the same block, whether they are all of it or not.
+    pub fn of_run<'a>(
+        first: &'a Arc<Object>,
+        rest: &mut Peekable<impl Iterator<Item = &'a Arc<Object>>>,
+        run: &mut Vec<&'a Arc<Object>>,
+    ) -> Option<&'a Arc<Block>> {
+        run.clear();
+        run.push(first);
+        let mut at = first.part().filter(PartRef::is_first)?;
+        while run.len() < at.block.objects() {
+            let next = rest.next_if(|next| next.part().is_some_and(|next| at.is_followed_by(&next)))?;
+            at = next.part()?;
+            run.push(next);
+        }
+        Some(at.block)
     }
 
     /// How many objects are in it.

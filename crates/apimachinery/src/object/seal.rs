@@ -312,6 +312,32 @@ mod tests {
         }
     }
 
+    fn runs(objects: &[Arc<Object>]) -> Vec<(usize, bool)> {
+        let (mut rest, mut run, mut found) = (objects.iter().peekable(), Vec::new(), Vec::new());
+        while let Some(first) = rest.next() {
+            let whole = Block::of_run(first, &mut rest, &mut run).is_some();
+            found.push((run.len(), whole));
+        }
+        found
+    }
+
+    #[test]
+    fn a_block_is_whole_while_all_its_objects_are_there_in_order() {
+        let plain: Vec<_> = (0..8).map(|number| object(Form::Typed, number, &"note ".repeat(50))).collect();
+        let sealed: Vec<_> = Sealer::new(Arc::default()).seal(&plain);
+        assert_eq!(runs(&sealed), [(8, true)]);
+        assert_eq!(runs(&plain), [(1, false); 8]);
+        let mut updated = sealed.clone();
+        updated[3] = plain[3].clone();
+        assert_eq!(runs(&updated), [(3, false), (1, false), (1, false), (1, false), (1, false), (1, false)]);
+        assert_eq!(runs(&sealed[1..]), [(1, false); 7]);
+        assert_eq!(runs(&sealed[..7]), [(7, false)]);
+        let again: Vec<_> = Sealer::new(Arc::default()).seal(&plain);
+        let mixed = [&sealed[..4], &again[4..]].concat();
+        assert_eq!(runs(&mixed), [(4, false), (1, false), (1, false), (1, false), (1, false)]);
+        assert_eq!(runs(&[sealed, again].concat()), [(8, true), (8, true)]);
+    }
+
     fn crc_of(bytes: &[u8]) -> u32 {
         let mut crc = Crc::new();
         crc.update(bytes);

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::text::Text;
+use crate::event_blocks::EventBlocks;
 use crate::memory::{Level, Memory};
 use crate::pins::Pins;
 use crate::room::Totals;
@@ -27,8 +28,8 @@ const ROOMS: [Read; 5] = [
     }),
 ];
 
-/// Writes the metrics of all three.
-pub fn write(text: &mut Text, memory: &Memory, rooms: &Rooms, pins: &Pins) {
+/// Writes the metrics of all of them.
+pub fn write(text: &mut Text, memory: &Memory, rooms: &Rooms, (pins, blocks): (&Pins, &EventBlocks)) {
     let told = pins.told();
     let help = "Lists, watches and long answers that are being read.";
     text.single("forebay_answers_open", "gauge", help, told.open);
@@ -43,6 +44,8 @@ pub fn write(text: &mut Text, memory: &Memory, rooms: &Rooms, pins: &Pins) {
     for (why, count) in [("stalled", told.stalled), ("memory", told.short_of_memory)] {
         text.value(name, &[("reason", why)], count);
     }
+    let help = "Bytes of blocks as events, deflated, which watch-lists in gzip share while there are any.";
+    text.single("forebay_event_block_bytes", "gauge", help, blocks.bytes());
     let rooms = rooms.totals();
     for (name, kind, help, read) in ROOMS {
         text.family(name, kind, help);

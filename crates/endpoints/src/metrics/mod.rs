@@ -20,6 +20,7 @@ use forebay_registry::catalog::{Catalog, Served};
 use forebay_registry::histogram::Histogram;
 use forebay_rt::Clock;
 
+use crate::event_blocks::EventBlocks;
 use crate::inflight::{Inflight, Kind};
 use crate::memory::Memory;
 use crate::pins::Pins;
@@ -80,7 +81,7 @@ impl Metrics {
         &self,
         catalog: &Catalog,
         inflight: &Inflight,
-        (memory, rooms, pins): (&Memory, &Rooms, &Pins),
+        (memory, rooms, pins, blocks): (&Memory, &Rooms, &Pins, &EventBlocks),
     ) -> String {
         let mut text = Text::default();
         self.requests(&mut text);
@@ -97,7 +98,7 @@ impl Metrics {
         let help = "Connections that were closed at once, as there were too many.";
         text.single("forebay_connections_refused_total", "counter", help, self.connections_refused.get());
         self.flights(&mut text);
-        memory::write(&mut text, memory, rooms, pins);
+        memory::write(&mut text, memory, rooms, (pins, blocks));
         let mut stores = catalog.stores();
         stores.sort_by(|a, b| (&a.group, &a.resource).cmp(&(&b.group, &b.resource)));
         caches::write(&mut text, &stores);

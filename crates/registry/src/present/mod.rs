@@ -17,7 +17,7 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
 use crate::catalog::{Served, Source};
-use crate::frames::Seen;
+use crate::frames::{AtRest, FrameSink, Seen};
 use message::Messages;
 use text::Text;
 
@@ -244,6 +244,26 @@ impl Presenter {
             Writer::Text(text) if text.shows_body(object) => text.added(&scratch.bytes(object), out),
             Writer::Text(text) => text.event(kind, &scratch.plain(object), revision, now(), out),
             Writer::Messages(messages) => messages.event(kind, (object, Keep::IfRoom), revision, out),
+        }
+    }
+
+    /// The same of all objects of a block: as the block, where each is sent as it is stored.
+    pub fn initial_block(
+        &mut self,
+        objects: &[Arc<Object>],
+        scratch: &mut Scratch,
+        now: impl Fn() -> Timestamp,
+        out: &mut impl FrameSink,
+    ) {
+        if let Writer::Text(text) = &self.writer
+            && objects.iter().all(|object| text.shows_body(object))
+            && let Some(part) = objects.first().and_then(|first| first.part())
+        {
+            let of = AtRest { block: part.block, served: &self.served };
+            return out.block(of, |place, own| text.added(&scratch.bytes(&objects[place]), own));
+        }
+        for object in objects {
+            out.own(|own| self.initial(object, scratch, &now, own));
         }
     }
 

@@ -9,8 +9,8 @@ use forebay_embedded::limits::{HISTORY_MS, MARK_EVERY_MS};
 use forebay_rt::{Clock, Duration, ManualClock, Tasks};
 
 use crate::limits::{PACE, SEAL_MS};
-use crate::tests::{World, everything};
-use crate::{Cacher, Relief, Snapshot, WatchStep};
+use crate::tests::{World, everything, labelled};
+use crate::{Budget, Cacher, Interest, Relief, Snapshot, WatchStep};
 
 const PODS: usize = 60;
 const ROUNDS: usize = 5;
@@ -194,6 +194,58 @@ impl Timed {
     fn now(&self) -> Arc<Snapshot> {
         self.world.cacher.snapshot().expect("ready")
     }
+}
+
+/// What the initial state comes as to who wants blocks: how many objects each time, those of blocks in brackets; and the names.
+fn in_blocks(timed: &Timed, interest: Interest) -> (String, Vec<String>) {
+    let mut watcher = timed.world.cacher.watch_list(interest, timed.now()).expect("held");
+    let (mut shape, mut names, mut budget) = (Vec::new(), Vec::new(), Budget::new(usize::MAX));
+    let mut alone = 0;
+    while watcher.is_initial() {
+        let block = watcher.next_block(&mut budget);
+        if block.is_some() && alone > 0 {
+            shape.push(std::mem::take(&mut alone).to_string());
+        }
+        if let Some(objects) = block {
+            shape.push(format!("[{}]", objects.len()));
+            names.extend(objects.iter().map(|object| object.name().to_owned()));
+            continue;
+        }
+        if let Some(WatchStep::Event { object, .. }) = watcher.try_next() {
+            alone += 1;
+            names.push(object.name().to_owned());
+        }
+    }
+    if alone > 0 {
+        shape.push(alone.to_string());
+    }
+    (shape.join(" "), names)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_initial_state_comes_in_blocks_to_who_wants_them_and_has_each_object_once() {
+    let timed = Timed::new().await;
+    for number in 0..200 {
+        timed.put(number, 0).await;
+    }
+    timed.world.cacher.fresh(timed.world.soon()).await.expect("fresh");
+    let names: Vec<String> = (0..200).map(|number| format!("pod-{number:04}")).collect();
+    assert_eq!(in_blocks(&timed, everything()), ("200".to_owned(), names.clone()), "nothing is sealed yet");
+    timed.pass(5).await;
+    assert_eq!(blocks(&timed.now()), "33 34 33 33 34 33");
+    assert_eq!(in_blocks(&timed, everything()), ("[33] [34] [33] [33] [34] [33]".to_owned(), names.clone()));
+    // A selector that all match is looked at all the same.
+    assert_eq!(in_blocks(&timed, labelled("!absent")), ("200".to_owned(), names.clone()));
+    for (number, shape) in [(40, "[33] 34 [33] [33] [34] [33]"), (199, "[33] 34 [33] [33] [34] 33")] {
+        timed.put(number, 1).await;
+        timed.world.cacher.fresh(timed.world.soon()).await.expect("fresh");
+        assert_eq!(in_blocks(&timed, everything()), (shape.to_owned(), names.clone()));
+    }
+    let mut watcher = timed.world.cacher.watch_list(everything(), timed.now()).expect("held");
+    assert!(watcher.next_block(&mut Budget::new(0)).is_none(), "others work first");
+    let mut budget = Budget::new(1);
+    assert_eq!(watcher.next_block(&mut budget).map(|block| block.len()), Some(33), "one is whole");
+    assert!(watcher.next_block(&mut budget).is_none());
 }
 
 #[tokio::test(start_paused = true)]
