@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use flate2::Crc;
+use forebay_apimachinery::Key;
 use forebay_apimachinery::object::Block;
 use forebay_registry::AtRest;
 use forebay_registry::catalog::Served;
@@ -44,10 +45,12 @@ pub struct Got {
     pub is_new: bool,
 }
 
-#[derive(Default)]
 struct Shelf {
     // Oldest first.
     kept: VecDeque<Kept>,
+    // Of those that are made.
+    bytes: usize,
+    bytes_max: usize,
     readers: Vec<Place>,
     next_id: u64,
 }
@@ -56,40 +59,46 @@ struct Shelf {
 struct Place {
     id: u64,
     served: Weak<Served>,
-    // Of its state, which may be a little older or newer than another's.
-    blocks: usize,
+    // The first object of the block that it came to last.
+    at: Option<Key>,
 }
 
 struct Kept {
     // Neither is kept alive; nor are they mistaken for others, as their place in memory is not given away.
     block: Weak<Block>,
     served: Weak<Served>,
+    // Its first object.
+    first: Key,
     made: Made,
-    // Readers that were behind it and have not come to it yet; more, if some have left.
-    wanted: usize,
+    // 0 until it is made.
+    bytes: usize,
 }
 
 type Made = Arc<OnceLock<Arc<EventBlock>>>;
 
 impl EventBlocks {
-    /// For who is about to read the state of a resource, from its first block on.
+    /// For who is about to read the state of a resource.
     pub fn reader(&self, served: &Arc<Served>) -> Reader {
         let mut shelf = self.shelf();
         let id = shelf.next_id;
         shelf.next_id += 1;
-        shelf.readers.push(Place { id, served: Arc::downgrade(served), blocks: 0 });
+        shelf.readers.push(Place { id, served: Arc::downgrade(served), at: None });
         drop(shelf);
         Reader { blocks: self.clone(), id }
     }
 
-    /// Lets go of all, because memory is short.
-    pub fn clear(&self) {
-        self.shelf().kept = VecDeque::new();
+    /// While memory is short, none are kept.
+    pub fn keep(&self, is_short: bool) {
+        let mut shelf = self.shelf();
+        shelf.bytes_max = if is_short { 0 } else { EVENT_BLOCKS_BYTES_MAX };
+        let gone = shelf.let_go();
+        drop(shelf);
+        drop(gone);
     }
 
     /// Bytes that they take.
     pub fn bytes(&self) -> usize {
-        self.shelf().kept.iter().map(Kept::bytes).sum()
+        self.shelf().bytes
     }
 
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
@@ -111,7 +120,11 @@ impl Reader {
         };
         let block = made.get_or_init(make).clone();
         if is_new {
-            self.blocks.shelf().keep_within();
+            let mut shelf = self.blocks.shelf();
+            shelf.count(&made, block.bytes());
+            let gone = shelf.let_go();
+            drop(shelf);
+            drop(gone);
         }
         Got { block, is_new }
     }
@@ -121,46 +134,69 @@ impl Drop for Reader {
     fn drop(&mut self) {
         let mut shelf = self.blocks.shelf();
         shelf.readers.retain(|reader| reader.id != self.id);
+        let mut gone = VecDeque::new();
         if shelf.readers.is_empty() {
-            (shelf.kept, shelf.readers) = Default::default();
+            shelf.bytes = 0;
+            shelf.readers = Vec::new();
+            gone = std::mem::take(&mut shelf.kept);
         }
+        drop(shelf);
+        drop(gone);
+    }
+}
+
+impl Default for Shelf {
+    fn default() -> Shelf {
+        let kept = VecDeque::new();
+        Shelf { kept, bytes: 0, bytes_max: EVENT_BLOCKS_BYTES_MAX, readers: Vec::new(), next_id: 0 }
     }
 }
 
 impl Shelf {
     /// Where a block is or is to be, to which a reader has come.
     fn place(&mut self, id: u64, of: AtRest<'_>) -> Made {
-        let mut at = 0;
         if let Some(reader) = self.readers.iter_mut().find(|reader| reader.id == id) {
-            at = reader.blocks;
-            reader.blocks += 1;
+            reader.at = Some(of.first.clone());
         }
-        if let Some(known) = self.kept.iter_mut().rev().find(|kept| kept.is(of)) {
-            known.wanted = known.wanted.saturating_sub(1);
+        if let Some(known) = self.kept.iter().rev().find(|kept| of.is(&kept.block, &kept.served)) {
             return known.made.clone();
         }
-        let is_to_come =
-            |reader: &&Place| reader.id != id && reader.blocks <= at && is_at(&reader.served, of.served);
         let made = Made::default();
         self.kept.push_back(Kept {
             block: Arc::downgrade(of.block),
             served: Arc::downgrade(of.served),
+            first: of.first.clone(),
             made: made.clone(),
-            wanted: self.readers.iter().filter(is_to_come).count(),
+            bytes: 0,
         });
         made
     }
 
-    fn keep_within(&mut self) {
-        let mut bytes: usize = self.kept.iter().map(Kept::bytes).sum();
-        self.kept.retain(|kept| {
-            let goes = kept.wanted == 0 && bytes > EVENT_BLOCKS_PASSED_BYTES_MAX;
-            bytes -= if goes { kept.bytes() } else { 0 };
-            !goes
-        });
-        while bytes > EVENT_BLOCKS_BYTES_MAX {
-            bytes -= self.kept.pop_front().map_or(bytes, |oldest| oldest.bytes());
+    /// Counts what was made, if it still is here.
+    fn count(&mut self, made: &Made, bytes: usize) {
+        if let Some(kept) = self.kept.iter_mut().rev().find(|kept| Arc::ptr_eq(&kept.made, made)) {
+            kept.bytes = bytes;
+            self.bytes += bytes;
         }
+    }
+
+    /// Takes out what is too much, for who does not hold the lock any more.
+    fn let_go(&mut self) -> Vec<Kept> {
+        let mut gone = Vec::new();
+        while let Some(oldest) = self.kept.front()
+            && (self.bytes > self.bytes_max
+                || (self.bytes > EVENT_BLOCKS_PASSED_BYTES_MAX && self.is_passed(oldest)))
+        {
+            self.bytes -= oldest.bytes;
+            gone.extend(self.kept.pop_front());
+        }
+        gone
+    }
+
+    /// Whether every reader has come to it.
+    fn is_passed(&self, kept: &Kept) -> bool {
+        let mut readers = self.readers.iter().filter(|reader| reader.served.ptr_eq(&kept.served));
+        readers.all(|reader| reader.at.as_ref().is_some_and(|at| *at >= kept.first))
     }
 }
 
@@ -178,24 +214,11 @@ impl EventBlock {
         member::deflate(&plain, &mut deflated);
         EventBlock { deflated: deflated.into(), crc: crc.sum(), plain_len: plain.len(), sizes }
     }
+
+    fn bytes(&self) -> usize {
+        size_of::<Kept>() + size_of::<EventBlock>() + self.deflated.len() + size_of_val(&*self.sizes)
+    }
 }
 
 /// What an event has around its object.
 const EVENT_BYTES_GUESS: usize = 96;
-
-impl Kept {
-    fn is(&self, of: AtRest<'_>) -> bool {
-        is_at(&self.block, of.block) && is_at(&self.served, of.served)
-    }
-
-    fn bytes(&self) -> usize {
-        let made = self.made.get();
-        let block =
-            made.map_or(0, |made| size_of::<EventBlock>() + made.deflated.len() + size_of_val(&*made.sizes));
-        size_of::<Kept>() + block
-    }
-}
-
-fn is_at<T>(weak: &Weak<T>, arc: &Arc<T>) -> bool {
-    std::ptr::eq(weak.as_ptr(), Arc::as_ptr(arc))
-}

@@ -205,9 +205,9 @@ pub const CHUNK_BYTES: usize = 64 << 10;
 /// that the kernel sends as one packet. Two for each batch take a quarter more CPU, all in all.
 pub const STATE_BYTES: usize = CHUNK_BYTES - (8 << 10);
 
-/// Batches of a watch that are made in one turn of its task while its client takes them at once: a quarter of a millisecond.
-/// Without a bound two clients that read from this machine had both threads to themselves until they had everything, and
-/// nothing else was so much as noticed: the runtime looks at sockets every 61 turns.
+/// Batches of a watch that are made in one turn of its task while its client takes them at once: a quarter of a millisecond, and
+/// 0.6 ms with blocks that are deflated. By tokio's own bound, 128 writes, two clients that read from this machine had both
+/// threads to themselves until they had everything: the runtime looks at sockets every 61 turns.
 pub const TURN_BATCHES_MAX: usize = 4;
 
 /// A long event is handed on in pieces of this size, so that it shows how far its reader is.

@@ -151,7 +151,9 @@ impl Memory {
             }
             if let (Some(limit), Some(used)) = (self.0.config.limit, (self.0.config.read)()) {
                 registry.keep_messages(messages_share(used, limit));
-                if let Some(level) = self.look(used, limit, &mut watch, &rooms, clock.now()) {
+                let due = self.look(used, limit, &mut watch, &rooms, clock.now());
+                readers.1.keep(self.level() >= Level::Caches);
+                if let Some(level) = due {
                     self.relieve(level, limit, &registry, &readers);
                 }
             }
@@ -190,15 +192,12 @@ impl Memory {
     }
 
     /// Lets give way whatever does so at `level`.
-    fn relieve(&self, level: Level, limit: u64, registry: &Registry, (pins, blocks): &Readers) {
+    fn relieve(&self, level: Level, limit: u64, registry: &Registry, (pins, _): &Readers) {
         let counts = self.counts();
         let windows = (limit / WINDOWS_SHARE) as usize;
         if level >= Level::Readers {
             let reset = pins.let_go_of_oldest(READER_AGE_WHEN_SHORT);
             counts.readers_reset.fetch_add(reset as u64, Ordering::Relaxed);
-        }
-        if level >= Level::Caches {
-            blocks.clear();
         }
         let shrunk = registry.relieve(Relief {
             made: level >= Level::Caches,

@@ -203,7 +203,8 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
     let framing = match upgraded {
         Some(_) => Framing::WebSocket,
         None if body.is_watch_list() && head.takes_gzip() && is_long() => {
-            Framing::Gzip(Box::new(Zipped::new(handler.event_blocks.reader(&target.served))))
+            let blocks = body.has_blocks().then(|| handler.event_blocks.reader(&target.served));
+            Framing::Gzip(Box::new(Zipped::new(blocks)))
         }
         None => Framing::Http,
     };

@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Notify;
 
 use crate::answer::HttpResponse;
-use crate::limits::{WEBSOCKET_CLOSE_WAIT, WEBSOCKET_CONTROL_BYTES_MAX};
+use crate::limits::{TURN_BATCHES_MAX, WEBSOCKET_CLOSE_WAIT, WEBSOCKET_CONTROL_BYTES_MAX};
 use crate::response::ResponseBody;
 use crate::watch_body::WatchStream;
 
@@ -220,7 +220,12 @@ async fn send(
     mut watch: WatchStream,
     pings: &Pings,
 ) -> std::io::Result<()> {
+    let mut batches = 0;
     loop {
+        batches += 1;
+        if batches % TURN_BATCHES_MAX == 0 {
+            tokio::task::yield_now().await;
+        }
         let piece: Option<Bytes> = tokio::select! {
             () = pings.bell.notified(), if !watch.has_more() => {
                 let mut pong = Vec::new();

@@ -13,11 +13,11 @@ use crate::member::Member;
 /// What frames are put into, until it is made a part of the member.
 pub struct Zipped {
     member: Member,
-    // Plain bytes of this part that were deflated for it: it is no longer than as if it were to be sent plain.
+    // Plain bytes of this part that were deflated for it: it takes no more of them than as if it were to be sent plain.
     deflated: usize,
     // Of each frame since they were asked for.
     sizes: Vec<u32>,
-    // During the initial state.
+    // During an initial state that may come in blocks.
     blocks: Option<Reader>,
 }
 
@@ -29,9 +29,9 @@ pub enum Effort {
 }
 
 impl Zipped {
-    /// - `blocks`: as events, for the initial state.
-    pub fn new(blocks: Reader) -> Zipped {
-        Zipped { member: Member::begin(Vec::new()), deflated: 0, sizes: Vec::new(), blocks: Some(blocks) }
+    /// - `blocks`: as events, for an initial state that may come in blocks.
+    pub fn new(blocks: Option<Reader>) -> Zipped {
+        Zipped { member: Member::begin(Vec::new()), deflated: 0, sizes: Vec::new(), blocks }
     }
 
     /// Bytes of each frame that was put here since this was asked.
@@ -85,6 +85,8 @@ impl FrameSink for Zipped {
             return (0..of.block.objects()).for_each(|place| self.own(|own| write(place, own)));
         };
         let Got { block, is_new } = blocks.next(of, write);
+        // It is now.
+        self.deflated += self.member.plain.len();
         self.member.add_deflated(&block.deflated, block.crc, block.plain_len);
         self.sizes.extend_from_slice(&block.sizes);
         if is_new {
@@ -102,8 +104,8 @@ mod tests {
     use std::sync::Arc;
 
     use bytes::Bytes;
-    use forebay_apimachinery::Object;
     use forebay_apimachinery::object::Block;
+    use forebay_apimachinery::{Key, Object};
     use forebay_registry::catalog::Served;
 
     use super::*;
@@ -132,7 +134,7 @@ mod tests {
             (Vec::new(), Effort::Deflate),
         ];
         let blocks = EventBlocks::default().reader(&served("configmaps").await);
-        let (mut zipped, mut sent, mut plain) = (Zipped::new(blocks), Vec::new(), Vec::new());
+        let (mut zipped, mut sent, mut plain) = (Zipped::new(Some(blocks)), Vec::new(), Vec::new());
         for (at, (part, effort)) in parts.iter().enumerate() {
             let is_last = at + 1 == parts.len();
             zipped.share(Bytes::copy_from_slice(part));
@@ -161,7 +163,7 @@ mod tests {
             let block = Block::of_run(first, &mut rest, &mut run).expect("whole blocks");
             assert!(zipped.takes_blocks());
             let before = zipped.frame_bytes();
-            zipped.block(AtRest { block, served }, |place, own| {
+            zipped.block(AtRest { block, served, first: run[0].key() }, |place, own| {
                 written += 1;
                 event(run[place], own);
             });
@@ -177,7 +179,7 @@ mod tests {
 
     /// Sends the objects to a reader alone; how many events were written for that.
     fn send(sealed: &[Arc<Object>], served: &Arc<Served>, blocks: &EventBlocks) -> (Vec<u8>, usize) {
-        let (mut zipped, mut sent) = (Zipped::new(blocks.reader(served)), Vec::new());
+        let (mut zipped, mut sent) = (Zipped::new(Some(blocks.reader(served))), Vec::new());
         let written = put(&mut zipped, sealed, served, &mut sent);
         sent.extend(zipped.part(Effort::Deflate, true));
         assert_eq!(zipped.take_sizes().iter().sum::<u32>() as usize, read(&sent).len());
@@ -201,8 +203,12 @@ mod tests {
         let (again, written) = send(&objects, &configmaps, &blocks);
         assert_eq!((written, again == first, blocks.bytes()), (0, true, bytes));
         assert_eq!(send(&objects, &secrets, &blocks).1, 400, "of another resource or version");
-        blocks.clear();
-        assert_eq!((blocks.bytes(), send(&objects, &configmaps, &blocks).1), (0, 400), "memory was short");
+        blocks.keep(true);
+        for _ in 0..2 {
+            assert_eq!((blocks.bytes(), send(&objects, &configmaps, &blocks).1), (0, 400), "memory is short");
+        }
+        blocks.keep(false);
+        assert_eq!(send(&objects, &configmaps, &blocks).1 + send(&objects, &configmaps, &blocks).1, 400);
         drop(held);
         assert_eq!((blocks.bytes(), send(&objects, &configmaps, &blocks).1), (0, 400), "nobody was there");
     }
@@ -222,14 +228,14 @@ mod tests {
         /// Whether the block at `place` had to be made for `reader`.
         fn is_made(&self, place: usize, reader: &Reader) -> bool {
             let block = self.blocks[place][0].part().expect("sealed").block;
-            let mut noise = place as u64;
+            let (first, mut noise) = (Key::from(format!("/registry/{place:03}")), place as u64);
             let write = |_, own: &mut Vec<u8>| {
                 own.extend((0..(512 << 10) / block.objects()).map(|_| {
                     noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                     (noise >> 56) as u8
                 }));
             };
-            reader.next(AtRest { block, served: &self.served }, write).is_new
+            reader.next(AtRest { block, served: &self.served, first: &first }, write).is_new
         }
     }
 
@@ -268,9 +274,29 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_is_deflated_for_a_part_counts_as_what_it_was() {
+        let (blocks, served, objects) = (EventBlocks::default(), served("configmaps").await, sealed(40));
+        let of = objects[0].part().expect("sealed");
+        let at_rest = AtRest { block: of.block, served: &served, first: objects[0].key() };
+        let mut zipped = Zipped::new(Some(blocks.reader(&served)));
+        let hot = b"{\"hot\":true}\n".repeat(4_000);
+        let mut lens = Vec::new();
+        // Of one that is found nothing was deflated.
+        for _ in 0..2 {
+            let before = zipped.frame_bytes();
+            zipped.own(|own| own.extend_from_slice(&hot));
+            zipped.block(at_rest, |place, own| event(&objects[place], own));
+            lens.push(zipped.frame_bytes() - before);
+        }
+        assert!(lens[0] > hot.len() + of.block.plain_len() && lens[1] >= hot.len() && lens[1] < lens[0]);
+        assert!(zipped.part(Effort::Deflate, true).len() * 10 < lens[0]);
+        assert_eq!(zipped.frame_bytes(), 0);
+    }
+
+    #[tokio::test]
     async fn past_its_initial_state_it_takes_no_blocks_and_keeps_none() {
         let (blocks, served, objects) = (EventBlocks::default(), served("configmaps").await, sealed(40));
-        let mut zipped = Zipped::new(blocks.reader(&served));
+        let mut zipped = Zipped::new(Some(blocks.reader(&served)));
         assert_eq!(put(&mut zipped, &objects, &served, &mut Vec::new()), 40);
         assert!(blocks.bytes() > 0);
         zipped.end_blocks();

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
 use forebay_apimachinery::object::Block;
-use forebay_apimachinery::{Object, Revision};
+use forebay_apimachinery::{Key, Object, Revision};
 use forebay_watchcache::{EventKind, Position, Watcher};
 use jiff::Timestamp;
 use smallvec::SmallVec;
@@ -210,6 +210,15 @@ fn is_at<T>(weak: &Weak<T>, arc: &Arc<T>) -> bool {
 pub struct AtRest<'a> {
     pub block: &'a Arc<Block>,
     pub served: &'a Arc<Served>,
+    /// Of its objects.
+    pub first: &'a Key,
+}
+
+impl AtRest<'_> {
+    /// Whether it is these, which are alive or hold their place in memory.
+    pub fn is(self, block: &Weak<Block>, served: &Weak<Served>) -> bool {
+        is_at(block, self.block) && is_at(served, self.served)
+    }
 }
 
 /// Where a watch's frames are put.

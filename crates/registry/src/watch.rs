@@ -249,6 +249,11 @@ impl WatchBody {
         self.plan.end_bookmark && self.is_initial()
     }
 
+    /// Whether its initial state may come in blocks, for a sink that takes them.
+    pub fn has_blocks(&self) -> bool {
+        self.presenter.shows_bodies() && self.watcher.as_ref().is_some_and(Watcher::has_blocks)
+    }
+
     /// Whether there is initial state to be sent yet.
     pub fn is_initial(&self) -> bool {
         self.watcher.as_ref().is_some_and(Watcher::is_initial)
@@ -285,7 +290,6 @@ impl WatchBody {
                 continue;
             }
             if out.takes_blocks()
-                && self.presenter.shows_bodies()
                 && let Some(objects) = watcher.next_block(&mut budget)
             {
                 let scratch = self.scratch.get_or_insert_default();

@@ -151,6 +151,11 @@ impl Watcher {
         }
     }
 
+    /// Whether there is initial state that may be given out in blocks.
+    pub fn has_blocks(&self) -> bool {
+        self.initial.is_some() && self.interest.is_unfiltered()
+    }
+
     /// Objects of the initial state that come next, if they are all of a block at rest and all match. For who asks again
     /// before each step: what is pulled ends from then on where a block begins.
     ///

@@ -257,9 +257,9 @@ impl Presenter {
     ) {
         if let Writer::Text(text) = &self.writer
             && objects.iter().all(|object| text.shows_body(object))
-            && let Some(part) = objects.first().and_then(|first| first.part())
+            && let Some((first, part)) = objects.first().and_then(|first| Some((first.key(), first.part()?)))
         {
-            let of = AtRest { block: part.block, served: &self.served };
+            let of = AtRest { block: part.block, served: &self.served, first };
             return out.block(of, |place, own| text.added(&scratch.bytes(&objects[place]), own));
         }
         for object in objects {
