@@ -220,10 +220,10 @@ async fn send(
     mut watch: WatchStream,
     pings: &Pings,
 ) -> std::io::Result<()> {
-    let mut batches = 0;
+    let mut batches = 0_usize;
     loop {
         batches += 1;
-        if batches % TURN_BATCHES_MAX == 0 {
+        if batches.is_multiple_of(TURN_BATCHES_MAX) {
             tokio::task::yield_now().await;
         }
         let piece: Option<Bytes> = tokio::select! {

@@ -169,7 +169,7 @@ mod tests {
             });
             assert!(zipped.frame_bytes() > before);
             // Some are in parts of their own, some behind others and behind what is in no block.
-            if sent.len() % 2 == 0 {
+            if sent.len().is_multiple_of(2) {
                 zipped.own(|own| own.extend_from_slice(b"{\"hot\":true}\n"));
                 sent.extend(zipped.part(Effort::Deflate, false));
             }
