@@ -361,7 +361,7 @@ mod tests {
         Sending { body, out: Out::head(Vec::new()), is_sent: false, is_last: false }
     }
 
-    /// However fast its client is, others have their turn. Turns are not counted: a client that is slow for once makes more.
+    /// However fast its client is, others have their turn: so many turns at least, and more whenever the client is slower.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_watch_whose_client_takes_everything_at_once_gives_way_after_some_batches() {
         let (mut secure, mut client) = connection().await;

@@ -154,7 +154,7 @@ impl Memory {
                 let due = self.look(used, limit, &mut watch, &rooms, clock.now());
                 readers.1.keep(self.level() >= Level::Caches);
                 if let Some(level) = due {
-                    self.relieve(level, limit, &registry, &readers);
+                    self.relieve(level, limit, &registry, &readers.0);
                 }
             }
             clock.sleep(MEMORY_PERIOD).await;
@@ -192,7 +192,7 @@ impl Memory {
     }
 
     /// Lets give way whatever does so at `level`.
-    fn relieve(&self, level: Level, limit: u64, registry: &Registry, (pins, _): &Readers) {
+    fn relieve(&self, level: Level, limit: u64, registry: &Registry, pins: &Pins) {
         let counts = self.counts();
         let windows = (limit / WINDOWS_SHARE) as usize;
         if level >= Level::Readers {

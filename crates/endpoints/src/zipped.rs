@@ -80,10 +80,8 @@ impl FrameSink for Zipped {
         self.blocks.is_some()
     }
 
-    fn block(&mut self, of: AtRest<'_>, mut write: impl FnMut(usize, &mut Vec<u8>)) {
-        let Some(blocks) = &self.blocks else {
-            return (0..of.block.objects()).for_each(|place| self.own(|own| write(place, own)));
-        };
+    fn block(&mut self, of: AtRest<'_>, write: impl FnMut(usize, &mut Vec<u8>)) {
+        let Some(blocks) = &self.blocks else { return self.own_each(of.block.objects(), write) };
         let Got { block, is_new } = blocks.next(of, write);
         // It is now.
         self.deflated += self.member.plain.len();

@@ -229,6 +229,11 @@ pub trait FrameSink {
     /// A frame of its own, which `write` appends.
     fn own(&mut self, write: impl FnOnce(&mut Vec<u8>));
 
+    /// So many frames of its own, of which `write` appends each by its place.
+    fn own_each(&mut self, count: usize, mut write: impl FnMut(usize, &mut Vec<u8>)) {
+        (0..count).for_each(|place| self.own(|own| write(place, own)));
+    }
+
     /// A frame that others have as well.
     fn share(&mut self, frame: Bytes);
 
@@ -239,8 +244,8 @@ pub trait FrameSink {
 
     /// The frames of all objects of a block in the initial state, of which `write` appends each by its place. Whoever is sent
     /// the same block of the same resource and version is sent the same.
-    fn block(&mut self, of: AtRest<'_>, mut write: impl FnMut(usize, &mut Vec<u8>)) {
-        (0..of.block.objects()).for_each(|place| self.own(|own| write(place, own)));
+    fn block(&mut self, of: AtRest<'_>, write: impl FnMut(usize, &mut Vec<u8>)) {
+        self.own_each(of.block.objects(), write);
     }
 
     /// Bytes of all frames.

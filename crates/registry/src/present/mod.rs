@@ -262,9 +262,7 @@ impl Presenter {
             let of = AtRest { block: part.block, served: &self.served, first };
             return out.block(of, |place, own| text.added(&scratch.bytes(&objects[place]), own));
         }
-        for object in objects {
-            out.own(|own| self.initial(object, scratch, &now, own));
-        }
+        out.own_each(objects.len(), |place, own| self.initial(&objects[place], scratch, &now, own));
     }
 
     /// A bookmark, a line or a frame. `initial_end` marks the one that ends the initial state (KEP-3157).
