@@ -21,7 +21,8 @@ use serde_json::Value;
 use super::default_check;
 use super::field::{BadValue, FieldError, Path};
 use super::format;
-use super::limits::{DEPTH_MAX, SELECTABLE_FIELDS_MAX};
+use super::limits::{DEPTH_MAX, PATTERNS_BYTES_MAX, SELECTABLE_FIELDS_MAX};
+use super::pattern;
 use super::props::{self, Props};
 use super::spec::{self, Spec};
 use super::structural;
@@ -33,6 +34,9 @@ pub fn validate_create(crd: &Value) -> Vec<FieldError> {
     }
     let mut errors: Vec<FieldError> = names::object_name(crd).into_iter().collect();
     let spec = Spec::of(crd);
+    if let Some(error) = too_many_patterns(&spec) {
+        return vec![error];
+    }
     errors.extend(validate_spec(&spec, &Leniency::of_create()));
     errors.extend(validate_status(crd, &spec));
     errors.extend(names::approval(crd, None));
@@ -53,6 +57,9 @@ pub fn validate_update(crd: &Value, old: &Value) -> Vec<FieldError> {
         return vec![error];
     }
     let (spec, old_spec) = (Spec::of(crd), Spec::of(old));
+    if let Some(error) = too_many_patterns(&spec) {
+        return vec![error];
+    }
     let mut leniency = Leniency::of_update(&spec, &old_spec);
     leniency.allow_bad_ca = conversion::allows_bad_ca(old);
     let mut errors = validate_spec(&spec, &leniency);
@@ -61,6 +68,18 @@ pub fn validate_update(crd: &Value, old: &Value) -> Vec<FieldError> {
     errors.extend(names::approval(crd, Some(old)));
     errors.extend(preserve_unknown_fields(&spec, Some(&old_spec)));
     errors
+}
+
+/// Patterns that take more than there may be, compiled. It is found before anything else is: what is looked at then is bounded.
+fn too_many_patterns(spec: &Spec<'_>) -> Option<FieldError> {
+    let mut patterns = Vec::new();
+    spec.any_schema(|schema| {
+        patterns.extend(Some(schema.str("pattern")).filter(|pattern| !pattern.is_empty()));
+        false
+    });
+    let detail = format!("its patterns take more than {} MiB together, compiled", PATTERNS_BYTES_MAX >> 20);
+    let error = || FieldError::forbidden(&Path::root("spec").child("versions"), detail);
+    (!pattern::within_budget(patterns)).then(error)
 }
 
 /// Returns all violations of a CRD whose status is written.

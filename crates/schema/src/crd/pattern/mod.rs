@@ -1,28 +1,29 @@
 //! `pattern`: regular expressions as Go's RE2 reads them, run by the `regex` crate.
 //!
 //! In: a pattern as written in a CRD. Out: whether it is valid (with Go's message if not) and whether it matches.
-//! [`translate`] owns the differences between the two dialects; this file owns compiling and its limits.
-//! Never compiles before the first use, and never more than once.
+//! [`translate`] owns the differences between the two dialects, [`compiled`] what is compiled and how much of that is kept;
+//! this file is what a schema holds of a pattern. Never compiles before the first use.
 
 mod class;
+mod compiled;
 mod translate;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use regex::bytes::{Regex, RegexBuilder};
+pub(crate) use self::compiled::within_budget;
+use self::compiled::{Compiled, compiled};
 
-use super::limits::{PATTERN_BYTES_MAX, PATTERN_CACHE_BYTES_MAX};
-
-/// A pattern that compiles when it is first asked.
+/// A pattern that compiles when it is first asked, and again if what was compiled had to make room for others.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     source: Box<str>,
-    compiled: OnceLock<Result<Regex, String>>,
+    // Kept by the cache.
+    compiled: Mutex<Weak<Compiled>>,
 }
 
 impl Pattern {
     pub(crate) fn new(source: &str) -> Self {
-        Pattern { source: source.into(), compiled: OnceLock::new() }
+        Pattern { source: source.into(), compiled: Mutex::default() }
     }
 
     pub(crate) fn source(&self) -> &str {
@@ -33,11 +34,17 @@ impl Pattern {
     ///
     /// # Errors
     /// Go's message, when the pattern is not valid.
-    pub(crate) fn matches(&self, text: &str) -> Result<bool, &str> {
-        match self.compiled.get_or_init(|| compile(&self.source)) {
-            Ok(regex) => Ok(regex.is_match(text.as_bytes())),
-            Err(message) => Err(message),
-        }
+    pub(crate) fn matches(&self, text: &str) -> Result<bool, String> {
+        self.compiled().matches(text)
+    }
+
+    fn compiled(&self) -> Arc<Compiled> {
+        let known = self.compiled.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        known.unwrap_or_else(|| {
+            let compiled = compiled(&self.source);
+            *self.compiled.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&compiled);
+            compiled
+        })
     }
 }
 
@@ -46,25 +53,12 @@ impl Pattern {
 /// # Errors
 /// Go's message, for instance ``error parsing regexp: missing closing ): `(a` ``.
 pub(crate) fn check(pattern: &str) -> Result<(), String> {
-    compile(pattern).map(|_| ())
-}
-
-fn compile(pattern: &str) -> Result<Regex, String> {
-    let translated = translate::translate(pattern).map_err(|e| message(e.code, &e.expression))?;
-    RegexBuilder::new(&translated)
-        .size_limit(PATTERN_BYTES_MAX)
-        .dfa_size_limit(PATTERN_CACHE_BYTES_MAX)
-        .nest_limit(1024)
-        .build()
-        .map_err(|_| message("expression too large", pattern))
-}
-
-fn message(code: &str, expression: &str) -> String {
-    format!("error parsing regexp: {code}: `{expression}`")
+    compiled(pattern).check()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::compiled::message;
     use super::*;
 
     #[test]

@@ -89,13 +89,16 @@ impl Checker {
             let message = format!("should be at least {min} chars long");
             self.report(&mut outcome, || Violation::invalid(at, go::quote(text), &message));
         } else if let Some(pattern) = &rules.pattern {
-            let source = pattern.source();
-            let message = match pattern.matches(text) {
-                Ok(true) => return outcome,
-                Ok(false) => format!("should match '{source}'"),
-                Err(error) => format!("should match '{source}, but pattern is invalid: {error}'"),
+            let message = |matched: Result<bool, String>| match matched {
+                Ok(_) => format!("should match '{}'", pattern.source()),
+                Err(error) => format!("should match '{}, but pattern is invalid: {error}'", pattern.source()),
             };
-            self.report(&mut outcome, || Violation::invalid(at, go::quote(text), &message));
+            match pattern.matches(text) {
+                Ok(true) => {}
+                matched => {
+                    self.report(&mut outcome, || Violation::invalid(at, go::quote(text), &message(matched)))
+                }
+            }
         }
         outcome
     }
