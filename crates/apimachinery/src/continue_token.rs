@@ -13,7 +13,7 @@ use base64::alphabet::URL_SAFE;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use crate::json::{Members, parse, write_string};
-use crate::{Revision, Status};
+use crate::{Lease, Revision, Status};
 
 const VERSION: &str = "meta.k8s.io/v1";
 
@@ -83,7 +83,9 @@ impl ContinueToken {
     pub fn decode(text: &str) -> Result<ContinueToken, ContinueError> {
         let letters = text.replace(['\r', '\n'], "");
         let token = BASE64.decode(letters).map_err(|_| ContinueError::Invalid(illegal_base64(text)))?;
-        let token = parse(&token).map_err(|error| ContinueError::Invalid(error.to_string()))?.value;
+        let token = parse(&token, &Lease::of_one_tree())
+            .map_err(|error| ContinueError::Invalid(error.to_string()))?
+            .value;
         let (version, revision, start) = (|| {
             let members = Members::of(&token, "storage.continueToken", "continueToken.")?;
             Ok((members.text("v", "string")?, members.integer("rv")?, members.text("start", "string")?))

@@ -8,6 +8,7 @@ mod parse;
 mod part;
 mod quote;
 mod typed;
+pub mod weight;
 mod write;
 
 pub(crate) use parse::replace_invalid_utf8;
@@ -16,6 +17,7 @@ pub use part::{Part, read_part};
 pub use quote::{go_quote, is_print};
 pub(crate) use typed::Members;
 pub use typed::kind_of;
+pub use weight::copy;
 pub use write::{go_escape, to_go_text, write_sorted, write_string};
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ pub mod accept;
 pub mod continue_token;
 pub mod json;
 pub mod key;
+pub mod lease;
 pub mod object;
 pub mod options;
 pub mod resource;
@@ -14,6 +15,7 @@ pub mod selector;
 pub mod status;
 
 pub use key::Key;
+pub use lease::{Exhausted, Lease};
 pub use object::Object;
 pub use resource::{GroupKind, GroupResource, GroupVersionKind, GroupVersionResource};
 pub use revision::Revision;

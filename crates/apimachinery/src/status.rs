@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
+use crate::lease::Exhausted;
+
 /// Causes that a status tells: about 300 kB of them. A body of 3 MiB may have as many faults as it has members, and an answer
 /// that lists them all would be thirty times as long; who has mended so many is told of the others then.
 pub const CAUSES_MAX: usize = 1_000;
@@ -101,6 +103,15 @@ pub struct Status {
     pub retry_after_seconds: u32,
     /// A token that goes on from here, on an expired continue token.
     pub continue_token: String,
+}
+
+impl From<Exhausted> for Status {
+    fn from(why: Exhausted) -> Status {
+        match why {
+            Exhausted::TooLarge => Status::new(Reason::RequestEntityTooLarge, why.to_string()),
+            Exhausted::NoRoom => Status::new(Reason::TooManyRequests, why.to_string()).retry_after(1),
+        }
+    }
 }
 
 impl Reason {

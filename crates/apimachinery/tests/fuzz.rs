@@ -11,7 +11,7 @@ use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, GetOptions, ListOptions, PatchOptions, Query, TableOptions, UpdateOptions,
 };
 use forebay_apimachinery::selector::{FieldSelector, LabelSelector};
-use forebay_apimachinery::{Key, Object, Revision, Status, json};
+use forebay_apimachinery::{Key, Lease, Object, Revision, Status, json};
 use forebay_fuzz::{Corpus, gist, run};
 use serde_json::Value;
 
@@ -61,9 +61,10 @@ fn fuzz_json() {
         b"92236553636854775807",
     ];
     run("json", &Corpus { inputs, words: JSON_WORDS, ..Corpus::default() }, |input| {
-        let read = json::parse(input).map_err(gist)?;
+        let read = json::parse(input, &Lease::of_server()).map_err(gist)?;
         let said = read.value.to_string();
-        let again = json::parse(said.as_bytes()).expect("what serde_json writes is JSON");
+        let again =
+            json::parse(said.as_bytes(), &Lease::of_server()).expect("what serde_json writes is JSON");
         assert_eq!(again.value, read.value, "{said}");
         assert!(again.duplicates.is_empty(), "{said}");
         assert_eq!(serde_json::from_str::<Value>(&said).ok(), Some(read.value.clone()), "{said}");
@@ -169,7 +170,7 @@ fn fuzz_delete_options() {
     ];
     let words = &["null", "\"All\"", "orphanDependents", "-1", "\"Background\"", "{}", "[]"];
     run("delete options", &Corpus { inputs, words, ..Corpus::default() }, |input| {
-        let body = json::parse(input).map_err(gist)?.value;
+        let body = json::parse(input, &Lease::of_server()).map_err(gist)?.value;
         DeleteOptions::from_body(&body).map(|options| options.dry_run).map_err(|status| gist(status.message))
     });
 }
@@ -214,14 +215,14 @@ fn fuzz_stored_objects() {
                 assert!(!body.is_empty() && !metadata.is_empty());
             }
             // What was an object is the same object with its revision.
-            if let Ok(json::Parsed { value: mut want, duplicates }) = json::parse(input)
+            if let Ok(json::Parsed { value: mut want, duplicates }) = json::parse(input, &Lease::of_server())
                 && duplicates.is_empty()
                 && layout.form == Form::Whole
             {
                 want["metadata"]["resourceVersion"] = "42".into();
                 let mut body = Vec::new();
                 object.write_body(None, None, &mut body);
-                assert_eq!(json::parse(&body).map(|body| body.value), Ok(want));
+                assert_eq!(json::parse(&body, &Lease::of_server()).map(|body| body.value), Ok(want));
             }
             let fields = (0..3).map(|index| object.field(index).is_some()).collect::<Vec<_>>();
             Ok::<_, String>((fields, object.label("a").is_some(), object.stored_version().len()))

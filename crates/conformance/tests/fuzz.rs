@@ -2,7 +2,7 @@
 
 use forebay_apimachinery::options::{CreateOptions, PatchOptions, UpdateOptions};
 use forebay_apimachinery::resource::split_api_version;
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::{Lease, Reason, Status};
 use forebay_conformance::cases::{self, Kind, NAMESPACE};
 use forebay_embedded::{Engine, Options};
 use forebay_fuzz::{Corpus, gist, run};
@@ -67,7 +67,14 @@ impl World {
         let (group, version) = split_api_version(api_version);
         let served = self.registry.catalog().resource(group, version, plural).expect("it is served").clone();
         let namespace = served.namespaced.then(|| NAMESPACE.to_owned());
-        Target { served, namespace, name: name.map(str::to_owned), subresource: None, caller: None }
+        Target {
+            served,
+            namespace,
+            name: name.map(str::to_owned),
+            subresource: None,
+            caller: None,
+            lease: Lease::of_server(),
+        }
     }
 
     fn create(&self, target: &Target, body: &[u8], dry_run: bool) -> Result<(), Status> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, PatchOptions, UpdateOptions};
-use forebay_apimachinery::{Object, Reason, Status};
+use forebay_apimachinery::{Lease, Object, Reason, Status};
 use forebay_registry::Registry;
 use forebay_registry::catalog::Served;
 use forebay_registry::request::{Body, PatchKind, Target};
@@ -29,7 +29,14 @@ pub fn built_in(
 /// The collection of `served`, in `namespace` where it has namespaces.
 pub fn collection(served: &Arc<Served>, namespace: Option<&str>) -> Target {
     let namespace = namespace.filter(|_| served.namespaced).map(str::to_string);
-    Target { served: served.clone(), namespace, name: None, subresource: None, caller: None }
+    Target {
+        served: served.clone(),
+        namespace,
+        name: None,
+        subresource: None,
+        caller: None,
+        lease: Lease::of_server(),
+    }
 }
 
 /// One object of `served`.

@@ -1,4 +1,4 @@
-//! Work that takes long, done apart from the tasks.
+//! Work that takes long, done apart from the tasks: functions, and futures that compute between their waits.
 //!
 //! In: work, and on how many bytes. Out: its result. While a task makes YAML of an object of 1 MB and compresses it, some
 //! fifteen milliseconds, no other runs on its thread: with fifty that do so, whoever only wants to shake hands would wait
@@ -34,11 +34,28 @@ impl Place {
     ) -> Result<T, Failure> {
         match self {
             Place::Here => Ok(work()),
-            Place::Apart => forebay_rt::apart(work)
-                .await
-                .ok_or_else(|| Status::internal("the work for the answer was broken off").into()),
+            Place::Apart => forebay_rt::apart(work).await.ok_or_else(broken_off),
         }
     }
+}
+
+/// What the future `work` gives, which works on so many bytes: done in the task where they are few, as a
+/// [task apart](forebay_rt::apart_task) where they are many. Dropped, it ends at its next wait.
+///
+/// # Errors
+/// 500 when it panicked apart.
+pub async fn task<T: Send + 'static>(
+    bytes: usize,
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, Failure> {
+    match Place::of(bytes) {
+        Place::Here => Ok(work.await),
+        Place::Apart => forebay_rt::apart_task(work).await.ok_or_else(broken_off),
+    }
+}
+
+fn broken_off() -> Failure {
+    Status::internal("the work for the answer was broken off").into()
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
 //! A request's body: read within its limits, and brought into JSON.
 //!
-//! In: what the client sends, of the type it says. Out: JSON text. All bodies together, and what they become, are within
-//! their [`Rooms`], so that many large ones wait and are not kept. Never: knows what a body means.
+//! In: what the client sends, of the type it says. Out: JSON text, and the [`Lease`] on which it is worked on. All bodies
+//! together, and what they become, are within their [`Rooms`], so that many large ones wait and are not kept. Never: knows what
+//! a body means.
 
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use forebay_apimachinery::Status;
 use forebay_apimachinery::accept::{ContentType, unsupported_media_type};
+use forebay_apimachinery::lease::Ledger;
 use forebay_apimachinery::resource::{cannot_be_handled, not_registered, split_api_version};
+use forebay_apimachinery::{Exhausted, Lease, Status};
 use forebay_registry::request::{self, Body};
 use forebay_schema::builtin::{protobuf, table};
 use http::{HeaderMap, header};
@@ -19,7 +21,7 @@ use serde_json::Value;
 use crate::apart::Place;
 use crate::cost;
 use crate::limits::{BODY_BYTES_MAX, BODY_SMALL_BYTES, BODY_STEP_BYTES, DRAINED_BYTES_MAX};
-use crate::room::Held;
+use crate::room::{Held, Room};
 use crate::rooms::Rooms;
 use crate::status::Failure;
 use crate::yaml;
@@ -30,6 +32,24 @@ pub struct Received {
     // Bodies are in one of two rooms: see [`Rooms`].
     held: Held,
     is_small: bool,
+}
+
+/// A body that may be worked on.
+pub struct Leased {
+    pub bytes: Bytes,
+    pub lease: Lease,
+}
+
+/// What a request holds of its room.
+struct RoomLedger {
+    room: Room,
+    held: Held,
+}
+
+impl Ledger for RoomLedger {
+    fn try_take(&mut self, bytes: usize) -> bool {
+        self.room.try_take_more(bytes, &mut self.held)
+    }
 }
 
 /// Reads a body whole, within `rooms`.
@@ -82,23 +102,35 @@ where
 }
 
 impl Received {
-    /// Asks for the room that working on it takes.
+    /// Asks for the room that working on it takes, as far as that can be told from outside. What it takes beyond that is taken
+    /// on the way, or the request is over.
     ///
     /// # Errors
     /// 429 when there is none.
-    pub async fn weigh(
-        &mut self,
+    pub async fn leased(
+        mut self,
         rooms: &Rooms,
         user: &str,
         content_type: Option<ContentType>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Leased, Failure> {
         let cost = cost::body(&self.bytes, content_type);
         if self.is_small && cost > BODY_SMALL_BYTES {
             self.held = rooms.bodies.charge(self.bytes.len());
             self.is_small = false;
         }
         let room = if self.is_small { &rooms.writes } else { &rooms.bodies };
-        room.take_more(user, cost, &mut self.held).await.map_err(|_full| rooms.full())
+        room.take_more(user, cost, &mut self.held).await.map_err(|_full| rooms.full())?;
+        let ledger = RoomLedger { room: room.clone(), held: self.held };
+        Ok(Leased { bytes: self.bytes, lease: Lease::new(ledger, cost) })
+    }
+}
+
+/// What is wrong with a request that failed with `failure`: that it takes more than it may, if it does.
+pub fn blamed(failure: Failure, lease: &Lease, rooms: &Rooms) -> Failure {
+    match lease.exhausted() {
+        None => failure,
+        Some(Exhausted::NoRoom) => rooms.full(),
+        Some(why @ Exhausted::TooLarge) => Status::from(why).into(),
     }
 }
 
@@ -145,34 +177,29 @@ pub fn object_type(headers: &HeaderMap, forms: Forms) -> Result<ContentType, Fai
     taken.ok_or_else(|| unsupported_media_type(types).into())
 }
 
+/// The header, empty when there is none. One that is no text names no type, rather than none.
 pub fn content_type(headers: &HeaderMap) -> &str {
-    headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("")
+    headers.get(header::CONTENT_TYPE).map_or("", |value| value.to_str().unwrap_or("not a text"))
 }
 
-/// The body of an object of `kind`, with what was received.
+/// The body of an object of `kind`.
 ///
 /// # Errors
 /// 400 in kube-apiserver's words; see [`Place::done`].
-pub async fn object(
-    received: Received,
-    content_type: ContentType,
-    kind: Arc<str>,
-) -> Result<(Received, Body), Failure> {
+pub async fn object(leased: &Leased, content_type: ContentType, kind: Arc<str>) -> Result<Body, Failure> {
     // JSON stays as it is.
-    let place = if content_type == ContentType::Json { Place::Here } else { Place::of(received.bytes.len()) };
+    let place = if content_type == ContentType::Json { Place::Here } else { Place::of(leased.bytes.len()) };
     // It has its room until this is over, whoever still waits for it.
-    let convert = move || {
-        let object = converted(received.bytes.clone(), content_type, &kind)?;
-        Ok((received, object))
-    };
-    place.done(convert).await?
+    let (bytes, lease) = (leased.bytes.clone(), leased.lease.clone());
+    place.done(move || converted(bytes, content_type, &kind, &lease)).await?
 }
 
-fn converted(bytes: Bytes, content_type: ContentType, kind: &str) -> Result<Body, Failure> {
+fn converted(bytes: Bytes, content_type: ContentType, kind: &str, lease: &Lease) -> Result<Body, Failure> {
     match content_type {
-        ContentType::Protobuf => Ok(Body::Value(message(&bytes, kind)?)),
+        ContentType::Protobuf => Ok(Body::Value(message(&bytes, kind, lease)?)),
         ContentType::Yaml => {
-            let json = yaml::to_json(&bytes).map_err(|error| request::unrecognized(kind, &error, &bytes))?;
+            let json =
+                yaml::to_json(&bytes, lease).map_err(|error| request::unrecognized(kind, &error, &bytes))?;
             Ok(Body::Json(json.into()))
         }
         _ => Ok(Body::Json(bytes)),
@@ -180,14 +207,14 @@ fn converted(bytes: Bytes, content_type: ContentType, kind: &str) -> Result<Body
 }
 
 /// An object in its protobuf envelope, where one of kind `wanted` belongs.
-fn message(bytes: &[u8], wanted: &str) -> Result<Value, Failure> {
+fn message(bytes: &[u8], wanted: &str, lease: &Lease) -> Result<Value, Failure> {
     let unknown =
         protobuf::decode_envelope(bytes).map_err(|error| request::unrecognized(wanted, &error, bytes))?;
     let (kind, api_version) = (&*unknown.kind, &*unknown.api_version);
     let decoded = || {
         let (group, version) = split_api_version(api_version);
         let known = table().kind(group, version, kind).ok_or_else(|| not_registered(kind, api_version))?;
-        protobuf::decode(known.ty, unknown.raw).map_err(|error| error.to_string())
+        protobuf::decode(known.ty, unknown.raw, lease).map_err(|error| error.to_string())
     };
     let mut value =
         decoded().map_err(|why| Status::bad_request(cannot_be_handled(kind, api_version, wanted, why)))?;
@@ -259,8 +286,8 @@ mod tests {
         let refused = read_one(&rooms, BODY_BYTES_MAX, None).await.err().expect("no room");
         assert_eq!(refused.status.reason, Reason::TooManyRequests);
         assert!(refused.status.retry_after_seconds > 0);
-        let mut small = read_one(&rooms, 1000, Some(1000)).await.expect("another room");
-        assert!(small.weigh(&rooms, "user", Some(ContentType::Json)).await.is_ok());
+        let small = read_one(&rooms, 1000, Some(1000)).await.expect("another room");
+        assert!(small.leased(&rooms, "user", Some(ContentType::Json)).await.is_ok());
         kept.pop();
         assert!(read_one(&rooms, BODY_BYTES_MAX, None).await.is_ok());
     }
@@ -276,9 +303,8 @@ mod tests {
         };
         let mut bombs = Vec::new();
         let refused = loop {
-            let mut bomb = read_bomb().await;
-            match bomb.weigh(&rooms, "user", Some(ContentType::Json)).await {
-                Ok(()) => bombs.push(bomb),
+            match read_bomb().await.leased(&rooms, "user", Some(ContentType::Json)).await {
+                Ok(bomb) => bombs.push(bomb),
                 Err(refused) => break refused,
             }
         };
@@ -305,6 +331,8 @@ mod tests {
 
     #[test]
     fn bodies_say_what_they_are() {
+        let value = http::HeaderValue::from_bytes(b"application/json\xff").expect("a value");
+        let odd = HeaderMap::from_iter([(header::CONTENT_TYPE, value)]);
         for (value, want) in [
             (None, Some(ContentType::Json)),
             (Some(""), Some(ContentType::Json)),
@@ -318,6 +346,7 @@ mod tests {
                 headers.insert(header::CONTENT_TYPE, value.parse().expect("a value"));
             }
             assert_eq!(object_type(&headers, Forms::TextAndProtobuf).ok(), want, "{value:?}");
+            assert!(object_type(&odd, Forms::Text).is_err(), "no text is not nothing");
             let text = want.filter(|content_type| *content_type != ContentType::Protobuf);
             assert_eq!(object_type(&headers, Forms::Text).ok(), text, "{value:?}");
         }

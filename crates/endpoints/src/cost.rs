@@ -3,6 +3,8 @@
 //! In: a request's shape, or a body. Out: bytes to ask a [`crate::room::Room`] for. Never: exact.
 
 use forebay_apimachinery::accept::{ContentType, Media};
+use forebay_apimachinery::json::weight::{self, string_len};
+use forebay_apimachinery::lease::TREE_BYTES_MAX;
 use http::request::Parts;
 
 use crate::limits::{FORM_BYTES, LIST_BYTES, LIST_CHEAP_BYTES};
@@ -45,53 +47,23 @@ pub fn list(work: ListWork) -> Option<usize> {
     Some(LIST_BYTES + piece + form)
 }
 
-/// What an object of JSON takes once it is read: its map's first node, which has room for 11 members.
-const OBJECT_BYTES: usize = 704;
-/// A member or an item, with a short string of its own.
-const VALUE_BYTES: usize = 56;
-/// What is told of a value that is not as it should be, until the answer is cut to so many of them.
-const FAULT_BYTES: usize = 400;
+/// What an object of YAML may take once it is read, for each of its lines, and what a value does.
+const LINE_BYTES: usize = weight::OBJECT_BYTES / 2 + weight::ITEM_BYTES;
 /// A protobuf message of so many bytes may hold another object; see `forebay_schema::builtin::protobuf`.
 const MESSAGE_BYTES_AN_OBJECT: usize = 16;
 
 /// Copies of the object while it is written: normalized, encoded, in the store's queue, in the answer.
 const COPIES: usize = 4;
 
-/// What it takes to work on a body: the tree that it is read into, and the forms of the object that it becomes.
+/// What it takes to work on a body: the tree that it is read into, and the forms of the object that it becomes. A tree that
+/// would take more than one may is refused while it is read.
 pub fn body(bytes: &[u8], content_type: Option<ContentType>) -> usize {
     let tree = match content_type {
-        Some(ContentType::Protobuf) => bytes.len() / MESSAGE_BYTES_AN_OBJECT * OBJECT_BYTES,
-        Some(ContentType::Yaml) => lines(bytes) * (OBJECT_BYTES / 2 + VALUE_BYTES),
-        _ => tree(bytes),
+        Some(ContentType::Protobuf) => bytes.len() / MESSAGE_BYTES_AN_OBJECT * weight::OBJECT_BYTES,
+        Some(ContentType::Yaml) => lines(bytes) * LINE_BYTES,
+        _ => weight::of_text(bytes),
     };
-    tree + COPIES * bytes.len()
-}
-
-/// A body whose tree may take more is looked at more closely, as much of it may be inside strings.
-const CLOSER_BYTES: usize = 1 << 20;
-
-/// What the tree of a JSON text takes.
-fn tree(json: &[u8]) -> usize {
-    let weigh = |objects: usize, values: usize| objects * OBJECT_BYTES + values * VALUE_BYTES;
-    let count = |wanted: u8| json.iter().filter(|byte| **byte == wanted).count();
-    // Text outside of quotes has a value for each comma, and one for each bracket that is not empty.
-    let quick = weigh(count(b'{'), count(b',') + count(b'['));
-    if quick < CLOSER_BYTES {
-        return quick;
-    }
-    // Where there are so many, each may be a fault of its own.
-    let weigh = |objects: usize, values: usize| weigh(objects, values) + values * FAULT_BYTES;
-    let (mut objects, mut values, mut at) = (0, 0, 0);
-    while let Some(&byte) = json.get(at) {
-        match byte {
-            b'{' => objects += 1,
-            b',' | b'[' => values += 1,
-            b'"' => at += string_len(&json[at + 1..]),
-            _ => {}
-        }
-        at += 1;
-    }
-    weigh(objects, values)
+    tree.min(TREE_BYTES_MAX) + COPIES * bytes.len()
 }
 
 /// How long a JSON text is when it is indented: two spaces a level, on a line for each value.
@@ -154,19 +126,6 @@ fn yaml_text(text: &[u8], depth: usize) -> usize {
     marks + more.sum::<usize>()
 }
 
-/// Bytes of a string behind its opening quote, the closing one among them.
-fn string_len(text: &[u8]) -> usize {
-    let mut at = 0;
-    while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
-        at += found;
-        if text[at] == b'"' {
-            return at + 1;
-        }
-        at += 2;
-    }
-    text.len()
-}
-
 /// YAML's nodes: most stand on a line of their own, others behind commas and brackets.
 fn lines(yaml: &[u8]) -> usize {
     1 + yaml.iter().filter(|byte| matches!(byte, b'\n' | b',' | b'{' | b'[')).count()
@@ -218,22 +177,22 @@ mod tests {
         let json = Some(ContentType::Json);
         let pod = br#"{"kind":"Pod","metadata":{"name":"a","labels":{"a":"b"}},"spec":{"containers":[{"name":"a"}]}}"#;
         let cost = body(pod, json);
-        assert!((5 * OBJECT_BYTES..8 * OBJECT_BYTES).contains(&cost), "{cost}");
-        // 3 MiB of the smallest objects there are become some 250 MB.
+        assert!((5 * weight::OBJECT_BYTES..8 * weight::OBJECT_BYTES).contains(&cost), "{cost}");
+        // 3 MiB of the smallest objects there are would become some 280 MB, and are refused on the way.
         let bomb = [b"[".as_slice(), &br#"{"a":0},"#.repeat(390_000), b"0]"].concat();
-        assert!(body(&bomb, json) > 250 << 20);
+        assert!(body(&bomb, json) >= TREE_BYTES_MAX);
         // The same inside a string is one value.
         let text = serde_json::to_vec(&String::from_utf8(bomb).expect("ASCII")).expect("a string");
-        assert!(body(&text, json) < 5 * text.len());
+        assert!(body(&text, json) < 6 * text.len());
         let cut = &text[..text.len() - 1];
-        assert!(body(cut, json) < 5 * text.len(), "an open string ends with the body");
+        assert!(body(cut, json) < 6 * text.len(), "an open string ends with the body");
     }
 
     #[test]
     fn other_types_are_weighed_by_what_they_may_become() {
         let message = vec![0; 3 << 20];
-        assert!(body(&message, Some(ContentType::Protobuf)) > 130 << 20);
+        assert!(body(&message, Some(ContentType::Protobuf)) >= TREE_BYTES_MAX);
         let yaml = b"a: 1\nb: [1, 2]\n".repeat(100);
-        assert!(body(&yaml, Some(ContentType::Yaml)) > 400 * VALUE_BYTES);
+        assert!(body(&yaml, Some(ContentType::Yaml)) > 400 * weight::ITEM_BYTES);
     }
 }

@@ -1,5 +1,6 @@
 //! Every parser of the edge withstands any input, and what it read it can say again.
 
+use forebay_apimachinery::Lease;
 use forebay_apimachinery::options::Query;
 use forebay_fuzz::{Corpus, gist, run};
 use http::Method;
@@ -26,10 +27,10 @@ fn fuzz_yaml() {
         "#",
     ];
     run("yaml", &Corpus { inputs, words, ..Corpus::default() }, |input| {
-        let json = yaml::to_json(input).map_err(gist)?;
+        let json = yaml::to_json(input, &Lease::of_one_tree()).map_err(gist)?;
         let value: Value = serde_json::from_slice(&json).expect("what is read is JSON");
         let said = yaml::from_json(&json).expect("JSON is said in YAML");
-        let again = yaml::to_json(&said).expect("what is said is read");
+        let again = yaml::to_json(&said, &Lease::of_one_tree()).expect("what is said is read");
         let again: Value = serde_json::from_slice(&again).expect("as JSON");
         assert_eq!(again, value, "{}", text(&said));
         Ok::<_, String>((value.is_object(), json.len().ilog2()))
@@ -58,7 +59,8 @@ fn fuzz_json_as_yaml() {
         let value: Value = serde_json::from_slice(input).map_err(gist)?;
         let Value::Object(_) = value else { return Err("no object".to_owned()) };
         let said = yaml::from_json(input).map_err(gist)?;
-        let again = yaml::to_json(&said).unwrap_or_else(|error| panic!("{}: {error}", text(&said)));
+        let again = yaml::to_json(&said, &Lease::of_one_tree())
+            .unwrap_or_else(|error| panic!("{}: {error}", text(&said)));
         let again: Value = serde_json::from_slice(&again).expect("JSON");
         assert_eq!(again, value, "{}", text(&said));
         // Indented and not, it is the same.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use forebay_apimachinery::lease::LEASE_BYTES_MAX;
+
 /// Connections at once; fewer where the system has no files for them. Those beyond are closed at once, and counted. A
 /// connection that does nothing costs about 20 KiB, most of it TLS: 16,384 of them are 320 MiB.
 pub const CONNECTIONS_MAX: usize = 16_384;
@@ -98,16 +100,16 @@ pub const DRAINED_BYTES_MAX: usize = 4 * BODY_BYTES_MAX;
 /// Bytes that requests of one class may hold at once while memory is not short; what comes on top waits, then is answered
 /// 429. Lists: 64 MiB / about 200 KiB = 300 of pods at once, or 20 of Secrets of 1 MiB. Answers that are there whole: 32
 /// MiB. Bodies, the trees that they become and the objects made of them: 128 MiB for large ones, and 32 MiB for those that
-/// take less than [`BODY_SMALL_BYTES`], which wait for no large one. The largest body, in the worst of shapes, becomes 280
-/// MiB: it goes alone. Under a memory limit each class has a share of what is left of it, and what would take more than
+/// take less than [`BODY_SMALL_BYTES`], which wait for no large one. The largest body, in the worst of shapes, becomes the whole of
+/// [`LEASE_BYTES_MAX`]: it goes alone. Under a memory limit each class has a share of what is left of it, and what would take more than
 /// that is refused.
 pub const LISTS_ROOM_BYTES: usize = 64 << 20;
 pub const ANSWERS_ROOM_BYTES: usize = 32 << 20;
 pub const BODIES_ROOM_BYTES: usize = 128 << 20;
 pub const WRITES_ROOM_BYTES: usize = 32 << 20;
 
-/// What the largest body in the worst of shapes takes, and some.
-pub const BODY_COST_MAX: usize = 300 << 20;
+/// What one request may hold, and its body: see [`forebay_apimachinery::lease`].
+pub const BODY_COST_MAX: usize = LEASE_BYTES_MAX + (8 << 20);
 
 /// The least that a class has while the process is near its memory limit: small writes go on.
 pub const WRITES_ROOM_BYTES_MIN: usize = 4 << 20;

@@ -11,16 +11,17 @@ use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, GetOptions, IncludeObject, ListOptions, PatchOptions, TableOptions,
     UpdateOptions,
 };
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::{Lease, Reason, Status};
 use forebay_registry::catalog::{Served, Source};
 use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
-use forebay_registry::{As, Encoding, Presenter, Shown};
+use forebay_registry::{As, Encoding, Presenter, Registry, Shown};
 use http::StatusCode;
 use http::header;
 use hyper::body::Incoming;
 
 use crate::answer::{self, HttpResponse};
-use crate::body_in::{self, Forms, Received};
+use crate::apart;
+use crate::body_in::{self, Forms, Leased};
 use crate::component_statuses;
 use crate::cost;
 use crate::handler::{Handler, Head};
@@ -29,6 +30,7 @@ use crate::line::Line;
 use crate::negotiate::{self, Answered, Form};
 use crate::response::{Content, ResponseBody};
 use crate::reviews;
+use crate::room::Held;
 use crate::status::Failure;
 use crate::warnings;
 use crate::watch_body::{Framing, WatchStream};
@@ -116,7 +118,14 @@ fn target(head: &Head, served: Arc<Served>) -> Result<Target, Failure> {
     if wants_name != name.is_some() && subresource.is_none() && info.verb != "watch" {
         return Err(Failure::no_such_method());
     }
-    Ok(Target { served, namespace, name, subresource, caller: Some(head.asker.caller()) })
+    Ok(Target {
+        served,
+        namespace,
+        name,
+        subresource,
+        caller: Some(head.asker.caller()),
+        lease: Lease::of_server(),
+    })
 }
 
 /// Whether there is such a path of the deprecated `/watch/` form: it is for collections and single objects.
@@ -239,13 +248,23 @@ async fn create(
     if review.is_none() && handler.memory.is_exhausted() {
         return Err(handler.no_memory_for_more());
     }
-    let (received, object) = object_body(handler, head, target, body).await?;
-    let answered = match review {
-        Some(review) => reviews::answer(handler, head, target, review, &object, &options).await,
-        None => handler.registry.create(target, &object, &options).await.map_err(Failure::from),
+    let (leased, object) = object_body(handler, head, target, body).await?;
+    let answer = match review {
+        Some(review) => {
+            let work = |registry: Registry, target: Target| async move {
+                registry.read_review(&target, &object, &options)
+            };
+            let incoming = on_lease(handler, target, leased, 0, work).await?;
+            reviews::answer(handler, head, target, review, incoming).await?
+        }
+        None => {
+            let work = |registry: Registry, target: Target| async move {
+                registry.create(&target, &object, &options).await
+            };
+            on_lease(handler, target, leased, 0, work).await?
+        }
     };
-    drop(received);
-    written(handler, head, target, form, answered?).await
+    written(handler, head, target, form, answer).await
 }
 
 async fn update(
@@ -256,11 +275,37 @@ async fn update(
 ) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = UpdateOptions::from_query(&head.query)?;
-    let _tree = handler.room_to_change(head, target).await?;
-    let (received, object) = object_body(handler, head, target, body).await?;
-    let answered = handler.registry.update(target, &object, &options).await;
-    drop(received);
-    written(handler, head, target, form, answered?).await
+    let tree = handler.room_to_change(head, target).await?;
+    let (leased, object) = object_body(handler, head, target, body).await?;
+    let work =
+        |registry: Registry, target: Target| async move { registry.update(&target, &object, &options).await };
+    let answer = on_lease(handler, target, leased, tree.as_ref().map_or(0, Held::bytes), work).await?;
+    drop(tree);
+    written(handler, head, target, form, answer).await
+}
+
+/// What `work` says of a request whose body was `leased`: done apart where the body, or the tree of the object that it is about,
+/// is large. It holds what it was leased until it is over, whoever still waits for it.
+///
+/// - `tree_bytes`: what the tree takes.
+///
+/// # Errors
+/// What `work` says, or that the request takes more than it may.
+async fn on_lease<T, F>(
+    handler: &Handler,
+    target: &Target,
+    leased: Leased,
+    tree_bytes: usize,
+    work: impl FnOnce(Registry, Target) -> F,
+) -> Result<T, Failure>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, Status>> + Send + 'static,
+{
+    let Leased { bytes, lease } = leased;
+    let target = Target { lease: lease.clone(), ..target.clone() };
+    let done = apart::task(bytes.len().max(tree_bytes), work(handler.registry.clone(), target)).await?;
+    done.map_err(|status| body_in::blamed(status.into(), &lease, &handler.rooms))
 }
 
 /// What a patch may be, in the order that messages list it.
@@ -293,12 +338,15 @@ async fn patch(
     };
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = PatchOptions::from_query(&head.query, content_type)?;
-    let _tree = handler.room_to_change(head, target).await?;
-    let mut received = body_in::read(&handler.rooms, head.asker.name(), &head.headers, body).await?;
-    received.weigh(&handler.rooms, head.asker.name(), Some(content_type)).await?;
-    let answered = handler.registry.patch(target, kind, &received.bytes, &options).await;
-    drop(received);
-    written(handler, head, target, form, answered?).await
+    let tree = handler.room_to_change(head, target).await?;
+    let leased = leased_body(handler, head, content_type, body).await?;
+    let bytes = leased.bytes.clone();
+    let work = |registry: Registry, target: Target| async move {
+        registry.patch(&target, kind, &bytes, &options).await
+    };
+    let answer = on_lease(handler, target, leased, tree.as_ref().map_or(0, Held::bytes), work).await?;
+    drop(tree);
+    written(handler, head, target, form, answer).await
 }
 
 async fn delete(
@@ -336,41 +384,64 @@ async fn delete_collection(
 
 /// The options of a DELETE: its body's, or if there is none the query's.
 async fn delete_options(handler: &Handler, head: &Head, body: Incoming) -> Result<DeleteOptions, Failure> {
-    let mut received = body_in::read(&handler.rooms, head.asker.name(), &head.headers, body).await?;
+    let user = head.asker.name();
+    let received = body_in::read(&handler.rooms, user, &head.headers, body).await?;
     if received.bytes.is_empty() {
         return Ok(DeleteOptions::from_query(&head.query)?);
     }
     // Options are a kind of their own: they have a protobuf form whatever is deleted.
     let content_type = body_in::object_type(&head.headers, Forms::TextAndProtobuf)?;
-    received.weigh(&handler.rooms, head.asker.name(), Some(content_type)).await?;
-    let (_received, options) = body_in::object(received, content_type, "DeleteOptions".into()).await?;
-    let value = match options {
+    let leased = received.leased(&handler.rooms, user, Some(content_type)).await?;
+    let options = body_in::object(&leased, content_type, "DeleteOptions".into()).await;
+    let Leased { bytes, lease } = leased;
+    let blamed = |failure| body_in::blamed(failure, &lease, &handler.rooms);
+    let (options, on) = (options.map_err(blamed)?, lease.clone());
+    let read = apart::Place::of(bytes.len()).done(move || read_delete_options(options, &on)).await?;
+    read.map_err(|status| blamed(status.into()))
+}
+
+fn read_delete_options(body: Body, lease: &Lease) -> Result<DeleteOptions, Status> {
+    let value = match body {
         Body::Value(value) => value,
         Body::Json(json) => {
-            let parsed = forebay_apimachinery::json::parse(&json).map_err(|error| {
+            let parsed = forebay_apimachinery::json::parse(&json, lease).map_err(|error| {
                 Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
             })?;
             parsed.value
         }
     };
-    Ok(DeleteOptions::from_body(&value)?)
+    DeleteOptions::from_body(&value)
 }
 
-/// The object that is written. What was received is let go of when the write is over.
+/// A body within its limits, and a lease for what it becomes.
+async fn leased_body(
+    handler: &Handler,
+    head: &Head,
+    content_type: ContentType,
+    body: Incoming,
+) -> Result<Leased, Failure> {
+    let user = head.asker.name();
+    let received = body_in::read(&handler.rooms, user, &head.headers, body).await?;
+    received.leased(&handler.rooms, user, Some(content_type)).await
+}
+
+/// The object that is written, and the lease for what is made of it.
 async fn object_body(
     handler: &Handler,
     head: &Head,
     target: &Target,
     body: Incoming,
-) -> Result<(Received, Body), Failure> {
+) -> Result<(Leased, Body), Failure> {
     let forms = match target.served.source {
         Source::BuiltIn { .. } => Forms::TextAndProtobuf,
         Source::Custom(_) => Forms::Text,
     };
     let content_type = body_in::object_type(&head.headers, forms)?;
-    let mut received = body_in::read(&handler.rooms, head.asker.name(), &head.headers, body).await?;
-    received.weigh(&handler.rooms, head.asker.name(), Some(content_type)).await?;
-    body_in::object(received, content_type, target.served.gvk.kind.clone()).await
+    let leased = leased_body(handler, head, content_type, body).await?;
+    match body_in::object(&leased, content_type, target.served.gvk.kind.clone()).await {
+        Ok(object) => Ok((leased, object)),
+        Err(failure) => Err(body_in::blamed(failure, &leased.lease, &handler.rooms)),
+    }
 }
 
 /// How objects are shown.

@@ -148,6 +148,16 @@ impl Room {
         Some(Held { room: self.0.clone(), bytes })
     }
 
+    /// So many bytes on top of what `held` of this room has, at once or not at all. Whoever waits is passed: what is asked for is
+    /// on its way to an end, which is what they wait for.
+    pub fn try_take_more(&self, bytes: usize, held: &mut Held) -> bool {
+        let mut state = self.0.state();
+        let Some(bytes) = state.fitting(Wish { bytes, holds: held.bytes }) else { return false };
+        state.held += bytes;
+        held.bytes += bytes;
+        true
+    }
+
     /// Counts what is there already, whatever the limit says: others wait for it.
     pub fn charge(&self, bytes: usize) -> Held {
         self.0.state().held += bytes;

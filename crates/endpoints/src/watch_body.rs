@@ -382,6 +382,7 @@ pub(crate) mod testing {
 mod tests {
     use std::pin::pin;
 
+    use forebay_apimachinery::Lease;
     use forebay_apimachinery::options::{ListOptions, Query};
     use forebay_apimachinery::{Reason, Status};
     use forebay_registry::As;
@@ -439,7 +440,14 @@ mod tests {
         let clock = Clock::system();
         let registry = testing::registry(&clock).await;
         let served = registry.catalog().resource("", "v1", "configmaps").expect("served").clone();
-        let target = Target { served, namespace: None, name: None, subresource: None, caller: None };
+        let target = Target {
+            served,
+            namespace: None,
+            name: None,
+            subresource: None,
+            caller: None,
+            lease: Lease::of_server(),
+        };
         let options = ListOptions::from_query(&Query::parse("watch=1&timeoutSeconds=5")).expect("options");
         let body = registry.watch(&target, &options, As::Object, false).await.expect("watches");
         let drain = Drain::new(clock.clone(), Duration::ZERO);

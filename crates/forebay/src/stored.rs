@@ -10,6 +10,7 @@
 use std::cell::RefCell;
 
 use bytes::Bytes;
+use forebay_apimachinery::Lease;
 use forebay_apimachinery::resource::{api_version, split_api_version};
 use forebay_etcd::Codec;
 use forebay_registry::catalog::StoredAs;
@@ -207,7 +208,8 @@ fn from_message(stored: &[u8], place: Option<&Place>) -> Result<Bytes, String> {
     if let Some(json) = straight {
         return Ok(json);
     }
-    let value = protobuf::decode(known.ty, unknown.raw).map_err(|error| error.to_string())?;
+    let value =
+        protobuf::decode(known.ty, unknown.raw, &Lease::of_server()).map_err(|error| error.to_string())?;
     canonical(known, value)
 }
 

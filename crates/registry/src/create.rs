@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_apimachinery::options::CreateOptions;
-use forebay_apimachinery::{Object, Reason, Status};
+use forebay_apimachinery::{Object, Reason, Status, json};
 use serde_json::Value;
 
 use crate::catalog::Source;
@@ -48,7 +48,7 @@ impl Registry {
             return self.create_subresource(target, subresource, body, options).await;
         }
         if let Source::Custom(Custom { terminating: true, .. }) = served.source {
-            let name = incoming::name_in(body);
+            let name = incoming::name_in(body, &target.lease);
             let message = format!(
                 "{} {name:?} is forbidden: create not allowed while custom resource definition is terminating",
                 served.gvr.group_resource()
@@ -60,7 +60,7 @@ impl Registry {
             return self.create_binding(target, body, options).await;
         }
         let store = self.store_of(served)?;
-        let incoming = incoming::read(served, &served.gvk, body, options.field_validation)?;
+        let incoming = incoming::read(target, &served.gvk, body, options.field_validation)?;
         let mut value = incoming.value;
         place(target, &mut value)?;
         let generates = name_of(&value).is_empty();
@@ -79,9 +79,14 @@ impl Registry {
                 self.generate_name(&mut value);
             }
             let name = name_of(&value).to_string();
+            let _copy = target.lease.scope();
             let untold = (attempt == 1).then_some(&mut warnings);
             // Nothing is left of the last attempt's value; the others begin with a copy.
-            let proposed = if attempt < attempts { value.clone() } else { std::mem::take(&mut value) };
+            let proposed = if attempt < attempts {
+                json::copy(&value, &target.lease)?
+            } else {
+                std::mem::take(&mut value)
+            };
             match self.commit_create(target, &store, proposed, untold, options.dry_run).await {
                 Ok(object) => {
                     self.after_write(served, &object).await;

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, GroupVersionResource, Object, Revision};
+use forebay_apimachinery::{
+    Cause, CauseReason, GroupVersionKind, GroupVersionResource, Lease, Object, Revision,
+};
 use forebay_printers::duration;
 use forebay_schema::crd::field::{FieldError, Reason};
 use forebay_schema::crd::{Definition, Version};
@@ -229,20 +231,23 @@ impl Custom {
 
     /// Brings an object into the form of this version; what is unknown is dropped and named.
     ///
+    /// - `lease`: what the defaults take is charged to it.
+    ///
     /// # Errors
-    /// Metadata of the wrong type.
-    pub fn normalize(&self, value: &mut Value) -> Result<Vec<String>, String> {
-        self.version().normalize(value)
+    /// Metadata of the wrong type, and defaults that take more than there may be.
+    pub fn normalize(&self, value: &mut Value, lease: &Lease) -> Result<Vec<String>, String> {
+        self.version().normalize(value, lease)
     }
 
     /// Brings what is stored into this version: the defaults are those of the version that it is stored in, and what this
     /// one does not know is dropped.
     ///
     /// # Errors
-    /// Metadata of the wrong type.
+    /// Metadata of the wrong type; and defaults that take more than one tree may, as the schema may have got since: whoever
+    /// asks shows what is stored.
     pub fn renew(&self, value: &mut Value) -> Result<(), String> {
         let (stored, shown) = (self.definition.storage_version(), self.version());
-        stored.normalize(value)?;
+        stored.normalize(value, &Lease::of_one_tree())?;
         if stored.name != shown.name {
             shown.prune(value);
         }

@@ -3,12 +3,12 @@
 //! In: a body or a patched value. Out: a normalized value and warnings. Refuses what the kind cannot hold.
 
 use forebay_apimachinery::options::FieldValidation;
-use forebay_apimachinery::{GroupVersionKind, Status, json};
+use forebay_apimachinery::{GroupVersionKind, Lease, Status, json};
 use forebay_schema::builtin::{TypeId, codec, table};
 use serde_json::Value;
 
 use crate::catalog::{Served, Source};
-use crate::request::{Body, unrecognized};
+use crate::request::{Body, Target, unrecognized};
 
 /// A value of its kind, and what is to be said about it.
 pub struct Incoming {
@@ -16,20 +16,21 @@ pub struct Incoming {
     pub warnings: Vec<String>,
 }
 
-/// Reads `body` as an object of `expected`, which is the resource's own kind or a subresource's.
+/// Reads `body` as an object of `expected`, which is the kind of the target's resource or of a subresource.
 ///
 /// # Errors
-/// 400 in kube-apiserver's words.
+/// 400 in kube-apiserver's words; 413 and 429 when it takes more than the target's lease has.
 pub fn read(
-    served: &Served,
+    target: &Target,
     expected: &GroupVersionKind,
     body: &Body,
     validation: FieldValidation,
 ) -> Result<Incoming, Status> {
+    let (served, lease) = (&*target.served, &target.lease);
     let (mut value, duplicates) = match body {
-        Body::Value(value) => (value.clone(), Vec::new()),
+        Body::Value(value) => (json::copy(value, lease)?, Vec::new()),
         Body::Json(json) => {
-            let parsed = json::parse(json).map_err(|error| {
+            let parsed = json::parse(json, lease).map_err(|error| {
                 let why = format!("couldn't get version/kind; json parse error: {error}");
                 unrecognized(&expected.kind, &why, json)
             })?;
@@ -38,24 +39,25 @@ pub fn read(
         }
     };
     served.check_type(&mut value, expected)?;
-    normalize(served, expected, value, duplicates, validation)
+    normalize(target, expected, value, duplicates, validation)
 }
 
 /// The name in a body that is not read any further; empty when it has none.
-pub fn name_in(body: &Body) -> String {
-    text_in(body, |value| value["metadata"]["name"].as_str())
+pub fn name_in(body: &Body, lease: &Lease) -> String {
+    text_in(body, lease, |value| value["metadata"]["name"].as_str())
 }
 
 /// The version that a body says it is of; empty when it says none.
-pub fn api_version_in(body: &Body) -> String {
-    text_in(body, |value| value["apiVersion"].as_str())
+pub fn api_version_in(body: &Body, lease: &Lease) -> String {
+    text_in(body, lease, |value| value["apiVersion"].as_str())
 }
 
-fn text_in(body: &Body, find: impl Fn(&Value) -> Option<&str>) -> String {
+fn text_in(body: &Body, lease: &Lease, find: impl Fn(&Value) -> Option<&str>) -> String {
     let text = |value: &Value| find(value).unwrap_or("").to_string();
+    let _tree = lease.scope();
     match body {
         Body::Value(value) => text(value),
-        Body::Json(json) => json::parse(json).map(|parsed| text(&parsed.value)).unwrap_or_default(),
+        Body::Json(json) => json::parse(json, lease).map(|parsed| text(&parsed.value)).unwrap_or_default(),
     }
 }
 
@@ -66,13 +68,13 @@ fn text_in(body: &Body, find: impl Fn(&Value) -> Option<&str>) -> String {
 /// # Errors
 /// 400 for a value of the wrong type, and for problems when `validation` is strict.
 pub fn normalize(
-    served: &Served,
+    target: &Target,
     expected: &GroupVersionKind,
     value: Value,
     problems: Vec<String>,
     validation: FieldValidation,
 ) -> Result<Incoming, Status> {
-    decode(served, expected, value, problems, validation).map_err(|why| {
+    decode(target, expected, value, problems, validation).map_err(|why| {
         Status::bad_request(format!(
             "{} in version {:?} cannot be handled as a {}: {why}",
             expected.kind, expected.version, expected.kind
@@ -85,13 +87,13 @@ pub fn normalize(
 /// # Errors
 /// What Go's decoder says, or the problems when `validation` is strict.
 pub(crate) fn decode(
-    served: &Served,
+    target: &Target,
     expected: &GroupVersionKind,
     mut value: Value,
     mut problems: Vec<String>,
     validation: FieldValidation,
 ) -> Result<Incoming, String> {
-    problems.extend(served.normalize(expected, &mut value)?);
+    problems.extend(target.served.normalize(expected, &mut value, &target.lease)?);
     // Fields have no managers yet: what a client says of them is forgotten.
     forget_managers(&mut value);
     match validation {
@@ -112,10 +114,15 @@ pub(crate) fn forget_managers(value: &mut Value) -> bool {
 
 impl Served {
     /// The problems of unknown fields, or why the value cannot be of its kind.
-    fn normalize(&self, expected: &GroupVersionKind, value: &mut Value) -> Result<Vec<String>, String> {
+    fn normalize(
+        &self,
+        expected: &GroupVersionKind,
+        value: &mut Value,
+        lease: &Lease,
+    ) -> Result<Vec<String>, String> {
         match &self.source {
             Source::BuiltIn { ty, .. } if expected == &self.gvk => built_in(*ty, value),
-            Source::Custom(custom) if expected == &self.gvk => custom.normalize(value),
+            Source::Custom(custom) if expected == &self.gvk => custom.normalize(value, lease),
             _ => {
                 let kind = table().kind(&expected.group, &expected.version, &expected.kind);
                 let kind = kind.ok_or_else(|| format!("no kind {:?} is registered", expected.kind))?;

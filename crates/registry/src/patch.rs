@@ -4,15 +4,16 @@
 
 mod unstructured;
 
+use forebay_apimachinery::json::weight;
 use forebay_apimachinery::options::{FieldValidation, PatchOptions};
-use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, Reason, Status, json};
+use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, Lease, Reason, Status, json};
 use forebay_schema::builtin::TypeId;
 use forebay_schema::crd::depth_within;
 use forebay_schema::strategic::{self, PatchFault};
 use json_patch::PatchOperation;
 use serde_json::Value;
 
-use crate::catalog::{Served, Source};
+use crate::catalog::Source;
 use crate::create::name_of;
 use crate::incoming::{self, Incoming};
 use crate::kinds::compact;
@@ -75,7 +76,7 @@ impl Registry {
         options: &PatchOptions,
     ) -> Result<Answer, Status> {
         let served = &target.served;
-        let patch = Patch::parse(served, kind, body)?;
+        let patch = Patch::parse(target, kind, body)?;
         if target.subresource.as_deref() == Some("scale") {
             return self.patch_scale(target, &patch, options).await;
         }
@@ -85,8 +86,9 @@ impl Registry {
         let done = self
             .guarded_update(target, &store, mode, |current, claims| {
                 let current = current.ok_or_else(|| not_found(target))?;
+                let _tree = target.lease.scope();
                 let incoming = patch.applied(
-                    served,
+                    target,
                     &served.gvk,
                     served.ty(),
                     || served.to_value(&current.object),
@@ -109,18 +111,18 @@ impl Registry {
 }
 
 impl Patch {
-    pub(crate) fn parse(served: &Served, kind: PatchKind, body: &[u8]) -> Result<Patch, Status> {
+    pub(crate) fn parse(target: &Target, kind: PatchKind, body: &[u8]) -> Result<Patch, Status> {
         let bad = |why: &dyn std::fmt::Display| match kind {
             PatchKind::StrategicMerge => Status::bad_request(why.to_string()),
             PatchKind::Json | PatchKind::Merge => Status::bad_request(format!("error decoding patch: {why}")),
         };
-        if kind == PatchKind::StrategicMerge && matches!(served.source, Source::Custom { .. }) {
+        if kind == PatchKind::StrategicMerge && matches!(target.served.source, Source::Custom { .. }) {
             return Err(Status::new(
                 Reason::UnsupportedMediaType,
                 "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json",
             ));
         }
-        let parsed = json::parse(body).map_err(|error| bad(&error))?;
+        let parsed = json::parse(body, &target.lease).map_err(|error| bad(&error))?;
         // The members of a JSON patch are those of its operations, not of the object.
         let duplicates =
             if kind == PatchKind::Json { Vec::new() } else { parsed.duplicate_fields().collect() };
@@ -152,13 +154,15 @@ impl Patch {
     /// - `ty`: its type where that is known.
     pub(crate) fn applied(
         &self,
-        served: &Served,
+        target: &Target,
         expected: &GroupVersionKind,
         ty: Option<TypeId>,
         current: impl Fn() -> Result<Value, Status>,
         validation: FieldValidation,
     ) -> Result<Incoming, Status> {
-        let patched = || self.apply(ty, current()?);
+        let (served, lease) = (&*target.served, &target.lease);
+        let before = lease.used();
+        let patched = || self.apply(ty, current()?, lease);
         let mut value = patched()?;
         if let (Change::Strategic(_), Value::Object(members)) = (&self.change, &mut value) {
             // Upstream merges into a struct, whose kind is known and not looked up.
@@ -178,7 +182,7 @@ impl Patch {
             _ => match served.check_type(&mut value, expected) {
                 Err(status) => status.message,
                 Ok(()) => {
-                    match incoming::decode(served, expected, value, self.duplicates.clone(), validation) {
+                    match incoming::decode(target, expected, value, self.duplicates.clone(), validation) {
                         Ok(incoming) => return Ok(incoming),
                         Err(why) => why,
                     }
@@ -186,6 +190,7 @@ impl Patch {
             },
         };
         // Decoding has consumed the value, and to make it again is cheaper than a copy of each that is right.
+        lease.give_back(lease.used().saturating_sub(before));
         Err(self.refused(ty, &patched()?, wrong))
     }
 
@@ -205,11 +210,15 @@ impl Patch {
     }
 
     /// `document`, of the type `ty` where that is known, with the patch applied.
-    fn apply(&self, ty: Option<TypeId>, mut document: Value) -> Result<Value, Status> {
+    ///
+    /// - `lease`: what the patch adds to the document is charged to it before it is there.
+    fn apply(&self, ty: Option<TypeId>, mut document: Value, lease: &Lease) -> Result<Value, Status> {
+        let mut meter = lease.meter();
         match &self.change {
             Change::Json(patch) => {
                 let (mut copied, mut moved) = (0, 0);
                 for operation in &patch.0 {
+                    meter.charge(added(&document, operation))?;
                     bound(&document, operation, &mut copied).ok_or_else(rejected)?;
                     moved += siblings(&document, operation);
                     if moved > MOVED_MAX {
@@ -220,20 +229,34 @@ impl Patch {
                 Ok(document)
             }
             Change::Merge(patch) => {
+                meter.charge(weight::of(patch))?;
                 json_patch::merge(&mut document, patch);
                 Ok(document)
             }
             Change::Strategic(patch) => {
                 let ty =
                     ty.ok_or_else(|| Status::internal("a strategic merge patch of a custom resource"))?;
-                strategic::merge(ty, document, patch.clone()).map_err(|error| match error.fault() {
-                    PatchFault::BadRequest => Status::bad_request(error.to_string()),
-                    PatchFault::Unprocessable => rejected(),
-                    PatchFault::Internal => Status::new(Reason::Unknown, error.to_string()),
+                strategic::merge(ty, document, json::copy(patch, lease)?).map_err(|error| {
+                    match error.fault() {
+                        PatchFault::BadRequest => Status::bad_request(error.to_string()),
+                        PatchFault::Unprocessable => rejected(),
+                        PatchFault::Internal => Status::new(Reason::Unknown, error.to_string()),
+                    }
                 })
             }
         }
     }
+}
+
+/// What `operation` adds to what `document` takes in memory.
+fn added(document: &Value, operation: &PatchOperation) -> usize {
+    let value = match operation {
+        PatchOperation::Add(add) => Some(&add.value),
+        PatchOperation::Replace(replace) => Some(&replace.value),
+        PatchOperation::Copy(copy) => document.pointer(copy.from.as_str()),
+        PatchOperation::Move(_) | PatchOperation::Remove(_) | PatchOperation::Test(_) => None,
+    };
+    value.map_or(0, |value| weight::MEMBER_BYTES + weight::of(value))
 }
 
 /// Items of the arrays in which `operation` has its places.

@@ -12,7 +12,7 @@
 //! Source: kube-apiserver v1.36.3 `clusterauthenticationtrust`, `legacytokentracking`.
 
 use forebay_apimachinery::options::{CreateOptions, PatchOptions};
-use forebay_apimachinery::{Reason, Revision, Status};
+use forebay_apimachinery::{Lease, Reason, Revision, Status};
 use serde_json::json;
 
 use crate::registry::Registry;
@@ -79,7 +79,8 @@ impl Registry {
         let served = self.catalog().resource("", "v1", "configmaps").cloned();
         let served = served.ok_or_else(|| Status::internal("configmaps are not served"))?;
         let (namespace, name) = (Some(NAMESPACE.to_owned()), Some(member.map.to_owned()));
-        let target = Target { served, namespace, name, subresource: None, caller: None };
+        let target =
+            Target { served, namespace, name, subresource: None, caller: None, lease: Lease::of_server() };
         let published = match self.published(&target, member).await {
             Ok(published) => published,
             Err(failure) => return self.pass_over(&target, failure).await,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_apimachinery::Status;
+use forebay_apimachinery::{Lease, Status};
 use serde_json::Value;
 
 use crate::catalog::Served;
@@ -28,6 +28,8 @@ pub struct Target {
     pub subresource: Option<String>,
     /// Who asks; none when the server itself does.
     pub caller: Option<Arc<Caller>>,
+    /// What the request may hold: trees of what was sent, and what is made of them.
+    pub lease: Lease,
 }
 
 /// A write's body, in a form that does not say what it came as.

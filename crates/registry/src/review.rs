@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use forebay_apimachinery::options::CreateOptions;
-use forebay_apimachinery::{GroupVersionKind, Status};
+use forebay_apimachinery::{GroupVersionKind, Lease, Status};
 use forebay_schema::builtin::{codec, table};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -34,7 +34,7 @@ impl Registry {
         let served = &target.served;
         let subresource = target.subresource.as_deref().and_then(|name| served.subresource(name));
         let gvk = subresource.map_or(&served.gvk, |subresource| &subresource.gvk);
-        let mut incoming = incoming::read(served, gvk, body, options.field_validation)?;
+        let mut incoming = incoming::read(target, gvk, body, options.field_validation)?;
         place(target, &mut incoming.value)?;
         if subresource.is_none()
             && let Some(metadata) = incoming.value["metadata"].as_object_mut()
@@ -82,8 +82,14 @@ impl Registry {
         let served = self.catalog().resource("", "v1", resource).cloned();
         let served = served.ok_or_else(|| Status::internal(format!("{resource} are not served")))?;
         let namespace = served.namespaced.then(|| namespace.to_string());
-        let target =
-            Target { served, namespace, name: Some(name.to_string()), subresource: None, caller: None };
+        let target = Target {
+            served,
+            namespace,
+            name: Some(name.to_string()),
+            subresource: None,
+            caller: None,
+            lease: Lease::of_server(),
+        };
         let object = self.get(&target, "").await?;
         let mut json = Vec::with_capacity(object.body_len() + 1);
         json.push(b'{');

@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use forebay_apimachinery::options::{CreateOptions, PatchOptions, UpdateOptions};
-use forebay_apimachinery::{GroupVersionKind, Object, Reason, Status};
+use forebay_apimachinery::{GroupVersionKind, Lease, Object, Reason, Status};
 use forebay_schema::builtin::{codec, table};
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ impl Registry {
         options: &UpdateOptions,
     ) -> Result<Answer, Status> {
         let gvk = body_kind(target, "scale")?;
-        let incoming = incoming::read(&target.served, &gvk, body, options.field_validation)?;
+        let incoming = incoming::read(target, &gvk, body, options.field_validation)?;
         let scale = incoming.value;
         let mode = if options.dry_run { Mode::DryRun } else { Mode::Commit };
         let done = self.change_scale(target, mode, |_, _| Ok((scale.clone(), Vec::new()))).await?;
@@ -58,7 +58,7 @@ impl Registry {
                 let scale = strategy::scale_to_update(&served.rules(), current)
                     .map_err(|error| refused(target, error))?;
                 let incoming =
-                    patch.applied(served, &gvk, ty, || Ok(scale.clone()), options.field_validation)?;
+                    patch.applied(target, &gvk, ty, || Ok(scale.clone()), options.field_validation)?;
                 Ok((incoming.value, incoming.warnings))
             })
             .await?;
@@ -110,12 +110,12 @@ impl Registry {
         let gvk = body_kind(target, subresource)?;
         match (target.served.group(), target.served.resource(), subresource) {
             ("", "pods", "binding") => {
-                let incoming = incoming::read(&target.served, &gvk, body, options.field_validation)?;
+                let incoming = incoming::read(target, &gvk, body, options.field_validation)?;
                 self.bind(target, &incoming.value, options.dry_run).await
             }
             ("", "pods", "eviction") => {
-                let gvk = eviction_kind(gvk, body);
-                let incoming = incoming::read(&target.served, &gvk, body, options.field_validation)?;
+                let gvk = eviction_kind(gvk, body, &target.lease);
+                let incoming = incoming::read(target, &gvk, body, options.field_validation)?;
                 self.evict(target, &incoming.value, options.dry_run).await
             }
             _ => Err(Status::new(
@@ -135,7 +135,7 @@ impl Registry {
         body: &Body,
         options: &CreateOptions,
     ) -> Result<Answer, Status> {
-        let incoming = incoming::read(&target.served, &target.served.gvk, body, options.field_validation)?;
+        let incoming = incoming::read(target, &target.served.gvk, body, options.field_validation)?;
         let pods = self.catalog().resource("", "v1", "pods").cloned();
         let pods = pods.ok_or_else(|| errors::method_not_supported(&target.served, "create"))?;
         let name = name_of(&incoming.value).to_string();
@@ -169,10 +169,10 @@ impl Registry {
 }
 
 /// Evictions are taken in their older version, too, which is the same.
-fn eviction_kind(known: GroupVersionKind, body: &Body) -> GroupVersionKind {
+fn eviction_kind(known: GroupVersionKind, body: &Body, lease: &Lease) -> GroupVersionKind {
     const OLDER: &str = "v1beta1";
     let older = GroupVersionKind::new(&known.group, OLDER, &known.kind);
-    if incoming::api_version_in(body) == older.api_version() { older } else { known }
+    if incoming::api_version_in(body, lease) == older.api_version() { older } else { known }
 }
 
 /// The kind of a subresource's body.

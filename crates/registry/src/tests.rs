@@ -1,5 +1,6 @@
 //! For tests of this crate: a registry in memory.
 
+use forebay_apimachinery::Lease;
 use forebay_embedded::{Engine, Options};
 use forebay_rt::{Clock, Random, Tasks};
 
@@ -15,5 +16,8 @@ pub(crate) async fn config_maps(namespace: Option<&str>) -> (Registry, Target) {
     registry.start().await.expect("starts");
     let served = registry.catalog().resource("", "v1", "configmaps").expect("served").clone();
     let namespace = namespace.map(str::to_owned);
-    (registry, Target { served, namespace, name: None, subresource: None, caller: None })
+    (
+        registry,
+        Target { served, namespace, name: None, subresource: None, caller: None, lease: Lease::of_server() },
+    )
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_apimachinery::options::{CreateOptions, UpdateOptions};
-use forebay_apimachinery::{Cause, CauseReason, Object, Reason, Status};
+use forebay_apimachinery::{Cause, CauseReason, Object, Reason, Status, json};
 use serde_json::Value;
 
 use crate::catalog::Source;
@@ -57,7 +57,7 @@ impl Registry {
             return self.update_scale(target, body, options).await;
         }
         let store = self.store_of(served)?;
-        let incoming = incoming::read(served, &served.gvk, body, options.field_validation)?;
+        let incoming = incoming::read(target, &served.gvk, body, options.field_validation)?;
         let mut proposed = incoming.value;
         place(target, &mut proposed)?;
         match name_of(&proposed) {
@@ -80,7 +80,9 @@ impl Registry {
         let done = self
             .guarded_update(target, &store, mode, |current, claims| {
                 let current = current.ok_or_else(|| not_found(target))?;
-                self.decide(target, proposed.clone(), current, Unconditional::ByKind, claims, &mut last)
+                let _copy = target.lease.scope();
+                let proposed = json::copy(&proposed, &target.lease)?;
+                self.decide(target, proposed, current, Unconditional::ByKind, claims, &mut last)
             })
             .await?;
         self.answer(target, done, mode, last, incoming.warnings).await

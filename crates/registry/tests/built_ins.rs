@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, Query};
-use forebay_apimachinery::{Key, Reason, Status};
+use forebay_apimachinery::{Key, Lease, Reason, Status};
 use forebay_backend::{Backend, BoxFuture, Expect, Layer, Op, Outcome as Written, ReadError, Txn, Versioned};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Answer, Body, Caller, Outcome, Target};
@@ -43,7 +43,14 @@ impl World {
 
     fn target(&self, (group, resource): (&str, &str), name: Option<&str>) -> Target {
         let served = self.registry.catalog().resource(group, "v1", resource).expect("served").clone();
-        Target { served, namespace: None, name: name.map(String::from), subresource: None, caller: None }
+        Target {
+            served,
+            namespace: None,
+            name: name.map(String::from),
+            subresource: None,
+            caller: None,
+            lease: Lease::of_server(),
+        }
     }
 
     async fn create(&self, target: &Target, body: Value) -> Result<Value, Status> {
@@ -290,6 +297,7 @@ async fn servers_that_start_together_each_publish_their_authority() {
         name: Some("extension-apiserver-authentication".into()),
         subresource: None,
         caller: None,
+        lease: Lease::of_server(),
     };
     let found = first.registry.get(&target, "").await.expect("there");
     let value = configmaps.to_value(&found).expect("JSON");

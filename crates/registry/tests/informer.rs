@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use forebay_apimachinery::Lease;
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions};
 use forebay_apimachinery::selector::FieldSelector;
 use forebay_embedded::{Engine, Options};
@@ -33,6 +34,7 @@ fn target(
         name: name.map(String::from),
         subresource: None,
         caller: None,
+        lease: Lease::of_server(),
     }
 }
 

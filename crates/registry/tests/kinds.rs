@@ -1,7 +1,7 @@
 //! What kinds do together: evictions and budgets, classes and those who use them, two versions of one kind.
 
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, PatchOptions, UpdateOptions};
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::{Lease, Reason, Status};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
 use forebay_registry::{Admission, As, Config, IncludeObject, Registry};
@@ -33,7 +33,14 @@ impl World {
         let resource = parts.next().expect("a resource");
         let served = self.registry.catalog().resource(group, version, &resource).expect("served").clone();
         let namespace = if served.namespaced { parts.next() } else { None };
-        Target { served, namespace, name: parts.next(), subresource: parts.next(), caller: None }
+        Target {
+            served,
+            namespace,
+            name: parts.next(),
+            subresource: parts.next(),
+            caller: None,
+            lease: Lease::of_server(),
+        }
     }
 
     async fn create(&self, path: &str, body: Value) -> Result<Value, Status> {

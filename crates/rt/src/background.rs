@@ -23,7 +23,7 @@ type Slot = Arc<Mutex<Option<Work>>>;
 /// What the scheduler of Linux takes off a thread's part when others want to run: a tenth of an ordinary one's is left to work in
 /// the background, a third to work apart.
 const BACKGROUND_NICENESS: i32 = 10;
-const APART_NICENESS: i32 = 5;
+pub(crate) const APART_NICENESS: i32 = 5;
 
 /// Work that waits for its turn. A watch cache asks when it has the last, so that there is less than one for each; of work for
 /// clients there is one for each answer. What is beyond is not done; what somebody waits for, by who asks.
@@ -31,7 +31,7 @@ const WAITING_MAX: usize = 1 << 12;
 
 /// Threads for work that somebody waits for: more would keep more compressors, and everything else from two cores.
 const PROMPT_THREADS: usize = 2;
-const APART_THREADS: usize = 2;
+pub(crate) const APART_THREADS: usize = 2;
 
 /// The result of work that was asked for. Who drops it wants it no more: work that was not begun is not, and what it holds goes
 /// at once.
@@ -177,7 +177,7 @@ fn next(receive: &Mutex<Receiver<Slot>>) -> Option<Slot> {
 }
 
 /// On Linux the priority is the calling thread's own.
-fn give_way(niceness: i32) {
+pub(crate) fn give_way(niceness: i32) {
     #[cfg(target_os = "linux")]
     {
         let own = rustix::process::getpriority_process(None).unwrap_or(0);

@@ -1,9 +1,10 @@
 //! Everything that makes a run differ from the last one: time, randomness, tasks, what wakes them and their end.
 //!
-//! In: nothing. Out: [`Clock`], [`Random`], [`Tasks`], [`blocking`], [`background`], [`promptly`], [`apart`], [`Bell`],
+//! In: nothing. Out: [`Clock`], [`Random`], [`Tasks`], [`blocking`], [`background`], [`promptly`], [`apart`], [`apart_task`], [`Bell`],
 //! [`prefetch`]. Every other crate takes these as values, so that a test
 //! decides what time it is and which numbers are drawn. Never: knows Kubernetes, does IO.
 
+mod apart_tasks;
 mod background;
 mod bell;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod sync;
 mod tasks;
 mod told;
 
+pub use apart_tasks::{ApartTask, apart_task};
 pub use background::{Background, NotYet, apart, background, promptly};
 pub use bell::{Bell, Ear};
 pub use blocking::{BlockingAsTasks, blocking};

@@ -65,7 +65,8 @@ fn back(ty: TypeId, pods: &[Vec<u8>]) -> (Duration, Duration) {
     let straight = cpu() - start;
     let start = cpu();
     for message in &messages {
-        let mut value = protobuf::decode(ty, message).expect("a message");
+        let mut value =
+            protobuf::decode(ty, message, &forebay_apimachinery::Lease::of_server()).expect("a message");
         codec::normalize(ty, &mut value).expect("canonical");
         codec::encode(ty, &value, &mut Vec::with_capacity(8192)).expect("canonical");
     }

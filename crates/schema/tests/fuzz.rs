@@ -1,6 +1,6 @@
 //! Every parser of the schemas withstands any input, and what it made canonical stays as it is.
 
-use forebay_apimachinery::json;
+use forebay_apimachinery::{Lease, json};
 use forebay_fuzz::{Corpus, gist, run};
 use forebay_schema::builtin::{TypeId, codec, protobuf, table};
 use forebay_schema::crd::{Definition, JsonPath, check, defaults};
@@ -50,7 +50,7 @@ fn type_of(value: &Value) -> Option<TypeId> {
 fn fuzz_built_in_objects() {
     let corpus = Corpus { inputs: &[POD, SERVICE, ROLE], words: JSON_WORDS, ..Corpus::default() };
     run("built-in objects", &corpus, |input| {
-        let mut value = json::parse(input).map_err(gist)?.value;
+        let mut value = json::parse(input, &Lease::of_server()).map_err(gist)?.value;
         let ty = type_of(&value).ok_or("no kind")?;
         let problems = codec::normalize(ty, &mut value).map_err(gist)?;
         let canonical = value.clone();
@@ -62,7 +62,8 @@ fn fuzz_built_in_objects() {
         // It begins behind the kind.
         serde_json::from_slice::<Value>(&[b"{", &*stored].concat()).expect("what is stored is JSON");
         protobuf::encode(ty, &canonical, &mut message).map_err(gist)?;
-        let mut decoded = protobuf::decode(ty, &message).expect("what was encoded is decoded");
+        let mut decoded =
+            protobuf::decode(ty, &message, &Lease::of_server()).expect("what was encoded is decoded");
         codec::normalize(ty, &mut decoded).expect("and canonical");
         let mut twice = Vec::new();
         protobuf::encode(ty, &decoded, &mut twice).expect("and encoded");
@@ -74,7 +75,7 @@ fn fuzz_built_in_objects() {
 #[test]
 fn fuzz_protobuf() {
     let message = |json: &[u8]| {
-        let mut value = json::parse(json).expect("JSON").value;
+        let mut value = json::parse(json, &Lease::of_server()).expect("JSON").value;
         let ty = type_of(&value).expect("a kind");
         codec::normalize(ty, &mut value).expect("canonical");
         let mut message = vec![ty.index() as u8];
@@ -84,7 +85,7 @@ fn fuzz_protobuf() {
     let messages = [POD, SERVICE, ROLE].map(message);
     let types: Vec<TypeId> = [POD, SERVICE, ROLE]
         .iter()
-        .map(|json| type_of(&json::parse(json).expect("JSON").value).expect("a kind"))
+        .map(|json| type_of(&json::parse(json, &Lease::of_server()).expect("JSON").value).expect("a kind"))
         .collect();
     let inputs: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
     run(
@@ -95,7 +96,7 @@ fn fuzz_protobuf() {
             let ty = types[usize::from(*which) % types.len()];
             let mut straight = Vec::new();
             let slot = protobuf::stored_json(ty, message, &mut straight);
-            let value = protobuf::decode(ty, message).map_err(gist)?;
+            let value = protobuf::decode(ty, message, &Lease::of_server()).map_err(gist)?;
             if let Some(slot) = slot {
                 let (mut value, mut stored) = (value.clone(), Vec::new());
                 codec::normalize(ty, &mut value).expect("what was decoded is canonical");
@@ -107,7 +108,8 @@ fn fuzz_protobuf() {
             }
             let mut encoded = Vec::new();
             protobuf::encode(ty, &value, &mut encoded).map_err(gist)?;
-            let again = protobuf::decode(ty, &encoded).expect("what was encoded is decoded");
+            let again =
+                protobuf::decode(ty, &encoded, &Lease::of_server()).expect("what was encoded is decoded");
             let mut twice = Vec::new();
             protobuf::encode(ty, &again, &mut twice).expect("and encoded");
             assert_eq!(encoded, twice);
@@ -153,8 +155,8 @@ fn fuzz_strategic_merge() {
     ];
     run("strategic merge", &Corpus { inputs: &inputs, words, one_in: 2, ..Corpus::default() }, |input| {
         let at = input.iter().position(|byte| *byte == 0).ok_or("one part")?;
-        let original = json::parse(&input[..at]).map_err(gist)?.value;
-        let patch = json::parse(&input[at + 1..]).map_err(gist)?.value;
+        let original = json::parse(&input[..at], &Lease::of_server()).map_err(gist)?.value;
+        let patch = json::parse(&input[at + 1..], &Lease::of_server()).map_err(gist)?.value;
         let ty = type_of(&original).ok_or("no kind")?;
         let merged = strategic::merge(ty, original, patch).map_err(gist)?;
         let same = strategic::merge(ty, merged.clone(), Value::Null).expect("nothing is merged");
@@ -167,7 +169,7 @@ fn fuzz_strategic_merge() {
 fn fuzz_definitions() {
     let corpus = Corpus { inputs: &[CRD], words: SCHEMA_WORDS, one_in: 4, ..Corpus::default() };
     run("definitions", &corpus, |input| {
-        let mut crd = json::parse(input).map_err(gist)?.value;
+        let mut crd = json::parse(input, &Lease::of_server()).map_err(gist)?.value;
         let ty = type_of(&crd).ok_or("no kind")?;
         codec::normalize(ty, &mut crd).map_err(gist)?;
         defaults::apply(&mut crd);
@@ -179,7 +181,7 @@ fn fuzz_definitions() {
             let definition = Definition::compile(&crd);
             for version in &definition.versions {
                 let mut object = serde_json::json!({"metadata": {"name": "a"}, "spec": {"a": "b", "l": [{}], "m": {"x": 1}}});
-                if version.normalize(&mut object).is_ok() {
+                if version.normalize(&mut object, &Lease::of_server()).is_ok() {
                     version.validate(&object, Some(&object));
                 }
             }
@@ -190,7 +192,7 @@ fn fuzz_definitions() {
 
 #[test]
 fn fuzz_custom_objects() {
-    let mut crd = json::parse(CRD).expect("JSON").value;
+    let mut crd = json::parse(CRD, &Lease::of_server()).expect("JSON").value;
     defaults::apply(&mut crd);
     assert_eq!(check::validate_create(&crd), []);
     let definition = Definition::compile(&crd);
@@ -199,10 +201,10 @@ fn fuzz_custom_objects() {
         br#"{"metadata":{"name":"a"},"spec":{"a":"aaa","n":3,"l":[{"k":"x"},{"k":"y"}],"m":{"p":1,"q":"2%"},"e":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"n"}},"o":null},"status":{"any":[1]}}"#,
     ];
     run("custom objects", &Corpus { inputs, words: JSON_WORDS, ..Corpus::default() }, |input| {
-        let mut object = json::parse(input).map_err(gist)?.value;
-        let unknown = version.normalize(&mut object).map_err(gist)?;
+        let mut object = json::parse(input, &Lease::of_server()).map_err(gist)?.value;
+        let unknown = version.normalize(&mut object, &Lease::of_server()).map_err(gist)?;
         let canonical = object.clone();
-        assert_eq!(version.normalize(&mut object), Ok(Vec::new()), "{canonical}");
+        assert_eq!(version.normalize(&mut object, &Lease::of_server()), Ok(Vec::new()), "{canonical}");
         assert_eq!(object, canonical);
         let errors = version.validate(&object, None);
         // A change that changes nothing adds no violation (ratcheting).
@@ -214,7 +216,7 @@ fn fuzz_custom_objects() {
 
 #[test]
 fn fuzz_json_path() {
-    let object = json::parse(POD).expect("JSON").value;
+    let object = json::parse(POD, &Lease::of_server()).expect("JSON").value;
     let inputs: &[&[u8]] =
         &[b".spec.containers[0].name", b".a['b']..c", b".l[?(@.k==\"x\")].v", b".l[1:3:1]", b"[*].a.*"];
     let words = &["[", "]", "..", "*", "?(", "@", "==", "<=", "'", "\"", "-1", ":", ",", ")", "\\"];

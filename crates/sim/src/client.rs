@@ -1,6 +1,7 @@
 //! What all clients have in common: requests by one of two ways, to the verbs or over the network, that end when the
 //! server does. What they are answered is bytes, as it is on the wire.
 
+use forebay_apimachinery::Lease;
 use forebay_apimachinery::Status;
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, Query, UpdateOptions};
 use forebay_registry::request::{Answer, Body, Outcome, Target};
@@ -270,5 +271,5 @@ fn target(registry: &Registry, resource: Resource, namespace: Option<&str>, name
 pub fn at(registry: &Registry, plural: &str, namespace: Option<&str>, name: Option<&str>) -> Target {
     let served = registry.catalog().resource("", "v1", plural).expect("the core group is served").clone();
     let (namespace, name) = (namespace.map(String::from), name.map(String::from));
-    Target { served, namespace, name, subresource: None, caller: None }
+    Target { served, namespace, name, subresource: None, caller: None, lease: Lease::of_server() }
 }

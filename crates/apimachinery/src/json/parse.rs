@@ -15,6 +15,8 @@ use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
 use super::quote::{go_quote, quote_byte};
+use super::weight::{self, ARRAY_BYTES, ITEM_BYTES, MEMBER_BYTES, NODE_MEMBERS, OBJECT_BYTES};
+use crate::lease::{Exhausted, Lease, Meter};
 
 /// Objects and arrays inside each other: 512 frames of a few hundred bytes, also for whoever walks the value.
 /// Deeper bodies are refused with Go's words; Go's own limit is 10,000, no known kind comes near 50.
@@ -55,6 +57,9 @@ pub enum ParseError {
     /// A number beyond the range of a 64-bit float.
     #[error("json: cannot unmarshal number {number} into Go value of type float64")]
     NumberOutOfRange { number: Box<str> },
+    /// The value would take more memory than its request may hold.
+    #[error("{0}")]
+    Exhausted(#[from] Exhausted),
 }
 
 /// Reads one JSON value that fills `body`, white space aside.
@@ -62,14 +67,23 @@ pub enum ParseError {
 /// Integers that fit `i64` stay integers, also when written as `-0`; every other number becomes a float.
 /// Invalid UTF-8 and lone surrogates in strings are read as U+FFFD.
 ///
+/// - `lease`: what the value takes is charged to it while it is made, and stays charged.
+///
 /// Cost: one pass, one allocation per string and collection.
 ///
 /// # Errors
 /// [`ParseError`]; the client must send something else.
-pub fn parse(body: &[u8]) -> Result<Parsed, ParseError> {
+pub fn parse(body: &[u8], lease: &Lease) -> Result<Parsed, ParseError> {
     match std::str::from_utf8(body) {
-        Ok(text) => parse_text(text),
-        Err(_) => parse_text(&replace_invalid_utf8(body)).map_err(|error| blame_original(error, body)),
+        Ok(text) => parse_text(text, lease),
+        Err(_) => {
+            // Each wrong byte becomes three.
+            let text_bytes = 3 * body.len();
+            lease.charge(text_bytes)?;
+            let parsed = parse_text(&replace_invalid_utf8(body), lease);
+            lease.give_back(text_bytes);
+            parsed.map_err(|error| blame_original(error, body))
+        }
     }
 }
 
@@ -78,11 +92,12 @@ pub fn parse(body: &[u8]) -> Result<Parsed, ParseError> {
 /// # Errors
 /// [`ParseError`]; it is no JSON, or deeper than what is taken in.
 pub fn read(stored: &[u8]) -> Result<Value, ParseError> {
-    serde_json::from_slice(stored).or_else(|_| parse(stored).map(|parsed| parsed.value))
+    let parse = |_| parse(stored, &Lease::of_server()).map(|parsed| parsed.value);
+    serde_json::from_slice(stored).or_else(parse)
 }
 
-fn parse_text(text: &str) -> Result<Parsed, ParseError> {
-    let mut parser = Parser::new(text);
+fn parse_text(text: &str, lease: &Lease) -> Result<Parsed, ParseError> {
+    let mut parser = Parser::new(text, lease);
     let value = parser.value(0)?;
     if let Some(&byte) = parser.bytes.get(parser.skip_space()) {
         return Err(parser.unexpected(byte, "after top-level value"));
@@ -123,6 +138,7 @@ fn blame_original(error: ParseError, body: &[u8]) -> ParseError {
 }
 
 struct Parser<'t> {
+    meter: Meter,
     text: &'t str,
     bytes: &'t [u8],
     at: usize,
@@ -156,8 +172,9 @@ const PLAIN: [bool; 256] = {
 };
 
 impl<'t> Parser<'t> {
-    fn new(text: &'t str) -> Parser<'t> {
+    fn new(text: &'t str, lease: &Lease) -> Parser<'t> {
         Parser {
+            meter: lease.meter(),
             text,
             bytes: text.as_bytes(),
             at: 0,
@@ -209,7 +226,11 @@ impl<'t> Parser<'t> {
             self.at += 1;
             return Ok(Value::Object(members));
         }
+        self.meter.charge(OBJECT_BYTES)?;
         loop {
+            if members.len() >= NODE_MEMBERS {
+                self.meter.charge(MEMBER_BYTES)?;
+            }
             self.member(depth, &mut members)?;
             match self.peek()? {
                 b',' => self.at += 1,
@@ -254,7 +275,9 @@ impl<'t> Parser<'t> {
             self.at += 1;
             return Ok(Value::Array(items));
         }
+        self.meter.charge(ARRAY_BYTES)?;
         loop {
+            self.meter.charge(ITEM_BYTES)?;
             self.path.push(Step::Index(items.len()));
             items.push(self.value(depth + 1)?);
             self.path.pop();
@@ -294,6 +317,7 @@ impl<'t> Parser<'t> {
         let plain = &self.text[start..self.at];
         if self.bytes.get(self.at) == Some(&b'"') {
             self.at += 1;
+            self.meter.charge(weight::text(plain.len()))?;
             return Ok(plain.to_owned());
         }
         let mut string = String::with_capacity(plain.len() + 32);
@@ -310,6 +334,7 @@ impl<'t> Parser<'t> {
             string.push_str(&self.text[start..self.at]);
         }
         self.at += 1;
+        self.meter.charge(weight::text(string.capacity()))?;
         Ok(string)
     }
 
@@ -452,7 +477,7 @@ impl<'t> Parser<'t> {
         if !raw.contains('\\') {
             return Cow::Borrowed(raw);
         }
-        let mut again = Parser::new(self.text);
+        let mut again = Parser::new(self.text, self.meter.lease());
         again.at = from - 1;
         again.string().map_or(Cow::Borrowed(raw), Cow::Owned)
     }

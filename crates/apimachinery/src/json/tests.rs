@@ -2,12 +2,13 @@
 //! `encoding/json`.
 
 use super::*;
+use crate::lease::Lease;
 
 #[test]
 fn what_was_taken_in_can_be_read_again_however_deep_it_is() {
     for depth in [1, 127, 128, 200, DEPTH_MAX] {
         let text = format!("{}1{}", "{\"a\":[".repeat(depth / 2), "]}".repeat(depth / 2));
-        let taken = parse(text.as_bytes()).expect("not too deep").value;
+        let taken = parse(text.as_bytes(), &Lease::of_server()).expect("not too deep").value;
         assert_eq!(super::read(text.as_bytes()), Ok(taken), "{depth}");
     }
     assert!(super::read("[".repeat(DEPTH_MAX + 1).as_bytes()).is_err());
@@ -15,7 +16,7 @@ fn what_was_taken_in_can_be_read_again_however_deep_it_is() {
 
 /// What a body becomes when it is read and written: its duplicates behind it, or the error.
 fn read(body: &[u8]) -> String {
-    match parse(body) {
+    match parse(body, &Lease::of_server()) {
         Err(error) => error.to_string(),
         Ok(parsed) => {
             let mut text = to_go_text(&parsed.value);
@@ -62,8 +63,8 @@ fn integers_stay_integers_and_the_rest_becomes_floats() {
     ] {
         check(number, want);
     }
-    assert!(parse(b"5").expect("a number").value.is_i64());
-    assert!(parse(b"5.0").expect("a number").value.is_f64());
+    assert!(parse(b"5", &Lease::of_server()).expect("a number").value.is_i64());
+    assert!(parse(b"5.0", &Lease::of_server()).expect("a number").value.is_f64());
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn broken_bodies_are_told_in_gos_words() {
 fn an_error_names_byte_and_place_of_the_body_as_sent() {
     let context = "after array element";
     let want = ParseError::InvalidCharacter { byte: 0xe9, context, offset: 7 };
-    assert_eq!(parse(b"[\"\xff\xfe\x82\" \xe9]"), Err(want));
+    assert_eq!(parse(b"[\"\xff\xfe\x82\" \xe9]", &Lease::of_server()), Err(want));
 }
 
 #[test]
@@ -140,18 +141,18 @@ fn duplicates_are_named_by_path_once_and_in_order() {
 fn the_list_of_duplicates_is_bounded() {
     let twice: String = (0..2 * DUPLICATES_MAX).map(|n| format!("\"{n}\":1,\"{n}\":2,")).collect();
     let body = format!("{{{}\"end\":0}}", twice);
-    assert_eq!(parse(body.as_bytes()).expect("JSON").duplicates.len(), DUPLICATES_MAX);
+    assert_eq!(parse(body.as_bytes(), &Lease::of_server()).expect("JSON").duplicates.len(), DUPLICATES_MAX);
 
     let name = "x".repeat(1 << 19);
     let body = format!("{{\"{name}\":{{{}}}}}", vec!["\"a\":1"; 100_000].join(","));
-    assert_eq!(parse(body.as_bytes()).expect("JSON").duplicates, [format!("{name}.a")]);
+    assert_eq!(parse(body.as_bytes(), &Lease::of_server()).expect("JSON").duplicates, [format!("{name}.a")]);
 }
 
 #[test]
 fn depth_is_bounded() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         let nested = |depth: usize| format!("{}1{}", open.repeat(depth), close.repeat(depth));
-        assert!(parse(nested(DEPTH_MAX).as_bytes()).is_ok());
+        assert!(parse(nested(DEPTH_MAX).as_bytes(), &Lease::of_server()).is_ok());
         let byte = char::from(open.as_bytes()[0]);
         check(&nested(DEPTH_MAX + 1), &format!("invalid character '{byte}' exceeded max depth"));
         check(&open.repeat(1_000_000), &format!("invalid character '{byte}' exceeded max depth"));

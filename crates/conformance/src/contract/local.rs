@@ -9,7 +9,7 @@ use std::sync::Arc;
 use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, GetOptions, ListOptions, PatchOptions, Query,
 };
-use forebay_apimachinery::{Object, Status};
+use forebay_apimachinery::{Lease, Object, Status};
 use forebay_backend::Backend;
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Answer as Written, Body, Outcome, PatchKind, Target};
@@ -107,6 +107,7 @@ impl Local {
             name: name.map(str::to_owned),
             subresource: None,
             caller: None,
+            lease: Lease::of_server(),
         })
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, ListOptions, PatchOptions, PropagationPolicy, UpdateOptions,
 };
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::{Lease, Reason, Status};
 use forebay_backend::{Backend as _, Expect, Op, Outcome as Written, Txn};
 use forebay_controllers::{Config, Selection};
 use forebay_embedded::{Engine, Options};
@@ -73,7 +73,14 @@ impl World {
         let served =
             catalog.resource(group, version, &resource).unwrap_or_else(|| panic!("{path} is served"));
         let namespace = if served.namespaced { next() } else { None };
-        Target { served: served.clone(), namespace, name: next(), subresource: next(), caller: None }
+        Target {
+            served: served.clone(),
+            namespace,
+            name: next(),
+            subresource: next(),
+            caller: None,
+            lease: Lease::of_server(),
+        }
     }
 
     pub async fn try_create(&self, path: &str, body: Value) -> Result<Value, Status> {

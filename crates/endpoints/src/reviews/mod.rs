@@ -1,14 +1,14 @@
 //! What is answered and not stored: who one is, what somebody may do, tokens.
 //!
-//! In: a POST to one of these resources, read. Out: the object with its status. Asks the same authenticator and the same
+//! In: the object of a POST to one of these resources. Out: the object with its status. Asks the same authenticator and the same
 //! authorizer that every request is judged by, so that an answer here is what a request would have met.
 
 mod access;
 mod identity;
 mod token_request;
 
-use forebay_apimachinery::options::CreateOptions;
-use forebay_registry::request::{Answer, Body, Outcome, Target};
+use forebay_registry::Incoming;
+use forebay_registry::request::{Answer, Outcome, Target};
 use serde_json::Value;
 
 use crate::handler::{Handler, Head};
@@ -50,13 +50,11 @@ pub async fn answer(
     head: &Head,
     target: &Target,
     review: Review,
-    body: &Body,
-    options: &CreateOptions,
+    incoming: Incoming,
 ) -> Result<Answer, Failure> {
     if review == Review::TokenRequest {
-        return token_request::answer(handler, target, body, options).await;
+        return token_request::answer(handler, target, incoming).await;
     }
-    let incoming = handler.registry.read_review(target, body, options)?;
     let mut object = match review {
         Review::SelfSubject => identity::self_subject(handler, head),
         Review::Token => identity::token(handler, incoming.value).await?,

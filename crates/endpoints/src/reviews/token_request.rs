@@ -5,11 +5,11 @@
 //! Source: kubernetes v1.36.3 `registry/core/serviceaccount/storage/token.go`.
 
 use forebay_apimachinery::json::go_quote;
-use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::resource::split_api_version;
 use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, Reason, Status};
+use forebay_registry::Incoming;
 use forebay_registry::Registry;
-use forebay_registry::request::{Answer, Body, Outcome, Target};
+use forebay_registry::request::{Answer, Outcome, Target};
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -65,14 +65,8 @@ struct BoundTo {
 ///
 /// # Errors
 /// 400, 404, 409 and 422 in kube-apiserver's words.
-pub async fn answer(
-    handler: &Handler,
-    target: &Target,
-    body: &Body,
-    options: &CreateOptions,
-) -> Result<Answer, Failure> {
+pub async fn answer(handler: &Handler, target: &Target, incoming: Incoming) -> Result<Answer, Failure> {
     let registry = &handler.registry;
-    let incoming = registry.read_review(target, body, options)?;
     let (mut request, mut warnings) = (incoming.value, incoming.warnings);
     let (namespace, name) = (target.namespace(), target.name());
     check_name(&request, name)?;

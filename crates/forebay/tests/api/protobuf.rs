@@ -5,6 +5,7 @@
 use std::io::Read as _;
 
 use flate2::read::GzDecoder;
+use forebay_apimachinery::Lease;
 use forebay_schema::builtin::{TypeId, codec, protobuf, table};
 use http::Method;
 use serde_json::{Value, json};
@@ -46,7 +47,7 @@ fn message(api_version: &str, kind: &str, raw: &[u8]) -> (TypeId, Value) {
         _ => table().kind(group, if version.is_empty() { "v1" } else { version }, kind).map(|kind| kind.ty),
     };
     let ty = ty.unwrap_or_else(|| panic!("no type {api_version} {kind}"));
-    (ty, protobuf::decode(ty, raw).expect("a message"))
+    (ty, protobuf::decode(ty, raw, &Lease::of_server()).expect("a message"))
 }
 
 /// A reply in protobuf that has this code.

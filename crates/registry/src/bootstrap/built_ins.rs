@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_apimachinery::options::{DeleteOptions, UpdateOptions};
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::{Lease, Reason, Status};
 use futures_util::{TryStreamExt, stream};
 use serde_json::{Value, json};
 
@@ -91,7 +91,14 @@ impl Registry {
         let name = object["metadata"]["name"].as_str().unwrap_or("").to_string();
         let key = store.key(namespace.unwrap_or(""), &name);
         let namespace = namespace.map(String::from);
-        let mut target = Target { served, namespace, name: None, subresource: None, caller: None };
+        let mut target = Target {
+            served,
+            namespace,
+            name: None,
+            subresource: None,
+            caller: None,
+            lease: Lease::of_server(),
+        };
         if let Some(current) = store.cached(&key) {
             let current = target.served.to_value(&current.object)?;
             let Some(renewed) = flow_control::renewed(&current, &object) else { return Ok(()) };
@@ -147,8 +154,14 @@ impl Registry {
         });
         for name in self.without_definition(&catalog, unserved.collect()).await? {
             let name = Some(name.to_string());
-            let target =
-                Target { served: served.clone(), namespace: None, name, subresource: None, caller: None };
+            let target = Target {
+                served: served.clone(),
+                namespace: None,
+                name,
+                subresource: None,
+                caller: None,
+                lease: Lease::of_server(),
+            };
             match self.delete(&target, &DeleteOptions::default()).await {
                 Ok(_) => {}
                 Err(status) if status.reason == Reason::NotFound => {}

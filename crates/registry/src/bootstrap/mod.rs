@@ -5,7 +5,7 @@ mod built_ins;
 mod roles;
 
 use forebay_apimachinery::options::CreateOptions;
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::{Lease, Reason, Status};
 use serde_json::{Value, json};
 
 use crate::registry::Registry;
@@ -59,7 +59,14 @@ impl Registry {
     async fn ensure(&self, group: &str, resource: &str, object: Value) -> Result<(), Status> {
         let served = self.catalog().resource(group, "v1", resource).cloned();
         let served = served.ok_or_else(|| Status::internal(format!("{resource} are not served")))?;
-        let target = Target { served, namespace: None, name: None, subresource: None, caller: None };
+        let target = Target {
+            served,
+            namespace: None,
+            name: None,
+            subresource: None,
+            caller: None,
+            lease: Lease::of_server(),
+        };
         match self.create(&target, &Body::Value(object), &CreateOptions::default()).await {
             Err(status) if status.reason != Reason::AlreadyExists => Err(status),
             _ => Ok(()),

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::{Lease, Reason, Status};
 use forebay_schema::crd::conditions;
 use serde_json::Value;
 
@@ -110,8 +110,14 @@ impl Cleanup {
     /// Whether nothing is left.
     async fn delete_objects(&self) -> bool {
         let Some((store, served)) = &self.objects else { return true };
-        let target =
-            Target { served: served.clone(), namespace: None, name: None, subresource: None, caller: None };
+        let target = Target {
+            served: served.clone(),
+            namespace: None,
+            name: None,
+            subresource: None,
+            caller: None,
+            lease: Lease::of_server(),
+        };
         if let Err(status) = self.registry.delete_everything(&target).await {
             tracing::warn!(crd = self.name, message = status.message, "its objects were not all deleted");
             return false;

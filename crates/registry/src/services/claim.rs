@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_apimachinery::{Key, Object, Reason, Revision, Status};
+use forebay_apimachinery::{Key, Lease, Object, Reason, Revision, Status};
 use forebay_backend::{Backend as _, Expect, Op, Outcome, Txn};
 use serde_json::{Value, json};
 
@@ -112,7 +112,14 @@ impl Registry {
             "metadata": { "name": name_of(item), "labels": { FAMILY: family, MANAGED_BY: MANAGER } },
             "spec": owner.reference(),
         });
-        let target = Target { served, namespace: None, name: None, subresource: None, caller: None };
+        let target = Target {
+            served,
+            namespace: None,
+            name: None,
+            subresource: None,
+            caller: None,
+            lease: Lease::of_server(),
+        };
         self.prepare(&target, &mut value)?;
         target.served.encode(value)
     }
@@ -183,6 +190,7 @@ impl Registry {
             name: Some(owner.name.clone()),
             subresource: None,
             caller: None,
+            lease: Lease::of_server(),
         };
         match self.delete_beside(&target, &Default::default()).await {
             Ok(_) => {}

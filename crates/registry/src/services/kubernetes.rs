@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use forebay_apimachinery::options::CreateOptions;
-use forebay_apimachinery::{Object, Reason, Status};
+use forebay_apimachinery::{Lease, Object, Reason, Status};
 use forebay_watchcache::Snapshot;
 use serde_json::{Value, json};
 
@@ -249,7 +249,14 @@ impl Registry {
         let served = self.catalog().resource(group, "v1", resource).cloned();
         let served = served.ok_or_else(|| Status::internal(format!("{resource} are not served")))?;
         let namespace = served.namespaced.then(|| NAMESPACE.to_string());
-        Ok(Target { served, namespace, name: None, subresource: None, caller: None })
+        Ok(Target {
+            served,
+            namespace,
+            name: None,
+            subresource: None,
+            caller: None,
+            lease: Lease::of_server(),
+        })
     }
 
     /// Makes the object called `kubernetes` what `change` makes of it, or of `wanted` when there is none. Nothing is

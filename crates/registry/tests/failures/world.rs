@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, Query, UpdateOptions};
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::{Lease, Reason, Status};
 use forebay_embedded::faults::{Crash, Machine};
 use forebay_embedded::{Engine, Options, Stepper};
 use forebay_registry::request::{Answer, Body, Outcome, Target};
@@ -126,7 +126,14 @@ impl World {
         let served = catalog.resource(group, parts[at], parts[at + 1]).expect("served").clone();
         let mut rest = parts[at + 2..].iter().map(|part| (*part).to_string());
         let namespace = if served.namespaced { rest.next() } else { None };
-        Target { served, namespace, name: rest.next(), subresource: None, caller: None }
+        Target {
+            served,
+            namespace,
+            name: rest.next(),
+            subresource: None,
+            caller: None,
+            lease: Lease::of_server(),
+        }
     }
 
     /// Creates or replaces an object of `path`, with labels such as `on=yes`; returns its resourceVersion.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, ListOptions, PatchOptions, Query, UpdateOptions,
 };
-use forebay_apimachinery::{Key, Status};
+use forebay_apimachinery::{Key, Lease, Status};
 use forebay_backend::{Backend, BoxFuture, Expect, Layer, Op, Outcome, Range, Txn, TxnError};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Answer, Body, Outcome as Answered, PatchKind, Target};
@@ -91,7 +91,14 @@ impl World {
         let resource = next().expect("a resource");
         let served = self.registry.catalog().resource(group, version, &resource).expect("served").clone();
         let namespace = if served.namespaced { next() } else { None };
-        Target { served, namespace, name: next(), subresource: next(), caller: None }
+        Target {
+            served,
+            namespace,
+            name: next(),
+            subresource: next(),
+            caller: None,
+            lease: Lease::of_server(),
+        }
     }
 
     pub async fn create(&self, path: &str, body: Value) -> Result<Value, Status> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, FieldValidation, ListOptions, PatchOptions, Query, UpdateOptions,
 };
-use forebay_apimachinery::{Key, Reason, Status};
+use forebay_apimachinery::{Key, Lease, Reason, Status};
 use forebay_backend::{Backend, Expect, Op, Txn};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
@@ -45,7 +45,14 @@ impl World {
         let resource = next().expect("a resource");
         let served = self.registry.catalog().resource(group, version, &resource).expect("served").clone();
         let namespace = if served.namespaced { next() } else { None };
-        Target { served, namespace, name: next(), subresource: next(), caller: None }
+        Target {
+            served,
+            namespace,
+            name: next(),
+            subresource: next(),
+            caller: None,
+            lease: Lease::of_server(),
+        }
     }
 
     async fn create(&self, path: &str, body: Value) -> Result<Value, Status> {

@@ -218,6 +218,8 @@ fn extract(object: Value, steps: &[Step]) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use forebay_apimachinery::Lease;
+
     use super::*;
 
     fn check(properties: Value, want: &[&str]) {
@@ -230,7 +232,7 @@ mod tests {
     fn served(properties: Value) -> Value {
         let schema = Schema::compile(&json!({"type": "object", "properties": properties}));
         let mut object = json!({});
-        schema.default(&mut object);
+        schema.default(&mut object, &mut Lease::of_server().meter()).expect("bounded");
         object
     }
 

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use forebay_apimachinery::Lease;
 use forebay_apimachinery::json::{self, ParseError};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -143,9 +144,11 @@ impl Version {
     /// Brings an object into the form of this version: metadata as Kubernetes decodes it, unknown fields dropped,
     /// defaults set. The problems are `unknown field "spec.x"`.
     ///
+    /// - `lease`: what the defaults take is charged to it.
+    ///
     /// # Errors
-    /// A metadata field of the wrong type.
-    pub fn normalize(&self, object: &mut Value) -> Result<Vec<String>, String> {
+    /// A metadata field of the wrong type, and defaults that take more than there may be.
+    pub fn normalize(&self, object: &mut Value, lease: &Lease) -> Result<Vec<String>, String> {
         let Some(members) = object.as_object_mut() else {
             return Err("the object is not a JSON object".into());
         };
@@ -156,7 +159,7 @@ impl Version {
             );
             unknown.extend(schema.prune(object));
             schema.prune_nulls(object);
-            schema.default(object);
+            schema.default(object, &mut lease.meter()).map_err(|exhausted| exhausted.to_string())?;
         }
         Ok(unknown.iter().map(|path| format!("unknown field {path:?}")).collect())
     }
@@ -324,7 +327,10 @@ mod tests {
         let definition = definition();
         let version = &definition.versions[0];
         let mut object = json!({ "apiVersion": "g.io/v1", "kind": "Foo", "metadata": { "name": "a" }, "spec": { "bogus": 1 } });
-        assert_eq!(version.normalize(&mut object).expect("fits"), ["unknown field \"spec.bogus\""]);
+        assert_eq!(
+            version.normalize(&mut object, &Lease::of_server()).expect("fits"),
+            ["unknown field \"spec.bogus\""]
+        );
         assert_eq!(object["spec"], json!({ "size": 3 }));
         assert!(version.validate(&object, None).is_empty());
         object["spec"]["size"] = json!(9);

@@ -4,7 +4,7 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/{v1,validation}`, `registry/core/secret`.
 
-use forebay_apimachinery::json;
+use forebay_apimachinery::{Lease, json};
 use serde_json::Value;
 
 use super::base64;
@@ -91,7 +91,7 @@ fn json_object(data: &Members, key: &str, at: &Path<'_>, causes: &mut Causes) {
 
 /// What Go's decoder says of JSON that it cannot read into a map.
 fn not_an_object(content: &[u8]) -> Option<String> {
-    let parsed = match json::parse(content) {
+    let parsed = match json::parse(content, &Lease::of_one_tree()) {
         Err(error) => return Some(error.to_string()),
         Ok(parsed) => parsed.value,
     };

@@ -6,6 +6,9 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use forebay_apimachinery::Lease;
+use forebay_apimachinery::json::weight::{self, ARRAY_BYTES, ITEM_BYTES, MEMBER_BYTES, OBJECT_BYTES};
+use forebay_apimachinery::lease::Meter;
 use serde_json::{Map, Number, Value};
 
 use super::super::codec::DEPTH_MAX;
@@ -19,26 +22,28 @@ use super::{BYTES_PER_OBJECT, DecodeError, OBJECTS_FREE};
 /// several values the last one counts, messages merge, lists grow.
 ///
 /// - `ty`: a type for which [`super::is_message`] holds.
+/// - `lease`: what the value takes is charged to it while it is made, and stays charged.
 ///
 /// Cost: one walk over the bytes.
 ///
 /// # Errors
 /// [`DecodeError`] for bytes that are no such message, and beyond the bounds of this module.
-pub fn decode(ty: TypeId, bytes: &[u8]) -> Result<Value, DecodeError> {
-    Ok(Decoder::of(bytes).merge(ty, bytes, None, 0)?.unwrap_or_default())
+pub fn decode(ty: TypeId, bytes: &[u8], lease: &Lease) -> Result<Value, DecodeError> {
+    Ok(Decoder::of(bytes, lease).merge(ty, bytes, None, 0)?.unwrap_or_default())
 }
 
 pub(super) struct Decoder {
     pub(super) table: &'static Table,
     plan: &'static Plan,
     objects: usize, // that may still be made
+    pub(super) meter: Meter,
 }
 
 impl Decoder {
     /// One that makes as many objects as a message of that length may hold.
-    pub(super) fn of(message: &[u8]) -> Decoder {
+    pub(super) fn of(message: &[u8], lease: &Lease) -> Decoder {
         let objects = OBJECTS_FREE.saturating_add(message.len() / BYTES_PER_OBJECT);
-        Decoder { table: super::super::table(), plan: plan(), objects }
+        Decoder { table: super::super::table(), plan: plan(), objects, meter: lease.meter() }
     }
 
     /// Counts one more object, unless those are too many.
@@ -59,6 +64,9 @@ impl Decoder {
             return Err(DecodeError::TooDeep);
         }
         self.count_object().ok_or(DecodeError::TooMany)?;
+        if !message.is_empty() && into.is_empty() {
+            self.meter.charge(OBJECT_BYTES)?;
+        }
         let name = self.table.ty(ty).name;
         let mut reader = Reader::new(message);
         while let Some(tag) = reader.tag(name)? {
@@ -95,6 +103,7 @@ impl Decoder {
                 if let Some(value) = self.single(field.ty, reader, old, depth + 1)?
                     && (field.flags.pointer() || !field.flags.omit_empty() || !is_empty(kind, &value))
                 {
+                    self.meter.charge(weight::text(field.name.len()))?;
                     into.insert(field.name.to_owned(), value);
                 }
                 Ok(())
@@ -111,12 +120,16 @@ impl Decoder {
         depth: usize,
     ) -> Result<Option<Value>, DecodeError> {
         Ok(Some(match self.table.ty(ty).kind {
-            TypeKind::String => Value::String(text(reader.bytes()?).into_owned()),
+            TypeKind::String => Value::String(self.text(reader.bytes()?)?),
             TypeKind::Bool => Value::Bool(reader.varint()? != 0),
             TypeKind::Int32 => Value::from(reader.varint()? as i32),
             TypeKind::Int64 => Value::from(reader.varint()? as i64),
             TypeKind::Double => Value::Number(number(f64::from_bits(reader.fixed64()?))?),
-            TypeKind::Bytes => Value::String(STANDARD.encode(reader.bytes()?)),
+            TypeKind::Bytes => {
+                let bytes = reader.bytes()?;
+                self.meter.charge(weight::text(bytes.len().div_ceil(3) * 4))?;
+                Value::String(STANDARD.encode(bytes))
+            }
             _ => return self.merge(ty, reader.bytes()?, old, depth),
         }))
     }
@@ -148,14 +161,14 @@ impl Decoder {
             let mut packed = Reader::new(reader.bytes()?);
             while !packed.is_empty() {
                 let value = self.single(elem, &mut packed, None, depth + 1)?;
-                push(into, field.name, value.unwrap_or_default());
+                self.push(into, field.name, value.unwrap_or_default())?;
             }
             return Ok(());
         }
         expect_field(self.table, wire, wanted, field)?;
         let value = self.single(elem, reader, None, depth + 1)?;
-        push(into, field.name, value.unwrap_or_else(|| self.zero(elem)));
-        Ok(())
+        let value = value.unwrap_or_else(|| self.zero(elem));
+        self.push(into, field.name, value)
     }
 
     /// A map is a list of messages of a key and a value.
@@ -174,7 +187,7 @@ impl Decoder {
             match tag.number {
                 1 => {
                     expect_field(self.table, tag.wire, BYTES, field)?;
-                    key = text(reader.bytes()?).into_owned();
+                    key = self.text(reader.bytes()?)?;
                 }
                 2 => {
                     expect_field(self.table, tag.wire, wire_type(self.table.ty(elem).kind), field)?;
@@ -184,9 +197,36 @@ impl Decoder {
             }
         }
         let value = value.unwrap_or_else(|| self.zero(elem));
+        self.meter.charge(MEMBER_BYTES)?;
         match into.get_mut(field.name) {
             Some(Value::Object(map)) => drop(map.insert(key, value)),
-            _ => drop(into.insert(field.name.to_owned(), Value::Object(Map::from_iter([(key, value)])))),
+            _ => {
+                self.meter.charge(OBJECT_BYTES)?;
+                into.insert(field.name.to_owned(), Value::Object(Map::from_iter([(key, value)])));
+            }
+        }
+        Ok(())
+    }
+
+    /// A string, charged before it is made.
+    pub(super) fn text(&mut self, bytes: &[u8]) -> Result<String, DecodeError> {
+        self.meter.charge(weight::text(bytes.len()))?;
+        Ok(text(bytes).into_owned())
+    }
+
+    fn push(
+        &mut self,
+        into: &mut Map<String, Value>,
+        name: &'static str,
+        item: Value,
+    ) -> Result<(), DecodeError> {
+        self.meter.charge(ITEM_BYTES)?;
+        match into.get_mut(name) {
+            Some(Value::Array(items)) => items.push(item),
+            _ => {
+                self.meter.charge(ARRAY_BYTES + weight::text(name.len()))?;
+                into.insert(name.to_owned(), Value::Array(vec![item]));
+            }
         }
         Ok(())
     }
@@ -220,13 +260,6 @@ fn is_empty(kind: TypeKind, value: &Value) -> bool {
         (TypeKind::Bool, Value::Bool(value)) => !value,
         (TypeKind::Int32 | TypeKind::Int64 | TypeKind::Double, Value::Number(n)) => n.as_f64() == Some(0.0),
         _ => false,
-    }
-}
-
-fn push(into: &mut Map<String, Value>, name: &'static str, item: Value) {
-    match into.get_mut(name) {
-        Some(Value::Array(items)) => items.push(item),
-        _ => drop(into.insert(name.to_owned(), Value::Array(vec![item]))),
     }
 }
 

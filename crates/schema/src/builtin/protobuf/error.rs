@@ -1,5 +1,7 @@
 //! What can be wrong with a message, in the words of gogo-protobuf's generated code where it has some.
 
+use forebay_apimachinery::Exhausted;
+
 use super::super::codec::QuantityError;
 
 /// The bytes are no message of the type.
@@ -45,4 +47,7 @@ pub enum DecodeError {
     /// See the bounds of this module.
     #[error("the message holds too many objects for its size")]
     TooMany,
+    /// The value would take more memory than its request may hold.
+    #[error("{0}")]
+    Exhausted(#[from] Exhausted),
 }

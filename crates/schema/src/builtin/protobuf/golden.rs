@@ -8,6 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use forebay_apimachinery::Lease;
 use serde_json::Value;
 
 use super::super::codec::{normalize, write_json};
@@ -97,7 +98,7 @@ fn every_golden_decodes_to_its_json() {
         let ty = golden.kind.ty;
         let mut want = golden.json;
         assert_eq!(normalize(ty, &mut want).unwrap(), [], "{}", golden.name);
-        let got = decode(ty, decode_envelope(&golden.body).unwrap().raw).unwrap();
+        let got = decode(ty, decode_envelope(&golden.body).unwrap().raw, &Lease::of_server()).unwrap();
         let mut again = got.clone();
         assert_eq!(normalize(ty, &mut again).unwrap(), [], "{}", golden.name);
         assert_eq!(again, got, "{}", golden.name);

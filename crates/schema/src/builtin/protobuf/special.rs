@@ -3,6 +3,8 @@
 //! In: the bytes of such a message and the value that an earlier occurrence of the field left. Out: the JSON
 //! value, or `None` where Go would write `null`. Never: structs, lists and maps.
 
+use forebay_apimachinery::json::weight::{self, ITEM_BYTES};
+use forebay_apimachinery::lease::Meter;
 use serde_json::{Map, Value};
 
 use super::super::codec::{DEPTH_MAX, canonical_quantity};
@@ -35,12 +37,15 @@ impl Decoder {
             }
             TypeKind::List => self.list_message(ty, message, old, depth).map(Some),
             TypeKind::Quantity => quantity(message, old),
-            TypeKind::IntOrString => int_or_string(message, old).map(Some),
+            TypeKind::IntOrString => {
+                self.meter.charge(weight::text(message.len()))?;
+                int_or_string(message, old).map(Some)
+            }
             TypeKind::Time => time(message, Precision::Seconds),
             TypeKind::MicroTime => time(message, Precision::Micros),
-            TypeKind::RawExtension => raw("RawExtension", message, old, depth),
-            TypeKind::FieldsV1 => raw("FieldsV1", message, old, depth),
-            TypeKind::Json => raw("JSON", message, old, depth),
+            TypeKind::RawExtension => raw("RawExtension", message, old, depth, &mut self.meter),
+            TypeKind::FieldsV1 => raw("FieldsV1", message, old, depth, &mut self.meter),
+            TypeKind::Json => raw("JSON", message, old, depth, &mut self.meter),
             TypeKind::SchemaOrBool => self.schema_or_bool(ty, name, message, old, depth).map(Some),
             TypeKind::SchemaOrArray | TypeKind::SchemaOrStrings => {
                 self.schema_or_list(ty, name, message, old, depth)
@@ -67,6 +72,7 @@ impl Decoder {
         while let Some(tag) = reader.tag(self.table.ty(ty).name)? {
             if tag.number == 1 {
                 let item = self.element(elem, tag.wire, &mut reader, "Items", depth + 1)?;
+                self.meter.charge(ITEM_BYTES)?;
                 items.push(item);
             } else {
                 reader.skip(tag.wire)?;
@@ -128,11 +134,13 @@ impl Decoder {
                 }
                 2 if strings => {
                     expect(tag.wire, BYTES, "Property")?;
-                    list.push(Value::String(text(reader.bytes()?).into_owned()));
+                    self.meter.charge(ITEM_BYTES)?;
+                    list.push(Value::String(self.text(reader.bytes()?)?));
                 }
                 2 => {
                     expect(tag.wire, BYTES, "JSONSchemas")?;
                     let item = self.merge(elem, reader.bytes()?, None, depth + 2)?;
+                    self.meter.charge(ITEM_BYTES)?;
                     list.push(item.unwrap_or_default());
                 }
                 _ => reader.skip(tag.wire)?,
@@ -244,13 +252,14 @@ fn raw(
     message: &[u8],
     old: Option<Value>,
     depth: usize,
+    meter: &mut Meter,
 ) -> Result<Option<Value>, DecodeError> {
     let mut value = old;
     let mut reader = Reader::new(message);
     while let Some(tag) = reader.tag(name)? {
         if tag.number == 1 {
             expect(tag.wire, BYTES, "Raw")?;
-            value = json(name, reader.bytes()?, depth)?;
+            value = json(name, reader.bytes()?, depth, meter)?;
         } else {
             reader.skip(tag.wire)?;
         }
@@ -258,10 +267,16 @@ fn raw(
     Ok(value)
 }
 
-fn json(name: &'static str, bytes: &[u8], depth: usize) -> Result<Option<Value>, DecodeError> {
+fn json(
+    name: &'static str,
+    bytes: &[u8],
+    depth: usize,
+    meter: &mut Meter,
+) -> Result<Option<Value>, DecodeError> {
     if bytes.is_empty() {
         return Ok(None);
     }
+    meter.charge(weight::of_text(bytes))?;
     let value: Value = serde_json::from_slice(bytes)
         .map_err(|error| DecodeError::Json { field: name, why: error.to_string() })?;
     if depth + height(&value) > DEPTH_MAX {

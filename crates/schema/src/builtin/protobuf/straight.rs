@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use forebay_apimachinery::Lease;
 use serde_json::Value;
 
 use super::super::codec::{self, Part, Slot, write_int, write_string, write_utf8};
@@ -35,7 +36,8 @@ pub fn stored_json(ty: TypeId, message: &[u8], out: &mut Vec<u8>) -> Option<Slot
     let mut writer = Writer {
         table: super::super::table(),
         plan: plan(),
-        special: Decoder::of(message),
+        // What is stored was charged when it was written.
+        special: Decoder::of(message, &Lease::of_server()),
         out,
         start,
         slot: None,
@@ -423,7 +425,7 @@ mod tests {
 
     /// What is stored by way of a value.
     fn by_value(ty: TypeId, message: &[u8]) -> Option<(Slot, Vec<u8>)> {
-        let mut value = decode(ty, message).ok()?;
+        let mut value = decode(ty, message, &Lease::of_server()).ok()?;
         normalize(ty, &mut value).ok()?;
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("resourceVersion");

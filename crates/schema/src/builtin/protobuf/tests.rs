@@ -1,5 +1,6 @@
 //! Messages by hand, what merges, and what is no message.
 
+use forebay_apimachinery::Lease;
 use serde_json::{Value, json};
 
 use super::super::codec::{self, normalize};
@@ -57,7 +58,7 @@ fn sub(number: u32, fields: &[Wire]) -> Wire {
 #[track_caller]
 fn check_decode(package: &str, name: &str, fields: &[Wire], want: Value) {
     let ty = ty(package, name);
-    let got = decode(ty, &message(fields)).unwrap();
+    let got = decode(ty, &message(fields), &Lease::of_server()).unwrap();
     assert_eq!(got, want);
     let mut normal = got.clone();
     assert_eq!(normalize(ty, &mut normal).unwrap(), []);
@@ -66,7 +67,7 @@ fn check_decode(package: &str, name: &str, fields: &[Wire], want: Value) {
 
 #[track_caller]
 fn check_error(package: &str, name: &str, bytes: &[u8], want: &str) {
-    assert_eq!(decode(ty(package, name), bytes).unwrap_err().to_string(), want);
+    assert_eq!(decode(ty(package, name), bytes, &Lease::of_server()).unwrap_err().to_string(), want);
 }
 
 #[track_caller]
@@ -193,11 +194,17 @@ fn schemas_or_something_are_told_apart() {
 fn embedded_json_is_parsed() {
     let data = |text| message(&[sub(2, &[Text(1, text)])]);
     let revision = ty("apps/v1", "ControllerRevision");
-    assert_eq!(decode(revision, &data(r#"{"a":[1]}"#)).unwrap(), json!({"data": {"a": [1]}}));
-    assert_eq!(decode(revision, &data("null")).unwrap(), json!({}));
-    assert_eq!(decode(revision, &data("")).unwrap(), json!({}));
-    assert!(matches!(decode(revision, &data("{")), Err(DecodeError::Json { field: "RawExtension", .. })));
-    assert!(matches!(decode(revision, &data("k8s\0")), Err(DecodeError::Json { .. })));
+    assert_eq!(
+        decode(revision, &data(r#"{"a":[1]}"#), &Lease::of_server()).unwrap(),
+        json!({"data": {"a": [1]}})
+    );
+    assert_eq!(decode(revision, &data("null"), &Lease::of_server()).unwrap(), json!({}));
+    assert_eq!(decode(revision, &data(""), &Lease::of_server()).unwrap(), json!({}));
+    assert!(matches!(
+        decode(revision, &data("{"), &Lease::of_server()),
+        Err(DecodeError::Json { field: "RawExtension", .. })
+    ));
+    assert!(matches!(decode(revision, &data("k8s\0"), &Lease::of_server()), Err(DecodeError::Json { .. })));
 }
 
 #[test]
@@ -207,7 +214,10 @@ fn unknown_fields_are_passed_over() {
     bytes.extend_from_slice(&group);
     bytes.extend_from_slice(&[0x9d, 0x06, 0, 0, 0, 0]); // 99: four bytes
     bytes.extend(message(&[Text(1, "Pod")]));
-    assert_eq!(decode(ty("core/v1", "ObjectReference"), &bytes).unwrap(), json!({"kind": "Pod"}));
+    assert_eq!(
+        decode(ty("core/v1", "ObjectReference"), &bytes, &Lease::of_server()).unwrap(),
+        json!({"kind": "Pod"})
+    );
 }
 
 #[test]
@@ -250,23 +260,23 @@ fn bytes_that_are_no_utf8_become_replacement_characters() {
 fn depth_and_size_are_bounded() {
     let schema = ty("apiextensions/v1", "JSONSchemaProps");
     let nest = |levels: usize| (0..levels).fold(Vec::new(), |inner, _| message(&[Raw(28, inner)]));
-    let shallow = decode(schema, &nest(100)).unwrap();
+    let shallow = decode(schema, &nest(100), &Lease::of_server()).unwrap();
     let mut again = Vec::new();
     encode(schema, &shallow, &mut again).unwrap();
-    assert_eq!(decode(schema, &again).unwrap(), shallow);
-    assert_eq!(decode(schema, &nest(2000)), Err(DecodeError::TooDeep));
+    assert_eq!(decode(schema, &again, &Lease::of_server()).unwrap(), shallow);
+    assert_eq!(decode(schema, &nest(2000), &Lease::of_server()), Err(DecodeError::TooDeep));
     let groups = [0xa3, 0x06].repeat(100_000);
-    assert_eq!(decode(schema, &groups), Err(DecodeError::UnexpectedEof));
+    assert_eq!(decode(schema, &groups, &Lease::of_server()), Err(DecodeError::UnexpectedEof));
 
     let deep_json = format!("{}{}", "[".repeat(120), "]".repeat(120)).into_bytes();
     let default = message(&[sub(8, &[Raw(1, deep_json)])]);
     let deep = (0..60).fold(default, |inner, _| message(&[Raw(28, inner)]));
-    assert_eq!(decode(schema, &deep), Err(DecodeError::TooDeep));
+    assert_eq!(decode(schema, &deep, &Lease::of_server()), Err(DecodeError::TooDeep));
 
     let pods = |count: usize| [0x12, 0].repeat(count); // empty items
     let list = ty("core/v1", "PodList");
-    assert!(decode(list, &pods(OBJECTS_FREE / 2)).is_ok());
-    assert_eq!(decode(list, &pods(OBJECTS_FREE * 2)), Err(DecodeError::TooMany));
+    assert!(decode(list, &pods(OBJECTS_FREE / 2), &Lease::of_server()).is_ok());
+    assert_eq!(decode(list, &pods(OBJECTS_FREE * 2), &Lease::of_server()), Err(DecodeError::TooMany));
 }
 
 #[test]
@@ -338,7 +348,7 @@ fn options_and_events_are_messages_too() {
     assert_eq!(read.kind, "ADDED");
     let envelope = decode_envelope(read.object).unwrap();
     assert_eq!((&*envelope.api_version, &*envelope.kind), ("v1", "Pod"));
-    let got = decode(ty("core/v1", "Pod"), envelope.raw).unwrap();
+    let got = decode(ty("core/v1", "Pod"), envelope.raw, &Lease::of_server()).unwrap();
     assert_eq!(got["metadata"], json!({"name": "a"}));
 }
 
@@ -404,7 +414,7 @@ fn another_revision_is_put_into_a_message() {
         }
     }
     let (mut partial, whole) = (Vec::new(), message("7"));
-    let metadata = decode(pod, &whole).unwrap()["metadata"].clone();
+    let metadata = decode(pod, &whole, &Lease::of_server()).unwrap()["metadata"].clone();
     encode(ty("meta/v1", "PartialObjectMetadata"), &json!({"metadata": metadata}), &mut partial).unwrap();
     assert_eq!(metadata_field(&whole).unwrap(), partial);
     for broken in [&b""[..], b"\x0a", b"\x0a\x05ab", b"\x0a\0", b"\x12\0", b"\x0a\x02\x32\x09"] {
@@ -476,7 +486,7 @@ fn a_message_cut_anywhere_is_an_answer() {
         let raw = decode_envelope(&golden.body).unwrap().raw;
         let mut errors = 0;
         for len in 0..raw.len() {
-            errors += usize::from(decode(golden.kind.ty, &raw[..len]).is_err());
+            errors += usize::from(decode(golden.kind.ty, &raw[..len], &Lease::of_server()).is_err());
         }
         assert!(errors > raw.len() * 9 / 10, "{errors}");
         for len in 5..golden.body.len() {
@@ -509,7 +519,7 @@ fn flipped_bytes_are_refused_or_read_as_something_that_can_be_written() {
                 let at = dice.below(bytes.len());
                 bytes[at] = dice.below(256) as u8;
             }
-            let Ok(value) = decode(golden.kind.ty, &bytes) else { continue };
+            let Ok(value) = decode(golden.kind.ty, &bytes, &Lease::of_server()) else { continue };
             read += 1;
             let mut normal = value.clone();
             assert_eq!(normalize(golden.kind.ty, &mut normal).unwrap(), [], "{}", golden.name);
@@ -517,7 +527,9 @@ fn flipped_bytes_are_refused_or_read_as_something_that_can_be_written() {
             let mut out = Vec::new();
             encode(golden.kind.ty, &value, &mut out).unwrap();
             assert_eq!(
-                decode(golden.kind.ty, &out).map(|again| written(golden.kind.ty, &again)).unwrap(),
+                decode(golden.kind.ty, &out, &Lease::of_server())
+                    .map(|again| written(golden.kind.ty, &again))
+                    .unwrap(),
                 written(golden.kind.ty, &value),
                 "{}",
                 golden.name

@@ -1,0 +1,268 @@
+//! What a request makes the server hold, in bytes: asked for before it is held.
+//!
+//! In: a [`Ledger`], which says whether there is memory for more, and what was taken from it before the work began. Out:
+//! leave to hold so many bytes more, or [`Exhausted`]. Whatever is made of what a client sent is made on the lease of its
+//! request: a tree of values cannot be read without one. What was leased goes back to the ledger when the request is over.
+//! Never: waits; whoever can wait does so before the work begins.
+//!
+//! The state has no owner: each part of it is an atomic, and all that work on one request count together.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// The most that one tree of values may take: of what a client sends, of what a patch or a default makes of it, of the copy
+/// that is changed. An object of one small member takes 704 B, so that a body of 3 MiB which has more than one of them for
+/// each 46 bytes is refused; of kube-apiserver's 1.5 MiB, for each 23. Real ones have 60 or more.
+pub const TREE_BYTES_MAX: usize = 48 << 20;
+
+/// The most that one request may hold: the tree that is written, the one that is replaced, a copy of each, and texts.
+pub const LEASE_BYTES_MAX: usize = 4 * TREE_BYTES_MAX + (32 << 20);
+
+/// The ledger is asked for so much at a time, so that it is asked rarely.
+const STEP_BYTES: usize = 64 << 10;
+
+/// Says whether there is memory for more. What it gave is given back when it is dropped.
+pub trait Ledger: Send {
+    /// Takes so many bytes, at once or not at all.
+    fn try_take(&mut self, bytes: usize) -> bool;
+}
+
+/// What one request may hold. Cheap to clone: clones count together.
+#[derive(Clone)]
+pub struct Lease(Arc<Inner>);
+
+struct Inner {
+    used: AtomicUsize,
+    granted: AtomicUsize,
+    bytes_max: usize,
+    tree_bytes_max: usize,
+    exhausted: AtomicU8,
+    ledger: Mutex<Box<dyn Ledger>>,
+}
+
+/// A request would take more than it may. It is over: nothing that is made of what it sent is of use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Exhausted {
+    /// More than any request may have; the same one will never fit.
+    #[error("it takes more than the {} MiB of memory that one object may take: it has too many values for its length", TREE_BYTES_MAX >> 20)]
+    TooLarge,
+    /// More than there is now; it may fit later.
+    #[error("there is no memory for it now")]
+    NoRoom,
+}
+
+/// Counts what one tree takes while it is made.
+pub struct Meter {
+    lease: Lease,
+    used: usize,
+    granted: usize,
+}
+
+/// Gives back to the lease what was charged to it since.
+pub struct Scope<'l> {
+    lease: &'l Lease,
+    used: usize,
+}
+
+struct Unbounded;
+
+impl Ledger for Unbounded {
+    fn try_take(&mut self, _bytes: usize) -> bool {
+        true
+    }
+}
+
+impl Lease {
+    /// The lease of a request that has taken `granted` bytes from `ledger` already.
+    pub fn new(ledger: impl Ledger + 'static, granted: usize) -> Lease {
+        Lease::bounded(Box::new(ledger), granted, LEASE_BYTES_MAX, TREE_BYTES_MAX)
+    }
+
+    /// For what the server does by itself with what it made itself: nothing is counted.
+    pub fn of_server() -> Lease {
+        static SERVER: OnceLock<Lease> = OnceLock::new();
+        SERVER.get_or_init(|| Lease::bounded(Box::new(Unbounded), usize::MAX, usize::MAX, usize::MAX)).clone()
+    }
+
+    /// As much as one tree may take, from no ledger: for what stands in a request's head, which is short, and for what is read
+    /// from the store and grows by what was written elsewhere, such as the defaults of a schema.
+    pub fn of_one_tree() -> Lease {
+        Lease::bounded(Box::new(Unbounded), 0, TREE_BYTES_MAX, TREE_BYTES_MAX)
+    }
+
+    fn bounded(ledger: Box<dyn Ledger>, granted: usize, bytes_max: usize, tree_bytes_max: usize) -> Lease {
+        Lease(Arc::new(Inner {
+            used: AtomicUsize::new(0),
+            granted: AtomicUsize::new(granted),
+            bytes_max,
+            tree_bytes_max,
+            exhausted: AtomicU8::new(0),
+            ledger: Mutex::new(ledger),
+        }))
+    }
+
+    /// Leave to hold so many bytes more.
+    ///
+    /// # Errors
+    /// [`Exhausted`].
+    pub fn charge(&self, bytes: usize) -> Result<(), Exhausted> {
+        let inner = &*self.0;
+        let used = inner.used.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        if used <= inner.granted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let more = if used > inner.bytes_max { Err(Exhausted::TooLarge) } else { self.grow(used) };
+        more.map_err(|why| {
+            inner.used.fetch_sub(bytes, Ordering::Relaxed);
+            self.exhaust(why)
+        })
+    }
+
+    /// Takes from the ledger what is missing to `used`, and some.
+    fn grow(&self, used: usize) -> Result<(), Exhausted> {
+        let inner = &*self.0;
+        let mut ledger = inner.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let missing = used.saturating_sub(inner.granted.load(Ordering::Relaxed));
+        let step = missing.next_multiple_of(STEP_BYTES);
+        if missing > 0 {
+            let taken = [step, missing].into_iter().find(|bytes| ledger.try_take(*bytes));
+            inner.granted.fetch_add(taken.ok_or(Exhausted::NoRoom)?, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn exhaust(&self, why: Exhausted) -> Exhausted {
+        let number = if why == Exhausted::TooLarge { 2 } else { 1 };
+        self.0.exhausted.fetch_max(number, Ordering::Relaxed);
+        why
+    }
+
+    /// Why something was refused, if it was: whatever was said of the request meanwhile, this is what is wrong with it.
+    pub fn exhausted(&self) -> Option<Exhausted> {
+        match self.0.exhausted.load(Ordering::Relaxed) {
+            0 => None,
+            1 => Some(Exhausted::NoRoom),
+            _ => Some(Exhausted::TooLarge),
+        }
+    }
+
+    /// So many bytes are held no more.
+    pub fn give_back(&self, bytes: usize) {
+        self.0.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// What is charged until the end of it is given back then.
+    pub fn scope(&self) -> Scope<'_> {
+        Scope { lease: self, used: self.used() }
+    }
+
+    /// A meter for one tree.
+    pub fn meter(&self) -> Meter {
+        Meter { lease: self.clone(), used: 0, granted: 0 }
+    }
+
+    /// Bytes that are held.
+    pub fn used(&self) -> usize {
+        self.0.used.load(Ordering::Relaxed)
+    }
+}
+
+impl Meter {
+    /// Counts so many bytes more. Cost: an addition and a comparison, except once in 64 KiB.
+    ///
+    /// # Errors
+    /// [`Exhausted`].
+    #[inline]
+    pub fn charge(&mut self, bytes: usize) -> Result<(), Exhausted> {
+        self.used = self.used.saturating_add(bytes);
+        if self.used <= self.granted { Ok(()) } else { self.grow() }
+    }
+
+    #[cold]
+    fn grow(&mut self) -> Result<(), Exhausted> {
+        if self.used > self.lease.0.tree_bytes_max {
+            return Err(self.lease.exhaust(Exhausted::TooLarge));
+        }
+        let step = (self.used - self.granted).next_multiple_of(STEP_BYTES);
+        self.lease.charge(step)?;
+        self.granted += step;
+        Ok(())
+    }
+
+    /// The lease that it counts on.
+    pub fn lease(&self) -> &Lease {
+        &self.lease
+    }
+}
+
+/// What was charged ahead is given back; what the tree takes stays charged to the lease.
+impl Drop for Meter {
+    fn drop(&mut self) {
+        self.lease.give_back(self.granted - self.used.min(self.granted));
+    }
+}
+
+impl Drop for Scope<'_> {
+    fn drop(&mut self) {
+        self.lease.give_back(self.lease.used().saturating_sub(self.used));
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease").field("used", &self.used()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Purse(usize);
+
+    impl Ledger for Purse {
+        fn try_take(&mut self, bytes: usize) -> bool {
+            let left = self.0.checked_sub(bytes);
+            self.0 = left.unwrap_or(self.0);
+            left.is_some()
+        }
+    }
+
+    #[test]
+    fn what_was_granted_goes_first_and_then_what_the_ledger_has() {
+        let lease = Lease::new(Purse(100 << 10), 1000);
+        assert_eq!(lease.charge(1000), Ok(()));
+        assert_eq!(lease.charge(1), Ok(()), "a step of the ledger's");
+        assert_eq!(lease.charge(90 << 10), Ok(()), "what is left but for a step");
+        assert_eq!(lease.charge(20 << 10), Err(Exhausted::NoRoom));
+        assert_eq!(lease.used(), 1001 + (90 << 10), "what was refused is not counted");
+        assert_eq!(lease.exhausted(), Some(Exhausted::NoRoom), "it is not forgotten");
+    }
+
+    #[test]
+    fn no_request_and_no_tree_takes_more_than_it_may() {
+        let lease = Lease::new(Purse(usize::MAX), 0);
+        let mut tree = lease.meter();
+        assert_eq!(tree.charge(TREE_BYTES_MAX), Ok(()));
+        assert_eq!(tree.charge(1), Err(Exhausted::TooLarge));
+        let lease = Lease::new(Purse(usize::MAX), 0);
+        assert_eq!(lease.charge(LEASE_BYTES_MAX), Ok(()));
+        assert_eq!(lease.charge(1), Err(Exhausted::TooLarge));
+        assert_eq!(lease.exhausted(), Some(Exhausted::TooLarge));
+        assert_eq!(Lease::of_server().charge(usize::MAX), Ok(()));
+    }
+
+    #[test]
+    fn what_is_over_is_given_back() {
+        let lease = Lease::new(Purse(1 << 20), 0);
+        let scope = lease.scope();
+        let mut tree = lease.meter();
+        tree.charge(10).expect("room");
+        assert_eq!(lease.used(), STEP_BYTES);
+        drop(tree);
+        assert_eq!(lease.used(), 10, "the tree is there");
+        drop(scope);
+        assert_eq!(lease.used(), 0, "it is gone");
+    }
+}
