@@ -34,6 +34,7 @@ pub struct Lease(Arc<Inner>);
 
 struct Inner {
     used: AtomicUsize,
+    peak: AtomicUsize,
     granted: AtomicUsize,
     bytes_max: usize,
     tree_bytes_max: usize,
@@ -94,6 +95,7 @@ impl Lease {
     fn bounded(ledger: Box<dyn Ledger>, granted: usize, bytes_max: usize, tree_bytes_max: usize) -> Lease {
         Lease(Arc::new(Inner {
             used: AtomicUsize::new(0),
+            peak: AtomicUsize::new(0),
             granted: AtomicUsize::new(granted),
             bytes_max,
             tree_bytes_max,
@@ -110,13 +112,16 @@ impl Lease {
         let inner = &*self.0;
         let used = inner.used.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         if used <= inner.granted.load(Ordering::Relaxed) {
+            inner.peak.fetch_max(used, Ordering::Relaxed);
             return Ok(());
         }
         let more = if used > inner.bytes_max { Err(Exhausted::TooLarge) } else { self.grow(used) };
         more.map_err(|why| {
             inner.used.fetch_sub(bytes, Ordering::Relaxed);
             self.exhaust(why)
-        })
+        })?;
+        inner.peak.fetch_max(used, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Takes from the ledger what is missing to `used`, and some.
@@ -160,6 +165,11 @@ impl Lease {
     /// A meter for one tree.
     pub fn meter(&self) -> Meter {
         Meter { lease: self.clone(), used: 0, granted: 0 }
+    }
+
+    /// The most that was held at a time.
+    pub fn peak(&self) -> usize {
+        self.0.peak.load(Ordering::Relaxed)
     }
 
     /// Bytes that are held.
@@ -264,5 +274,6 @@ mod tests {
         assert_eq!(lease.used(), 10, "the tree is there");
         drop(scope);
         assert_eq!(lease.used(), 0, "it is gone");
+        assert_eq!(lease.peak(), STEP_BYTES);
     }
 }

@@ -12,7 +12,7 @@ use forebay_apimachinery::options::{
 };
 use forebay_apimachinery::selector::{FieldSelector, LabelSelector};
 use forebay_apimachinery::{Key, Lease, Object, Revision, Status, json};
-use forebay_fuzz::{Corpus, gist, run};
+use forebay_fuzz::{Corpus, gist, paid, peak_of, run};
 use serde_json::Value;
 
 const JSON_WORDS: &[&str] = &[
@@ -61,7 +61,10 @@ fn fuzz_json() {
         b"92236553636854775807",
     ];
     run("json", &Corpus { inputs, words: JSON_WORDS, ..Corpus::default() }, |input| {
-        let read = json::parse(input, &Lease::of_server()).map_err(gist)?;
+        let lease = Lease::of_one_tree();
+        let (read, peak) = peak_of(|| json::parse(input, &lease));
+        paid(input.len(), peak, lease.peak(), 16 << 10);
+        let read = read.map_err(gist)?;
         let said = read.value.to_string();
         let again =
             json::parse(said.as_bytes(), &Lease::of_server()).expect("what serde_json writes is JSON");

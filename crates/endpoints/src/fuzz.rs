@@ -2,7 +2,7 @@
 
 use forebay_apimachinery::Lease;
 use forebay_apimachinery::options::Query;
-use forebay_fuzz::{Corpus, gist, run};
+use forebay_fuzz::{Corpus, gist, paid, peak_of, run};
 use http::Method;
 use serde_json::Value;
 
@@ -21,13 +21,20 @@ fn fuzz_yaml() {
         b"a: &x [1, 2.5, 0x1F, 0o17, ~, yes, 2026-11-21]\nb: *x\n<<: {c: d}\n",
         b"--- # comment\n? a\n: b\n...\n---\nsecond\n",
         b"{\"a\": [1, {\"b\": null}]}",
+        b"- &a [1]\n- &b [*a]\n- &a [*b]\n- {<<: [{c: 1}, {d: 2}], e: 3}\n",
     ];
     let words = &[
         "&a ", "*a", "<<: ", "- ", ": ", "? ", "|\n", ">+\n", "!!str ", "---\n", "...", "\t", "~", ".inf",
         "#",
     ];
-    run("yaml", &Corpus { inputs, words, ..Corpus::default() }, |input| {
-        let json = yaml::to_json(input, &Lease::of_one_tree()).map_err(gist)?;
+    // Long ones as well: what is repeated may be chained.
+    let corpus = Corpus { inputs, words, bytes_max: 64 << 10, ..Corpus::default() };
+    run("yaml", &corpus, |input| {
+        let lease = Lease::of_one_tree();
+        let (json, peak) = peak_of(|| yaml::to_json(input, &lease));
+        // A text of 1 KiB may be a key, and is a row of tokens until that is known; collections in it have a stack each.
+        paid(input.len(), peak, lease.peak(), 1 << 20);
+        let json = json.map_err(gist)?;
         let value: Value = serde_json::from_slice(&json).expect("what is read is JSON");
         let said = yaml::from_json(&json).expect("JSON is said in YAML");
         let again = yaml::to_json(&said, &Lease::of_one_tree()).expect("what is said is read");

@@ -5,9 +5,13 @@
 //! other had is mutated further, so that the inputs work their way behind the first error. From the same seed come the
 //! same inputs.
 //!
+//! What each input costs is held to a [law] as well: bytes asked of the allocator, at a time and in all, and steps, against the
+//! length of the input and what the target [says](charged) was charged for it.
+//!
 //! `FOREBAY_FUZZ_INPUTS` is how many inputs each target gets (`cargo xtask fuzz` sets it for a long run),
 //! `FOREBAY_FUZZ_SEED` where they begin. Never: reads the clock.
 
+pub mod law;
 mod mutate;
 
 use std::collections::HashSet;
@@ -15,6 +19,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use forebay_rt::Random;
 
+pub use crate::law::{charged, paid, peak_of, stepped};
 use crate::mutate::Mutator;
 
 /// Inputs of a target unless the environment says otherwise: a second or so in a debug build.
@@ -71,7 +76,7 @@ pub fn run<A: Hash>(name: &str, corpus: &Corpus<'_>, mut check: impl FnMut(&[u8]
 fn answer<A: Hash>(name: &str, input: &[u8], check: &mut impl FnMut(&[u8]) -> A) -> u64 {
     let shown = Shown { name, input };
     let mut hasher = DefaultHasher::new();
-    check(input).hash(&mut hasher);
+    law::held(input.len(), || check(input).hash(&mut hasher));
     drop(shown);
     hasher.finish()
 }

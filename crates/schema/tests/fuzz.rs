@@ -1,7 +1,7 @@
 //! Every parser of the schemas withstands any input, and what it made canonical stays as it is.
 
 use forebay_apimachinery::{Lease, json};
-use forebay_fuzz::{Corpus, gist, run};
+use forebay_fuzz::{Corpus, charged, gist, paid, peak_of, run};
 use forebay_schema::builtin::{TypeId, codec, protobuf, table};
 use forebay_schema::crd::{Definition, JsonPath, check, defaults};
 use forebay_schema::strategic;
@@ -96,7 +96,10 @@ fn fuzz_protobuf() {
             let ty = types[usize::from(*which) % types.len()];
             let mut straight = Vec::new();
             let slot = protobuf::stored_json(ty, message, &mut straight);
-            let value = protobuf::decode(ty, message, &Lease::of_server()).map_err(gist)?;
+            let lease = Lease::of_one_tree();
+            let (value, peak) = peak_of(|| protobuf::decode(ty, message, &lease));
+            paid(message.len(), peak, lease.peak(), 16 << 10);
+            let value = value.map_err(gist)?;
             if let Some(slot) = slot {
                 let (mut value, mut stored) = (value.clone(), Vec::new());
                 codec::normalize(ty, &mut value).expect("what was decoded is canonical");
@@ -202,7 +205,9 @@ fn fuzz_custom_objects() {
     ];
     run("custom objects", &Corpus { inputs, words: JSON_WORDS, ..Corpus::default() }, |input| {
         let mut object = json::parse(input, &Lease::of_server()).map_err(gist)?.value;
-        let unknown = version.normalize(&mut object, &Lease::of_server()).map_err(gist)?;
+        let lease = Lease::of_one_tree();
+        let unknown = version.normalize(&mut object, &lease).map_err(gist)?;
+        charged(lease.peak());
         let canonical = object.clone();
         assert_eq!(version.normalize(&mut object, &Lease::of_server()), Ok(Vec::new()), "{canonical}");
         assert_eq!(object, canonical);
