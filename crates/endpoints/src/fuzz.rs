@@ -28,7 +28,7 @@ fn fuzz_yaml() {
         "#",
     ];
     // Long ones as well: what is repeated may be chained.
-    let corpus = Corpus { inputs, words, bytes_max: 64 << 10, ..Corpus::default() };
+    let corpus = Corpus { inputs, words, bytes_max: 16 << 10, one_in: 2, ..Corpus::default() };
     run("yaml", &corpus, |input| {
         let lease = Lease::of_one_tree();
         let (json, peak) = peak_of(|| yaml::to_json(input, &lease));
