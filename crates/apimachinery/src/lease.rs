@@ -46,7 +46,7 @@ struct Inner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Exhausted {
     /// More than any request may have; the same one will never fit.
-    #[error("it takes more than the {} MiB of memory that one object may take: it has too many values for its length", TREE_BYTES_MAX >> 20)]
+    #[error("the object has too many values for its length: it takes more than the {} MiB of memory that one may take", TREE_BYTES_MAX >> 20)]
     TooLarge,
     /// More than there is now; it may fit later.
     #[error("there is no memory for it now")]

@@ -1,8 +1,10 @@
 //! Every parser of the edge withstands any input, and what it read it can say again.
 
-use forebay_apimachinery::Lease;
 use forebay_apimachinery::options::Query;
+use forebay_apimachinery::resource::split_api_version;
+use forebay_apimachinery::{Lease, json};
 use forebay_fuzz::{Corpus, gist, paid, peak_of, run};
+use forebay_schema::builtin::{TypeId, codec, protobuf, table};
 use http::Method;
 use serde_json::Value;
 
@@ -78,6 +80,72 @@ fn fuzz_json_as_yaml() {
         let indented = pretty::indent(value.to_string().as_bytes());
         assert_eq!(serde_json::from_slice::<Value>(&indented).map_err(gist), Ok(value));
         Ok(said.len().ilog2())
+    });
+}
+
+/// What is stored of an object of the type that `value` says it is.
+fn stored(mut value: Value) -> Result<(TypeId, Value, Vec<u8>), String> {
+    let api_version = value["apiVersion"].as_str().ok_or("no version")?.to_owned();
+    let (group, version) = split_api_version(&api_version);
+    let kind = table().kind(group, version, value["kind"].as_str().ok_or("no kind")?).ok_or("unknown")?;
+    codec::normalize(kind.ty, &mut value).map_err(gist)?;
+    let mut stored = Vec::new();
+    codec::encode(kind.ty, &value, &mut stored).map_err(gist)?;
+    Ok((kind.ty, value, stored))
+}
+
+/// An object that is sent as JSON, as YAML, as JSON that is called YAML and as protobuf is one object, or is refused.
+#[test]
+fn fuzz_forms_of_one_object() {
+    let inputs: &[&[u8]] = &[
+        br##"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"x":"yes","2":"010"},"annotations":{"a":"- x\n: #","b":"~"}},"spec":{"containers":[{"name":"a","image":"b","ports":[{"containerPort":80}],"resources":{"limits":{"cpu":"1500m","memory":"1e3"}}}],"terminationGracePeriodSeconds":30,"hostNetwork":true}}"##,
+        br#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"1_000","t":"2026-11-25","e":"","u":"\u00e9\n"},"binaryData":{"b":"AAEC"},"immutable":false}"#,
+        br#"{"apiVersion":"v1","kind":"Service","metadata":{"name":"a","creationTimestamp":null},"spec":{"ports":[{"port":80,"targetPort":"x"},{"port":443,"targetPort":8443}]}}"#,
+        br#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"a"},"rules":[{"verbs":["*"],"resources":[]}]}"#,
+    ];
+    let words = &[
+        "null",
+        "true",
+        "1e3",
+        "0x1",
+        "\"on\"",
+        "\"1:30\"",
+        "\"\\u2028\"",
+        "[]",
+        "{}",
+        "\"=\"",
+        "\"<<\"",
+        "1.0",
+        "-0",
+        "\t",
+    ];
+    run("forms of one object", &Corpus { inputs, words, one_in: 2, ..Corpus::default() }, |input| {
+        let parse = |json: &[u8]| json::parse(json, &Lease::of_one_tree()).map_err(gist);
+        let read = parse(input)?;
+        if !read.duplicates.is_empty() {
+            return Err("said twice".to_owned());
+        }
+        let (ty, value, want) = stored(read.value.clone())?;
+        let as_yaml = |yaml: &[u8]| {
+            let json = yaml::to_json(yaml, &Lease::of_one_tree()).map_err(gist)?;
+            parse(&json).and_then(|read| stored(read.value)).map(|(_, _, stored)| stored)
+        };
+        // What Go's readers of JSON take, not all of it is JSON to others.
+        let plain = read.value.to_string();
+        let said = yaml::from_json(plain.as_bytes()).map_err(gist)?;
+        assert_eq!(as_yaml(&said).map(|got| text(&got)), Ok(text(&want)), "{}", text(&said));
+        let called = as_yaml(plain.as_bytes());
+        if let Ok(got) = &called {
+            assert_eq!(text(got), text(&want), "JSON that is called YAML: {plain}");
+        }
+        let mut message = Vec::new();
+        protobuf::encode(ty, &value, &mut message).map_err(gist)?;
+        let mut decoded = protobuf::decode(ty, &message, &Lease::of_one_tree()).map_err(gist)?;
+        codec::normalize(ty, &mut decoded).map_err(gist)?;
+        let mut got = Vec::new();
+        codec::encode(ty, &decoded, &mut got).map_err(gist)?;
+        assert_eq!(text(&got), text(&want), "as a message: {plain}");
+        Ok::<_, String>((called.is_ok(), want.len().ilog2()))
     });
 }
 
