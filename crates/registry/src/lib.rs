@@ -49,6 +49,7 @@ pub use list::{ListBody, Sink};
 pub use present::{As, Encoding, IncludeObject, Presenter, Shown};
 pub use registry::{Config, Registry};
 pub use services::{AddressRange, PortRange, ServicesConfig};
+pub use strategy::subject;
 pub use watch::{Flow, WatchBody};
 
 pub use forebay_watchcache::{Held, History, Relief};

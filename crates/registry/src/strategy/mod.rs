@@ -56,7 +56,7 @@ use serde_json::Value;
 
 pub use authorization::{evaluation_error, validate_access_review};
 pub use autoscaling::{autoscaler_to_v1, autoscaler_to_v2};
-pub use certificates::subject_restriction;
+pub use certificates::{subject, subject_restriction};
 pub use core::binding::{BindingError, bind};
 pub use core::service_allocation as services;
 pub use custom::CustomRules;

@@ -7,10 +7,13 @@
 //! `plugin/pkg/admission/certificates/subjectrestriction`.
 
 mod request;
+pub mod subject;
 #[cfg(test)]
 mod tests;
 
 use serde_json::Value;
+
+use request::Asks;
 
 use super::Context;
 use super::field::{Causes, Path};
@@ -73,9 +76,15 @@ pub const KINDS: &[Rules] = &[Rules {
 /// Why a new request is refused though it is valid: nobody becomes a master through the signer of clients.
 pub fn subject_restriction(request: &Value) -> Option<String> {
     let spec = &request["spec"];
-    let restricted = spec["signerName"] == CLIENT_SIGNER
-        && request::asks_for_group(spec["request"].as_str().unwrap_or(""), MASTERS);
-    restricted.then(|| format!("use of {CLIENT_SIGNER} signer with {MASTERS} group is not allowed"))
+    if spec["signerName"] != CLIENT_SIGNER {
+        return None;
+    }
+    let with = match request::asks_for_group(spec["request"].as_str().unwrap_or(""), MASTERS) {
+        Asks::No => return None,
+        Asks::Yes => format!("{MASTERS} group"),
+        Asks::Unreadable => "a subject that cannot be read".to_string(),
+    };
+    Some(format!("use of {CLIENT_SIGNER} signer with {with} is not allowed"))
 }
 
 /// Who asks is who is asking, whatever the request says.

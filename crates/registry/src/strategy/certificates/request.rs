@@ -7,8 +7,10 @@
 use forebay_apimachinery::json::go_quote;
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::error::X509Error;
+use x509_parser::oid_registry::{OID_X509_COMMON_NAME, OID_X509_ORGANIZATION_NAME};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
+use super::subject;
 use crate::strategy::core::base64;
 use crate::strategy::pem;
 
@@ -29,6 +31,10 @@ pub fn request_fault(encoded: &str) -> Option<String> {
         Ok((_, request)) => request,
         Err(error) => return Some(format!("asn1: structure error: {error}")),
     };
+    let subject = &request.certification_request_info.subject;
+    if let Some(fault) = subject::attributes(subject).find_map(|(_, text)| text.err()) {
+        return Some(fault.into());
+    }
     match request.verify_signature() {
         Ok(()) => None,
         Err(X509Error::SignatureVerificationError) => Some(unverified(&request).into()),
@@ -36,13 +42,31 @@ pub fn request_fault(encoded: &str) -> Option<String> {
     }
 }
 
+/// Whether a request asks for a certificate of a member of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    Yes,
+    No,
+    /// Its subject has a name or an organization that cannot be read: a signer might.
+    Unreadable,
+}
+
 /// Whether a request asks for a certificate of a member of `group`.
-pub fn asks_for_group(encoded: &str, group: &str) -> bool {
-    let Some(der) = request_der(encoded) else { return false };
-    X509CertificationRequest::from_der(&der).is_ok_and(|(_, request)| {
-        let subject = &request.certification_request_info.subject;
-        subject.iter_organization().any(|organization| organization.as_str() == Ok(group))
-    })
+pub fn asks_for_group(encoded: &str, group: &str) -> Asks {
+    // That it is no request at all is for validation to say.
+    let Some(der) = request_der(encoded) else { return Asks::No };
+    let Ok((_, request)) = X509CertificationRequest::from_der(&der) else { return Asks::No };
+    let mut asks = Asks::No;
+    for (kind, text) in subject::attributes(&request.certification_request_info.subject) {
+        let is_organization = *kind == OID_X509_ORGANIZATION_NAME;
+        match text {
+            Ok(Some(text)) if is_organization && text == group => return Asks::Yes,
+            Ok(Some(_)) => {}
+            _ if is_organization || *kind == OID_X509_COMMON_NAME => asks = Asks::Unreadable,
+            _ => {}
+        }
+    }
+    asks
 }
 
 /// What is wrong with the certificates that were issued.

@@ -134,6 +134,69 @@ fn nobody_becomes_a_master_through_the_signer_of_clients() {
     assert!(!refused("example.com/signer", "masters"));
 }
 
+/// A request whose subject has `organization` and nothing else.
+fn asked_for(organization: rcgen::DnValue, change: impl Fn(&mut Vec<u8>)) -> String {
+    let mut params = rcgen::CertificateParams::default();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(rcgen::DnType::OrganizationName, organization);
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let mut der = params.serialize_request(&key).expect("a request").der().to_vec();
+    change(&mut der);
+    let (label, body) = ("CERTIFICATE REQUEST", base64::encode(&der));
+    base64::encode(format!("-----BEGIN {label}-----\n{body}\n-----END {label}-----\n").as_bytes())
+}
+
+#[test]
+fn masters_are_masters_in_every_type_of_string() {
+    use rcgen::DnValue;
+    const MASTERS: &str = "system:masters";
+    const CLIENTS: &str = "kubernetes.io/kube-apiserver-client";
+    let refused = |signer: &str, request: &str| {
+        subject_restriction(&json!({"spec": {"signerName": signer, "request": request}}))
+    };
+    let in_types = |text: &str| {
+        [
+            ("UTF8String", DnValue::Utf8String(text.into())),
+            ("PrintableString", DnValue::PrintableString(text.try_into().expect("printable"))),
+            ("IA5String", DnValue::Ia5String(text.try_into().expect("ASCII"))),
+            ("T61String", DnValue::TeletexString(text.try_into().expect("ASCII"))),
+            ("BMPString", DnValue::BmpString(text.try_into().expect("of one plane"))),
+        ]
+    };
+    for (what, organization) in in_types(MASTERS) {
+        let request = asked_for(organization, |_| ());
+        assert_eq!(request_fault(&request), None, "{what}");
+        let why = refused(CLIENTS, &request);
+        let want =
+            "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed";
+        assert_eq!(why.as_deref(), Some(want), "{what}");
+        assert_eq!(refused("example.com/signer", &request), None, "{what}");
+    }
+    for (what, organization) in in_types("system:nodes") {
+        assert_eq!(refused(CLIENTS, &asked_for(organization, |_| ())), None, "{what}");
+    }
+    let universal = DnValue::UniversalString(MASTERS.try_into().expect("UTF-32"));
+    let want =
+        "use of kubernetes.io/kube-apiserver-client signer with a subject that cannot be read is not allowed";
+    assert_eq!(refused(CLIENTS, &asked_for(universal, |_| ())).as_deref(), Some(want));
+    // Some other type, or what its type does not allow.
+    let retyped = |tag: u8, first: u8| {
+        asked_for(DnValue::Utf8String(MASTERS.into()), move |der| {
+            let at = der.windows(MASTERS.len()).position(|bytes| bytes == MASTERS.as_bytes()).expect("there");
+            (der[at - 2], der[at]) = (tag, first);
+        })
+    };
+    assert_eq!(refused(CLIENTS, &retyped(0x1b, b's')).as_deref(), Some(want));
+    assert_eq!(refused(CLIENTS, &retyped(0x0c, 0xff)).as_deref(), Some(want));
+    for (tag, fault) in [
+        (0x0c, "asn1: invalid UTF-8 string"),
+        (0x13, "asn1: syntax error: PrintableString contains invalid character"),
+        (0x16, "asn1: syntax error: IA5String contains invalid character"),
+    ] {
+        assert_eq!(request_fault(&retyped(tag, 0xff)).as_deref(), Some(fault), "{tag:#x}");
+    }
+}
+
 #[test]
 fn signer_names_have_bounds() {
     let rows = [
