@@ -2,23 +2,25 @@
 //!
 //! In: the connection's certificates and the request's `Authorization` header. Out: [`Asker`], or that the credentials
 //! are no good. As in kube-apiserver the certificate is tried first, and a good token makes up for a bad certificate.
-//! Never: decides what the asker may do.
+//! A certificate is verified once, by the authorities that there are, and again when those are others; whether it is in its
+//! time is asked for each request. Never: decides what the asker may do, keeps a certificate.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use forebay_registry::Registry;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use forebay_registry::request::Caller;
-use forebay_rt::{Clock, Instant};
+use forebay_registry::{Registry, subject};
+use forebay_rt::Clock;
 use http::{HeaderMap, header};
 use rustls::pki_types::CertificateDer;
 use sha2::{Digest, Sha256};
 use x509_parser::der_parser::{Oid, oid};
-use x509_parser::prelude::{FromDer, X509Certificate};
+use x509_parser::oid_registry::{OID_X509_COMMON_NAME, OID_X509_ORGANIZATION_NAME};
 
+use crate::authority::{ClientAuthority, Word, parsed};
 use crate::config::{SecretTokens, TokenUser};
-use crate::limits;
-use crate::tls::ClientAuthority;
 use crate::tokens::{self, ServiceAccountTokens};
 
 /// The group of everyone who was authenticated, and of everyone who was not.
@@ -40,28 +42,52 @@ pub enum Asker {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unauthorized;
 
-/// What a connection's client has shown.
-pub struct Peer {
-    // The client's certificate, then what it sent along; empty when it sent none.
-    chain: Vec<CertificateDer<'static>>,
-    // The last verdict on it, and when it was made.
-    verdict: Mutex<Option<(Instant, Verdict)>>,
+/// What a connection's client has shown, if it has: what was made of it. The certificates are the TLS session's, which keeps
+/// them anyhow.
+#[derive(Default)]
+pub struct Peer(Option<Shown>);
+
+struct Shown {
+    credentials: Arc<Credentials>,
+    clock: Clock,
+    judged: Mutex<Judged>,
+}
+
+/// The last verdict on a client's certificate.
+struct Judged {
+    // By the authorities of which generation.
+    by: u64,
+    verdict: Verdict,
 }
 
 #[derive(Clone)]
 enum Verdict {
-    Good(Arc<Caller>),
-    /// It is trusted but names nobody, which counts as no certificate.
-    Nameless,
+    /// It is somebody's, while the word of its authority holds; `None`: it names nobody, which counts as no certificate.
+    Good(Word, Option<Arc<Caller>>),
     Bad,
 }
+
+/// By what clients are known. Each part is replaced whole while the server runs.
+#[derive(Default)]
+pub struct Credentials {
+    authorities: ArcSwapOption<Authorities>,
+    // That there have been. The first is 1.
+    generations: AtomicU64,
+    tokens: ArcSwap<Tokens>,
+}
+
+struct Authorities {
+    generation: u64,
+    authority: ClientAuthority,
+}
+
+/// SHA-256 of the token -> user. Looking up a digest takes a time that says nothing about the tokens.
+type Tokens = HashMap<[u8; 32], Arc<Caller>>;
 
 /// Knows the credentials.
 pub struct Authenticator {
     clock: Clock,
-    authority: Option<ClientAuthority>,
-    // SHA-256 of the token -> user. Looking up a digest takes a time that says nothing about the tokens.
-    tokens: HashMap<[u8; 32], Arc<Caller>>,
+    credentials: Arc<Credentials>,
     accounts: Arc<ServiceAccountTokens>,
     registry: Registry,
 }
@@ -74,20 +100,58 @@ pub struct Known {
 }
 
 impl Peer {
-    /// A client that showed `chain`.
-    pub fn new(chain: Vec<CertificateDer<'static>>) -> Peer {
-        Peer { chain, verdict: Mutex::new(None) }
+    /// Judges anew, if the authorities are others than those that did.
+    ///
+    /// - `chain`: what was shown.
+    pub fn look_again(&self, chain: Option<&[CertificateDer<'_>]>) {
+        let Some(Shown { credentials, clock, judged }) = &self.0 else { return };
+        let authorities = credentials.authorities.load();
+        let Some(Authorities { generation, authority }) = authorities.as_deref() else { return };
+        let mut judged = judged.lock().unwrap_or_else(PoisonError::into_inner);
+        if judged.by != *generation {
+            let verdict = judge(authority, chain.unwrap_or_default(), clock.unix_ms());
+            *judged = Judged { by: *generation, verdict };
+        }
+    }
+
+    /// Whom its certificate names, or nobody; `None` when it showed none.
+    ///
+    /// # Errors
+    /// The certificate is no good.
+    fn named(&self) -> Option<Result<Option<Arc<Caller>>, Unauthorized>> {
+        let Shown { credentials, clock, judged } = self.0.as_ref()?;
+        let authorities = credentials.authorities.load();
+        let authorities = authorities.as_deref()?;
+        let judged = judged.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(match &judged.verdict {
+            Verdict::Good(word, caller) if word.holds_at(clock.unix_ms()) => {
+                // Where others judged, and the certificate was not looked at since: they have to agree.
+                let stands = judged.by == authorities.generation || authorities.authority.stands_by(word);
+                if stands { Ok(caller.clone()) } else { Err(Unauthorized) }
+            }
+            Verdict::Good(..) | Verdict::Bad => Err(Unauthorized),
+        })
     }
 }
 
-impl Authenticator {
-    pub fn new(
-        clock: Clock,
-        authority: Option<ClientAuthority>,
-        tokens: &[TokenUser],
-        accounts: Arc<ServiceAccountTokens>,
-        registry: Registry,
-    ) -> Authenticator {
+impl Credentials {
+    pub fn new(authority: Option<ClientAuthority>, tokens: &[TokenUser]) -> Credentials {
+        let credentials = Credentials::default();
+        if let Some(authority) = authority {
+            credentials.believe(authority);
+        }
+        credentials.know(tokens);
+        credentials
+    }
+
+    /// From now on certificates are judged by `authority`: those of connections that are there with what is read of them next.
+    pub fn believe(&self, authority: ClientAuthority) {
+        let generation = self.generations.fetch_add(1, Ordering::Relaxed) + 1;
+        self.authorities.store(Some(Arc::new(Authorities { generation, authority })));
+    }
+
+    /// From now on tokens are those of `users`.
+    pub fn know(&self, users: &[TokenUser]) {
         let known = |user: &TokenUser| {
             let caller = Caller {
                 name: user.user.clone(),
@@ -97,7 +161,31 @@ impl Authenticator {
             };
             (Sha256::digest(user.token.as_bytes()).into(), Arc::new(authenticated(caller)))
         };
-        Authenticator { clock, authority, tokens: tokens.iter().map(known).collect(), accounts, registry }
+        self.tokens.store(Arc::new(users.iter().map(known).collect()));
+    }
+}
+
+impl Authenticator {
+    pub fn new(
+        clock: Clock,
+        credentials: Arc<Credentials>,
+        accounts: Arc<ServiceAccountTokens>,
+        registry: Registry,
+    ) -> Authenticator {
+        Authenticator { clock, credentials, accounts, registry }
+    }
+
+    /// A client that showed `chain`, which is judged now: one that asks for nothing is not kept waiting for it.
+    pub fn peer(&self, chain: &[CertificateDer<'_>]) -> Peer {
+        if chain.is_empty() {
+            return Peer::default();
+        }
+        // No generation has this number.
+        let judged = Mutex::new(Judged { by: 0, verdict: Verdict::Bad });
+        let (credentials, clock) = (self.credentials.clone(), self.clock.clone());
+        let peer = Peer(Some(Shown { credentials, clock, judged }));
+        peer.look_again(Some(chain));
+        peer
     }
 
     /// Who asks.
@@ -105,8 +193,8 @@ impl Authenticator {
     /// # Errors
     /// [`Unauthorized`].
     pub async fn authenticate(&self, peer: &Peer, headers: &HeaderMap) -> Result<Asker, Unauthorized> {
-        let by_certificate = self.by_certificate(peer);
-        if let Some(Verdict::Good(caller)) = by_certificate {
+        let named = peer.named();
+        if let Some(Ok(Some(caller))) = named {
             return Ok(Asker::Known(caller));
         }
         if let Some(token) = bearer_token(headers) {
@@ -118,8 +206,8 @@ impl Authenticator {
                 }
             };
         }
-        match by_certificate {
-            Some(Verdict::Bad) => Err(Unauthorized),
+        match named {
+            Some(Err(Unauthorized)) => Err(Unauthorized),
             _ => Ok(Asker::Anonymous),
         }
     }
@@ -142,13 +230,15 @@ impl Authenticator {
 
     async fn by_token(&self, token: &[u8], audiences: &[String]) -> Result<Known, String> {
         const UNKNOWN: &str = "invalid bearer token";
-        if let Some(caller) = self.tokens.get(<[u8; 32]>::from(Sha256::digest(token)).as_slice()) {
+        let known = self.credentials.tokens.load();
+        if let Some(caller) = known.get(<[u8; 32]>::from(Sha256::digest(token)).as_slice()) {
             let own = self.api_audiences();
             let common: Vec<String> = audiences.iter().filter(|asked| own.contains(asked)).cloned().collect();
             if !common.is_empty() {
                 return Ok(Known { caller: caller.clone(), audiences: common });
             }
         }
+        drop(known);
         let Ok(text) = std::str::from_utf8(token) else { return Err(UNKNOWN.to_string()) };
         let found = match self.accounts.recognize(text, audiences, self.clock.unix_ms() as f64 / 1000.0) {
             Ok(None) => return Err(UNKNOWN.to_string()),
@@ -163,62 +253,61 @@ impl Authenticator {
         let (caller, audiences) = found.map_err(|why| format!("[{UNKNOWN}, {why}]"))?;
         Ok(Known { caller: Arc::new(authenticated(caller)), audiences })
     }
-
-    fn by_certificate(&self, peer: &Peer) -> Option<Verdict> {
-        let authority = self.authority.as_ref()?;
-        if peer.chain.is_empty() {
-            return None;
-        }
-        let now = self.clock.now();
-        let mut last = peer.verdict.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*last {
-            Some((at, verdict)) if now.duration_since(*at) < limits::CERTIFICATE_VERDICT => {
-                Some(verdict.clone())
-            }
-            _ => {
-                let verdict = judge(authority, &peer.chain, self.clock.unix_ms());
-                *last = Some((now, verdict.clone()));
-                Some(verdict)
-            }
-        }
-    }
 }
 
 fn judge(authority: &ClientAuthority, chain: &[CertificateDer<'_>], unix_ms: u64) -> Verdict {
-    if let Err(error) = authority.judge(chain, unix_ms) {
-        tracing::debug!(%error, "client certificate refused");
-        return Verdict::Bad;
-    }
-    let Some(Ok((_, leaf))) = chain.first().map(|leaf| X509Certificate::from_der(leaf)) else {
+    let word = match authority.judge(chain, unix_ms) {
+        Ok(word) => word,
+        Err(error) => {
+            tracing::debug!(%error, "client certificate refused");
+            return Verdict::Bad;
+        }
+    };
+    let Some(leaf) = chain.first() else { return Verdict::Bad };
+    let Ok(Subject { name, groups, uids }) = Subject::of(leaf) else {
+        tracing::debug!("a client certificate's subject cannot be read");
         return Verdict::Bad;
     };
-    let name = leaf.subject().iter_common_name().last().and_then(|name| name.as_str().ok()).unwrap_or("");
     if name.is_empty() {
-        return Verdict::Nameless;
+        return Verdict::Good(word, None);
     }
-    let Ok(uid) = uid(&leaf) else { return Verdict::Bad };
-    let groups = leaf.subject().iter_organization().filter_map(|group| group.as_str().ok());
-    let digest = Sha256::digest(&chain[0]);
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    Verdict::Good(Arc::new(authenticated(Caller {
-        name: name.to_string(),
-        uid,
-        groups: groups.map(str::to_string).collect(),
-        extra: [(CREDENTIAL_ID.to_string(), vec![format!("X509SHA256={digest}")])].into(),
-    })))
+    let uid = match <[String; 1]>::try_from(uids) {
+        Ok([uid]) if !uid.is_empty() => uid,
+        Err(none) if none.is_empty() => String::new(),
+        // Several, or one that says nothing.
+        _ => return Verdict::Bad,
+    };
+    let digest: String = Sha256::digest(leaf).iter().map(|byte| format!("{byte:02x}")).collect();
+    let extra = [(CREDENTIAL_ID.to_string(), vec![format!("X509SHA256={digest}")])].into();
+    Verdict::Good(word, Some(Arc::new(authenticated(Caller { name, uid, groups, extra }))))
 }
 
-/// The subject's uid, empty when it has none.
-///
-/// # Errors
-/// Several of them, or one that is no text or says nothing.
-fn uid(leaf: &X509Certificate<'_>) -> Result<String, Unauthorized> {
-    let uid: Oid<'static> = oid!(1.3.6.1.4.1.57683.2);
-    let mut uids = leaf.subject().iter_by_oid(&uid);
-    match (uids.next().map(|uid| uid.as_str()), uids.next()) {
-        (None, _) => Ok(String::new()),
-        (Some(Ok(uid)), None) if !uid.is_empty() => Ok(uid.to_string()),
-        _ => Err(Unauthorized),
+/// What of a certificate's subject counts.
+struct Subject {
+    // The last one, as Go has it.
+    name: String,
+    groups: Vec<String>,
+    uids: Vec<String>,
+}
+
+impl Subject {
+    /// # Errors
+    /// Some of it cannot be read: what Go does not read is no certificate there.
+    fn of(leaf: &CertificateDer<'_>) -> Result<Subject, Unauthorized> {
+        let uid: Oid<'static> = oid!(1.3.6.1.4.1.57683.2);
+        let leaf = parsed(leaf).map_err(|_| Unauthorized)?;
+        let mut subject = Subject { name: String::new(), groups: Vec::new(), uids: Vec::new() };
+        for (kind, text) in subject::attributes(leaf.subject()) {
+            let text = text.ok().flatten().ok_or(Unauthorized)?;
+            if *kind == OID_X509_COMMON_NAME {
+                subject.name = text;
+            } else if *kind == OID_X509_ORGANIZATION_NAME {
+                subject.groups.push(text);
+            } else if *kind == uid {
+                subject.uids.push(text);
+            }
+        }
+        Ok(subject)
     }
 }
 
@@ -264,6 +353,161 @@ impl Asker {
         match self {
             Asker::Known(caller) => caller.groups.iter().any(|own| own == group),
             Asker::Anonymous => group == UNAUTHENTICATED,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_rt::ManualClock;
+    use rcgen::{
+        BasicConstraints, CertificateParams, DistinguishedName, DnType, DnValue, IsCa, Issuer, KeyPair,
+    };
+    use rustls::crypto::ring;
+
+    use super::*;
+
+    const YEAR_MS: u64 = 365 * 24 * 3600 * 1000;
+    const UID: DnType = DnType::CustomDnType(Vec::new());
+
+    struct Authority(Issuer<'static, KeyPair>, String);
+
+    impl Authority {
+        fn new(name: &str) -> Authority {
+            let mut params = CertificateParams::default();
+            params.distinguished_name = DistinguishedName::new();
+            params.distinguished_name.push(DnType::CommonName, name);
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            let key = KeyPair::generate().expect("a key");
+            let pem = params.self_signed(&key).expect("signed").pem();
+            Authority(Issuer::new(params, key), pem)
+        }
+
+        /// A certificate for 2020 to 2040, as `(from, until)` say.
+        fn signs(
+            &self,
+            subject: Vec<(DnType, DnValue)>,
+            (from, until): (i32, i32),
+        ) -> CertificateDer<'static> {
+            let mut params = CertificateParams::default();
+            params.distinguished_name = DistinguishedName::new();
+            for (kind, text) in subject {
+                let uid = || DnType::CustomDnType(vec![1, 3, 6, 1, 4, 1, 57683, 2]);
+                params.distinguished_name.push(if kind == UID { uid() } else { kind }, text);
+            }
+            params.not_before = rcgen::date_time_ymd(from, 1, 1);
+            params.not_after = rcgen::date_time_ymd(until, 1, 1);
+            let key = KeyPair::generate().expect("a key");
+            params.signed_by(&key, &self.0).expect("signed").der().clone()
+        }
+    }
+
+    fn believing(authorities: &[&Authority]) -> ClientAuthority {
+        let pem: String = authorities.iter().map(|authority| authority.1.as_str()).collect();
+        let algorithms = ring::default_provider().signature_verification_algorithms;
+        ClientAuthority::from_pem(&pem, algorithms).expect("certificates")
+    }
+
+    fn peer(credentials: &Arc<Credentials>, clock: &Clock, chain: &[CertificateDer<'_>]) -> Peer {
+        let judged = Mutex::new(Judged { by: 0, verdict: Verdict::Bad });
+        let peer = Peer(Some(Shown { credentials: credentials.clone(), clock: clock.clone(), judged }));
+        peer.look_again(Some(chain));
+        peer
+    }
+
+    /// In 2030, or so.
+    fn clock() -> (Clock, ManualClock) {
+        Clock::manual(60 * YEAR_MS + YEAR_MS / 2)
+    }
+
+    /// Whom a peer is.
+    fn who(peer: &Peer) -> String {
+        match peer.named() {
+            None => "nobody".into(),
+            Some(Err(Unauthorized)) => "401".into(),
+            Some(Ok(None)) => "anonymous".into(),
+            Some(Ok(Some(caller))) => {
+                format!("{} {} {:?}", caller.name, caller.groups.join(","), caller.uid)
+            }
+        }
+    }
+
+    fn alice() -> Vec<(DnType, DnValue)> {
+        vec![(DnType::CommonName, "alice".into())]
+    }
+
+    const ALICE: &str = "alice system:authenticated \"\"";
+
+    #[test]
+    fn who_an_authority_vouched_for_loses_with_it_and_wins_with_another() {
+        let (one, other) = (Authority::new("one"), Authority::new("other"));
+        let chain = [one.signs(alice(), (2020, 2040))];
+        let credentials = Arc::new(Credentials::new(Some(believing(&[&one])), &[]));
+        let (clock, _) = clock();
+        let peer = peer(&credentials, &clock, &chain);
+        assert_eq!(who(&peer), ALICE);
+        credentials.believe(believing(&[&other, &one]));
+        assert_eq!(who(&peer), ALICE, "before anything more is read of it");
+        peer.look_again(Some(&chain));
+        assert_eq!(who(&peer), ALICE);
+        credentials.believe(believing(&[&other]));
+        assert_eq!(who(&peer), "401", "before anything more is read of it");
+        peer.look_again(Some(&chain));
+        assert_eq!(who(&peer), "401");
+        credentials.believe(believing(&[&one]));
+        peer.look_again(Some(&chain));
+        assert_eq!(who(&peer), ALICE);
+        assert_eq!(who(&Peer::default()), "nobody");
+    }
+
+    #[test]
+    fn a_certificate_is_good_in_its_time_and_not_before_or_after() {
+        let one = Authority::new("one");
+        let credentials = Arc::new(Credentials::new(Some(believing(&[&one])), &[]));
+        let (clock, hand) = clock();
+        let ends = peer(&credentials, &clock, &[one.signs(alice(), (2020, 2032))]);
+        let begins = peer(&credentials, &clock, &[one.signs(alice(), (2032, 2034))]);
+        let over = peer(&credentials, &clock, &[one.signs(alice(), (2020, 2029))]);
+        let who = || [&ends, &begins, &over].map(who);
+        assert_eq!(who(), [ALICE, "401", "401"]);
+        hand.advance_ms(2 * YEAR_MS);
+        assert_eq!(who(), ["401", ALICE, "401"]);
+        hand.advance_ms(2 * YEAR_MS);
+        assert_eq!(who(), ["401", "401", "401"]);
+    }
+
+    #[test]
+    fn a_subject_means_what_go_reads_whatever_its_strings_are() {
+        let one = Authority::new("one");
+        let credentials = Arc::new(Credentials::new(Some(believing(&[&one])), &[]));
+        let (clock, _) = clock();
+        let check = |subject: Vec<(DnType, DnValue)>, want: &str| {
+            let shown = format!("{subject:?}");
+            assert_eq!(
+                who(&peer(&credentials, &clock, &[one.signs(subject, (2020, 2040))])),
+                want,
+                "{shown}"
+            );
+        };
+        let types = |text: &str| {
+            [
+                DnValue::Utf8String(text.into()),
+                DnValue::PrintableString(text.try_into().expect("printable")),
+                DnValue::Ia5String(text.try_into().expect("ASCII")),
+                DnValue::TeletexString(text.try_into().expect("ASCII")),
+                DnValue::BmpString(text.try_into().expect("of one plane")),
+            ]
+        };
+        for (name, group) in types("eve").into_iter().zip(types("devs")) {
+            let subject = vec![(DnType::OrganizationName, group), (DnType::CommonName, name)];
+            check(subject, "eve devs,system:authenticated \"\"");
+        }
+        let universal = || DnValue::UniversalString("devs".try_into().expect("UTF-32"));
+        check(vec![(DnType::CommonName, "eve".into()), (DnType::OrganizationName, universal())], "401");
+        check(vec![(DnType::CommonName, universal())], "401");
+        check(vec![(DnType::OrganizationName, "devs".into())], "anonymous");
+        for (uid, want) in [("7", "alice system:authenticated \"7\""), ("", "401")] {
+            check(vec![(DnType::CommonName, "alice".into()), (UID, uid.into())], want);
         }
     }
 }

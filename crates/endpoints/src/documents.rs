@@ -19,7 +19,7 @@ use crate::negotiate::{self, Form};
 use crate::openapi::OpenApi;
 use crate::response::ResponseBody;
 use crate::status::{Failure, OFFERED};
-use crate::tokens::openid::{CONFIGURATION_PATH, KEYS_PATH, OpenId};
+use crate::tokens::openid::{CONFIGURATION_PATH, KEYS_PATH};
 
 /// What documents are made from besides the catalog.
 pub struct Documents {
@@ -29,8 +29,6 @@ pub struct Documents {
     pub version: Bytes,
     /// Host and port that clients reach this server at.
     pub address: String,
-    /// How others find the keys of service account tokens; `None` for an issuer that cannot be looked up.
-    pub openid: Option<OpenId>,
 }
 
 /// The types of aggregated discovery; clients compare them as a whole.
@@ -62,7 +60,7 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
     match parts.as_slice() {
         [""] => {
             let checks = handler.documents.checks.paths();
-            let openid = handler.documents.openid.as_ref().map(|_| [CONFIGURATION_PATH, KEYS_PATH]);
+            let openid = handler.accounts.openid().map(|_| [CONFIGURATION_PATH, KEYS_PATH]);
             let others = checks.iter().map(String::as_str).chain(["/metrics"]);
             let others = others.chain(openid.into_iter().flatten());
             let json = discovery::root_paths(&catalog, others);
@@ -100,12 +98,12 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
         [".well-known", "openid-configuration"] => public_document(
             head,
             "application/json",
-            handler.documents.openid.as_ref().map(|own| &own.configuration),
+            handler.accounts.openid().map(|own| own.configuration).as_ref(),
         ),
         ["openid", "v1", "jwks"] => public_document(
             head,
             "application/jwk-set+json",
-            handler.documents.openid.as_ref().map(|own| &own.keys),
+            handler.accounts.openid().map(|own| own.keys).as_ref(),
         ),
         ["api", version] => typed(head, found(legacy::resource_list(&catalog, "", version))?),
         ["apis", group] => json(head, found(legacy::group(&catalog, group))?),

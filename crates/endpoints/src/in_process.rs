@@ -19,9 +19,10 @@ use crate::authn::Peer;
 use crate::config::Config;
 use crate::handler::Handler;
 use crate::http1;
+use crate::identity::Known;
 use crate::metrics::Metrics;
 use crate::pins::Pins;
-use crate::server::handler;
+use crate::server::{external_address, handler};
 use crate::shutdown::Drain;
 
 /// See the module's doc. Cheap to clone.
@@ -35,13 +36,16 @@ impl InProcess {
         let drain = Drain::new(clock.clone(), config.watch_termination_grace);
         let pins = Pins::new(clock.clone());
         tasks.spawn("stalled readers", pins.clone().reap());
-        let parts = (Vec::new(), random, drain, pins, Arc::new(Metrics::new(clock)));
-        InProcess(Arc::new(handler(config, config.listen, None, registry, parts)))
+        let address = external_address(config, config.listen);
+        let known = Known::new(config, address.clone(), None);
+        let metrics = Arc::new(Metrics::new(clock, known.counts.clone()));
+        let parts = (Vec::new(), random, drain, pins, metrics);
+        InProcess(Arc::new(handler(config, address, &known, registry, parts)))
     }
 
     /// Answers what comes over `stream`, until the client is done.
     pub async fn speak(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-        let (handler, peer) = (self.0.clone(), Arc::new(Peer::new(Vec::new())));
+        let (handler, peer) = (self.0.clone(), Arc::new(Peer::default()));
         let service = service_fn(move |request: Request<Incoming>| {
             let (handler, peer) = (handler.clone(), peer.clone());
             async move { Ok::<_, Infallible>(handler.answer(request, &peer).await) }

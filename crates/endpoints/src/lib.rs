@@ -6,6 +6,7 @@
 mod answer;
 mod apart;
 mod authn;
+mod authority;
 mod authz;
 mod body_in;
 mod component_statuses;
@@ -22,6 +23,7 @@ mod handler;
 pub mod health;
 mod http1;
 mod http2;
+pub mod identity;
 mod impersonate;
 mod in_process;
 mod inflight;
@@ -61,5 +63,7 @@ mod wire;
 mod yaml;
 mod zipped;
 
+pub use identity::Identity;
 pub use in_process::InProcess;
 pub use server::{Bound, ServeError};
+pub use tls::TlsError;

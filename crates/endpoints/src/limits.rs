@@ -282,10 +282,19 @@ pub const WATCH_ENDS_WAIT: Duration = Duration::from_secs(5);
 /// time (reference §3.2).
 pub const WATCH_ENDS_PER_SECOND: u64 = 200;
 
-/// A verdict on a client certificate is good for so long on its connection; then it is checked again, as certificates
-/// expire.
-pub const CERTIFICATE_VERDICT: Duration = Duration::from_secs(10);
+/// Certificates that a client may send, and bytes of them together: a client's own and two or three of authorities are 2 to 6
+/// KB, with RSA of 4096 bits. TLS keeps what was sent for as long as the connection lives, and nobody else does. More, of which
+/// there could be 64 KiB or 13,000 empty ones, ends the handshake.
+pub const CLIENT_CERTIFICATES_MAX: usize = 8;
+pub const CLIENT_CHAIN_BYTES_MAX: usize = 16 << 10;
 
+/// Certificates that are looked at on all ways from a client's to an authority: 8 are on the longest. So many of one name that each
+/// could have signed each make 8,000 ways; at a microsecond for each that is read, of up to 7 at each step, these take half a
+/// millisecond.
+pub const CLIENT_PATH_STEPS_MAX: usize = 64;
+
+// What a connection may take holds the largest chain and as much again of everything else, on average.
+const _: () = assert!(2 * CLIENT_CHAIN_BYTES_MAX as u64 <= CONNECTION_BYTES);
 const _: () = assert!(BODIES_ROOM_BYTES >= 16 * BODY_BYTES_MAX);
 const _: () =
     assert!(WRITES_ROOM_BYTES_MIN >= 4 * BODY_SMALL_BYTES && ROOM_WAITING_MAX >= ROOM_WAITING_PER_USER_MAX);

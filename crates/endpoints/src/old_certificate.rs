@@ -3,43 +3,71 @@
 //!
 //! In: a certificate of that version. Out: whether the client has its key, and whether an authority signed it. Such a
 //! certificate says nothing of its use, which means any; it is taken only from an authority itself, without
-//! intermediates.
+//! intermediates. Its signature is one that the others may have too: none with SHA-1, and none by an RSA key of less than
+//! 2048 bits, which it may not have itself either.
 
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature_with_raw_key};
-use rustls::pki_types::{CertificateDer, SubjectPublicKeyInfoDer};
+use rustls::pki_types::{CertificateDer, SignatureVerificationAlgorithm, SubjectPublicKeyInfoDer};
 use rustls::sign::public_key_to_spki;
 use rustls::{CertificateError, DigitallySignedStruct, Error};
-use x509_parser::prelude::{FromDer, X509Certificate, X509Version};
+use webpki::Error as Refusal;
+use x509_parser::asn1_rs::{Any, FromDer as _};
+use x509_parser::prelude::{X509Certificate, X509Version};
+use x509_parser::public_key::PublicKey;
+
+use crate::authority::parsed;
+
+/// Bits of an RSA key that counts.
+const RSA_BITS_MIN: usize = 2048;
 
 /// Whether the certificate is of that version.
 pub fn is_old(certificate: &CertificateDer<'_>) -> bool {
     parsed(certificate).is_ok_and(|certificate| certificate.version() == X509Version::V1)
 }
 
-fn parsed<'a>(certificate: &'a CertificateDer<'_>) -> Result<X509Certificate<'a>, Error> {
-    let bad = CertificateError::BadEncoding;
-    X509Certificate::from_der(certificate).map(|(_, parsed)| parsed).map_err(|_| bad.into())
-}
-
-/// Whether the certificate is signed by one of `roots` and valid at `unix_ms`.
+/// Whether `root` signed the certificate, in one of `algorithms`.
 ///
 /// # Errors
-/// Why not.
-pub fn judge(leaf: &CertificateDer<'_>, roots: &[CertificateDer<'_>], unix_ms: u64) -> Result<(), Error> {
-    let leaf = parsed(leaf)?;
-    let now = (unix_ms / 1000) as i64;
-    if now < leaf.validity().not_before.timestamp() {
-        return Err(CertificateError::NotValidYet.into());
+/// Why that is not so.
+pub fn is_signed_by(
+    leaf: &CertificateDer<'_>,
+    root: &CertificateDer<'_>,
+    algorithms: &[&dyn SignatureVerificationAlgorithm],
+) -> Result<(), Refusal> {
+    let (inside, outside) = algorithm_of(leaf).ok_or(Refusal::BadDer)?;
+    let (leaf, root) = (parsed(leaf)?, parsed(root)?);
+    if root.subject().as_raw() != leaf.issuer().as_raw() {
+        return Err(Refusal::UnknownIssuer);
     }
-    if now > leaf.validity().not_after.timestamp() {
-        return Err(CertificateError::Expired.into());
+    if inside != outside {
+        return Err(Refusal::SignatureAlgorithmMismatch);
     }
-    let is_signed = roots.iter().filter_map(|root| parsed(root).ok()).any(|root| {
-        root.subject().as_raw() == leaf.issuer().as_raw()
-            && leaf.verify_signature(Some(root.public_key())).is_ok()
+    if let Ok(PublicKey::RSA(key)) = leaf.public_key().parsed()
+        && key.key_size() < RSA_BITS_MIN
+    {
+        return Err(Refusal::InvalidSignatureForPublicKey);
+    }
+    let key = root.public_key();
+    let bits = &key.subject_public_key.data;
+    let is_good = algorithms.iter().any(|algorithm| {
+        algorithm.signature_alg_id().as_ref() == outside
+            && public_key_to_spki(&algorithm.public_key_alg_id(), bits).as_ref() == key.raw
+            && algorithm
+                .verify_signature(bits, leaf.tbs_certificate.as_ref(), &leaf.signature_value.data)
+                .is_ok()
     });
-    if is_signed { Ok(()) } else { Err(CertificateError::UnknownIssuer.into()) }
+    if is_good { Ok(()) } else { Err(Refusal::InvalidSignatureForPublicKey) }
+}
+
+/// How a certificate says that it is signed, in what is signed and beside it.
+fn algorithm_of<'a>(certificate: &'a CertificateDer<'_>) -> Option<(&'a [u8], &'a [u8])> {
+    let element = |bytes: &'a [u8]| Any::from_der(bytes).ok();
+    let (behind, signed) = element(element(certificate)?.1.data)?;
+    let outside = element(behind)?.1.data;
+    // Of this version it stands right behind the serial number.
+    let (behind, _serial_number) = element(signed.data)?;
+    Some((element(behind)?.1.data, outside))
 }
 
 /// Whether the certificate's key made the signature of a TLS 1.3 handshake.
@@ -52,7 +80,7 @@ pub fn verify_tls13(
     signed: &DigitallySignedStruct,
     algorithms: &WebPkiSupportedAlgorithms,
 ) -> Result<HandshakeSignatureValid, Error> {
-    let certificate = parsed(certificate)?;
+    let certificate = read(certificate)?;
     let key = SubjectPublicKeyInfoDer::from(certificate.public_key().raw);
     verify_tls13_signature_with_raw_key(message, &key, signed, algorithms)
 }
@@ -67,7 +95,7 @@ pub fn verify_tls12(
     signed: &DigitallySignedStruct,
     algorithms: &WebPkiSupportedAlgorithms,
 ) -> Result<HandshakeSignatureValid, Error> {
-    let certificate = parsed(certificate)?;
+    let certificate = read(certificate)?;
     let key = certificate.public_key();
     let bits = &key.subject_public_key.data;
     let of_scheme = algorithms.mapping.iter().find(|(scheme, _)| *scheme == signed.scheme);
@@ -82,12 +110,18 @@ pub fn verify_tls12(
     }
 }
 
+fn read<'a>(certificate: &'a CertificateDer<'_>) -> Result<X509Certificate<'a>, Error> {
+    parsed(certificate).map_err(|_| CertificateError::BadEncoding.into())
+}
+
 #[cfg(test)]
 mod tests {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
+    use rustls::crypto::ring;
 
     use super::*;
+    use crate::authority::ClientAuthority;
 
     /// Made with `openssl req -x509` and `openssl x509 -req`.
     fn certificate(text: &str) -> CertificateDer<'static> {
@@ -95,18 +129,73 @@ mod tests {
         STANDARD.decode(text).expect("base64").into()
     }
 
+    macro_rules! file {
+        ($name:literal) => {
+            certificate(include_str!(concat!("testdata/", $name, ".b64")))
+        };
+    }
+
     #[test]
     fn an_authority_vouches_for_its_own() {
-        let authority = certificate(include_str!("testdata/authority.b64"));
-        let stranger = certificate(include_str!("testdata/namesake.b64"));
-        let leaf = certificate(include_str!("testdata/version1.b64"));
-        assert!(is_old(&leaf) && !is_old(&authority));
+        let (own, rsa, weak) = (file!("authority"), file!("authority.rsa2048"), file!("authority.rsa1024"));
+        let rows = [
+            ("by its authority", file!("version1"), &own, Ok(())),
+            (
+                "by another key of its name",
+                file!("version1"),
+                &rsa,
+                Err(Refusal::InvalidSignatureForPublicKey),
+            ),
+            (
+                "a namesake's",
+                file!("version1"),
+                &file!("namesake"),
+                Err(Refusal::InvalidSignatureForPublicKey),
+            ),
+            ("by RSA of 2048 bits", file!("version1.rsa2048"), &rsa, Ok(())),
+            ("with SHA-1", file!("version1.sha1"), &rsa, Err(Refusal::InvalidSignatureForPublicKey)),
+            (
+                "by RSA of 1024 bits",
+                file!("version1.by-rsa1024"),
+                &weak,
+                Err(Refusal::InvalidSignatureForPublicKey),
+            ),
+            (
+                "by it with SHA-1",
+                file!("version1.by-rsa1024.sha1"),
+                &weak,
+                Err(Refusal::InvalidSignatureForPublicKey),
+            ),
+            (
+                "of RSA of 1024 bits",
+                file!("version1.of-rsa1024"),
+                &rsa,
+                Err(Refusal::InvalidSignatureForPublicKey),
+            ),
+        ];
+        assert!(!is_old(&own));
+        let algorithms = ring::default_provider().signature_verification_algorithms;
+        for (what, leaf, root, want) in rows {
+            assert!(is_old(&leaf), "{what}");
+            assert_eq!(is_signed_by(&leaf, root, algorithms.all), want, "{what}");
+        }
+    }
+
+    #[test]
+    fn it_is_judged_as_others_are() {
         const IN_TIME: u64 = 1_900_000_000_000;
-        let verdict = |roots: &[CertificateDer<'_>], unix_ms| judge(&leaf, roots, unix_ms);
-        assert_eq!(verdict(&[stranger.clone(), authority.clone()], IN_TIME), Ok(()));
-        assert_eq!(verdict(&[stranger], IN_TIME), Err(CertificateError::UnknownIssuer.into()));
-        assert_eq!(verdict(&[], IN_TIME), Err(CertificateError::UnknownIssuer.into()));
-        assert_eq!(verdict(std::slice::from_ref(&authority), 1), Err(CertificateError::NotValidYet.into()));
-        assert_eq!(verdict(&[authority], 1 << 43), Err(CertificateError::Expired.into()));
+        let algorithms = ring::default_provider().signature_verification_algorithms;
+        let pem = |name: &str| format!("-----BEGIN CERTIFICATE-----\n{name}-----END CERTIFICATE-----\n");
+        let (own, namesake) =
+            (pem(include_str!("testdata/authority.b64")), pem(include_str!("testdata/namesake.b64")));
+        let authorities = |pem: &str| ClientAuthority::from_pem(pem, algorithms).expect("certificates");
+        let chain = [file!("version1")];
+        let both = authorities(&format!("{namesake}{own}"));
+        let word = both.judge(&chain, IN_TIME).expect("good");
+        assert!(word.holds_at(IN_TIME) && !word.holds_at(1));
+        assert_eq!(both.judge(&chain, 1), Ok(word));
+        assert!(matches!(both.judge(&chain, 1 << 43), Err(Refusal::CertExpired { .. })));
+        assert!(authorities(&own).stands_by(&word) && !authorities(&namesake).stands_by(&word));
+        assert!(authorities(&namesake).judge(&chain, IN_TIME).is_err());
     }
 }

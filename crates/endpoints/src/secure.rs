@@ -17,6 +17,7 @@ use rustls::ServerConnection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
+use crate::authn::Peer;
 use crate::limits::{AHEAD_BYTES_MAX, TLS_GATHER_BYTES};
 use crate::wire::{Socket, Wire};
 
@@ -40,6 +41,8 @@ pub struct Outlet(Arc<Mutex<Session>>);
 
 struct Session {
     tls: TlsStream<Wire>,
+    // Who is to be judged by what was shown, which the session alone keeps.
+    peer: Option<Arc<Peer>>,
     // Plain bytes that were sealed since the socket had everything.
     gathered: usize,
     // Plain bytes that were read by who speaks.
@@ -49,6 +52,12 @@ struct Session {
 impl Secure {
     pub fn new(tls: TlsStream<Wire>) -> Secure {
         Secure { session: Box::new(Session::new(tls)), ahead: BytesMut::new(), is_deaf: false }
+    }
+
+    /// Judges `peer` again before something is read, when there are other authorities.
+    pub fn of(mut self, peer: Arc<Peer>) -> Secure {
+        self.session.peer = Some(peer);
+        self
     }
 
     /// Its socket, which says whether everything [was sent](Socket::is_sent).
@@ -104,6 +113,12 @@ impl Gathering {
         Gathering(Arc::new(Mutex::new(Session::new(tls))))
     }
 
+    /// Judges `peer` again before something is read, when there are other authorities.
+    pub fn of(self, peer: Arc<Peer>) -> Gathering {
+        lock(&self.0).peer = Some(peer);
+        self
+    }
+
     /// How much was read, for who does not read.
     pub fn heard(&self) -> Heard {
         Heard(self.0.clone())
@@ -135,7 +150,7 @@ fn lock(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
 
 impl Session {
     fn new(tls: TlsStream<Wire>) -> Session {
-        Session { tls, gathered: 0, heard: 0 }
+        Session { tls, peer: None, gathered: 0, heard: 0 }
     }
 
     /// Seals `bufs`, as much of them as there is room for, and writes once enough has come together.
@@ -175,7 +190,14 @@ impl Session {
         Pin::new(self.tls.get_mut().0).poll_flush(cx)
     }
 
+    fn look_again(&self) {
+        if let Some(peer) = &self.peer {
+            peer.look_again(self.tls.get_ref().1.peer_certificates());
+        }
+    }
+
     fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.look_again();
         let before = buf.filled().len();
         let read = Pin::new(&mut self.tls).poll_read(cx, buf);
         self.heard += buf.filled().len() - before;
@@ -222,6 +244,7 @@ impl AsyncRead for Secure {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if !self.ahead.is_empty() {
+            self.session.look_again();
             let first = self.ahead.len().min(buf.remaining());
             buf.put_slice(&self.ahead.split_to(first));
             return Poll::Ready(Ok(()));
@@ -311,7 +334,7 @@ pub(crate) mod testing {
         let key = rcgen::KeyPair::generate().expect("a key");
         let own = rcgen::CertificateParams::new(vec!["127.0.0.1".into()]).expect("parameters");
         let own = own.self_signed(&key).expect("a certificate");
-        let (server, _) = tls::server_config(&Tls {
+        let (serving, _) = tls::Serving::new(&Tls {
             cert_chain: own.pem(),
             key: key.serialize_pem(),
             client_ca: None,
@@ -345,7 +368,7 @@ pub(crate) mod testing {
             let (tcp, _) = listener.accept().await.expect("a client");
             let wire = Wire::new(tcp, Clock::system()).expect("open");
             let known: Vec<_> = if suites.is_empty() { Vec::new() } else { suites.to_vec() };
-            let acceptor = TlsAcceptor::from(tls::for_client(&server, &known));
+            let acceptor = TlsAcceptor::from(tls::for_client(&serving.current(), &known));
             let limit = |session: &mut ServerConnection| session.set_buffer_limit(Some(TLS_BUFFER_BYTES));
             acceptor.accept_with(wire, limit).await.expect("a handshake")
         };

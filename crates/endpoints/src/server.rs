@@ -15,14 +15,14 @@ use http::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use rustls::ServerConnection;
 use rustls::server::Acceptor;
-use rustls::{ServerConfig, ServerConnection};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::authn::{Authenticator, Peer};
+use crate::authn::Authenticator;
 use crate::authz::Authorizer;
 use crate::config::Config;
 use crate::documents::Documents;
@@ -31,6 +31,7 @@ use crate::handler::Handler;
 use crate::health::{Check, Checks, Endpoints};
 use crate::http1::{self, Answering, ConnectionError};
 use crate::http2::{self, Streams};
+use crate::identity::{Identity, Known};
 use crate::inflight::Inflight;
 use crate::line::Line;
 use crate::memory::Memory;
@@ -41,9 +42,7 @@ use crate::rooms::Rooms;
 use crate::secure::{Gathering, Secure};
 use crate::shutdown::Drain;
 use crate::silence::Silence;
-use crate::tls::{self, ClientAuthority, TlsError};
-use crate::tokens::ServiceAccountTokens;
-use crate::tokens::openid::OpenId;
+use crate::tls::{self, Serving, TlsError};
 use crate::wire::Wire;
 use crate::{limits, version};
 
@@ -64,8 +63,7 @@ pub enum ServeError {
 pub struct Bound {
     listener: TcpListener,
     address: SocketAddr,
-    tls: Arc<ServerConfig>,
-    authority: Option<ClientAuthority>,
+    identity: Identity,
     config: Config,
 }
 
@@ -77,14 +75,19 @@ impl Bound {
     pub fn listen(config: Config) -> Result<Bound, ServeError> {
         let address = config.listen;
         let cause = |cause| ServeError::Listen { address, cause };
-        let (tls, authority) = tls::server_config(&config.tls)?;
         let socket =
             if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.map_err(cause)?;
         socket.set_reuseaddr(true).map_err(cause)?;
         socket.bind(address).map_err(cause)?;
         let listener = socket.listen(limits::BACKLOG).map_err(cause)?;
         let address = listener.local_addr().map_err(cause)?;
-        Ok(Bound { listener, address, tls, authority, config })
+        let identity = Identity::new(&config, external_address(&config, address))?;
+        Ok(Bound { listener, address, identity, config })
+    }
+
+    /// What replaces who the server is and whom it knows.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
     }
 
     /// Where clients connect.
@@ -110,12 +113,13 @@ impl Bound {
         tasks.spawn("stalled readers", pins.clone().reap());
         let silence = Silence::new(clock.clone());
         tasks.spawn("silent clients", silence.clone().look());
-        let metrics = Arc::new(Metrics::new(clock.clone()));
         let delay = self.config.shutdown_delay;
-        let Bound { listener, address, tls, authority, config } = self;
+        let Bound { listener, address, identity, config } = self;
+        let metrics = Arc::new(Metrics::new(clock.clone(), identity.known().counts.clone()));
         let checks = all_checks(checks, &registry, &drain);
         let parts = (checks, random, drain.clone(), pins.clone(), metrics.clone());
-        let handler = Arc::new(handler(&config, address, authority, registry.clone(), parts));
+        let address = external_address(&config, address);
+        let handler = Arc::new(handler(&config, address, identity.known(), registry.clone(), parts));
         let (memory, rooms) = (handler.memory.clone(), handler.rooms.clone());
         let readers = (pins, handler.event_blocks.clone());
         let connections_max = config.connections_max.unwrap_or(usize::MAX).min(memory.connections_max());
@@ -124,7 +128,7 @@ impl Bound {
         // Whoever drops this future cuts every connection.
         let _held = connections.cut_on_drop();
         let server = Connections {
-            tls,
+            serving: identity.serving().clone(),
             handler,
             metrics,
             drain: drain.clone(),
@@ -151,33 +155,28 @@ impl Bound {
     }
 }
 
+/// Where others reach this server: at `bound`, unless the configuration knows better.
+pub(crate) fn external_address(config: &Config, bound: SocketAddr) -> String {
+    config.external_address.clone().unwrap_or_else(|| bound.to_string())
+}
+
 /// What answers requests.
 ///
-/// - `address`: where clients connect, unless the configuration knows better.
-/// - `authority`: by which client certificates are believed.
+/// - `address`: where others reach this server.
 pub(crate) fn handler(
     config: &Config,
-    address: SocketAddr,
-    authority: Option<ClientAuthority>,
+    address: String,
+    known: &Known,
     registry: Registry,
     (checks, random, drain, pins, metrics): (Vec<Check>, Random, Drain, Pins, Arc<Metrics>),
 ) -> Handler {
     let clock = registry.clock().clone();
-    let accounts = Arc::new(ServiceAccountTokens::new(config.service_accounts.clone()));
-    let address = config.external_address.clone().unwrap_or_else(|| address.to_string());
-    let openid = OpenId::new(
-        config.service_accounts.issuers.first().map_or("", String::as_str),
-        config.service_accounts.keys_uri.as_deref(),
-        &address,
-        &config.service_accounts.keys.verifying,
-    );
-    let tokens = &config.tokens;
+    let accounts = known.accounts.clone();
     let (rooms, memory) = (Rooms::new(clock.clone()), Memory::new(config.memory));
     Handler {
         authenticator: Authenticator::new(
             clock.clone(),
-            authority,
-            tokens,
+            known.credentials.clone(),
             accounts.clone(),
             registry.clone(),
         ),
@@ -191,7 +190,6 @@ pub(crate) fn handler(
             checks: Checks::new(checks),
             version: version::document(&config.version).into(),
             address,
-            openid,
         },
         request_timeout: config.request_timeout,
         registry,
@@ -228,7 +226,7 @@ fn all_checks(given: Vec<Check>, registry: &Registry, drain: &Drain) -> Vec<Chec
 type Spoken<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 struct Connections {
-    tls: Arc<ServerConfig>,
+    serving: Arc<Serving>,
     handler: Arc<Handler>,
     metrics: Arc<Metrics>,
     drain: Drain,
@@ -309,7 +307,7 @@ impl Connections {
     /// The handshake; then what the connection does until its end.
     async fn secure(&self, wire: Wire) -> io::Result<Spoken<'_>> {
         let hello = LazyConfigAcceptor::new(Acceptor::default(), wire).await?;
-        let config = tls::for_client(&self.tls, hello.client_hello().cipher_suites());
+        let config = tls::for_client(&self.serving.current(), hello.client_hello().cipher_suites());
         let limited = |session: &mut ServerConnection| {
             session.set_buffer_limit(Some(limits::TLS_BUFFER_BYTES));
         };
@@ -320,7 +318,8 @@ impl Connections {
         let (wire, session) = stream.get_ref();
         let socket = wire.socket().clone();
         let chain = session.peer_certificates().unwrap_or_default();
-        let peer = Arc::new(Peer::new(chain.iter().map(|one| one.clone().into_owned()).collect()));
+        let peer = Arc::new(self.handler.authenticator.peer(chain));
+        let shown = peer.clone();
         let is_http2 = session.alpn_protocol() == Some(b"h2");
         let handler = self.handler.clone();
         // Boxed, because it is large, and over HTTP/2 its place would be kept for as long as the stream lives.
@@ -330,7 +329,7 @@ impl Connections {
         };
         if is_http2 {
             let streams = Streams::new(self.tasks.clone());
-            let stream = Gathering::new(stream);
+            let stream = Gathering::new(stream).of(shown);
             let (heard, outlet) = (stream.heard(), stream.outlet());
             let builder = http2::builder(streams.clone(), self.streams_max);
             let service = service_fn(move |request| answer(request).map(Ok::<_, std::convert::Infallible>));
@@ -348,7 +347,7 @@ impl Connections {
             })
         } else {
             self.silence.listen_to(&socket);
-            let served = http1::serve(Secure::new(stream), answer, &self.drain, &self.clock);
+            let served = http1::serve(Secure::new(stream).of(shown), answer, &self.drain, &self.clock);
             Box::pin(Line::connection(socket).carry(served).map(|served| ended(served.unwrap_or(Ok(())))))
         }
     }

@@ -1,24 +1,32 @@
-//! TLS: what is shown to clients, and what becomes of the certificates that they show.
+//! TLS: what is shown to clients, and which certificates of theirs are taken.
 //!
 //! In: PEM and a policy. Out: rustls's server configuration, and [`ClientAuthority`], which judges a client's
 //! certificate. The handshake takes any certificate whose key the client has: whether it is trusted is decided for
 //! each request, so that an untrusted or expired one is answered 401 and not with a broken connection.
+//!
+//! Owner of what changes: the one lock in here, which only those take who change it.
 
 use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use arc_swap::ArcSwap;
 use rustls::client::danger::HandshakeSignatureValid;
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
-use rustls::server::WebPkiClientVerifier;
+use rustls::server::NoServerSessionStorage;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{
-    CipherSuite, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme,
+    CertificateError, CipherSuite, DigitallySignedStruct, DistinguishedName, OtherError, ServerConfig,
+    SignatureScheme, SupportedProtocolVersion,
 };
 
+use crate::authority::ClientAuthority;
 use crate::config::{Http2, Tls};
+use crate::limits::{CLIENT_CERTIFICATES_MAX, CLIENT_CHAIN_BYTES_MAX};
 use crate::old_certificate;
 
 /// Why TLS cannot be set up.
@@ -38,57 +46,114 @@ pub enum TlsError {
     Authority(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Judges client certificates.
-#[derive(Clone)]
-pub struct ClientAuthority {
-    verifier: Arc<dyn ClientCertVerifier>,
-    roots: Arc<[CertificateDer<'static>]>,
+/// What is shown to clients, and what they are asked for. It may change while the server runs: who comes then gets the new.
+pub struct Serving {
+    provider: Arc<CryptoProvider>,
+    versions: &'static [&'static SupportedProtocolVersion],
+    http2: Http2,
+    // What the configuration that is current was made of.
+    parts: Mutex<Parts>,
+    current: ArcSwap<ServerConfig>,
 }
 
-impl ClientAuthority {
-    /// Whether `chain`, the client's certificate first, is signed by an authority for this use and valid at `unix_ms`.
+#[derive(Clone)]
+struct Parts {
+    certified: Arc<CertifiedKey>,
+    // Names of authorities, if clients are asked for certificates.
+    hints: Option<Arc<[DistinguishedName]>>,
+}
+
+impl Serving {
+    /// What is shown at first, and the judge of client certificates if there is one.
     ///
     /// # Errors
-    /// Why not.
-    pub fn judge(&self, chain: &[CertificateDer<'_>], unix_ms: u64) -> Result<(), rustls::Error> {
-        let (leaf, intermediates) = chain.split_first().ok_or(rustls::Error::NoCertificatesPresented)?;
-        if old_certificate::is_old(leaf) {
-            return old_certificate::judge(leaf, &self.roots, unix_ms);
-        }
-        let now = UnixTime::since_unix_epoch(Duration::from_millis(unix_ms));
-        self.verifier.verify_client_cert(leaf, intermediates, now).map(drop)
+    /// [`TlsError`].
+    pub fn new(tls: &Tls) -> Result<(Serving, Option<ClientAuthority>), TlsError> {
+        let mut provider = tls.provider.clone();
+        provider.cipher_suites.sort_by_key(|suite| cost(suite.suite()));
+        let provider = Arc::new(provider);
+        let algorithms = provider.signature_verification_algorithms;
+        let authority = tls.client_ca.as_deref();
+        let authority = authority.map(|pem| ClientAuthority::from_pem(pem, algorithms)).transpose()?;
+        let parts = Parts {
+            certified: Arc::new(certified(&provider, &tls.cert_chain, &tls.key)?),
+            hints: authority.as_ref().map(|authority| authority.hints().clone()),
+        };
+        let (versions, http2) = (tls.versions, tls.http2);
+        let current = ArcSwap::new(config(&provider, versions, http2, parts.clone())?);
+        Ok((Serving { provider, versions, http2, parts: Mutex::new(parts), current }, authority))
+    }
+
+    /// For whoever comes now.
+    pub fn current(&self) -> Arc<ServerConfig> {
+        self.current.load_full()
+    }
+
+    /// Shows another certificate, with its chain and key in PEM, from now on.
+    ///
+    /// # Errors
+    /// [`TlsError`]; what was shown is shown still.
+    pub fn show(&self, cert_chain: &str, key: &str) -> Result<(), TlsError> {
+        let certified = Arc::new(certified(&self.provider, cert_chain, key)?);
+        self.change(|parts| parts.certified = certified)
+    }
+
+    /// Tells clients that certificates of these authorities are asked for, from now on.
+    ///
+    /// # Errors
+    /// [`TlsError`]; they are told what they were.
+    pub fn ask_for(&self, hints: &Arc<[DistinguishedName]>) -> Result<(), TlsError> {
+        self.change(|parts| parts.hints = Some(hints.clone()))
+    }
+
+    /// The algorithms of signatures that are believed.
+    pub fn algorithms(&self) -> WebPkiSupportedAlgorithms {
+        self.provider.signature_verification_algorithms
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Parts)) -> Result<(), TlsError> {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = parts.clone();
+        change(&mut changed);
+        self.current.store(config(&self.provider, self.versions, self.http2, changed.clone())?);
+        *parts = changed;
+        Ok(())
     }
 }
 
-/// The server's side of TLS, and the judge of client certificates if there is one.
-///
-/// # Errors
-/// [`TlsError`].
-pub fn server_config(tls: &Tls) -> Result<(Arc<ServerConfig>, Option<ClientAuthority>), TlsError> {
-    let mut provider = tls.provider.clone();
-    provider.cipher_suites.sort_by_key(|suite| cost(suite.suite()));
-    let provider = Arc::new(provider);
-    let chain = certificates("serving certificate", &tls.cert_chain)?;
-    let key = PrivateKeyDer::from_pem_slice(tls.key.as_bytes())
+fn certified(provider: &CryptoProvider, cert_chain: &str, key: &str) -> Result<CertifiedKey, TlsError> {
+    let chain = certificates("serving certificate", cert_chain)?;
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
         .map_err(|cause| TlsError::Pem { what: "serving key", cause })?;
-    let authority = tls.client_ca.as_deref().map(|pem| authority(pem, &provider)).transpose()?;
+    CertifiedKey::from_der(chain, key, provider).map_err(TlsError::Serving)
+}
+
+fn config(
+    provider: &Arc<CryptoProvider>,
+    versions: &[&'static SupportedProtocolVersion],
+    http2: Http2,
+    Parts { certified, hints }: Parts,
+) -> Result<Arc<ServerConfig>, TlsError> {
     let builder = ServerConfig::builder_with_provider(provider.clone())
-        .with_protocol_versions(tls.versions)
+        .with_protocol_versions(versions)
         .map_err(TlsError::Serving)?;
-    let builder = match &authority {
-        Some(authority) => {
-            let hints = authority.verifier.root_hint_subjects().to_vec();
-            builder.with_client_cert_verifier(Arc::new(TakeAny { provider, hints }))
+    let builder = match hints {
+        Some(hints) => {
+            builder.with_client_cert_verifier(Arc::new(TakeAny { provider: provider.clone(), hints }))
         }
         None => builder.with_no_client_auth(),
     };
-    let mut config = builder.with_single_cert(chain, key).map_err(TlsError::Serving)?;
+    let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
     config.ignore_client_order = true;
-    config.alpn_protocols = match tls.http2 {
+    // Nothing of a client is kept once its connection is over: a session that may be resumed has its certificates, in each of
+    // two tickets. client-go resumes none, and another client's full handshake costs us one signature with P-256.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    config.alpn_protocols = match http2 {
         Http2::Enabled => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
         Http2::Disabled => vec![b"http/1.1".to_vec()],
     };
-    Ok((Arc::new(config), authority))
+    Ok(Arc::new(config))
 }
 
 /// What a server that sends much wants first: AES has its own instructions on both sides, and fewer rounds with the short
@@ -118,19 +183,11 @@ pub fn for_client(ours: &Arc<ServerConfig>, suites: &[CipherSuite]) -> Arc<Serve
     }
 }
 
-fn authority(pem: &str, provider: &Arc<CryptoProvider>) -> Result<ClientAuthority, TlsError> {
-    let mut roots = RootCertStore::empty();
-    let given = certificates("client CA", pem)?;
-    for certificate in &given {
-        roots.add(certificate.clone()).map_err(|cause| TlsError::Authority(cause.into()))?;
-    }
-    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
-        .build()
-        .map_err(|cause| TlsError::Authority(cause.into()))?;
-    Ok(ClientAuthority { verifier, roots: given.into() })
-}
-
-fn certificates(what: &'static str, pem: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+/// The certificates of a PEM text, at least one.
+///
+/// # Errors
+/// [`TlsError`].
+pub fn certificates(what: &'static str, pem: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
     match read {
         Ok(certificates) if certificates.is_empty() => Err(TlsError::Empty { what }),
@@ -139,10 +196,19 @@ fn certificates(what: &'static str, pem: &str) -> Result<Vec<CertificateDer<'sta
     }
 }
 
-/// Takes any certificate, and none as well; checks that the client has its key.
+/// Takes any certificate, and none as well; checks that the client has its key, and that it does not send more than
+/// [`CLIENT_CERTIFICATES_MAX`] or [`CLIENT_CHAIN_BYTES_MAX`], which the session would keep.
 struct TakeAny {
     provider: Arc<CryptoProvider>,
-    hints: Vec<DistinguishedName>,
+    hints: Arc<[DistinguishedName]>,
+}
+
+/// A client's certificates are more than are taken.
+#[derive(Debug, thiserror::Error)]
+#[error("the client sent {count} certificates of {bytes} bytes: more than are taken")]
+struct TooMuch {
+    count: usize,
+    bytes: usize,
 }
 
 impl fmt::Debug for TakeAny {
@@ -162,10 +228,16 @@ impl ClientCertVerifier for TakeAny {
 
     fn verify_client_cert(
         &self,
-        _leaf: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
+        leaf: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
         _now: UnixTime,
     ) -> Result<ClientCertVerified, rustls::Error> {
+        let count = 1 + intermediates.len();
+        let bytes = leaf.len() + intermediates.iter().map(|one| one.len()).sum::<usize>();
+        if count > CLIENT_CERTIFICATES_MAX || bytes > CLIENT_CHAIN_BYTES_MAX {
+            let why = OtherError(Arc::new(TooMuch { count, bytes }));
+            return Err(CertificateError::Other(why).into());
+        }
         Ok(ClientCertVerified::assertion())
     }
 
@@ -205,5 +277,201 @@ impl ClientCertVerifier for TakeAny {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+
+    use rcgen::{CertificateParams, KeyPair};
+    use rustls::client::ResolvesClientCert;
+    use rustls::crypto::ring;
+    use rustls::version::{TLS12, TLS13};
+    use rustls::{ClientConfig, ClientConnection, HandshakeKind, RootCertStore, ServerConnection};
+
+    use super::*;
+
+    fn signed(name: &str) -> (String, String) {
+        let key = KeyPair::generate().expect("a key");
+        let params = CertificateParams::new(vec![name.to_string()]).expect("parameters");
+        (params.self_signed(&key).expect("signed").pem(), key.serialize_pem())
+    }
+
+    fn ders(pem: &str) -> Vec<CertificateDer<'static>> {
+        certificates("test", pem).expect("certificates")
+    }
+
+    fn serving(shown: &(String, String), client_ca: &str) -> Serving {
+        let tls = Tls {
+            cert_chain: shown.0.clone(),
+            key: shown.1.clone(),
+            client_ca: Some(client_ca.to_string()),
+            provider: ring::default_provider(),
+            versions: rustls::ALL_VERSIONS,
+            http2: Http2::Enabled,
+        };
+        Serving::new(&tls).expect("valid").0
+    }
+
+    /// Shows its chain whatever it is asked for, and keeps what it is asked for.
+    #[derive(Debug)]
+    struct Shows(Option<Arc<CertifiedKey>>, Mutex<Vec<Vec<u8>>>);
+
+    impl ResolvesClientCert for Shows {
+        fn resolve(&self, hints: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+            *self.1.lock().expect("not poisoned") = hints.iter().map(|hint| hint.to_vec()).collect();
+            self.0.clone()
+        }
+
+        fn has_certs(&self) -> bool {
+            true
+        }
+    }
+
+    fn shows(chain: Vec<CertificateDer<'static>>, key: &str) -> Arc<Shows> {
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("a key");
+        let key = ring::sign::any_supported_type(&key).expect("supported");
+        Arc::new(Shows(Some(Arc::new(CertifiedKey::new(chain, key))), Mutex::default()))
+    }
+
+    fn client(
+        trusted: &[&str],
+        version: &'static SupportedProtocolVersion,
+        shows: Arc<Shows>,
+    ) -> Arc<ClientConfig> {
+        let mut roots = RootCertStore::empty();
+        trusted.iter().flat_map(|pem| ders(pem)).for_each(|der| roots.add(der).expect("a root"));
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&[version])
+            .expect("spoken")
+            .with_root_certificates(roots)
+            .with_client_cert_resolver(shows);
+        Arc::new(config)
+    }
+
+    type Both = (ClientConnection, ServerConnection);
+
+    /// Sends everything that either side has to say.
+    fn exchange((client, server): &mut Both) -> Result<(), rustls::Error> {
+        while client.wants_write() || server.wants_write() {
+            let mut said = Vec::new();
+            while client.wants_write() {
+                client.write_tls(&mut said).expect("memory");
+            }
+            let mut said = said.as_slice();
+            while !said.is_empty() {
+                server.read_tls(&mut said).expect("memory");
+                server.process_new_packets()?;
+            }
+            let mut said = Vec::new();
+            while server.wants_write() {
+                server.write_tls(&mut said).expect("memory");
+            }
+            let mut said = said.as_slice();
+            while !said.is_empty() {
+                client.read_tls(&mut said).expect("memory");
+                client.process_new_packets()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn connect(client: &Arc<ClientConfig>, serving: &Serving) -> Result<Both, rustls::Error> {
+        let name = "server.test".try_into().expect("a name");
+        let client = ClientConnection::new(client.clone(), name).expect("a client");
+        let mut both = (client, ServerConnection::new(serving.current()).expect("a server"));
+        exchange(&mut both).map(|()| both)
+    }
+
+    #[test]
+    fn more_certificates_than_are_taken_end_the_handshake() {
+        let (own, theirs) = (signed("server.test"), signed("client"));
+        let serving = serving(&own, &theirs.0);
+        let leaf = ders(&theirs.0).swap_remove(0);
+        let with = |more: Vec<Vec<u8>>| {
+            let mut chain = vec![leaf.clone()];
+            chain.extend(more.into_iter().map(CertificateDer::from));
+            chain
+        };
+        let left = CLIENT_CHAIN_BYTES_MAX - leaf.len();
+        let rows = [
+            ("its own", with(vec![]), true),
+            ("as many as are taken", with(vec![vec![]; CLIENT_CERTIFICATES_MAX - 1]), true),
+            ("one more", with(vec![vec![]; CLIENT_CERTIFICATES_MAX]), false),
+            ("12,000 empty ones", with(vec![vec![]; 12_000]), false),
+            ("as long as are taken", with(vec![vec![0x30; left]]), true),
+            ("one byte more", with(vec![vec![0x30; left + 1]]), false),
+            ("60 KiB", with(vec![vec![0x30; 60 << 10]]), false),
+        ];
+        for version in [&TLS12, &TLS13] {
+            for (what, chain, want) in &rows {
+                let client = client(&[&own.0], version, shows(chain.clone(), &theirs.1));
+                let done = connect(&client, &serving);
+                match done {
+                    Ok((_, server)) => {
+                        let kept = server.peer_certificates().map(<[_]>::len);
+                        assert!(*want && kept == Some(chain.len()), "{what} {version:?}");
+                    }
+                    Err(error) => {
+                        assert!(!want, "{what} {version:?}: {error}");
+                        assert!(error.to_string().contains("TooMuch"), "{what}: {error}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_session_outlives_its_connection() {
+        let (own, theirs) = (signed("server.test"), signed("client"));
+        let serving = serving(&own, &theirs.0);
+        for version in [&TLS12, &TLS13] {
+            let client = client(&[&own.0], version, shows(ders(&theirs.0), &theirs.1));
+            for _ in 0..2 {
+                let (client, server) = connect(&client, &serving).expect("a handshake");
+                assert_eq!(server.handshake_kind(), Some(HandshakeKind::Full));
+                assert_eq!(client.tls13_tickets_received(), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn who_comes_later_is_shown_and_asked_for_what_there_is_then() {
+        let (first, second) = (signed("server.test"), signed("server.test"));
+        let (old, new) = (signed("old"), signed("new"));
+        let serving = serving(&first, &old.0);
+        let nothing = || Arc::new(Shows(None, Mutex::default()));
+        let meet = |shows: Arc<Shows>| {
+            connect(&client(&[&first.0, &second.0], &TLS13, shows), &serving).expect("a handshake")
+        };
+        let shown = |both: &Both| both.0.peer_certificates().expect("shown")[0].clone();
+        let asked = nothing();
+        let mut early = meet(asked.clone());
+        assert_eq!(shown(&early), ders(&first.0)[0]);
+        let names = |of: &str| {
+            let algorithms = ring::default_provider().signature_verification_algorithms;
+            let authority = ClientAuthority::from_pem(of, algorithms).expect("certificates");
+            authority.hints().clone()
+        };
+        let bytes = |of: &str| names(of).iter().map(|name| name.as_ref().to_vec()).collect::<Vec<_>>();
+        assert_eq!(*asked.1.lock().expect("not poisoned"), bytes(&old.0));
+
+        for (cert, key) in [(&second.0, &first.1), (&String::new(), &second.1), (&second.0, &String::new())] {
+            assert!(serving.show(cert, key).is_err());
+            assert_eq!(shown(&meet(nothing())), ders(&first.0)[0]);
+        }
+        serving.show(&second.0, &second.1).expect("it fits");
+        serving.ask_for(&names(&new.0)).expect("they can be");
+        let asked = nothing();
+        assert_eq!(shown(&meet(asked.clone())), ders(&second.0)[0]);
+        assert_eq!(*asked.1.lock().expect("not poisoned"), bytes(&new.0));
+
+        // Who was there goes on.
+        early.0.writer().write_all(b"hello").expect("room");
+        exchange(&mut early).expect("heard");
+        let mut heard = [0; 5];
+        early.1.reader().read_exact(&mut heard).expect("heard");
+        assert_eq!(&heard, b"hello");
     }
 }

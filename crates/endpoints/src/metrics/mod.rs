@@ -21,6 +21,7 @@ use forebay_registry::histogram::Histogram;
 use forebay_rt::Clock;
 
 use crate::event_blocks::EventBlocks;
+use crate::identity::Counts;
 use crate::inflight::{Inflight, Kind};
 use crate::memory::Memory;
 use crate::pins::Pins;
@@ -48,10 +49,11 @@ pub struct Metrics {
     /// Connections that were accepted, and those of them that were closed at once, as there were too many.
     pub connections: Counter,
     pub connections_refused: Counter,
+    identity: Arc<Counts>,
 }
 
 impl Metrics {
-    pub fn new(clock: Clock) -> Metrics {
+    pub fn new(clock: Clock, identity: Arc<Counts>) -> Metrics {
         let other: Arc<str> = Arc::from("other");
         Metrics {
             clock,
@@ -65,6 +67,7 @@ impl Metrics {
             handshake_errors: Counter::default(),
             connections: Counter::default(),
             connections_refused: Counter::default(),
+            identity,
         }
     }
 
@@ -97,6 +100,7 @@ impl Metrics {
         text.single("forebay_connections_accepted_total", "counter", help, self.connections.get());
         let help = "Connections that were closed at once, as there were too many.";
         text.single("forebay_connections_refused_total", "counter", help, self.connections_refused.get());
+        self.identity(&mut text);
         self.flights(&mut text);
         memory::write(&mut text, memory, rooms, (pins, blocks));
         let mut stores = catalog.stores();
@@ -105,6 +109,23 @@ impl Metrics {
         storage::write(&mut text, &stores);
         process::write(&mut text);
         text.finish()
+    }
+
+    fn identity(&self, text: &mut Text) {
+        let name = "forebay_identity_replaced_total";
+        text.family(name, "counter", "Files of identity that had changed and were taken in.");
+        for (part, replaced, _) in self.identity.all() {
+            text.value(name, &[("part", part.name())], replaced);
+        }
+        let name = "forebay_identity_refused";
+        text.family(
+            name,
+            "gauge",
+            "Files of identity that have changed and cannot be taken in: what they were counts.",
+        );
+        for (part, _, is_refused) in self.identity.all() {
+            text.value(name, &[("part", part.name())], u64::from(is_refused));
+        }
     }
 
     fn flights(&self, text: &mut Text) {
@@ -225,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_request_is_counted_when_its_answer_is_over() {
-        let metrics = Arc::new(Metrics::new(Clock::system()));
+        let metrics = Arc::new(Metrics::new(Clock::system(), Arc::default()));
         let info = RequestInfo::parse(&Method::GET, "/healthz/ping", &Query::default()).expect("a path");
         let labels = RequestLabels::new(&Method::GET, &info, None, false);
         let mut record = Record::begin(&metrics, &labels, metrics.clock.now(), false);

@@ -14,8 +14,10 @@ mod seen;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use serde_json::{Value, json};
 
 pub use account::still_stands;
@@ -24,6 +26,7 @@ pub use keys::{KeyError, SigningKey, TokenKeys, public_halves};
 
 use crate::config::ServiceAccounts;
 use jwt::Token;
+use openid::OpenId;
 use seen::Seen;
 
 /// The group of all service accounts; those of a namespace are in one named `system:serviceaccounts:<namespace>`.
@@ -36,7 +39,16 @@ pub const LEEWAY: Duration = Duration::from_secs(60);
 /// Issues and recognizes.
 pub struct ServiceAccountTokens {
     config: ServiceAccounts,
+    // `host:port` of this server.
+    address: String,
+    ring: ArcSwap<Ring>,
+}
+
+/// The keys, and what depends on them: it goes when they do.
+struct Ring {
+    keys: TokenKeys,
     seen: Seen,
+    openid: Option<OpenId>,
 }
 
 /// A token that is ours and in its time.
@@ -64,12 +76,26 @@ pub struct Grant {
 }
 
 impl ServiceAccountTokens {
-    pub fn new(config: ServiceAccounts) -> ServiceAccountTokens {
-        ServiceAccountTokens { config, seen: Seen::default() }
+    /// - `address`: `host:port` at which others reach this server.
+    pub fn new(config: ServiceAccounts, address: String) -> ServiceAccountTokens {
+        let ring = ArcSwap::from_pointee(Ring::new(&config, &address, config.keys.clone()));
+        ServiceAccountTokens { config, address, ring }
     }
 
+    /// Of its keys those that it began with: what are used are its own.
     pub fn config(&self) -> &ServiceAccounts {
         &self.config
+    }
+
+    /// Signs and verifies with `keys` from now on. What others had signed is verified again, and others learn of these.
+    pub fn replace_keys(&self, keys: TokenKeys) {
+        self.ring.store(Arc::new(Ring::new(&self.config, &self.address, keys)));
+    }
+
+    /// The documents for others who verify tokens; the configuration, then the keys. `None`: the issuer is none that can be
+    /// looked up.
+    pub fn openid(&self) -> Option<OpenId> {
+        self.ring.load().openid.clone()
     }
 
     /// Whether a token is ours, for one of `audiences`, and in its time. `Ok(None)`: it is somebody else's.
@@ -87,10 +113,13 @@ impl ServiceAccountTokens {
         if !is_legacy && !self.config.issuers.contains(&token.claims.iss) {
             return Ok(None);
         }
-        if !self.seen.contains(text) {
-            token.verify(&self.config.keys.verifying)?;
-            self.seen.insert(text);
+        // One ring: what was verified with its keys is noted with them.
+        let ring = self.ring.load();
+        if !ring.seen.contains(text) {
+            token.verify(&ring.keys.verifying)?;
+            ring.seen.insert(text);
         }
+        drop(ring);
         let claims = token.claims;
         let of_token = match claims.aud.as_slice() {
             [] => &self.config.api_audiences,
@@ -116,7 +145,7 @@ impl ServiceAccountTokens {
     /// # Errors
     /// The system gives no random numbers.
     pub fn issue(&self, grant: &Grant, unix_seconds: i64) -> Result<String, KeyError> {
-        jwt::sign(&self.config.keys.signing, &self.claims(grant, unix_seconds))
+        jwt::sign(&self.ring.load().keys.signing, &self.claims(grant, unix_seconds))
     }
 
     fn claims(&self, grant: &Grant, now: i64) -> Value {
@@ -146,6 +175,14 @@ impl ServiceAccountTokens {
             "nbf": now,
             "sub": username(&grant.namespace, &grant.account.name),
         })
+    }
+}
+
+impl Ring {
+    fn new(config: &ServiceAccounts, address: &str, keys: TokenKeys) -> Ring {
+        let issuer = config.issuers.first().map_or("", String::as_str);
+        let openid = OpenId::new(issuer, config.keys_uri.as_deref(), address, &keys.verifying);
+        Ring { keys, seen: Seen::default(), openid }
     }
 }
 

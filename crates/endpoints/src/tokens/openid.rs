@@ -12,7 +12,8 @@ use super::keys::PublicHalf;
 pub const CONFIGURATION_PATH: &str = "/.well-known/openid-configuration";
 pub const KEYS_PATH: &str = "/openid/v1/jwks";
 
-/// The two documents.
+/// The two documents. Cheap to clone.
+#[derive(Clone)]
 pub struct OpenId {
     pub configuration: Bytes,
     pub keys: Bytes,

@@ -42,7 +42,7 @@ fn files() -> Files {
 
 fn tokens(signing: &str, verifying: &[&str]) -> ServiceAccountTokens {
     let verifying: Vec<String> = verifying.iter().map(|text| (*text).to_string()).collect();
-    ServiceAccountTokens::new(ServiceAccounts {
+    let config = ServiceAccounts {
         issuers: vec![ISSUER.into(), "https://old".into()],
         api_audiences: vec!["api".into()],
         keys: TokenKeys::from_pem(signing, &verifying).expect("keys"),
@@ -50,7 +50,8 @@ fn tokens(signing: &str, verifying: &[&str]) -> ServiceAccountTokens {
         pod_tokens: PodTokens::Extended,
         secret_tokens: SecretTokens::LookedUp,
         keys_uri: None,
-    })
+    };
+    ServiceAccountTokens::new(config, "1.2.3.4:6443".into())
 }
 
 fn grant() -> Grant {
@@ -178,6 +179,39 @@ fn only_the_keys_that_were_given_are_believed() {
             assert_eq!(verdict(&ours, &token, "api", NOW), want, "{token}");
         }
     }
+}
+
+#[test]
+fn a_key_that_is_taken_away_takes_its_tokens_along() {
+    let files = files();
+    let ours = tokens(&files.p256_sec1, &[&files.rsa_public, &files.p256_sec1]);
+    let (by_rsa, by_p256) = (tokens(&files.rsa_pkcs1, &[]).issue(&grant(), NOW), ours.issue(&grant(), NOW));
+    let (by_rsa, by_p256) = (by_rsa.expect("a token"), by_p256.expect("a token"));
+    const GOOD: &str = "system:serviceaccount:ns:robot for api";
+    const GONE: &str = "invalid signature, no keys found";
+    let check = |want: [&str; 2]| {
+        // The second time it has been seen.
+        for _ in 0..2 {
+            let verdicts = [&by_rsa, &by_p256].map(|token| verdict(&ours, token, "api", NOW));
+            assert_eq!(verdicts, want);
+        }
+    };
+    let published = || {
+        let keys = ours.openid().expect("documents").keys;
+        let keys: serde_json::Value = serde_json::from_slice(&keys).expect("JSON");
+        keys["keys"].as_array().map_or(0, Vec::len)
+    };
+    check([GOOD, GOOD]);
+    assert_eq!(published(), 2);
+    ours.replace_keys(TokenKeys::from_pem(&files.p384_sec1, &[files.p256_sec1.clone()]).expect("keys"));
+    check([GONE, GOOD]);
+    assert_eq!(published(), 1);
+    // It signs with the new key, which is not among those that it was told to believe.
+    let by_p384 = ours.issue(&grant(), NOW).expect("a token");
+    assert_eq!(verdict(&ours, &by_p384, "api", NOW), GONE);
+    ours.replace_keys(TokenKeys::from_pem(&files.p384_sec1, &[]).expect("keys"));
+    check([GONE, GONE]);
+    assert_eq!(verdict(&ours, &by_p384, "api", NOW), GOOD);
 }
 
 #[test]

@@ -1,0 +1,156 @@
+//! Who this server is and whom it knows, and how that is replaced while it serves: its certificate, the authorities of its
+//! clients' certificates, the tokens that it was given, the keys of service accounts' tokens.
+//!
+//! In: PEM and tokens, each of the four by itself. Out: what handshakes and requests go by from then on. Each is taken whole or
+//! not at all, and no connection ends for it. Never: opens a file; whoever reads them has the handle (ADR 46).
+//!
+//! Owner: whoever has the handle; what it changes is published.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::authn::Credentials;
+use crate::authority::ClientAuthority;
+use crate::config::{Config, TokenKeys, TokenUser};
+use crate::tls::{Serving, TlsError};
+use crate::tokens::ServiceAccountTokens;
+
+/// See the module's doc. Cheap to clone.
+#[derive(Clone)]
+pub struct Identity {
+    serving: Arc<Serving>,
+    known: Arc<Known>,
+}
+
+/// Whom the server knows.
+pub(crate) struct Known {
+    pub credentials: Arc<Credentials>,
+    pub accounts: Arc<ServiceAccountTokens>,
+    pub counts: Arc<Counts>,
+}
+
+/// What may be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The certificate that is shown, and its key.
+    Serving,
+    /// Whose certificates of clients are believed.
+    ClientAuthorities,
+    /// The tokens of a file.
+    Tokens,
+    /// Keys of service accounts' tokens.
+    AccountKeys,
+}
+
+/// How often each part was replaced, and whether what it is to be now cannot be used.
+#[derive(Default)]
+pub struct Counts {
+    replaced: [AtomicU64; Part::ALL.len()],
+    is_refused: [AtomicBool; Part::ALL.len()],
+}
+
+impl Identity {
+    /// What the configuration says.
+    ///
+    /// - `address`: `host:port` at which others reach this server.
+    ///
+    /// # Errors
+    /// [`TlsError`].
+    pub(crate) fn new(config: &Config, address: String) -> Result<Identity, TlsError> {
+        let (serving, authority) = Serving::new(&config.tls)?;
+        let known = Arc::new(Known::new(config, address, authority));
+        Ok(Identity { serving: Arc::new(serving), known })
+    }
+
+    pub(crate) fn serving(&self) -> &Arc<Serving> {
+        &self.serving
+    }
+
+    pub(crate) fn known(&self) -> &Arc<Known> {
+        &self.known
+    }
+
+    /// Shows another certificate: to who connects from now on.
+    ///
+    /// - `cert_chain`, `key`: PEM.
+    ///
+    /// # Errors
+    /// [`TlsError`]: they cannot be served, and what was shown still is.
+    pub fn show(&self, cert_chain: &str, key: &str) -> Result<(), TlsError> {
+        self.serving.show(cert_chain, key)?;
+        self.known.counts.replaced(Part::Serving);
+        Ok(())
+    }
+
+    /// Believes these authorities of client certificates and no others: for who connects from now on, and for what is read of
+    /// those who have.
+    ///
+    /// - `client_ca`: PEM.
+    ///
+    /// # Errors
+    /// [`TlsError`]: something in it is no certificate, and who was believed still is.
+    pub fn believe(&self, client_ca: &str) -> Result<(), TlsError> {
+        let authority = ClientAuthority::from_pem(client_ca, self.serving.algorithms())?;
+        self.serving.ask_for(authority.hints())?;
+        self.known.credentials.believe(authority);
+        self.known.counts.replaced(Part::ClientAuthorities);
+        Ok(())
+    }
+
+    /// Knows these tokens and no others, from the next request on.
+    pub fn know(&self, tokens: &[TokenUser]) {
+        self.known.credentials.know(tokens);
+        self.known.counts.replaced(Part::Tokens);
+    }
+
+    /// Signs and verifies tokens of service accounts with these keys, from the next on. What was found good before is verified
+    /// again.
+    pub fn sign_with(&self, keys: TokenKeys) {
+        self.known.accounts.replace_keys(keys);
+        self.known.counts.replaced(Part::AccountKeys);
+    }
+
+    /// Says in the metrics that a part cannot be replaced by what it is to be, or that this is over.
+    pub fn refused(&self, part: Part, is_refused: bool) {
+        self.known.counts.is_refused[part as usize].store(is_refused, Ordering::Relaxed);
+    }
+}
+
+impl Known {
+    /// See [`Identity::new`].
+    pub fn new(config: &Config, address: String, authority: Option<ClientAuthority>) -> Known {
+        Known {
+            credentials: Arc::new(Credentials::new(authority, &config.tokens)),
+            accounts: Arc::new(ServiceAccountTokens::new(config.service_accounts.clone(), address)),
+            counts: Arc::default(),
+        }
+    }
+}
+
+impl Part {
+    pub const ALL: [Part; 4] = [Part::Serving, Part::ClientAuthorities, Part::Tokens, Part::AccountKeys];
+
+    /// As metrics and the log name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Part::Serving => "serving-certificate",
+            Part::ClientAuthorities => "client-ca",
+            Part::Tokens => "token-auth-file",
+            Part::AccountKeys => "service-account-keys",
+        }
+    }
+}
+
+impl Counts {
+    fn replaced(&self, part: Part) {
+        self.replaced[part as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Each part, how often it was replaced, and whether what it is to be now was refused.
+    pub fn all(&self) -> impl Iterator<Item = (Part, u64, bool)> {
+        Part::ALL.into_iter().map(|part| {
+            let at = part as usize;
+            (part, self.replaced[at].load(Ordering::Relaxed), self.is_refused[at].load(Ordering::Relaxed))
+        })
+    }
+}
