@@ -13,6 +13,7 @@ mod edge;
 pub mod envtest;
 pub mod error;
 pub mod flags;
+pub mod identity;
 pub mod kubeconfig;
 pub mod logging;
 pub mod memory;

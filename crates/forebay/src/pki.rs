@@ -75,6 +75,9 @@ pub fn ensure(
     warnings: &mut Vec<String>,
 ) -> Result<Pki, Error> {
     private_files::create_dir(dir)?;
+    if let Some(exposure) = private_files::exposure_of_dir(dir)? {
+        return Err(Error::pki(dir, exposure));
+    }
     let ca_path = dir.join("ca.crt");
     let ca_cert = private_files::read_if_there(&ca_path)?;
     if ca_cert.is_some() && !dir.join("ca.key").exists() {
@@ -104,6 +107,41 @@ pub fn ensure(
         admin: KeyPairPem { cert: admin, key: keys.admin.pem },
         service_account_key: ServiceAccountKey(keys.service_account.pem),
     })
+}
+
+/// The certificates of the directory as they are now, for a server that runs: nothing is made, and those that do not belong together
+/// are on their way to be replaced. The authority's, the server's pair, the administrator's.
+///
+/// # Errors
+/// [`Error::Pki`] for what is missing, broken, or does not fit another; [`Error::File`].
+pub fn read_certificates(dir: &Path) -> Result<(String, KeyPairPem, KeyPairPem), Error> {
+    let ca_path = dir.join("ca.crt");
+    let ca_cert = given::read_authorities(&ca_path)?;
+    let authority = files::certificates(&ca_path, &ca_cert)?.swap_remove(0);
+    let pair = |name: &str| {
+        let (path, key_name) = (dir.join(format!("{name}.crt")), format!("{name}.key"));
+        let (cert, key) = (private_files::read(&path)?, read_key(dir, &key_name)?);
+        let der = files::certificates(&path, &cert)?.swap_remove(0);
+        let parsed = files::parsed(&path, &der)?;
+        files::check_match(&path, &parsed, &key.pair, &key_name)?;
+        if !leaf::is_signed_by(&parsed, &path, &authority)? {
+            return Err(Error::pki(&path, "was not signed by ca.crt"));
+        }
+        Ok(KeyPairPem { cert, key: key.pem })
+    };
+    Ok((ca_cert.clone(), pair("apiserver")?, pair("admin")?))
+}
+
+/// The key of the directory for service accounts' tokens as it is now.
+///
+/// # Errors
+/// As [`read_certificates`].
+pub fn read_service_account_key(dir: &Path) -> Result<ServiceAccountKey, Error> {
+    read_key(dir, "sa.key").map(|key| ServiceAccountKey(key.pem))
+}
+
+fn read_key(dir: &Path, name: &str) -> Result<Key, Error> {
+    Key::load(dir, name)?.ok_or_else(|| Error::pki(dir.join(name), "is missing"))
 }
 
 /// Makes everything for a server that keeps nothing.

@@ -3,6 +3,7 @@
 //!
 //! What is given is read first, so that a slip in a name leaves no new directory behind.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use forebay_endpoints::config::{KeyError, TokenKeys, TokenUser};
@@ -30,10 +31,19 @@ pub struct Prepared {
     pub client_ca: String,
     pub token_users: Vec<TokenUser>,
     pub token_keys: TokenKeys,
-    admin: KeyPairPem,
+    pub(crate) admin: KeyPairPem,
     /// What clients trust, and the name they check when it is not the address.
-    authority: String,
-    tls_server_name: Option<String>,
+    pub(crate) authority: String,
+    pub(crate) tls_server_name: Option<String>,
+    pub(crate) made: Made,
+}
+
+/// Where what was made is.
+#[derive(Debug, Clone)]
+pub(crate) enum Made {
+    /// In a directory.
+    InFiles(PathBuf),
+    Kept(Box<Pki>),
 }
 
 impl Prepared {
@@ -47,7 +57,8 @@ impl Prepared {
         let given = Given::read(&config, now, warnings)?;
         warnings.extend(data_dir::prepare(&config.data_dir)?);
         let pki = pki::ensure(&config.tls.cert_dir, &config.tls.names, now, warnings)?;
-        Self::with(config, given, pki)
+        let made = Made::InFiles(config.tls.cert_dir.clone());
+        Self::with(config, given, pki, made)
     }
 
     /// The same for a server that keeps nothing: what the configuration names is read, and nothing is written.
@@ -57,10 +68,11 @@ impl Prepared {
     pub fn in_memory(config: ServeConfig, now: Timestamp, warnings: &mut Vec<String>) -> Result<Self, Error> {
         let given = Given::read(&config, now, warnings)?;
         let pki = pki::in_memory(&config.tls.names, now).map_err(Error::Serve)?;
-        Self::with(config, given, pki)
+        let made = Made::Kept(Box::new(pki.clone()));
+        Self::with(config, given, pki, made)
     }
 
-    fn with(config: ServeConfig, given: Given, pki: Pki) -> Result<Self, Error> {
+    fn with(config: ServeConfig, given: Given, pki: Pki, made: Made) -> Result<Self, Error> {
         let tls_server_name =
             given.serving.as_ref().and_then(|serving| serving.tls_server_name(config.local_address()));
         let (serving, authority) = match given.serving {
@@ -77,6 +89,7 @@ impl Prepared {
             admin: pki.admin,
             authority,
             tls_server_name,
+            made,
             config,
         })
     }
@@ -109,11 +122,15 @@ struct Given {
 
 impl Given {
     fn read(config: &ServeConfig, now: Timestamp, warnings: &mut Vec<String>) -> Result<Self, Error> {
-        let client_ca = config.tls.client_ca_file.as_deref().map(given::read_authorities).transpose()?;
+        let client_ca = match config.tls.client_ca_file.as_deref() {
+            Some(path) => Some(given::read_client_authorities(path, now, warnings)?),
+            None => None,
+        };
         let serving = match &config.tls.given {
             Some(files) => Some(GivenServing::read(files, client_ca.as_deref(), now, warnings)?),
             None => None,
         };
+        warn_of_exposed(config, warnings);
         let accounts = &config.authentication.service_accounts;
         Ok(Self {
             serving,
@@ -130,6 +147,19 @@ impl Given {
                 .map(|path| given::read_token_keys(path))
                 .collect::<Result<_, _>>()?,
         })
+    }
+}
+
+/// Says which of the given files that hold secrets others can read.
+fn warn_of_exposed(config: &ServeConfig, warnings: &mut Vec<String>) {
+    let accounts = &config.authentication.service_accounts;
+    let etcd = config.etcd.as_ref().and_then(|etcd| etcd.client.as_ref());
+    let keys = [config.tls.given.as_ref(), etcd].into_iter().flatten().map(|files| &files.key);
+    let others = config.authentication.token_auth_file.iter().chain(&accounts.signing_key_file);
+    // What only verifies may be public.
+    let is_private = |path: &&PathBuf| private_files::read(path).is_ok_and(|pem| pem.contains("PRIVATE KEY"));
+    for path in keys.chain(others).chain(accounts.key_files.iter().filter(is_private)) {
+        private_files::warn_of_exposure(path, warnings);
     }
 }
 
@@ -151,7 +181,8 @@ fn read_etcd_tls(etcd: &EtcdConfig) -> Result<TlsFiles, Error> {
     })
 }
 
-fn joined(given: Option<&str>, made: &str) -> String {
+/// Bundles one behind the other.
+pub(crate) fn joined(given: Option<&str>, made: &str) -> String {
     match given {
         Some(given) if given.ends_with('\n') => format!("{given}{made}"),
         Some(given) => format!("{given}\n{made}"),
@@ -160,7 +191,7 @@ fn joined(given: Option<&str>, made: &str) -> String {
 }
 
 /// Tokens that are signed here are always accepted here, unless other keys were given for just that.
-fn token_keys(
+pub(crate) fn token_keys(
     given_signing: Option<String>,
     mut verifying: Vec<String>,
     made: String,
@@ -243,6 +274,74 @@ mod tests {
             serde_saphyr::from_str(&prepared.admin_kubeconfig(4711).to_yaml()).expect("YAML");
         assert_eq!(config["clusters"][0]["cluster"]["server"], "https://127.0.0.1:4711");
         assert!(prepared.client_ca.starts_with("-----BEGIN CERTIFICATE-----"));
+    }
+
+    #[test]
+    fn given_secrets_that_others_can_read_are_warned_about() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let scratch = Scratch::new();
+        let other = prepare(&scratch.path().join("other"), &[]).map(drop);
+        other.expect("prepared");
+        let file = |name: &str| scratch.path().join("other/data/pki").join(name);
+        let tokens = scratch.path().join("tokens");
+        fs::write(&tokens, "t,u,1\n").expect("written");
+        let set = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("mode set");
+        };
+        let flags = [
+            format!("--tls-cert-file={}", file("apiserver.crt").display()),
+            format!("--tls-private-key-file={}", file("apiserver.key").display()),
+            format!("--token-auth-file={}", tokens.display()),
+            format!("--service-account-key-file={}", file("sa.key").display()),
+            format!("--service-account-key-file={}", file("ca.crt").display()),
+            format!("--service-account-signing-key-file={}", file("admin.key").display()),
+        ];
+        let secrets = [file("apiserver.key"), tokens, file("admin.key"), file("sa.key")];
+        let mut want = Vec::new();
+        for (secret, mode) in secrets.iter().zip([0o644, 0o640, 0o604, 0o440]) {
+            set(secret, mode);
+            let shown = secret.display();
+            want.push(format!(
+                "{shown} is open to other users of this machine (mode {mode:04o}); chmod 600 closes it"
+            ));
+        }
+        let (_, warnings) = prepare(scratch.path(), &flags).expect("theirs to decide");
+        assert_eq!(warnings, want);
+        secrets.iter().for_each(|secret| set(secret, 0o600));
+        let (_, warnings) = prepare(scratch.path(), &flags).expect("prepared");
+        assert_eq!(warnings, Vec::<String>::new());
+        // What was made here is not.
+        for name in ["ca.key", "apiserver.key", "admin.key", "sa.key"] {
+            let made = scratch.path().join("data/pki").join(name);
+            set(&made, 0o640);
+            let error = prepare(scratch.path(), &[]).expect_err("others may have it");
+            let why = "is open to other users of this machine (mode 0640); chmod 600 closes it";
+            assert_eq!(error.line(), format!("{}: {why}", made.display()));
+            set(&made, 0o600);
+        }
+    }
+
+    #[test]
+    fn an_authority_that_is_not_in_its_time_is_warned_about() {
+        let scratch = Scratch::new();
+        let mut params = rcgen::CertificateParams::default();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(rcgen::DnType::CommonName, "old");
+        params.not_before = rcgen::date_time_ymd(2000, 1, 1);
+        params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let file = scratch.path().join("clients.crt");
+        fs::write(&file, params.self_signed(&key).expect("signed").pem()).expect("written");
+        let flag = format!("--client-ca-file={}", file.display());
+        let (_, warnings) = prepare(scratch.path(), &[flag]).expect("prepared");
+        assert_eq!(
+            warnings,
+            [format!(
+                "authority CN=old in {} is valid from 2000-01-01T00:00:00Z to 2020-01-01T00:00:00Z only: it vouches for \
+                 nobody",
+                file.display()
+            )]
+        );
     }
 
     #[test]

@@ -1,10 +1,12 @@
-//! Files and directories that hold secrets: made for their owner alone, replaced whole or not at all.
+//! Files and directories that hold secrets: made for their owner alone, replaced whole or not at all, and held to that when they
+//! are found.
 //!
-//! A file is written beside its place, synced, and renamed; [`sync_dir`] makes the rename itself durable.
+//! A file is written beside its place, synced, and renamed; [`sync_dir`] makes the rename itself durable. What belongs to
+//! somebody else, or others can write, may be somebody else's words: root is nobody else, who can do anything anyhow.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use crate::error::Error;
@@ -36,6 +38,49 @@ pub fn create_dir(path: &Path) -> Result<(), Error> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         made => made.map_err(wrong()),
+    }
+}
+
+/// What is wrong with a directory whose files are believed, and what helps; `None` when nobody else can put something there.
+///
+/// # Errors
+/// [`Error::File`]: it is not there.
+pub fn exposure_of_dir(path: &Path) -> Result<Option<String>, Error> {
+    let found = fs::metadata(path).map_err(Error::file("read", path))?;
+    let (mode, shown) = (found.mode() & 0o7777, path.display());
+    Ok(match foreign(found.uid()) {
+        Some(foreign) => {
+            Some(format!("{foreign}, who could replace what is in it; chown it, or name another directory"))
+        }
+        None if mode & 0o022 != 0 => Some(format!(
+            "can be written by other users of this machine (mode {mode:04o}), who could replace what is in it; chmod go-w \
+             {shown} closes it, or name a directory in it, which is made for this user alone"
+        )),
+        None => None,
+    })
+}
+
+/// That it belongs to somebody else, if it does.
+fn foreign(owner: u32) -> Option<String> {
+    let us = rustix::process::geteuid().as_raw();
+    (owner != us && owner != 0).then(|| format!("belongs to another user ({owner}; this is {us})"))
+}
+
+/// What is wrong with the file of a secret, and what helps; `None` when nobody else can read it.
+fn exposure(found: &Metadata) -> Option<String> {
+    let mode = found.mode() & 0o7777;
+    if let Some(foreign) = foreign(found.uid()) {
+        return Some(format!("{foreign}, who can read it; chown it"));
+    }
+    (mode & 0o077 != 0)
+        .then(|| format!("is open to other users of this machine (mode {mode:04o}); chmod 600 closes it"))
+}
+
+/// What somebody should know of a file of secrets that was given: it is theirs to decide.
+pub fn warn_of_exposure(path: &Path, warnings: &mut Vec<String>) {
+    // One that cannot be looked at cannot be read either, which is told by who reads it.
+    if let Some(exposure) = fs::metadata(path).ok().as_ref().and_then(exposure) {
+        warnings.push(format!("{} {exposure}", path.display()));
     }
 }
 
@@ -96,19 +141,36 @@ pub fn read_if_there(path: &Path) -> Result<Option<String>, Error> {
     }
 }
 
+/// The text of a file of secrets that was made here, or `None` when there is no such file.
+///
+/// # Errors
+/// As [`read_if_there`]; [`Error::Pki`] when it is open to others, who may have read it, or belongs to them.
+pub fn read_secret_if_there(path: &Path) -> Result<Option<String>, Error> {
+    let file = match File::open(path) {
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(Error::file("read", path))?,
+    };
+    if let Some(exposure) = exposure(&file.metadata().map_err(Error::file("read", path))?) {
+        return Err(Error::pki(path, exposure));
+    }
+    text(file).map(Some).map_err(Error::file("read", path))
+}
+
 /// The file's text.
 ///
 /// # Errors
 /// As [`read_if_there`], and when there is no such file.
 pub fn read(path: &Path) -> Result<String, Error> {
+    File::open(path).and_then(text).map_err(Error::file("read", path))
+}
+
+fn text(file: File) -> io::Result<String> {
     let mut text = String::new();
-    File::open(path)
-        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text))
-        .and_then(|_| match text.len() as u64 > FILE_BYTES_MAX {
-            true => Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than 16 MiB")),
-            false => Ok(text),
-        })
-        .map_err(Error::file("read", path))
+    file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
+    match text.len() as u64 > FILE_BYTES_MAX {
+        true => Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than 16 MiB")),
+        false => Ok(text),
+    }
 }
 
 #[cfg(test)]
@@ -159,5 +221,45 @@ mod tests {
         assert!(error.line().starts_with("write "), "{}", error.line());
         let error = read(&file.join("x")).expect_err("no file");
         assert!(error.line().starts_with("read "), "{}", error.line());
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("mode set");
+    }
+
+    #[test]
+    fn a_secret_that_others_can_read_is_none() {
+        let scratch = Scratch::new();
+        let secret = scratch.path().join("secret");
+        assert_eq!(read_secret_if_there(&secret).expect("no file is fine"), None);
+        write(&secret, b"one", Readers::Owner).expect("written");
+        let warned = || {
+            let mut warnings = Vec::new();
+            warn_of_exposure(&secret, &mut warnings);
+            warnings
+        };
+        for mode in [0o400, 0o600, 0o700] {
+            set_mode(&secret, mode);
+            assert_eq!(read_secret_if_there(&secret).expect("read").as_deref(), Some("one"), "{mode:o}");
+            assert_eq!(warned(), Vec::<String>::new());
+        }
+        for mode in [0o640, 0o604, 0o660, 0o602, 0o644] {
+            set_mode(&secret, mode);
+            let error = read_secret_if_there(&secret).expect_err("open to others");
+            let why =
+                format!("is open to other users of this machine (mode {mode:04o}); chmod 600 closes it");
+            assert_eq!(error.line(), format!("{}: {why}", secret.display()));
+            // One that was given is their own affair.
+            assert_eq!(warned(), [format!("{} {why}", secret.display())]);
+            assert_eq!(read(&secret).expect("read"), "one");
+        }
+    }
+
+    #[test]
+    fn what_belongs_to_somebody_else_is_told_from_ours_and_roots() {
+        let us = rustix::process::geteuid().as_raw();
+        assert_eq!((foreign(us), foreign(0)), (None, None));
+        let them = us + 7;
+        assert_eq!(foreign(them), Some(format!("belongs to another user ({them}; this is {us})")));
     }
 }

@@ -7,6 +7,7 @@ use forebay_rt::{Clock, Tasks};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::Error;
+use crate::identity::Files;
 use crate::open_files;
 use crate::parent::Parent;
 use crate::prepare::Prepared;
@@ -48,9 +49,11 @@ async fn serve(prepared: &Prepared, until: Until, syncs: Syncs, out: &mut dyn Wr
         stop_with(parent, &stop, &tasks, clock.clone());
     }
     let store = Store::open(prepared, syncs, &clock, &tasks).await?;
-    let server = Server::listen(prepared, store, clock, tasks)?;
+    let server = Server::listen(prepared, store, clock.clone(), tasks.clone())?;
     let port = server.address().port();
     prepared.admin_kubeconfig(port).write(&prepared.config.admin_kubeconfig())?;
+    let files = Files::of(prepared, port);
+    tasks.spawn("files of identity", files.follow(server.replacing(), clock));
     server.run(&stop, || announce(prepared, port, out)).await
 }
 

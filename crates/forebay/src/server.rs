@@ -5,14 +5,15 @@
 //! has. Never: reads a flag, a file or a signal.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use forebay_controllers::RootCa;
-use forebay_endpoints::Bound;
 use forebay_endpoints::health::{Check, Endpoints};
+use forebay_endpoints::{Bound, Identity};
 use forebay_registry::{AddressRange, History, Registry, ServicesConfig};
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
+use jiff::Timestamp;
 
 use crate::config::ServeConfig;
 use crate::edge;
@@ -37,6 +38,40 @@ pub struct Server {
     tasks: Tasks,
     /// Authorities of client certificates, PEM.
     client_ca: String,
+    trusted: Trusted,
+}
+
+/// The authorities that clients of this server are to trust, PEM.
+type Trusted = Arc<Mutex<String>>;
+
+/// What replaces a server's certificate, and whom it knows, while it runs.
+#[derive(Clone)]
+pub struct Replacing {
+    pub identity: Identity,
+    registry: Registry,
+    trusted: Trusted,
+}
+
+impl Replacing {
+    /// Others are to trust `authority` from now on: where it is published is seen to as each place is looked at next.
+    pub fn trust(&self, authority: &str) {
+        authority.clone_into(&mut self.trusted.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Wall time as the server has it.
+    pub fn timestamp(&self) -> Timestamp {
+        self.registry.timestamp()
+    }
+
+    /// Tells programs beside this server whom it believes now.
+    ///
+    /// # Errors
+    /// Why the store does not take it.
+    pub async fn publish_client_authorities(&self, client_ca: &str) -> Result<(), String> {
+        let now = self.timestamp();
+        let published = |published: &str| trust::combined(published, client_ca, now);
+        self.registry.publish_client_authorities(published).await.map_err(|status| status.message)
+    }
 }
 
 /// The two ways to end a server.
@@ -76,9 +111,10 @@ impl Server {
         };
         let registry =
             Registry::new(registry_config, store.backend(), clock.clone(), Random::system(), tasks.clone());
+        let trusted: Trusted = Arc::new(Mutex::new(prepared.authority().to_owned()));
         let controllers = forebay_controllers::Config {
             selection: config.controllers.clone(),
-            root_ca: root_ca(prepared.authority().to_owned(), store.history(), registry.clone()),
+            root_ca: root_ca(trusted.clone(), store.history(), registry.clone()),
         };
         Ok(Server {
             store,
@@ -88,7 +124,17 @@ impl Server {
             controllers,
             tasks,
             client_ca: prepared.client_ca.clone(),
+            trusted,
         })
+    }
+
+    /// What replaces who it is and whom it knows.
+    pub fn replacing(&self) -> Replacing {
+        Replacing {
+            identity: self.bound.identity().clone(),
+            registry: self.registry.clone(),
+            trusted: self.trusted.clone(),
+        }
     }
 
     /// Where clients connect.
@@ -101,7 +147,7 @@ impl Server {
     /// # Errors
     /// [`Error::Serve`]: the store cannot be served. What `ready` returned.
     pub async fn run(self, stop: &Stop, ready: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
-        let Server { store, bound, registry, clock, controllers, tasks, client_ca } = self;
+        let Server { store, bound, registry, clock, controllers, tasks, client_ca, trusted: _ } = self;
         let served = async {
             tokio::select! {
                 started = start(&registry, &client_ca) => started?,
@@ -150,11 +196,12 @@ fn services(config: &ServeConfig, port: u16, leak_grace: Duration) -> ServicesCo
 }
 
 /// The authorities of serving certificates that are published: this server's, and beside it, where others share the store, theirs.
-fn root_ca(own: String, history: History, registry: Registry) -> RootCa {
+fn root_ca(own: Trusted, history: History, registry: Registry) -> RootCa {
+    let own = move || own.lock().unwrap_or_else(PoisonError::into_inner).clone();
     match history {
-        History::Own => Arc::new(move |_| own.clone()),
+        History::Own => Arc::new(move |_| own()),
         History::Shared { .. } => {
-            Arc::new(move |published| trust::combined(published, &own, registry.timestamp()))
+            Arc::new(move |published| trust::combined(published, &own(), registry.timestamp()))
         }
     }
 }

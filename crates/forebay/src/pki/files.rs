@@ -30,13 +30,20 @@ impl Key {
         Ok(Self { pem: pair.serialize_pem(), pair, is_new: true })
     }
 
+    /// Loads the key, if there is one.
+    pub fn load(dir: &Path, name: &str) -> Result<Option<Self>, Error> {
+        let path = dir.join(name);
+        let Some(pem) = private_files::read_secret_if_there(&path)? else { return Ok(None) };
+        let pair = KeyPair::from_pem(&pem)
+            .map_err(|cause| Error::pki(&path, format!("not a private key in PEM (PKCS #8): {cause}")))?;
+        Ok(Some(Self { pair, pem, is_new: false }))
+    }
+
     /// Loads the key, or makes one.
     pub fn ensure(dir: &Path, name: &str) -> Result<Self, Error> {
         let path = dir.join(name);
-        if let Some(pem) = private_files::read_if_there(&path)? {
-            let pair = KeyPair::from_pem(&pem)
-                .map_err(|cause| Error::pki(&path, format!("not a private key in PEM (PKCS #8): {cause}")))?;
-            return Ok(Self { pair, pem, is_new: false });
+        if let Some(key) = Self::load(dir, name)? {
+            return Ok(key);
         }
         let made = Self::new().map_err(|reason| Error::pki(&path, reason))?;
         private_files::write(&path, made.pem.as_bytes(), Readers::Owner)?;

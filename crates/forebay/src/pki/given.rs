@@ -119,6 +119,29 @@ pub fn read_authorities(path: &Path) -> Result<String, Error> {
     Ok(pem)
 }
 
+/// Reads a file of authorities of client certificates; one that is not in its time vouches for nobody, which is a warning.
+///
+/// # Errors
+/// As [`read_authorities`].
+pub fn read_client_authorities(
+    path: &Path,
+    now: Timestamp,
+    warnings: &mut Vec<String>,
+) -> Result<String, Error> {
+    let pem = read_authorities(path)?;
+    for authority in files::certificates(path, &pem)? {
+        let parsed = files::parsed(path, &authority)?;
+        let ((begins, expires), subject) = (files::validity(&parsed), parsed.subject());
+        if now < begins || now >= expires {
+            let file = path.display();
+            warnings.push(format!(
+                "authority {subject} in {file} is valid from {begins} to {expires} only: it vouches for nobody"
+            ));
+        }
+    }
+    Ok(pem)
+}
+
 /// Reads a file of keys for service account tokens: private or public ones, or certificates.
 ///
 /// # Errors

@@ -4,8 +4,9 @@
 //! Out: the bytes of a snapshot file, of the state when the connection came (ADR 34). One at a time; one that takes nothing for a
 //! while is cut. A snapshot that cannot go on breaks off, and has no end then.
 
+use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +24,9 @@ use crate::private_files;
 pub const NAME: &str = "the server's snapshot";
 
 const SOCKET: &str = "snapshot.sock";
+
+/// Where the socket is made.
+const APART: &str = ".snapshot";
 
 /// How long either side waits for the other: a piece is at most a few MiB.
 const STALL_MAX: Duration = Duration::from_secs(60);
@@ -62,12 +66,23 @@ pub fn connect(dir: &Path) -> io::Result<StdUnixStream> {
     Ok(stream)
 }
 
+/// The socket is made in a directory of its own that only this user can enter, and comes to its place when it is as it should be:
+/// at no moment can somebody else connect.
 fn listen(dir: &Path) -> io::Result<UnixListener> {
-    let path = dir.join(SOCKET);
+    let (path, apart) = (dir.join(SOCKET), dir.join(APART));
     // Of a server that was killed: this one holds the store.
-    private_files::remove_if_there(&path)?;
-    let listener = reached(dir, |path| UnixListener::bind(path))?;
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+    for left in [&path, &apart.join(SOCKET)] {
+        private_files::remove_if_there(left)?;
+    }
+    match fs::remove_dir(&apart) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => DirBuilder::new().mode(0o700).create(&apart)?,
+    }
+    let listener = reached(&apart, |path| UnixListener::bind(path))?;
+    let made = apart.join(SOCKET);
+    fs::set_permissions(&made, fs::Permissions::from_mode(0o600))?;
+    fs::rename(&made, &path)?;
+    fs::remove_dir(&apart)?;
     Ok(listener)
 }
 
@@ -140,6 +155,51 @@ mod tests {
             let mut stream = connect(&dir).expect("connects");
             drop(listener.accept().await.expect("a connection"));
             assert_eq!(stream.read(&mut [0]).expect("its end"), 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn nobody_else_can_connect_at_any_moment() {
+        use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+        let scratch = Scratch::new();
+        let (path, is_over, seen) =
+            (scratch.path().join(SOCKET), Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let look = {
+            let (path, is_over, seen) = (path.clone(), is_over.clone(), seen.clone());
+            move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    if let Ok(found) = std::fs::symlink_metadata(&path) {
+                        assert_eq!(found.permissions().mode() & 0o777, 0o600);
+                        seen.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            }
+        };
+        let looking = std::thread::spawn(look);
+        // As long as it takes to have been looked at often.
+        for round in 0.. {
+            let listener = listen(scratch.path()).expect("listens");
+            assert_eq!(std::fs::read_dir(scratch.path()).expect("listed").count(), 1, "{round}");
+            drop(listener);
+            if (round > 100 && seen.load(Ordering::Relaxed) > 1_000) || looking.is_finished() {
+                break;
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        assert!(looking.join().is_ok(), "it had another mode");
+    }
+
+    #[tokio::test]
+    async fn what_a_killed_server_left_is_no_obstacle() {
+        let scratch = Scratch::new();
+        let apart = scratch.path().join(APART);
+        for left in [false, true] {
+            std::fs::create_dir(&apart).expect("made");
+            if left {
+                std::fs::write(apart.join(SOCKET), "").expect("written");
+            }
+            drop(listen(scratch.path()).expect("listens"));
+            assert!(!apart.exists());
         }
     }
 }
