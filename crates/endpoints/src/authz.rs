@@ -63,6 +63,27 @@ impl Authorizer {
         if decision.allowed { Ok(()) } else { Err(forbidden(asker, info, &decision.reason)) }
     }
 
+    /// Whether `asker`, who may update what `info` names, may create it as well: it is not there yet.
+    ///
+    /// # Errors
+    /// As [`Authorizer::authorize`].
+    pub fn authorize_create(&self, asker: &Asker, info: &RequestInfo) -> Result<(), Failure> {
+        self.authorize(asker, &RequestInfo { verb: "create".to_string(), ..info.clone() })
+    }
+
+    /// Whether `asker` may hear why one health check failed: whoever was let in by more than that the path is open to everyone.
+    pub fn may_hear_why(&self, asker: &Asker, info: &RequestInfo) -> bool {
+        match asker {
+            Asker::Anonymous => false,
+            Asker::Known(user) => match self.mode {
+                _ if is_master(user) => true,
+                Authorization::AlwaysAllow => true,
+                Authorization::SystemMastersOnly => policy::allows(user, info).is_some(),
+                Authorization::AlwaysDeny => false,
+            },
+        }
+    }
+
     /// Whether `user` may delete what cannot be read, which takes more than to delete.
     ///
     /// # Errors
@@ -173,7 +194,61 @@ pub fn refuse(group: &str, resource: &str, name: &str, why: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+
+    #[test]
+    fn who_may_update_is_asked_for_create_as_well_in_kube_apiservers_words() {
+        let info = RequestInfo {
+            is_resource: true,
+            verb: "update".into(),
+            group: "coordination.k8s.io".into(),
+            version: "v1".into(),
+            namespace: "n".into(),
+            resource: "leases".into(),
+            name: "l".into(),
+            ..RequestInfo::default()
+        };
+        let asker = |group: &str| {
+            let groups = vec![group.to_string()];
+            Asker::Known(Arc::new(Caller { name: "bob".into(), groups, ..Caller::default() }))
+        };
+        let said = r#"leases.coordination.k8s.io "l" is forbidden: User "bob" cannot create resource "leases" in API group "coordination.k8s.io" in the namespace "n""#;
+        for (mode, group, refused) in [
+            (Authorization::SystemMastersOnly, "dev", Some(said.to_string())),
+            (Authorization::AlwaysDeny, "dev", Some(format!("{said}: Everything is forbidden."))),
+            (Authorization::AlwaysAllow, "dev", None),
+            (Authorization::SystemMastersOnly, MASTERS, None),
+        ] {
+            let authorizer = Authorizer { mode, anonymous: Anonymous::HealthAndVersion };
+            let told = authorizer.authorize_create(&asker(group), &info).err();
+            let told = told.map(|failure| (failure.status.reason, failure.status.message.to_string()));
+            assert_eq!(told, refused.map(|said| (Reason::Forbidden, said)), "{mode:?} {group}");
+        }
+    }
+
+    #[test]
+    fn why_a_check_failed_is_told_to_nobody_whom_only_the_open_path_lets_in() {
+        let info = RequestInfo { verb: "get".into(), path: "/livez/etcd".into(), ..RequestInfo::default() };
+        let known = |group: &str| {
+            let groups = vec![crate::authn::AUTHENTICATED.to_string(), group.to_string()];
+            Asker::Known(Arc::new(Caller { name: "bob".into(), groups, ..Caller::default() }))
+        };
+        for (mode, asker, hears) in [
+            (Authorization::AlwaysAllow, Asker::Anonymous, false),
+            (Authorization::SystemMastersOnly, Asker::Anonymous, false),
+            (Authorization::AlwaysAllow, known("dev"), true),
+            (Authorization::SystemMastersOnly, known("dev"), false),
+            (Authorization::AlwaysDeny, known("dev"), false),
+            (Authorization::SystemMastersOnly, known(MASTERS), true),
+            (Authorization::AlwaysDeny, known(MASTERS), true),
+        ] {
+            let authorizer = Authorizer { mode, anonymous: Anonymous::HealthAndVersion };
+            assert!(authorizer.authorize(&asker, &info).is_ok(), "{mode:?} {asker:?}");
+            assert_eq!(authorizer.may_hear_why(&asker, &info), hears, "{mode:?} {asker:?}");
+        }
+    }
 
     #[test]
     fn who_may_not_delete_what_cannot_be_read_is_told_as_by_kube_apiserver() {

@@ -12,7 +12,7 @@ use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Object, Reason, Status};
 use forebay_registry::Registry;
 use forebay_registry::catalog::Served;
-use forebay_registry::request::Target;
+use forebay_registry::request::{MayCreate, Target};
 use forebay_rt::{Clock, Random};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
@@ -282,10 +282,17 @@ impl Handler {
 
     /// The data itself does not fit any more: only what makes none of it, or less, is done.
     pub fn no_memory_for_more(&self) -> Failure {
-        self.memory.counts().creates_refused.fetch_add(1, Ordering::Relaxed);
-        let message = "the server has no memory left for more objects, see --memory-limit";
-        let status = Status::new(Reason::TooManyRequests, message);
-        status.retry_after(NO_MEMORY_RETRY_SECONDS).into()
+        no_memory_for_more(&self.memory).into()
+    }
+
+    /// What a PUT that creates is asked: it was authorized as an update, and takes room as a create does.
+    pub fn may_create(&self, head: &Head) -> MayCreate {
+        let (authorizer, memory) = (self.authorizer, self.memory.clone());
+        let (asker, info) = (head.asker.clone(), head.info.clone());
+        Arc::new(move || {
+            authorizer.authorize_create(&asker, &info).map_err(|failure| failure.status)?;
+            if memory.is_exhausted() { Err(no_memory_for_more(&memory)) } else { Ok(()) }
+        })
     }
 
     /// The resource that a request is about.
@@ -299,6 +306,13 @@ impl Handler {
         }
         self.registry.catalog().resource(&info.group, &info.version, &info.resource).cloned()
     }
+}
+
+/// What a create is told while objects alone take most of what there is.
+fn no_memory_for_more(memory: &Memory) -> Status {
+    memory.counts().creates_refused.fetch_add(1, Ordering::Relaxed);
+    let message = "the server has no memory left for more objects, see --memory-limit";
+    Status::new(Reason::TooManyRequests, message).retry_after(NO_MEMORY_RETRY_SECONDS)
 }
 
 /// kube-apiserver's words for a path under `/watch` that names nothing.

@@ -277,8 +277,10 @@ async fn update(
     let options = UpdateOptions::from_query(&head.query)?;
     let tree = handler.room_to_change(head, target).await?;
     let (leased, object) = object_body(handler, head, target, body).await?;
-    let work =
-        |registry: Registry, target: Target| async move { registry.update(&target, &object, &options).await };
+    let may_create = Some(handler.may_create(head));
+    let work = |registry: Registry, target: Target| async move {
+        registry.update_or_create(&target, &object, &options, may_create).await
+    };
     let answer = on_lease(handler, target, leased, tree.as_ref().map_or(0, Held::bytes), work).await?;
     drop(tree);
     written(handler, head, target, form, answer).await

@@ -11,7 +11,7 @@ use crate::catalog::Source;
 use crate::custom::Custom;
 use crate::incoming;
 use crate::registry::{Registry, whole};
-use crate::request::{Answer, Body, Outcome, Target};
+use crate::request::{Answer, Body, MayCreate, Outcome, Target};
 use crate::services;
 use crate::store::{Mode, Store};
 use crate::strategy::{self, Context};
@@ -31,17 +31,19 @@ impl Registry {
         options: &CreateOptions,
     ) -> Result<Answer, Status> {
         if !services::take_part(&target.served) {
-            return self.create_now(target, body, options).await;
+            return self.create_now(target, body, options, None).await;
         }
         let (registry, target, body, options) = (self.clone(), target.clone(), body.clone(), options.clone());
-        self.to_the_end(async move { registry.create_now(&target, &body, &options).await }).await
+        self.to_the_end(async move { registry.create_now(&target, &body, &options, None).await }).await
     }
 
-    async fn create_now(
+    /// - `may_create`: asked once the object is valid, as kube-apiserver does, where a PUT creates.
+    pub(crate) async fn create_now(
         &self,
         target: &Target,
         body: &Body,
         options: &CreateOptions,
+        may_create: Option<&MayCreate>,
     ) -> Result<Answer, Status> {
         let served = &target.served;
         if let Some(subresource) = &target.subresource {
@@ -80,7 +82,7 @@ impl Registry {
             }
             let name = name_of(&value).to_string();
             let _copy = target.lease.scope();
-            let untold = (attempt == 1).then_some(&mut warnings);
+            let untold = (attempt == 1).then_some((&mut warnings, may_create));
             // Nothing is left of the last attempt's value; the others begin with a copy.
             let proposed = if attempt < attempts {
                 json::copy(&value, &target.lease)?
@@ -140,27 +142,31 @@ impl Registry {
         target: &Target,
         value: &Value,
         warnings: &mut Vec<String>,
+        may_create: Option<&MayCreate>,
     ) -> Result<(), Status> {
         let served = &target.served;
         let mut causes = self.forbid_admin_access(served, value, None);
         causes.extend(strategy::validate_create(&served.rules(), value));
         causes.extend(served.validate_fields(value, None));
         warnings.extend(served.warnings(value, None));
-        if causes.is_empty() {
-            return self.admit_valid(served, value, None);
+        if !causes.is_empty() {
+            return Err(served.invalid(name_of(value), causes));
         }
-        Err(served.invalid(name_of(value), causes))
+        if let Some(may_create) = may_create {
+            may_create()?;
+        }
+        self.admit_valid(served, value, None)
     }
 
     /// Takes what the object needs, validates it, and commits.
     ///
-    /// - `warnings`: given when it was not validated before.
+    /// - `untold`: given when it was not validated before.
     async fn commit_create(
         &self,
         target: &Target,
         store: &Store,
         value: Value,
-        mut warnings: Option<&mut Vec<String>>,
+        mut untold: Option<(&mut Vec<String>, Option<&MayCreate>)>,
         dry_run: bool,
     ) -> Result<Arc<Object>, Option<Status>> {
         let served = &target.served;
@@ -168,8 +174,8 @@ impl Registry {
         let mode = if dry_run { Mode::DryRun } else { Mode::Commit };
         let mut claims = self.claims(target, mode);
         let committed = async {
-            let validate = |value: &Value| match &mut warnings {
-                Some(warnings) => self.validate_create(target, value, warnings),
+            let validate = |value: &Value| match &mut untold {
+                Some((warnings, may_create)) => self.validate_create(target, value, warnings, *may_create),
                 None => Ok(()),
             };
             let value = claims.fill(value, validate).await.map_err(Some)?;

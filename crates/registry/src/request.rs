@@ -32,6 +32,10 @@ pub struct Target {
     pub lease: Lease,
 }
 
+/// Says whether whoever asks for an update may create as well, which is asked when it would: an update is authorized by itself, and
+/// what is not there yet takes both rights. None where the server itself asks.
+pub type MayCreate = Arc<dyn Fn() -> Result<(), Status> + Send + Sync>;
+
 /// A write's body, in a form that does not say what it came as.
 #[derive(Clone, Debug)]
 pub enum Body {

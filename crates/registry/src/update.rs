@@ -11,7 +11,7 @@ use crate::catalog::Source;
 use crate::create::{name_of, place};
 use crate::incoming;
 use crate::registry::{Registry, whole};
-use crate::request::{Answer, Body, Outcome, Target};
+use crate::request::{Answer, Body, MayCreate, Outcome, Target};
 use crate::services::{self, Claims};
 use crate::store::{Current, Decision, Done, Mode};
 use crate::strategy::{self, Context};
@@ -29,7 +29,7 @@ pub(crate) enum Unconditional {
 }
 
 impl Registry {
-    /// Replaces an object, or one of its subresources.
+    /// Replaces an object, or one of its subresources, for the server itself: where that creates, nobody is asked.
     ///
     /// # Errors
     /// 400, 404, 409 and 422 in kube-apiserver's words.
@@ -39,11 +39,32 @@ impl Registry {
         body: &Body,
         options: &UpdateOptions,
     ) -> Result<Answer, Status> {
+        self.update_or_create(target, body, options, None).await
+    }
+
+    /// The same for somebody who may update.
+    ///
+    /// - `may_create`: asked before it creates.
+    ///
+    /// # Errors
+    /// The same, and what `may_create` says.
+    ///
+    /// Source: apiserver v1.36.3 `endpoints/handlers/update.go` (`withAuthorization`).
+    pub async fn update_or_create(
+        &self,
+        target: &Target,
+        body: &Body,
+        options: &UpdateOptions,
+        may_create: Option<MayCreate>,
+    ) -> Result<Answer, Status> {
         if !services::take_part(&target.served) {
-            return self.update_now(target, body, options).await;
+            return self.update_now(target, body, options, may_create.as_ref()).await;
         }
         let (registry, target, body, options) = (self.clone(), target.clone(), body.clone(), options.clone());
-        self.to_the_end(async move { registry.update_now(&target, &body, &options).await }).await
+        self.to_the_end(
+            async move { registry.update_now(&target, &body, &options, may_create.as_ref()).await },
+        )
+        .await
     }
 
     async fn update_now(
@@ -51,6 +72,7 @@ impl Registry {
         target: &Target,
         body: &Body,
         options: &UpdateOptions,
+        may_create: Option<&MayCreate>,
     ) -> Result<Answer, Status> {
         let served = &target.served;
         if target.subresource.as_deref() == Some("scale") {
@@ -74,7 +96,7 @@ impl Registry {
         let mode = if options.dry_run { Mode::DryRun } else { Mode::Commit };
         let creates = target.subresource.is_none() && served.rules().flags().create_on_update;
         if creates && store.live(&key).await?.is_none() {
-            return self.create_on_update(target, body, options).await;
+            return self.create_on_update(target, body, options, may_create).await;
         }
         let mut last = None;
         let done = self
@@ -182,6 +204,7 @@ impl Registry {
         target: &Target,
         body: &Body,
         options: &UpdateOptions,
+        may_create: Option<&MayCreate>,
     ) -> Result<Answer, Status> {
         let collection = Target { name: None, ..target.clone() };
         let options = CreateOptions {
@@ -189,7 +212,8 @@ impl Registry {
             field_manager: options.field_manager.clone(),
             field_validation: options.field_validation,
         };
-        self.create(&collection, body, &options).await
+        // What takes part in Services is driven to its end already.
+        self.create_now(&collection, body, &options, may_create).await
     }
 }
 
