@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::answer::{self, HttpResponse};
 use crate::handler::{Handler, Head};
-use crate::health::{Endpoint, Health};
+use crate::health::{Endpoint, Health, Reasons};
 use crate::negotiate::{self, Answered};
 use crate::resource::shown;
 use crate::status::Failure;
@@ -59,12 +59,16 @@ pub fn answer(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
 }
 
 fn component(handler: &Handler) -> Value {
-    let (status, message) =
-        match handler.documents.checks.ask(Endpoint::Healthz, Some(CHECK), &Query::default()) {
-            Health::Well(text) => ("True", text),
-            Health::Ill(text) => ("False", text),
-            Health::Unknown => ("Unknown", String::new()),
-        };
+    let (status, message) = match handler.documents.checks.ask(
+        Endpoint::Healthz,
+        Some(CHECK),
+        &Query::default(),
+        Reasons::Told,
+    ) {
+        Health::Well(text) => ("True", text),
+        Health::Ill(text) => ("False", text),
+        Health::Unknown => ("Unknown", String::new()),
+    };
     json!({
         "kind": "ComponentStatus", "apiVersion": "v1", "metadata": { "name": NAME },
         "conditions": [{ "type": "Healthy", "status": status, "message": message }],

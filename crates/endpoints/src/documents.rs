@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::answer::{self, HttpResponse};
 use crate::discovery::{self, aggregated, legacy};
 use crate::handler::{Handler, Head};
-use crate::health::{Checks, Endpoint, Health};
+use crate::health::{Checks, Endpoint, Health, Reasons};
 use crate::metrics;
 use crate::negotiate::{self, Form};
 use crate::openapi::OpenApi;
@@ -183,7 +183,11 @@ pub fn has(head: &Head, etag: &str) -> bool {
 }
 
 fn health(handler: &Handler, head: &Head, endpoint: Endpoint, check: Option<&str>) -> HttpResponse {
-    match handler.documents.checks.ask(endpoint, check, &head.query) {
+    let reasons = match handler.authorizer.may_hear_why(&head.asker, &head.info) {
+        true => Reasons::Told,
+        false => Reasons::Withheld,
+    };
+    match handler.documents.checks.ask(endpoint, check, &head.query, reasons) {
         Health::Well(text) => answer::text(StatusCode::OK, text),
         Health::Ill(text) => answer::text(StatusCode::INTERNAL_SERVER_ERROR, text),
         Health::Unknown => answer::text(StatusCode::NOT_FOUND, "404 page not found\n"),

@@ -1,7 +1,8 @@
 //! `/healthz`, `/livez`, `/readyz`: the checks, all or one by one, in kube-apiserver's text.
 //!
 //! In: checks from whoever has something to say. Out: text and whether all is well. Nobody without credentials is told
-//! why a check failed.
+//! why a check failed: kube-apiserver tells whoever may get `/livez/etcd`, which there is a right of its own, and here open to
+//! everyone.
 //!
 //! Source: apiserver v1.36.3 `server/healthz/healthz.go`.
 
@@ -19,6 +20,9 @@ pub struct Check {
     /// What is wrong, for the log; quick, as it runs at every request.
     pub run: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
 }
+
+/// Instead of a reason.
+const WITHHELD: &str = "reason withheld";
 
 /// Which endpoints ask a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +49,13 @@ pub enum Health {
     Ill(String),
     /// There is no such check.
     Unknown,
+}
+
+/// Whether whoever asks is told why a check failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reasons {
+    Told,
+    Withheld,
 }
 
 /// All checks, in order.
@@ -89,8 +100,8 @@ impl Checks {
         Checks(checks.into())
     }
 
-    /// Asks one check, or all.
-    pub fn ask(&self, endpoint: Endpoint, one: Option<&str>, query: &Query) -> Health {
+    /// Asks one check, or all. Of all together nobody is told the reasons.
+    pub fn ask(&self, endpoint: Endpoint, one: Option<&str>, query: &Query, reasons: Reasons) -> Health {
         let mut asked =
             self.0.iter().filter(|check| check.endpoints == Endpoints::All || endpoint == Endpoint::Readyz);
         match one {
@@ -101,7 +112,8 @@ impl Checks {
                     Ok(()) => Health::Well("ok".into()),
                     Err(why) => {
                         tracing::warn!(check = check.name, why, "health check failed");
-                        Health::Ill(format!("internal server error: {why}\n"))
+                        let told = if reasons == Reasons::Told { why.as_str() } else { WITHHELD };
+                        Health::Ill(format!("internal server error: {told}\n"))
                     }
                 },
             },
@@ -137,7 +149,7 @@ fn all<'c>(endpoint: Endpoint, checks: impl Iterator<Item = &'c Check>, query: &
             Ok(()) => text.push_str(&format!("[+]{} ok\n", check.name)),
             Err(why) => {
                 tracing::warn!(check = check.name, why, "health check failed");
-                text.push_str(&format!("[-]{} failed: reason withheld\n", check.name));
+                text.push_str(&format!("[-]{} failed: {WITHHELD}\n", check.name));
                 failed.push(&check.name);
             }
         }
@@ -172,9 +184,13 @@ mod tests {
     }
 
     fn ask(target: &str) -> Health {
+        ask_as(target, Reasons::Told)
+    }
+
+    fn ask_as(target: &str, reasons: Reasons) -> Health {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let (endpoint, one) = Endpoint::of(path).expect("an endpoint");
-        checks().ask(endpoint, one, &Query::parse(query))
+        checks().ask(endpoint, one, &Query::parse(query), reasons)
     }
 
     #[test]
@@ -196,6 +212,10 @@ mod tests {
         );
         assert_eq!(ask("/readyz?exclude=shutdown"), well("ok"));
         assert_eq!(ask("/readyz/shutdown"), ill("internal server error: leaving\n"));
+        assert_eq!(
+            ask_as("/readyz/shutdown", Reasons::Withheld),
+            ill("internal server error: reason withheld\n")
+        );
         assert_eq!(ask("/readyz/etcd"), well("ok"));
         assert_eq!(ask("/livez/shutdown"), Health::Unknown);
         assert_eq!(ask("/livez/"), Health::Unknown);
