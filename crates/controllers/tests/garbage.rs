@@ -230,6 +230,62 @@ async fn an_owner_in_another_namespace_is_none() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_owned_from_there_holds_no_owner_in_the_foreground() {
+    const ELSEWHERE: &str = "@v1/configmaps/kube-system";
+    let world = World::with(GC).await.with_widgets().await;
+    let first = owner(&world, "owner").await;
+    // From another namespace, where whoever made it need not have a right to the owner's: one that does not go, and one of which
+    // nobody can say whether it has another owner.
+    let stays = held(with_owners(map("stays"), &[blocking(&first)]), "example.io/hold");
+    world.create(ELSEWHERE, stays).await;
+    let unserved = json!({ "apiVersion": "example.io/v9", "kind": "Unserved", "name": "u", "uid": "u" });
+    world.create(ELSEWHERE, with_owners(map("unclear"), &[unserved, blocking(&first)])).await;
+    // From no namespace: left as it is, for ever.
+    let gear = json!({ "apiVersion": "example.io/v1", "kind": "Gear", "metadata": { "name": "wrong" } });
+    world.create("example.io@v1/gears", with_owners(gear, &[blocking(&first)])).await;
+    dependent(&world, "child", &[blocking(&first)]).await;
+    world.delete(&at("owner"), Some(Foreground)).await;
+    world.until_gone(&at("owner")).await;
+    assert!(world.find(&at("child")).await.is_none());
+    world.until_collected().await;
+    assert!(world.find(&format!("{ELSEWHERE}/unclear")).await.is_some());
+    assert!(world.find("example.io@v1/gears/wrong").await.is_some());
+    // It has no owner where it is, and is let go of as such.
+    let stays = world.get(&format!("{ELSEWHERE}/stays")).await;
+    assert!(stays["metadata"]["deletionTimestamp"].is_string());
+}
+
+#[tokio::test]
+async fn an_owner_of_the_cluster_waits_for_those_in_namespaces() {
+    let world = World::with(GC).await.with_widgets().await;
+    let gear = json!({ "apiVersion": "example.io/v1", "kind": "Gear", "metadata": { "name": "owner" } });
+    let gear = world.create("example.io@v1/gears", gear).await;
+    world.create(MAPS, held(with_owners(map("child"), &[blocking(&gear)]), "example.io/hold")).await;
+    world.delete("example.io@v1/gears/owner", Some(Foreground)).await;
+    world
+        .until(&at("child"), |child| child.expect("held")["metadata"]["deletionTimestamp"].is_string())
+        .await;
+    world.until_collected().await;
+    assert!(world.find("example.io@v1/gears/owner").await.is_some());
+    world.merge(&at("child"), json!({ "metadata": { "finalizers": null } })).await;
+    world.until_gone("example.io@v1/gears/owner").await;
+}
+
+#[tokio::test]
+async fn an_orphaning_owner_lets_go_of_those_that_it_has_alone() {
+    let world = World::with(GC).await;
+    let first = owner(&world, "owner").await;
+    let elsewhere = held(with_owners(map("wrong"), &[owned_by(&first)]), "example.io/hold");
+    world.create("@v1/configmaps/kube-system", elsewhere).await;
+    dependent(&world, "child", &[owned_by(&first)]).await;
+    world.delete(&at("owner"), Some(Orphan)).await;
+    world.until_gone(&at("owner")).await;
+    assert_eq!(owners_of(&world.get(&at("child")).await), [""; 0]);
+    let wrong = world.get("@v1/configmaps/kube-system/wrong").await;
+    assert_eq!(owners_of(&wrong), ["owner"]);
+}
+
+#[tokio::test]
 async fn an_owner_of_a_kind_that_is_not_served_holds_until_the_kind_comes() {
     let world = World::with(GC).await;
     let reference = json!({ "apiVersion": "example.io/v1", "kind": "Widget", "name": "w", "uid": "1" });

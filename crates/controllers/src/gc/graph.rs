@@ -101,7 +101,7 @@ impl Graph {
             match phase {
                 Phase::Orphaning => touched.push(uid.clone()),
                 Phase::WaitingForDependents => {
-                    touched.extend(self.dependents_of(&uid).cloned());
+                    touched.extend(self.naming(&uid).cloned());
                     touched.push(uid.clone());
                 }
                 Phase::Living | Phase::Deleting => {}
@@ -122,7 +122,7 @@ impl Graph {
 
     /// Takes out the object with `uid`.
     pub fn remove(&mut self, uid: &str, touched: &mut Vec<Uid>) {
-        touched.extend(self.dependents_of(uid).cloned());
+        touched.extend(self.naming(uid).cloned());
         if let Some(node) = self.unlink(uid) {
             touched.extend(
                 node.owners.iter().map(|(owner, _)| owner).filter(|owner| self.waits(owner)).cloned(),
@@ -152,9 +152,9 @@ impl Graph {
         self.node(uid).map(Node::place)
     }
 
-    /// Those that name `uid` as an owner.
+    /// Those that `uid` owns.
     pub fn dependents_of(&self, uid: &str) -> impl Iterator<Item = &Uid> {
-        self.dependents.get(uid).into_iter().flatten()
+        self.naming(uid).filter(move |dependent| self.owns(uid, dependent))
     }
 
     /// Those of them that it has to wait for.
@@ -169,7 +169,25 @@ impl Graph {
 
     /// Whether an owner of `uid` waits for it.
     pub fn is_awaited(&self, uid: &str) -> bool {
-        self.node(uid).is_some_and(|node| node.owners.iter().any(|(owner, _)| self.waits(owner)))
+        let awaits = |owner: &Uid| self.waits(owner) && self.owns(owner, uid);
+        self.node(uid).is_some_and(|node| node.owners.iter().any(|(owner, _)| awaits(owner)))
+    }
+
+    /// Those that name `uid` as an owner, wherever they are.
+    fn naming(&self, uid: &str) -> impl Iterator<Item = &Uid> {
+        self.dependents.get(uid).into_iter().flatten()
+    }
+
+    /// Whether `dependent`, which names it, can have `owner`: one in a namespace owns there alone. A uid can be had by whoever reads
+    /// it, so that otherwise anybody could hold an object of a namespace in which they have no rights.
+    fn owns(&self, owner: &str, dependent: &str) -> bool {
+        match (self.place(owner), self.place(dependent)) {
+            (Some(owner), Some(dependent)) => {
+                owner.namespace.is_empty() || owner.namespace == dependent.namespace
+            }
+            // It waits for nothing.
+            _ => true,
+        }
     }
 
     /// Every object with owners.
