@@ -11,12 +11,15 @@ pub mod object;
 pub mod options;
 pub mod resource;
 pub mod revision;
+pub mod seen;
 pub mod selector;
 pub mod status;
+pub mod steps;
 
 pub use key::Key;
 pub use lease::{Exhausted, Lease};
 pub use object::Object;
 pub use resource::{GroupKind, GroupResource, GroupVersionKind, GroupVersionResource};
 pub use revision::Revision;
+pub use seen::Seen;
 pub use status::{CAUSES_MAX, Cause, CauseReason, FAULT_BYTES_MAX, FaultBytes, Reason, Status};

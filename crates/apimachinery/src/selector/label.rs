@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::parser;
 use super::validation::{label_key_faults, label_value_faults};
+use crate::FaultBytes;
 use crate::json::{go_quote, to_go_text};
 
 /// Requirements on labels, all of which must hold.
@@ -131,11 +132,15 @@ impl LabelRequirement {
         let mut faults: Vec<String> = Vec::new();
         faults.extend(invalid_key(key, "key"));
         faults.extend(operator.faults(&values));
+        let mut told = FaultBytes::default();
         for (index, value) in values.iter().enumerate() {
             let found = label_value_faults(value);
-            if !found.is_empty() {
+            // Each says the key again, and there may be as many as values.
+            if !found.is_empty() && !told.is_full() {
                 let value = go_quote(value);
-                faults.push(format!("values[{index}][{key}]: Invalid value: {value}: {}", found.join("; ")));
+                let fault = format!("values[{index}][{key}]: Invalid value: {value}: {}", found.join("; "));
+                told.add(fault.len());
+                faults.push(fault);
             }
         }
         let number = values.first().and_then(|value| value.parse().ok()).unwrap_or_default();
