@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use forebay_apimachinery::{GroupVersionKind, GroupVersionResource, Revision};
+use forebay_apimachinery::{GroupVersionKind, GroupVersionResource, Revision, Seen};
 use forebay_schema::builtin;
 
 use crate::convert::{self, Conversion};
@@ -118,13 +118,9 @@ impl Catalog {
 
     /// The stores, each once.
     pub fn stores(&self) -> Vec<Arc<Store>> {
-        let mut stores: Vec<Arc<Store>> = Vec::new();
-        for store in self.served.values().filter_map(|served| served.store.as_ref()) {
-            if !stores.iter().any(|known| Arc::ptr_eq(known, store)) {
-                stores.push(store.clone());
-            }
-        }
-        stores
+        let mut known = Seen::default();
+        let stores = self.served.values().filter_map(|served| served.store.as_ref());
+        stores.filter(|store| !known.again(Arc::as_ptr(store))).cloned().collect()
     }
 }
 

@@ -4,13 +4,15 @@
 //!
 //! Source: kubernetes v1.36.3 `plugin/pkg/admission/{priority,defaulttolerationseconds,runtimeclass,nodetaint}`.
 
+use std::collections::{BTreeMap, HashMap};
+
+use forebay_apimachinery::{Seen, steps};
 use serde_json::{Value, json};
 
 use super::plugins::{Classes, PRIORITY, RUNTIME};
 use crate::strategy::quantity;
 use crate::strategy::value::{
-    Members, child, child_made, child_or_empty, entries, int, objects, same_objects, set, take_over, text,
-    text_opt,
+    Members, child, child_made, child_or_empty, entries, int, objects, set, take_over, text, text_opt,
 };
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
@@ -169,38 +171,110 @@ fn select_nodes(spec: &mut Members, scheduling: &Members) -> Result<(), String> 
 
 /// Tolerations without those that another one of them makes needless; the first of equal ones stays.
 fn merged(all: &[&Members]) -> Vec<Value> {
-    let mut kept: Vec<&Members> = Vec::new();
-    for (index, toleration) in all.iter().enumerate() {
-        let wider = |other: &&Members| !same_objects(other, toleration) && is_superset(other, toleration);
-        let needless =
-            kept.iter().any(|other| is_superset(other, toleration)) || all[index + 1..].iter().any(wider);
+    let mut after = Wide::default();
+    let all: Vec<(&Members, Toleration<'_>)> = all.iter().map(|of| (*of, Toleration::of(of))).collect();
+    all.iter().for_each(|(_, toleration)| after.add(*toleration));
+    let (mut kept, mut is_kept, mut same) = (Vec::new(), Wide::default(), Seen::default());
+    for (members, toleration) in all {
+        after.remove(toleration);
+        let needless = same.has(&toleration) || is_kept.covers(toleration) || after.covers(toleration);
         if !needless {
-            kept.push(toleration);
+            same.again(toleration);
+            is_kept.add(toleration);
+            kept.push(Value::Object(members.clone()));
         }
     }
-    kept.into_iter().map(|toleration| Value::Object(toleration.clone())).collect()
+    kept
 }
 
-/// Whether `wide` tolerates all that `narrow` does.
-fn is_superset(wide: &Members, narrow: &Members) -> bool {
-    if same_objects(wide, narrow) {
-        return true;
+/// All that a toleration says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Toleration<'o> {
+    /// How long it holds, as far as that makes it narrower: of two that are alike otherwise the one that holds longer is wider.
+    limit: Limit,
+    key: &'o str,
+    operator: &'o str,
+    value: &'o str,
+    effect: &'o str,
+    seconds: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Limit {
+    Seconds(i64),
+    None,
+}
+
+/// What tolerations must be about to be one wider than the other: a key, or every one; an effect, or every one; a value, or
+/// any.
+type About<'o> = (Option<&'o str>, &'o str, Option<&'o str>);
+
+impl<'o> Toleration<'o> {
+    fn of(toleration: &'o Members) -> Toleration<'o> {
+        let [key, operator, value, effect] =
+            ["key", "operator", "value", "effect"].map(|name| text(toleration, name));
+        let seconds = int(toleration, "tolerationSeconds");
+        let limit = seconds.filter(|_| effect == "NoExecute").map_or(Limit::None, Limit::Seconds);
+        Toleration { limit, key, operator, value, effect, seconds }
     }
-    let [key, operator, value, effect] = ["key", "operator", "value", "effect"].map(|name| text(wide, name));
-    let every_key = key.is_empty() && operator == "Exists";
-    if (text(narrow, "key") != key && !every_key) || (text(narrow, "effect") != effect && !effect.is_empty())
-    {
-        return false;
+
+    /// What it is about as a wide one; none where it can be wider than none but its like.
+    fn about(self) -> Option<About<'o>> {
+        match self.operator {
+            "Exists" => Some((Some(self.key).filter(|key| !key.is_empty()), self.effect, None)),
+            "Equal" | "" => Some((Some(self.key), self.effect, Some(self.value))),
+            _ => None,
+        }
     }
-    if let (Some(seconds), "NoExecute") = (int(wide, "tolerationSeconds"), effect)
-        && int(narrow, "tolerationSeconds").is_none_or(|own| own > seconds)
-    {
-        return false;
+
+    /// What one must be about that is wider.
+    fn narrower_than(self) -> impl Iterator<Item = About<'o>> {
+        let value = (self.operator == "Equal").then_some((Some(self.key), Some(self.value)));
+        let key = Some((Some(self.key).filter(|key| !key.is_empty()), None));
+        let every_key = (!self.key.is_empty()).then_some((None, None));
+        let effects = [self.effect, ""].into_iter().take(if self.effect.is_empty() { 1 } else { 2 });
+        effects.flat_map(move |effect| {
+            [key, every_key, value].into_iter().flatten().map(move |(key, value)| (key, effect, value))
+        })
     }
-    match operator {
-        "Equal" | "" => text(narrow, "operator") == "Equal" && text(narrow, "value") == value,
-        "Exists" => true,
-        _ => false,
+}
+
+/// Tolerations by what they are about, the widest last.
+#[derive(Default)]
+struct Wide<'o>(HashMap<About<'o>, BTreeMap<Toleration<'o>, usize>>);
+
+impl<'o> Wide<'o> {
+    fn add(&mut self, toleration: Toleration<'o>) {
+        steps::add(1);
+        if let Some(about) = toleration.about() {
+            *self.0.entry(about).or_default().entry(toleration).or_default() += 1;
+        }
+    }
+
+    fn remove(&mut self, toleration: Toleration<'o>) {
+        steps::add(1);
+        let Some(alike) = toleration.about().and_then(|about| self.0.get_mut(&about)) else { return };
+        if let Some(count) = alike.get_mut(&toleration) {
+            *count -= 1;
+            if *count == 0 {
+                alike.remove(&toleration);
+            }
+        }
+    }
+
+    /// Whether one of them that is not the same tolerates all that `narrow` does.
+    fn covers(&self, narrow: Toleration<'o>) -> bool {
+        let holds = |wide: &Toleration<'o>| match (wide.limit, narrow.seconds) {
+            (Limit::None, _) => true,
+            (Limit::Seconds(_), None) => false,
+            (Limit::Seconds(seconds), Some(own)) => own <= seconds,
+        };
+        narrow.narrower_than().any(|about| {
+            steps::add(1);
+            let alike = self.0.get(&about).into_iter().flat_map(BTreeMap::keys);
+            // The widest, or the one below it.
+            alike.rev().take(2).find(|wide| **wide != narrow).is_some_and(holds)
+        })
     }
 }
 

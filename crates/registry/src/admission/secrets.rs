@@ -42,10 +42,10 @@ pub fn names_a_secret(spec: &Value) -> bool {
 /// # Errors
 /// The first of them, in kube-apiserver's words.
 pub fn limit_secrets(account: &Account, spec: &Value) -> Result<(), String> {
-    let owner = account.name();
+    let (owner, mountable, for_pulls) = (account.name(), account.mountable(), account.for_pulls());
     for volume in items(&spec["volumes"]).filter(|volume| volume["secret"].is_object()) {
         let secret = text(&volume["secret"]["secretName"]);
-        if !account.may_mount(secret) {
+        if !mountable.has(secret) {
             return Err(format!(
                 "volume with secret.secretName=\"{secret}\" is not allowed because service account {owner} does not reference that secret"
             ));
@@ -54,7 +54,7 @@ pub fn limit_secrets(account: &Account, spec: &Value) -> Result<(), String> {
     for (list, title) in [("initContainers", "init container"), ("containers", "container")] {
         for container in items(&spec[list]) {
             let name = text(&container["name"]);
-            let foreign = |secret: &&str| !account.may_mount(secret);
+            let foreign = |secret: &&str| !mountable.has(*secret);
             if let Some((variable, secret)) = of_env(container).find(|(_, secret)| foreign(secret)) {
                 return Err(format!(
                     "{title} {name} with envVar {variable} referencing secret.secretName=\"{secret}\" is not allowed because service account {owner} does not reference that secret"
@@ -68,7 +68,7 @@ pub fn limit_secrets(account: &Account, spec: &Value) -> Result<(), String> {
         }
     }
     for (index, secret) in items(&spec["imagePullSecrets"]).map(|secret| text(&secret["name"])).enumerate() {
-        if !account.may_pull_with(secret) {
+        if !for_pulls.has(secret) {
             return Err(format!(
                 "imagePullSecrets[{index}].name=\"{secret}\" is not allowed because service account {owner} does not reference that imagePullSecret"
             ));

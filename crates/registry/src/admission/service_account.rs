@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::{Reason, Seen, Status};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -64,12 +64,14 @@ impl Account {
         &self.metadata.name
     }
 
-    pub fn may_mount(&self, secret: &str) -> bool {
-        self.secrets.iter().any(|own| own.name == secret)
+    /// Names of the secrets that its pods may mount.
+    pub fn mountable(&self) -> Seen<&str> {
+        self.secrets.iter().map(|own| own.name.as_str()).collect()
     }
 
-    pub fn may_pull_with(&self, secret: &str) -> bool {
-        self.image_pull_secrets.iter().any(|own| own.name == secret)
+    /// Names of the secrets that its pods may pull images with.
+    pub fn for_pulls(&self) -> Seen<&str> {
+        self.image_pull_secrets.iter().map(|own| own.name.as_str()).collect()
     }
 
     fn enforces(&self) -> bool {

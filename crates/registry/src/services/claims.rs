@@ -243,11 +243,11 @@ impl Open {
         if mode == Mode::DryRun {
             return;
         }
-        let kept = match stored.map(|object| served.to_value(object)) {
-            Some(Ok(Value::Object(members))) => holdings(&members),
+        let kept: BTreeSet<Item> = match stored.map(|object| served.to_value(object)) {
+            Some(Ok(Value::Object(members))) => holdings(&members).into_iter().collect(),
             // What the store refused to read is left to repair.
             Some(_) => held.keys().chain(&before).copied().collect(),
-            None => before.clone(),
+            None => before.iter().copied().collect(),
         };
         for (item, revision) in &held {
             if !kept.contains(item)
@@ -329,11 +329,12 @@ impl Open {
 
     /// What upstream shows of a port in a dry run: the range is not looked at.
     fn dry_port(&mut self, seen: &Seen, wanted: Option<i64>) -> Result<i64, Unavailable> {
-        let highest = self.planned.iter().filter_map(|item| match item {
-            Item::Port(port) => Some(i64::from(*port)),
-            Item::Address(_) => None,
-        });
-        let port = wanted.unwrap_or_else(|| highest.max().unwrap_or(32_768) + 1);
+        // Ports stand behind addresses, in order.
+        let highest = match self.planned.last() {
+            Some(Item::Port(port)) => i64::from(*port),
+            Some(Item::Address(_)) | None => 32_768,
+        };
+        let port = wanted.unwrap_or(highest + 1);
         if let Ok(number) = u16::try_from(port) {
             if wanted.is_some() && !self.is_free(seen, Item::Port(number)) {
                 return Err(allocated("port"));

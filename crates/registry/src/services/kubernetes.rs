@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use forebay_apimachinery::options::CreateOptions;
-use forebay_apimachinery::{Lease, Object, Reason, Status};
+use forebay_apimachinery::{Lease, Object, Reason, Seen, Status};
 use forebay_watchcache::Snapshot;
 use serde_json::{Value, json};
 
@@ -342,7 +342,7 @@ fn named(mut object: Value) -> Value {
 
 /// The ranges of the ServiceCIDRs that are ready and to stay. One that nobody says anything of is ready.
 pub(super) fn ready_ranges(cidrs: &Snapshot, store: &Store) -> Vec<AddressRange> {
-    let mut ranges = Vec::new();
+    let (mut ranges, mut known): (Vec<AddressRange>, Seen<AddressRange>) = (Vec::new(), Seen::default());
     for cidr in cidrs.range(&store.reach(None, None), None).filter_map(|object| typed(object).ok()) {
         let conditions = cidr["status"]["conditions"].as_array();
         let ready = conditions.and_then(|all| all.iter().find(|condition| condition["type"] == "Ready"));
@@ -353,7 +353,7 @@ pub(super) fn ready_ranges(cidrs: &Snapshot, store: &Store) -> Vec<AddressRange>
         }
         let texts = cidr["spec"]["cidrs"].as_array().into_iter().flatten().filter_map(Value::as_str);
         for range in texts.filter_map(|text| text.parse().ok()) {
-            if !ranges.contains(&range) {
+            if !known.again(range) {
                 ranges.push(range);
             }
         }

@@ -12,7 +12,7 @@ use std::str::FromStr;
 use forebay_rt::Random;
 
 /// A range of cluster IPs. Its network address is none of them, nor is the broadcast address of an IPv4 range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AddressRange {
     network: IpAddr,
     prefix: u8,

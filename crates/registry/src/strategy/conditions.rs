@@ -4,6 +4,8 @@
 //!
 //! Source: apimachinery v0.36.3 `apis/meta/v1/validation`.
 
+use forebay_apimachinery::Seen;
+
 use super::field::{Causes, Path};
 use super::meta::label_key;
 use super::value::{Members, int, objects, text};
@@ -13,14 +15,13 @@ const MESSAGE_BYTES_MAX: usize = 32 << 10;
 
 /// The list `conditions` of a status.
 pub fn validate(status: &Members, at: &Path<'_>, causes: &mut Causes) {
-    let mut known: Vec<&str> = Vec::new();
+    let mut known = Seen::default();
     for (index, of) in objects(status, "conditions").enumerate() {
         let at = at.index(index);
         let kind = text(of, "type");
-        if known.contains(&kind) {
+        if known.again(kind) {
             causes.duplicate(&at.child("type"), kind);
         }
-        known.push(kind);
         condition(of, &at, causes);
     }
 }

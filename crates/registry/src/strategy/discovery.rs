@@ -4,6 +4,7 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/discovery/endpointslice`, `apis/discovery/{v1,validation}`.
 
+use forebay_apimachinery::Seen;
 use forebay_apimachinery::json::to_go_text;
 
 use super::Context;
@@ -126,17 +127,16 @@ fn ports(slice: &Members, causes: &mut Causes) {
     if count > PORTS_MAX {
         return causes.too_many(&at, count, PORTS_MAX);
     }
-    let mut names: Vec<&str> = Vec::new();
+    let mut names = Seen::default();
     for (index, port) in objects(slice, "ports").enumerate() {
         let at = at.index(index);
         let name = text(port, "name");
         if !name.is_empty() {
             causes.faults(&at.child("name"), name, format::dns1123_label(name));
         }
-        if names.contains(&name) {
+        if names.again(name) {
             causes.duplicate(&at.child("name"), Bad::Shown(to_go_text(&name.into())));
         }
-        names.push(name);
         let protocol = text(port, "protocol");
         if !PROTOCOLS.contains(&protocol) {
             causes.not_supported(&at.child("protocol"), protocol, &PROTOCOLS);
@@ -219,14 +219,13 @@ fn hints(hints: &Members, at: &Path<'_>, causes: &mut Causes) {
         if count > HINTS_MAX {
             return causes.too_many(&at, count, HINTS_MAX);
         }
-        let mut known: Vec<&str> = Vec::new();
+        let mut known = Seen::default();
         for (index, hint) in objects(hints, list_name).enumerate() {
             let at = at.index(index);
             let name = text(hint, "name");
-            if known.contains(&name) {
+            if known.again(name) {
                 causes.duplicate(&at.child("name"), name);
             }
-            known.push(name);
             if list_name == "forZones" {
                 if !name.is_empty() {
                     label_value(name, &at.child("name"), causes);

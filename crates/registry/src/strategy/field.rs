@@ -182,6 +182,9 @@ impl Causes {
 
     #[cold]
     pub fn not_supported<'b>(&mut self, at: &Path<'_>, bad: impl Into<Bad<'b>>, supported: &[&str]) {
+        if self.is_full() {
+            return;
+        }
         let quoted: Vec<String> = supported.iter().map(|value| go_quote(value)).collect();
         let detail = format!("supported values: {}", quoted.join(", "));
         self.push(CauseReason::FieldValueNotSupported, at, "Unsupported value", Some(bad.into()), &detail);

@@ -6,6 +6,7 @@
 //! Source: apimachinery v0.36.3 `api/validation/objectmeta.go`, `apis/meta/v1/validation`; apiserver v0.36.3
 //! `registry/rest/{meta,create,update}.go`. Where upstream walks a map, its order is random; here it is sorted.
 
+use forebay_apimachinery::Seen;
 use forebay_apimachinery::selector::{label_key_faults, label_value_faults};
 use serde_json::Value;
 
@@ -269,8 +270,8 @@ fn finalizers(meta: &Members, at: &Path<'_>, causes: &mut Causes) {
 }
 
 fn no_new_finalizers(new: &Members, old: &Members, causes: &mut Causes) {
-    let known: Vec<&str> = texts(old, "finalizers").collect();
-    let mut extra: Vec<&str> = texts(new, "finalizers").filter(|name| !known.contains(name)).collect();
+    let known: Seen<&str> = texts(old, "finalizers").collect();
+    let mut extra: Vec<&str> = texts(new, "finalizers").filter(|name| !known.has(*name)).collect();
     if extra.is_empty() {
         return;
     }

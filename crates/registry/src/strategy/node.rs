@@ -4,9 +4,10 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/node/runtimeclass`, `apis/node/validation`, `api/node`.
 
+use forebay_apimachinery::Seen;
 use serde_json::Value;
 
-use super::core::pod::resources::{Of, requirements};
+use super::core::pod::resources::{Claims, Of, requirements};
 use super::core::pod::toleration_rules;
 use super::field::{Causes, Path};
 use super::format;
@@ -62,7 +63,7 @@ fn validate(class: &Members, causes: &mut Causes) {
     }
     if let Some(fixed) = child(class, "overhead").and_then(|overhead| overhead.get("podFixed")) {
         let limits = Members::from_iter([("limits".to_string(), fixed.clone())]);
-        requirements(Of::Container, &limits, &[], &Path::root("overhead"), causes);
+        requirements(Of::Container, &limits, &Claims::default(), &Path::root("overhead"), causes);
     }
     let Some(scheduling) = child(class, "scheduling") else { return };
     let at = Path::root("scheduling");
@@ -71,10 +72,9 @@ fn validate(class: &Members, causes: &mut Causes) {
     for (index, toleration) in objects(scheduling, "tolerations").enumerate() {
         toleration_rules(toleration, &at.index(index), causes);
     }
-    let key = |of: &Members| ["key", "operator", "value", "effect"].map(|name| text(of, name).to_string());
-    let tolerations: Vec<&Members> = objects(scheduling, "tolerations").collect();
-    for (index, toleration) in tolerations.iter().enumerate() {
-        if tolerations[..index].iter().any(|before| key(before) == key(toleration)) {
+    let mut known = Seen::default();
+    for (index, toleration) in objects(scheduling, "tolerations").enumerate() {
+        if known.again(["key", "operator", "value", "effect"].map(|name| text(toleration, name))) {
             causes.duplicate(&at.index(index), internal::shown("Toleration", toleration));
         }
     }

@@ -2,38 +2,47 @@
 //!
 //! In: objects as the codec leaves them: no nulls, no empty lists or maps where they mean nothing. Out: members by
 //! type; one of another type counts as absent. Never: panics, names a kind.
+//!
+//! Whatever looks into an object does so here, and each look is a step: what goes through a list for each item of a list
+//! shows in the tests that count them.
 
 use std::sync::LazyLock;
 
+use forebay_apimachinery::steps;
 use serde_json::{Map, Value, map::Entry};
 
 pub type Members = Map<String, Value>;
 
 static NO_MEMBERS: LazyLock<Members> = LazyLock::new(Members::new);
 
+fn look<'o>(object: &'o Members, name: &str) -> Option<&'o Value> {
+    steps::add(1);
+    object.get(name)
+}
+
 /// The text of a member, empty when absent.
 pub fn text<'o>(object: &'o Members, name: &str) -> &'o str {
-    object.get(name).and_then(Value::as_str).unwrap_or("")
+    look(object, name).and_then(Value::as_str).unwrap_or("")
 }
 
 /// The text of a member that is a pointer.
 pub fn text_opt<'o>(object: &'o Members, name: &str) -> Option<&'o str> {
-    object.get(name).and_then(Value::as_str)
+    look(object, name).and_then(Value::as_str)
 }
 
 /// The number of a member.
 pub fn int(object: &Members, name: &str) -> Option<i64> {
-    object.get(name).and_then(Value::as_i64)
+    look(object, name).and_then(Value::as_i64)
 }
 
 /// Whether a member is true.
 pub fn is_true(object: &Members, name: &str) -> bool {
-    object.get(name) == Some(&Value::Bool(true))
+    look(object, name) == Some(&Value::Bool(true))
 }
 
 /// An object member.
 pub fn child<'o>(object: &'o Members, name: &str) -> Option<&'o Members> {
-    object.get(name).and_then(Value::as_object)
+    look(object, name).and_then(Value::as_object)
 }
 
 /// An object member, or one without members.
@@ -63,7 +72,7 @@ pub fn child_made<'o>(object: &'o mut Members, name: &str) -> &'o mut Members {
 
 /// A list member; empty when absent.
 pub fn list<'o>(object: &'o Members, name: &str) -> &'o [Value] {
-    object.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    look(object, name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// A list member to change.
@@ -76,7 +85,7 @@ pub fn list_mut<'o>(object: &'o mut Members, name: &str) -> &'o mut [Value] {
 
 /// The objects of a list member.
 pub fn objects<'o>(object: &'o Members, name: &str) -> impl DoubleEndedIterator<Item = &'o Members> {
-    list(object, name).iter().filter_map(Value::as_object)
+    list(object, name).iter().inspect(|_| steps::add(1)).filter_map(Value::as_object)
 }
 
 /// The objects of a list member, to change.
@@ -86,7 +95,7 @@ pub fn objects_mut<'o>(object: &'o mut Members, name: &str) -> impl Iterator<Ite
 
 /// The texts of a list member.
 pub fn texts<'o>(object: &'o Members, name: &str) -> impl Iterator<Item = &'o str> {
-    list(object, name).iter().filter_map(Value::as_str)
+    list(object, name).iter().inspect(|_| steps::add(1)).filter_map(Value::as_str)
 }
 
 /// The entries of a map of texts.
@@ -159,6 +168,7 @@ pub fn default_object(object: &mut Members, name: &str) {
 /// Whether two members mean the same, as upstream's semantic equality has it: what is absent equals what is empty, and
 /// equals zero unless absence means something else for a member of that `name`.
 pub fn same(name: &str, a: Option<&Value>, b: Option<&Value>) -> bool {
+    steps::add(1);
     match (a, b) {
         (None, None) => true,
         (Some(Value::Object(a)), Some(Value::Object(b))) => same_objects(a, b),

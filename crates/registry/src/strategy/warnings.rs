@@ -56,6 +56,10 @@ pub fn of_claim(claim: &Members, update: Option<&Update<'_>>, out: &mut Vec<Stri
     pod::claim_spec(child_or_empty(claim, "spec"), &Path::root("spec"), out);
 }
 
+/// Pairs of items of one list that are told to be in each other's way: there may be as many as the square of the list.
+/// A client reads some dozens of warnings.
+pub const PAIRS_MAX: usize = 1_000;
+
 const USE_CLASS: &str = "deprecated since v1.8; use \"storageClassName\" attribute instead";
 const USE_OPTIONS: &str = "deprecated since v1.31; use \"mountOptions\" attribute instead";
 

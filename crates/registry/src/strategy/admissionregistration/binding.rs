@@ -2,6 +2,8 @@
 //!
 //! In: a binding. Out: defaults, causes. Never: the policy that it names.
 
+use forebay_apimachinery::Seen;
+
 use super::matching::{default_resources, mutating_operations, resources};
 use crate::strategy::field::{Causes, Path};
 use crate::strategy::format;
@@ -77,17 +79,16 @@ fn param_ref(param: &Members, at: &Path<'_>, causes: &mut Causes) {
 
 fn actions(spec: &Members, causes: &mut Causes) {
     let at = SPEC.child("validationActions");
-    let mut known: Vec<&str> = Vec::new();
+    let mut known = Seen::default();
     for (index, action) in texts(spec, "validationActions").enumerate() {
         if !ACTIONS.contains(&action) {
             causes.not_supported(&at.index(index), action, &ACTIONS);
         }
-        if known.contains(&action) {
+        if known.again(action) {
             causes.duplicate(&at.index(index), action);
         }
-        known.push(action);
     }
-    if known.contains(&"Deny") && known.contains(&"Warn") {
+    if known.has("Deny") && known.has("Warn") {
         let detail = "must not contain both Deny and Warn (repeating the same validation failure information in the \
                       API response and headers serves no purpose)";
         causes.invalid(&at, spec.get("validationActions"), detail);

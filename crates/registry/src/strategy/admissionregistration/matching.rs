@@ -2,6 +2,8 @@
 //!
 //! In: the members that say so. Out: defaults, causes. Never: matches a request.
 
+use forebay_apimachinery::Seen;
+
 use crate::strategy::field::{Causes, Path};
 use crate::strategy::format;
 use crate::strategy::meta::{label_key, validate_meta_create};
@@ -78,13 +80,12 @@ pub fn resources(of: &Members, at: &Path<'_>, causes: &mut Causes) {
 }
 
 fn resource_names(rule: &Members, at: &Path<'_>, causes: &mut Causes) {
-    let mut known: Vec<&str> = Vec::new();
+    let mut known = Seen::default();
     for (index, name) in texts(rule, "resourceNames").enumerate() {
         causes.faults(&at.index(index), name, format::path_segment(name, false));
-        if known.contains(&name) {
+        if known.again(name) {
             causes.duplicate(&at.index(index), name);
         }
-        known.push(name);
     }
 }
 
@@ -129,7 +130,7 @@ fn rule_resources(rule: &Members, at: &Path<'_>, causes: &mut Causes) {
     if list(rule, "resources").is_empty() {
         causes.required(at, "");
     }
-    let (mut all_subresources, mut of_all): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    let (mut all_subresources, mut of_all): (Seen<&str>, Seen<&str>) = (Seen::default(), Seen::default());
     let (mut everything, mut every_resource, mut plain_resource) = (false, false, false);
     for (index, named) in texts(rule, "resources").enumerate() {
         if named.is_empty() {
@@ -143,19 +144,19 @@ fn rule_resources(rule: &Members, at: &Path<'_>, causes: &mut Causes) {
             plain_resource = named != "*";
             continue;
         };
-        if all_subresources.contains(&resource) {
+        if all_subresources.has(resource) {
             let detail = format!("if '{resource}/*' is present, must not specify {named}");
             causes.invalid(&at.index(index), named, &detail);
         }
-        if of_all.contains(&subresource) {
+        if of_all.has(subresource) {
             let detail = format!("if '*/{subresource}' is present, must not specify {named}");
             causes.invalid(&at.index(index), named, &detail);
         }
         if subresource == "*" {
-            all_subresources.push(resource);
+            all_subresources.again(resource);
         }
         if resource == "*" {
-            of_all.push(subresource);
+            of_all.again(subresource);
         }
     }
     if list(rule, "resources").len() > 1 && everything {
@@ -174,7 +175,7 @@ pub fn conditions(of: &Members, at: &Path<'_>, causes: &mut Causes) {
     if count > CONDITIONS_MAX {
         causes.too_many(&at, count, CONDITIONS_MAX);
     }
-    let mut known: Vec<&str> = Vec::new();
+    let mut known = Seen::default();
     for (index, condition) in objects(of, "matchConditions").enumerate() {
         let at = at.index(index);
         let name = text(condition, "name");
@@ -186,10 +187,9 @@ pub fn conditions(of: &Members, at: &Path<'_>, causes: &mut Causes) {
             continue;
         }
         label_key(name, &at.child("name"), causes);
-        if known.contains(&name) {
+        if known.again(name) {
             causes.duplicate(&at.child("name"), name);
         }
-        known.push(name);
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! In: a policy. Out: defaults, causes. Never: compiles its expressions.
 
+use forebay_apimachinery::Seen;
+
 use super::matching::{
     FAILURE_POLICIES, REINVOCATION_POLICIES, conditions, default_resources, is_blank, mutating_operations,
     one_of, required_one_of, resources,
@@ -199,7 +201,7 @@ fn audit_annotations(spec: &Members, policy: &str, causes: &mut Causes) {
         let detail = format!("must not have more than {AUDIT_ANNOTATIONS_MAX} auditAnnotations");
         causes.invalid(&at, shown, &detail);
     }
-    let mut known: Vec<&str> = Vec::new();
+    let mut known = Seen::default();
     for (index, annotation) in objects(spec, "auditAnnotations").enumerate() {
         let at = at.index(index);
         let key = text(annotation, "key");
@@ -213,10 +215,9 @@ fn audit_annotations(spec: &Members, policy: &str, causes: &mut Causes) {
             let detail = format!("must not exceed {AUDIT_EXPRESSION_BYTES_MAX} bytes in length");
             causes.required(&at.child("valueExpression"), &detail);
         }
-        if known.contains(&key) {
+        if known.again(key) {
             causes.duplicate(&at.child("key"), key);
         }
-        known.push(key);
     }
 }
 

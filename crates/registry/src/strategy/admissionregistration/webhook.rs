@@ -2,6 +2,7 @@
 //!
 //! In: a configuration. Out: defaults, causes. Never: calls anybody.
 
+use forebay_apimachinery::Seen;
 use serde_json::Value;
 
 use super::matching::{
@@ -55,13 +56,12 @@ struct Leniency {
 impl Leniency {
     fn of(new: &Members, old: Option<&Members>) -> Leniency {
         let old_hooks = || old.into_iter().flat_map(|old| objects(old, "webhooks"));
-        let names: Vec<&str> = old_hooks().map(|hook| text(hook, "name")).collect();
-        let repeated = |(index, name): (usize, &&str)| names[..index].contains(name);
+        let mut names = Seen::default();
         Leniency {
             side_effects: old_hooks().any(|hook| !NO_SIDE_EFFECTS.contains(&text(hook, "sideEffects"))),
             review_versions: old_hooks()
                 .any(|hook| !list(hook, "admissionReviewVersions").is_empty() && !names_known_version(hook)),
-            repeated_names: names.iter().enumerate().any(repeated),
+            repeated_names: old_hooks().any(|hook| names.again(text(hook, "name"))),
             label_values: old_hooks().any(|hook| !selector_causes(hook).is_empty()),
             conditions: old.is_some_and(|old| {
                 list(old, "webhooks").len() == list(new, "webhooks").len()
@@ -89,16 +89,15 @@ fn names_known_version(hook: &Members) -> bool {
 pub fn validate(configuration: &Members, old: Option<&Members>, sort: Sort, causes: &mut Causes) {
     let leniency = Leniency::of(configuration, old);
     let at = Path::root("webhooks");
-    let mut names: Vec<&str> = Vec::new();
+    let mut names = Seen::default();
     for (index, hook) in objects(configuration, "webhooks").enumerate() {
         let at = at.index(index);
         webhook(hook, &leniency, sort, &at, causes);
         review_versions(hook, &leniency, &at.child("admissionReviewVersions"), causes);
         let name = text(hook, "name");
-        if !name.is_empty() && names.contains(&name) && !leniency.repeated_names {
+        if names.again(name) && !name.is_empty() && !leniency.repeated_names {
             causes.duplicate(&at.child("name"), name);
         }
-        names.push(name);
     }
 }
 
@@ -160,13 +159,12 @@ fn review_versions(hook: &Members, leniency: &Leniency, at: &Path<'_>, causes: &
     if list(hook, NAME).is_empty() {
         return causes.required(at, &format!("must specify one of {known}"));
     }
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen = Seen::default();
     for (index, version) in texts(hook, NAME).enumerate() {
-        if seen.contains(&version) {
+        if seen.again(version) {
             causes.invalid(&at.index(index), version, "duplicate version");
             continue;
         }
-        seen.push(version);
         causes.faults(&at.index(index), version, format::dns1035_label(version));
     }
     if !leniency.review_versions && !names_known_version(hook) {

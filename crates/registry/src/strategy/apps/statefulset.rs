@@ -4,6 +4,7 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/apps/statefulset`, `apis/apps/{v1,validation}`.
 
+use forebay_apimachinery::Seen;
 use serde_json::{Value, json};
 
 use super::template::{
@@ -213,14 +214,11 @@ fn template(spec: &Members, tolerated: Tolerance, causes: &mut Causes) {
 
 fn with_claims(spec: &Members) -> Members {
     let mut template = child_or_empty(spec, "template").clone();
-    let mut names: Vec<&str> = Vec::new();
-    for claim in objects(spec, "volumeClaimTemplates") {
-        let name = text(child_or_empty(claim, "metadata"), "name");
-        // Of two of one name the last is claimed.
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let mut known = Seen::default();
+    let claims = objects(spec, "volumeClaimTemplates");
+    let names = claims.map(|claim| text(child_or_empty(claim, "metadata"), "name"));
+    // Of two of one name the last is claimed.
+    let names: Vec<&str> = names.filter(|name| !known.again(*name)).collect();
     let pod_spec = child_made(&mut template, "spec");
     pod_spec.remove("subdomain");
     pod_spec.remove("hostname");
@@ -231,7 +229,7 @@ fn with_claims(spec: &Members) -> Members {
         names.iter().map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
     let own = list(pod_spec, "volumes")
         .iter()
-        .filter(|volume| !volume.as_object().is_some_and(|volume| names.contains(&text(volume, "name"))));
+        .filter(|volume| !volume.as_object().is_some_and(|volume| known.has(text(volume, "name"))));
     let volumes: Vec<Value> = claimed.chain(own.cloned()).collect();
     pod_spec.insert("volumes".into(), Value::Array(volumes));
     template

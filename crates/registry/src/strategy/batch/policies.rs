@@ -4,6 +4,7 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/batch/validation`.
 
+use forebay_apimachinery::Seen;
 use serde_json::Value;
 
 use super::indexes;
@@ -27,12 +28,13 @@ pub fn failure(spec: &Members, policy: &Members, at: &Path<'_>, causes: &mut Cau
     if rules > RULES_MAX {
         causes.too_many(&at, rules, RULES_MAX);
     }
+    let containers = containers(spec);
     for (index, rule) in objects(policy, "rules").enumerate() {
-        failure_rule(spec, rule, &at.index(index), causes);
+        failure_rule(spec, rule, &containers, &at.index(index), causes);
     }
 }
 
-fn failure_rule(spec: &Members, rule: &Members, at: &Path<'_>, causes: &mut Causes) {
+fn failure_rule(spec: &Members, rule: &Members, containers: &Seen<&str>, at: &Path<'_>, causes: &mut Causes) {
     match text(rule, "action") {
         "" => causes.required(&at.child("action"), &valid_values(&ACTIONS)),
         "FailIndex" if !spec.contains_key("backoffLimitPerIndex") => {
@@ -43,7 +45,7 @@ fn failure_rule(spec: &Members, rule: &Members, at: &Path<'_>, causes: &mut Caus
     }
     let codes = child(rule, "onExitCodes");
     if let Some(codes) = codes {
-        exit_codes(spec, codes, &at.child("onExitCodes"), causes);
+        exit_codes(codes, containers, &at.child("onExitCodes"), causes);
     }
     let patterns = list(rule, "onPodConditions").len();
     let patterns_at = at.child("onPodConditions");
@@ -73,7 +75,7 @@ fn condition(pattern: &Members, at: &Path<'_>, causes: &mut Causes) {
     }
 }
 
-fn exit_codes(spec: &Members, codes: &Members, at: &Path<'_>, causes: &mut Causes) {
+fn exit_codes(codes: &Members, containers: &Seen<&str>, at: &Path<'_>, causes: &mut Causes) {
     const OPERATORS: [&str; 2] = ["In", "NotIn"];
     let operator = text(codes, "operator");
     match operator {
@@ -82,7 +84,7 @@ fn exit_codes(spec: &Members, codes: &Members, at: &Path<'_>, causes: &mut Cause
         other => causes.not_supported(&at.child("operator"), other, &OPERATORS),
     }
     if let Some(name) = text_opt(codes, "containerName")
-        && !has_container(spec, name)
+        && !containers.has(name)
     {
         let detail = "must be one of the container or initContainer names in the pod template";
         causes.invalid(&at.child("containerName"), name, detail);
@@ -94,11 +96,12 @@ fn exit_codes(spec: &Members, codes: &Members, at: &Path<'_>, causes: &mut Cause
     } else if values.len() > CODES_MAX {
         causes.too_many(&at, values.len(), CODES_MAX);
     }
+    let mut known = Seen::default();
     for (index, code) in values.iter().enumerate() {
         if operator == "In" && *code == 0 {
             causes.invalid(&at.index(index), 0, "must not be 0 for the In operator");
         }
-        if values[..index].contains(code) {
+        if known.again(*code) {
             causes.duplicate(&at.index(index), *code);
         }
     }
@@ -107,12 +110,11 @@ fn exit_codes(spec: &Members, codes: &Members, at: &Path<'_>, causes: &mut Cause
     }
 }
 
-fn has_container(spec: &Members, name: &str) -> bool {
+/// Names of the containers that a failure may be of.
+fn containers(spec: &Members) -> Seen<&str> {
     let pod = child_or_empty(child_or_empty(spec, "template"), "spec");
-    ["containers", "initContainers"]
-        .into_iter()
-        .flat_map(|list| objects(pod, list))
-        .any(|of| text(of, "name") == name)
+    let all = ["containers", "initContainers"].into_iter().flat_map(|list| objects(pod, list));
+    all.map(|of| text(of, "name")).collect()
 }
 
 fn valid_values(values: &[&str]) -> String {

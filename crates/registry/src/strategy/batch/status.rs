@@ -5,6 +5,8 @@
 //! Source: kubernetes v1.36.3 `registry/batch/job/strategy.go`, `apis/batch/validation`. Rules that upstream applies only
 //! when what they are about has changed are under the same conditions here.
 
+use forebay_apimachinery::Seen;
+
 use super::indexes;
 use crate::strategy::core::not_negative;
 use crate::strategy::field::{Bad, Causes, Path};
@@ -68,16 +70,14 @@ fn changed(status: &Members, old: &Members, name: &str) -> bool {
 fn uncounted(status: &Members, causes: &mut Causes) {
     let Some(uncounted) = child(status, "uncountedTerminatedPods") else { return };
     let at = STATUS.child("uncountedTerminatedPods");
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen = Seen::default();
     for name in ["succeeded", "failed"] {
         for (index, uid) in texts(uncounted, name).enumerate() {
             let at = at.child(name);
             if uid.is_empty() {
                 causes.invalid(&at.index(index), uid, "must not be empty");
-            } else if seen.contains(&uid) {
+            } else if seen.again(uid) {
                 causes.duplicate(&at.index(index), uid);
-            } else {
-                seen.push(uid);
             }
         }
     }

@@ -11,6 +11,8 @@ pub mod subject;
 #[cfg(test)]
 mod tests;
 
+use forebay_apimachinery::Seen;
+use forebay_apimachinery::seen::Firsts;
 use serde_json::Value;
 
 use request::Asks;
@@ -144,15 +146,16 @@ fn conditions<'o>(request: &'o Members, kind: &'o str) -> impl Iterator<Item = &
 
 /// A condition without times was updated now, and came to be when its like did.
 fn date_conditions(new: &mut Members, old: &Members, now: &str) {
+    let like = |condition: &Members| (text(condition, "type").to_string(), condition.get("status").cloned());
+    let before = objects(child_or_empty(old, "status"), "conditions");
+    let before: Firsts<_, Option<&Value>> =
+        before.map(|before| (like(before), before.get("lastTransitionTime"))).collect();
     for condition in
         list_mut(child_made(new, "status"), "conditions").iter_mut().filter_map(Value::as_object_mut)
     {
         default(condition, "lastUpdateTime", now);
-        let like = conditions(old, text(condition, "type"))
-            .find(|before| before.get("status") == condition.get("status"))
-            .and_then(|before| before.get("lastTransitionTime"))
-            .cloned();
-        default(condition, "lastTransitionTime", like.unwrap_or_else(|| now.into()));
+        let since = before.get(&like(condition)).copied().flatten().cloned();
+        default(condition, "lastTransitionTime", since.unwrap_or_else(|| now.into()));
     }
 }
 
@@ -208,12 +211,8 @@ fn usages(spec: &Members, old: Option<&Members>, causes: &mut Causes) {
 
 /// The texts that came before, with their places.
 fn repeated<'t>(texts: impl Iterator<Item = &'t str>) -> impl Iterator<Item = (usize, &'t str)> {
-    let mut seen = Vec::new();
-    texts.enumerate().filter(move |(_, text)| {
-        let again = seen.contains(text);
-        seen.push(*text);
-        again
-    })
+    let mut seen = Seen::default();
+    texts.enumerate().filter(move |(_, text)| seen.again(*text))
 }
 
 /// `example.com/signer`.
@@ -254,7 +253,7 @@ fn validate_conditions(status: &Members, old: Option<&Members>, causes: &mut Cau
     let tolerates_empty = old.is_some_and(|old| types(old).any(str::is_empty));
     let tolerates_both = old.is_some_and(|old| APPROVAL.iter().all(|kind| types(old).any(|of| of == *kind)));
     let tolerates_twice = old.is_some_and(|old| repeated(types(old)).next().is_some());
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen = Seen::default();
     for (index, condition) in objects(status, "conditions").enumerate() {
         let item = at.index(index);
         let (kind, state) = (text(condition, "type"), text(condition, "status"));
@@ -268,14 +267,13 @@ fn validate_conditions(status: &Members, old: Option<&Members>, causes: &mut Cau
             state if !states.contains(&state) => causes.not_supported(&item.child("status"), state, states),
             _ => {}
         }
-        let other = APPROVAL.iter().find(|other| **other != kind && seen.contains(other));
+        let other = APPROVAL.iter().find(|other| **other != kind && seen.has(**other));
         if APPROVAL.contains(&kind) && other.is_some() && !tolerates_both {
             causes.invalid(&at, kind, "Approved and Denied conditions are mutually exclusive");
         }
-        if seen.contains(&kind) && !tolerates_twice {
+        if seen.again(kind) && !tolerates_twice {
             causes.duplicate(&item.child("type"), kind);
         }
-        seen.push(kind);
     }
 }
 

@@ -4,6 +4,16 @@
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/// What a byte stands for; what is no digit stands for nothing.
+static DIGITS: [Option<u8>; 256] = {
+    let (mut digits, mut at) = ([None; 256], 0);
+    while at < ALPHABET.len() {
+        digits[ALPHABET[at] as usize] = Some(at as u8);
+        at += 1;
+    }
+    digits
+};
+
 /// Encodes bytes.
 pub fn encode(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -22,8 +32,8 @@ pub fn encode(bytes: &[u8]) -> String {
 pub fn decode(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(decoded_len(text));
     let (mut group, mut bits) = (0u32, 0);
-    for digit in text.bytes().filter_map(|byte| ALPHABET.iter().position(|known| *known == byte)) {
-        group = group << 6 | digit as u32;
+    for digit in text.bytes().filter_map(|byte| DIGITS[usize::from(byte)]) {
+        group = group << 6 | u32::from(digit);
         bits += 6;
         if bits >= 8 {
             bits -= 8;

@@ -4,6 +4,7 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/{v1/defaults.go,validation}`, `registry/core/limitrange`.
 
+use forebay_apimachinery::Seen;
 use forebay_apimachinery::selector::label_key_faults;
 use serde_json::Value;
 
@@ -66,16 +67,15 @@ pub fn validate_update(new: &Members, _: &Update<'_>, causes: &mut Causes) {
 }
 
 pub fn validate_create(range: &Members, causes: &mut Causes) {
-    let mut kinds: Vec<&str> = Vec::new();
+    let mut kinds = Seen::default();
     for (index, limit) in objects(child_or_empty(range, "spec"), "limits").enumerate() {
         let at = SPEC.child("limits");
         let at = at.index(index);
         let kind = text(limit, "type");
         kind_name(kind, &at.child("type"), causes);
-        if kinds.contains(&kind) {
+        if kinds.again(kind) {
             causes.duplicate(&at.child("type"), kind);
         }
-        kinds.push(kind);
         names(limit, kind, &at, causes);
         amounts(limit, kind, &at, causes);
     }

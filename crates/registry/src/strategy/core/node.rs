@@ -4,6 +4,7 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/core/node`, `apis/core/{v1,validation}`.
 
+use forebay_apimachinery::Seen;
 use forebay_apimachinery::json::to_go_text;
 use serde_json::Value;
 
@@ -145,10 +146,11 @@ fn resources(node: &Members, causes: &mut Causes) {
 }
 
 fn addresses(node: &Members, causes: &mut Causes) {
-    let addresses: Vec<&Members> = objects(child_or_empty(node, "status"), "addresses").collect();
-    for (index, address) in
-        addresses.iter().enumerate().filter(|(index, of)| addresses[..*index].contains(of))
-    {
+    let mut known = Seen::default();
+    for (index, address) in objects(child_or_empty(node, "status"), "addresses").enumerate() {
+        if !known.again((text(address, "type"), text(address, "address"))) {
+            continue;
+        }
         let shown = |name| to_go_text(&Value::from(text(address, name)));
         let bad = format!("{{\"Type\":{},\"Address\":{}}}", shown("type"), shown("address"));
         causes.duplicate(&Path::root("status").child("addresses").index(index), Bad::Shown(bad));
@@ -157,7 +159,7 @@ fn addresses(node: &Members, causes: &mut Causes) {
 
 fn taints(spec: &Members, causes: &mut Causes) {
     let at = METADATA.child("taints"); // where upstream has them
-    let mut known: Vec<(&str, &str)> = Vec::new(); // key, effect
+    let mut known: Seen<(&str, &str)> = Seen::default(); // key, effect
     for (index, taint) in objects(spec, "taints").enumerate() {
         let at = at.index(index);
         let (key, value, effect) = (text(taint, "key"), text(taint, "value"), text(taint, "effect"));
@@ -171,10 +173,8 @@ fn taints(spec: &Members, causes: &mut Causes) {
             known if EFFECTS.contains(&known) => {}
             other => causes.not_supported(&at.child("effect"), other, &EFFECTS),
         }
-        if known.contains(&(key, effect)) {
+        if known.again((key, effect)) {
             causes.duplicate_because(&at, taint_shown(taint), "taints must be unique by key and effect pair");
-        } else {
-            known.push((key, effect));
         }
     }
 }

@@ -4,6 +4,8 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/{helper,v1/defaults.go,validation}`.
 
+use forebay_apimachinery::steps;
+
 use super::pod::defaults::round_up;
 use super::pod::resources::{is_quota_resource, quantity_value, resource_name};
 use crate::strategy::field::{Causes, Path};
@@ -30,11 +32,15 @@ pub fn validate_create(quota: &Members, causes: &mut Causes) {
     amounts(spec, "hard", &SPEC, causes);
     let wanted: Vec<&str> = texts(spec, "scopes").collect();
     let at = SPEC.child("scopes");
+    let mut unfit = Unfit::of(spec);
     for scope in &wanted {
         if !SCOPES.contains(scope) {
             causes.invalid(&at, spec.get("scopes"), "unsupported scope");
         }
-        for _ in unfit(spec, scope) {
+        for _ in 0..unfit.count(scope) {
+            if causes.is_full() {
+                break;
+            }
             causes.invalid(&at, spec.get("scopes"), "unsupported scope applied to resource");
         }
     }
@@ -88,15 +94,31 @@ const SCOPES: [&str; 7] = [
 const COMPUTE: [&str; 6] =
     ["cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"];
 
-/// The resources of a quota that cannot be counted in a scope.
-fn unfit<'o>(spec: &'o Members, scope: &'o str) -> impl Iterator<Item = &'o String> {
-    let fits = move |resource: &str| match scope {
-        "BestEffort" => resource == "pods",
-        "VolumeAttributesClass" => matches!(resource, "persistentvolumeclaims" | "requests.storage"),
-        known if SCOPES.contains(&known) => resource == "pods" || COMPUTE.contains(&resource),
-        _ => true,
-    };
-    child_or_empty(spec, "hard").keys().filter(move |resource| is_quota_resource(resource) && !fits(resource))
+/// How many resources of a quota cannot be counted in a scope. Each scope is looked at once, however often it is named.
+struct Unfit<'o> {
+    hard: &'o Members,
+    counts: [Option<usize>; SCOPES.len()],
+}
+
+impl<'o> Unfit<'o> {
+    fn of(spec: &'o Members) -> Unfit<'o> {
+        Unfit { hard: child_or_empty(spec, "hard"), counts: [None; SCOPES.len()] }
+    }
+
+    fn count(&mut self, scope: &str) -> usize {
+        // Everything fits a scope that is none.
+        let Some(known) = SCOPES.iter().position(|known| *known == scope) else { return 0 };
+        let fits = |resource: &str| match scope {
+            "BestEffort" => resource == "pods",
+            "VolumeAttributesClass" => matches!(resource, "persistentvolumeclaims" | "requests.storage"),
+            _ => resource == "pods" || COMPUTE.contains(&resource),
+        };
+        let unfit = |resource: &&String| {
+            steps::add(1);
+            is_quota_resource(resource) && !fits(resource)
+        };
+        *self.counts[known].get_or_insert_with(|| self.hard.keys().filter(unfit).count())
+    }
 }
 
 fn conflicts(wanted: &[&str], spec: &Members, at: &Path<'_>, causes: &mut Causes) {
@@ -114,12 +136,16 @@ fn scope_selector(spec: &Members, selector: &Members, causes: &mut Causes) {
     let at = SPEC.child("scopeSelector");
     let at = at.child("matchExpressions");
     let mut wanted: Vec<&str> = Vec::new();
+    let mut unfit = Unfit::of(spec);
     for expression in objects(selector, "matchExpressions") {
         let [scope, operator] = ["scopeName", "operator"].map(|name| text(expression, name));
         if !SCOPES.contains(&scope) {
             causes.invalid(&at.child("scopeName"), scope, "unsupported scope");
         }
-        for _ in unfit(spec, scope) {
+        for _ in 0..unfit.count(scope) {
+            if causes.is_full() {
+                break;
+            }
             let bad = crate::strategy::internal::shown("ScopeSelector", selector);
             causes.invalid(&at, bad, "unsupported scope applied to resource");
         }

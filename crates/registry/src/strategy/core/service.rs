@@ -5,6 +5,7 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/core/service`, `apis/core/v1/defaults.go`.
 
+use forebay_apimachinery::Seen;
 use serde_json::{Value, json};
 
 use super::service_rules;
@@ -132,8 +133,8 @@ fn drop_what_the_type_had(new: &mut Members, old: &Members) {
         new.remove("internalTrafficPolicy");
     }
     if needs_node_port(old) && !needs_node_port(new) {
-        let known: Vec<i64> = objects(old, "ports").filter_map(|port| int(port, "nodePort")).collect();
-        let known_port = |port| port == 0 || known.contains(&port);
+        let known: Seen<i64> = objects(old, "ports").filter_map(|port| int(port, "nodePort")).collect();
+        let known_port = |port| port == 0 || known.has(&port);
         if objects(new, "ports").filter_map(|port| int(port, "nodePort")).all(known_port) {
             for port in objects_mut(new, "ports") {
                 port.remove("nodePort");

@@ -8,9 +8,11 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/core/service/storage/{alloc,storage}.go`.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 
-use forebay_apimachinery::Cause;
+use forebay_apimachinery::seen::Firsts;
+use forebay_apimachinery::{Cause, Seen};
 use serde_json::{Value, json};
 
 use super::service::{needs_address, needs_health_check};
@@ -237,11 +239,13 @@ fn keep_allocated(new: &mut Members, old: &Members) {
 
 /// A port without a node port takes the one that the port of its name had, unless another port has it now.
 fn keep_node_ports(new: &mut Members, old: &Members) {
-    let now = node_ports(new);
+    let now: Seen<i64> = node_ports(new).into_iter().collect();
+    // Of a name that is there twice the last counts.
+    let before: HashMap<&str, Option<i64>> =
+        objects(old, "ports").map(|port| (text(port, "name"), int(port, "nodePort"))).collect();
     for port in objects_mut(new, "ports").filter(|port| int(port, "nodePort").unwrap_or(0) == 0) {
-        let mut before = objects(old, "ports").filter(|before| text(before, "name") == text(port, "name"));
-        let allocated = before.next_back().and_then(|before| int(before, "nodePort"));
-        if let Some(number) = allocated.filter(|number| *number != 0 && !now.contains(number)) {
+        let allocated = before.get(text(port, "name")).copied().flatten();
+        if let Some(number) = allocated.filter(|number| *number != 0 && !now.has(number)) {
             port.insert("nodePort".into(), number.into());
         }
     }
@@ -349,23 +353,22 @@ fn give_new_ports(spec: &mut Members, pools: &mut dyn Pools) -> Result<(), Refus
     let ports: Vec<(i64, i64)> = objects(spec, "ports")
         .map(|port| (int(port, "port").unwrap_or(0), int(port, "nodePort").unwrap_or(0)))
         .collect();
-    // Of each port number, the node port that it got first.
-    let mut given: Vec<(i64, i64)> = Vec::new();
+    // Of each port number, the node port that is asked for first, and the one that it got first.
+    let asked: Firsts<i64, i64> = ports.iter().copied().filter(|(_, asked)| *asked != 0).collect();
+    let mut given: HashMap<i64, i64> = HashMap::new();
     for (index, (number, node_port)) in ports.iter().copied().enumerate() {
         if node_port == 0 && !fills {
             continue;
         }
-        let shared = given.iter().find(|(known, _)| *known == number).map(|(_, node_port)| *node_port);
-        let node_port = match shared {
+        let node_port = match given.get(&number).copied() {
             Some(shared) if node_port == 0 || node_port == shared => shared,
             Some(_) => take_port(index, node_port, pools)?,
             None => {
-                let mut asked = ports.iter().filter(|(known, _)| *known == number).map(|(_, asked)| *asked);
-                let node_port = match asked.find(|asked| *asked != 0) {
-                    Some(asked) => take_port(index, asked, pools)?,
+                let node_port = match asked.get(&number) {
+                    Some(asked) => take_port(index, *asked, pools)?,
                     None => take_any_port(pools)?,
                 };
-                given.push((number, node_port));
+                given.insert(number, node_port);
                 node_port
             }
         };
@@ -376,23 +379,22 @@ fn give_new_ports(spec: &mut Members, pools: &mut dyn Pools) -> Result<(), Refus
 
 fn give_changed_ports(spec: &mut Members, old: &Members, pools: &mut dyn Pools) -> Result<(), Refusal> {
     let fills = fills_node_ports(spec);
-    let mut own = node_ports(old);
+    let mut own: Seen<i64> = node_ports(old).into_iter().collect();
     let ports: Vec<(String, i64)> = objects(spec, "ports")
         .map(|port| (text(port, "protocol").to_string(), int(port, "nodePort").unwrap_or(0)))
         .collect();
-    let mut given: Vec<(&str, i64)> = Vec::new();
+    let mut given: Seen<(&str, i64)> = Seen::default();
     for (index, (protocol, node_port)) in ports.iter().enumerate() {
         let node_port = match *node_port {
             0 if !fills => continue,
             0 => take_any_port(pools)?,
-            known if own.contains(&known) => known,
+            known if own.has(&known) => known,
             asked => take_port(index, asked, pools)?,
         };
-        own.push(node_port);
-        if given.contains(&(protocol.as_str(), node_port)) {
+        own.again(node_port);
+        if given.again((protocol.as_str(), node_port)) {
             return Err(Refusal::Unknown(format!("duplicate nodePort: {{{protocol} {node_port}}}")));
         }
-        given.push((protocol, node_port));
         set_node_port(spec, index, node_port);
     }
     Ok(())

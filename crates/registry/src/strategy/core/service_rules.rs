@@ -4,6 +4,7 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/validation`.
 
+use forebay_apimachinery::Seen;
 use forebay_apimachinery::json::to_go_text;
 use serde_json::Value;
 
@@ -116,7 +117,7 @@ fn type_rules(spec: &Members, causes: &mut Causes) {
 
 fn ports(spec: &Members, causes: &mut Causes) {
     let several = list(spec, "ports").len() > 1;
-    let mut names: Vec<&str> = Vec::new();
+    let mut names = Seen::default();
     for (index, port) in objects(spec, "ports").enumerate() {
         let ports = SPEC.child("ports");
         let at = ports.index(index);
@@ -125,10 +126,9 @@ fn ports(spec: &Members, causes: &mut Causes) {
             "" => {}
             name => {
                 causes.faults(&at.child("name"), name, format::dns1123_label(name));
-                if names.contains(&name) {
+                if names.again(name) {
                     causes.duplicate(&at.child("name"), name);
                 }
-                names.push(name);
             }
         }
         port_number(port, "port", &at, causes);
@@ -186,7 +186,7 @@ pub fn addresses(spec: &Members, old: Option<&Members>, causes: &mut Causes) {
         (_, Some(_)) => causes.invalid(&at, bad(), "first value must match `clusterIP`"),
     }
     families(spec, causes);
-    let known: Vec<&str> = old.map(|old| texts(old, "clusterIPs").collect()).unwrap_or_default();
+    let known: Seen<&str> = old.into_iter().flat_map(|old| texts(old, "clusterIPs")).collect();
     let mut wrong = false;
     for (index, address) in all.iter().enumerate() {
         if index == 0 && *address == "None" {
@@ -194,7 +194,7 @@ pub fn addresses(spec: &Members, old: Option<&Members>, causes: &mut Causes) {
                 wrong = true;
                 causes.invalid(&at, bad(), "'None' must be the first and only value");
             }
-        } else if !known.contains(address) {
+        } else if !known.has(*address) {
             wrong |= legacy_ip(address, &at.index(index), causes).is_none();
         }
     }
@@ -221,13 +221,13 @@ pub fn addresses(spec: &Members, old: Option<&Members>, causes: &mut Causes) {
 
 fn families(spec: &Members, causes: &mut Causes) {
     let at = SPEC.child("ipFamilies");
-    let families: Vec<&str> = texts(spec, "ipFamilies").collect();
-    for (index, family) in families.iter().enumerate() {
-        if !matches!(*family, "IPv4" | "IPv6") {
-            causes.not_supported(&at.index(index), *family, &["IPv4", "IPv6"]);
+    let mut known = Seen::default();
+    for (index, family) in texts(spec, "ipFamilies").enumerate() {
+        if !matches!(family, "IPv4" | "IPv6") {
+            causes.not_supported(&at.index(index), family, &["IPv4", "IPv6"]);
         }
-        if families[..index].contains(family) {
-            causes.duplicate(&at.index(index), *family);
+        if known.again(family) {
+            causes.duplicate(&at.index(index), family);
         }
     }
     const POLICIES: [&str; 3] = ["PreferDualStack", "RequireDualStack", "SingleStack"];
@@ -278,9 +278,9 @@ fn unchanged(new: &Members, old: &Members, name: &str, unset: &str, causes: &mut
 
 fn external_addresses(spec: &Members, old: Option<&Members>, causes: &mut Causes) {
     let at = SPEC.child("externalIPs");
-    let known: Vec<&str> = old.map(|old| texts(old, "externalIPs").collect()).unwrap_or_default();
+    let known: Seen<&str> = old.into_iter().flat_map(|old| texts(old, "externalIPs")).collect();
     for (index, address) in texts(spec, "externalIPs").enumerate() {
-        if known.contains(&address) || legacy_ip(address, &at.index(index), causes).is_some() {
+        if known.has(address) || legacy_ip(address, &at.index(index), causes).is_some() {
             endpoint_ip(address, &at.index(index), causes);
         }
     }
@@ -298,11 +298,11 @@ fn port_pairs(spec: &Members, causes: &mut Causes) {
         }
     }
     for (name, zero_counts) in [("nodePort", false), ("port", true)] {
-        let key = |port: &Members| (text(port, "protocol").to_string(), number(port, name));
+        let mut known = Seen::default();
         for (index, port) in
             ports.iter().enumerate().filter(|(_, port)| zero_counts || number(port, name) != 0)
         {
-            if !ports[..index].iter().any(|before| key(before) == key(port)) {
+            if !known.again((text(port, "protocol"), number(port, name))) {
                 continue;
             }
             if name == "nodePort" {
@@ -330,11 +330,10 @@ fn source_ranges(service: &Members, old: Option<&Members>, causes: &mut Causes) 
             causes.forbidden(&at, DETAIL);
         }
         let old_spec = old.map(|old| child_or_empty(old, "spec"));
-        let known: Vec<&str> = old_spec
-            .map(|old| texts(old, "loadBalancerSourceRanges").map(str::trim).collect())
-            .unwrap_or_default();
+        let before = old_spec.into_iter().flat_map(|old| texts(old, "loadBalancerSourceRanges"));
+        let known: Seen<&str> = before.map(str::trim).collect();
         for (index, range) in texts(spec, "loadBalancerSourceRanges").map(str::trim).enumerate() {
-            if !known.contains(&range) {
+            if !known.has(range) {
                 legacy_cidr(range, &at.index(index), causes);
             }
         }

@@ -16,6 +16,8 @@ pub use built_in::{ALL, BuiltIn, renewed, settle};
 
 use built_in::built_in;
 
+use forebay_apimachinery::Seen;
+
 use super::Context;
 use super::field::{Causes, Path};
 use super::lifecycle::{begin, reset_meta, status_apart};
@@ -76,14 +78,13 @@ fn validate_update(
 fn conditions(object: &Members, causes: &mut Causes) {
     let at = Path::root("status");
     let at = at.child("conditions");
-    let mut known: Vec<&str> = Vec::new();
+    let mut known = Seen::default();
     for (index, condition) in objects(child_or_empty(object, "status"), "conditions").enumerate() {
         let at = at.index(index);
         let kind = text(condition, "type");
-        if known.contains(&kind) {
+        if known.again(kind) {
             causes.duplicate(&at.child("type"), kind);
         }
-        known.push(kind);
         if kind.is_empty() {
             causes.required(&at.child("type"), "");
         }

@@ -13,6 +13,9 @@ use crate::strategy::value::Members;
 const CONTEXT: usize = 3;
 /// Lines of one side: looking for matches takes time in their square, and a pod has a hundred. Past it there is no diff.
 const LINES_MAX: usize = 4_000;
+/// Places that are looked at for the diffs of one object, a tenth of a second: lines that alternate with others can be made
+/// to be looked at as many times as there are lines. A pod whose image changed takes some ten thousand.
+const LOOKS_MAX: usize = 1 << 20;
 /// From here on, lines that are everywhere do not start a match.
 const POPULAR_FROM: usize = 200;
 
@@ -34,22 +37,44 @@ struct Step {
 
 /// What changes from `old` to `new`, both of the internal type `ty`.
 pub fn difference(ty: &str, old: &Members, new: &Members) -> String {
-    let text = |object: &Members| {
-        let mut text = String::new();
-        write_lines(&structure(ty, object, 0), 0, &mut text);
-        text
-    };
-    unified(&text(old), &text(new))
+    Differences::default().between(ty, old, new)
 }
 
-fn unified(old: &str, new: &str) -> String {
+/// Makes the diffs of one object's parts, and none any more when they have taken too long.
+pub struct Differences {
+    looks_left: usize,
+}
+
+impl Default for Differences {
+    fn default() -> Differences {
+        Differences { looks_left: LOOKS_MAX }
+    }
+}
+
+impl Differences {
+    /// What changes from `old` to `new`, both of the internal type `ty`.
+    pub fn between(&mut self, ty: &str, old: &Members, new: &Members) -> String {
+        if self.looks_left == 0 {
+            return String::new();
+        }
+        let text = |object: &Members| {
+            let mut text = String::new();
+            write_lines(&structure(ty, object, 0), 0, &mut text);
+            text
+        };
+        unified(&text(old), &text(new), &mut self.looks_left)
+    }
+}
+
+fn unified(old: &str, new: &str, looks_left: &mut usize) -> String {
     let old: Vec<&str> = old.split('\n').collect();
     let new: Vec<&str> = new.split('\n').collect();
     if old.len().max(new.len()) > LINES_MAX {
         return String::new();
     }
+    let Some(matches) = matches(&old, &new, looks_left) else { return String::new() };
     let mut text = String::new();
-    for hunk in hunks(steps(&matches(&old, &new), old.len(), new.len())) {
+    for hunk in hunks(steps(&matches, old.len(), new.len())) {
         let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { continue };
         let (was, is) = (range(first.old.0, last.old.1), range(first.new.0, last.new.1));
         text.push_str(&format!("@@ -{was} +{is} @@\n"));
@@ -77,19 +102,25 @@ fn range(from: usize, to: usize) -> String {
     }
 }
 
-/// Matching runs in order, each the longest between its neighbours.
-fn matches(old: &[&str], new: &[&str]) -> Vec<Match> {
-    let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
+/// Matching runs in order, each the longest between its neighbours; `None` when that takes too long.
+fn matches<'t>(old: &[&'t str], new: &[&'t str], looks_left: &mut usize) -> Option<Vec<Match>> {
+    // A line is a number from here on: it is looked at often, and may be long.
+    let mut numbers = HashMap::new();
+    let (old, new) = (numbered(old, &mut numbers), numbered(new, &mut numbers));
+    let mut places: Vec<Vec<usize>> = vec![Vec::new(); numbers.len()];
     for (at, line) in new.iter().enumerate() {
-        places.entry(line).or_default().push(at);
+        places[*line].push(at);
     }
     if new.len() >= POPULAR_FROM {
-        places.retain(|_, at| at.len() <= new.len() / 100 + 1);
+        places.iter_mut().filter(|at| at.len() > new.len() / 100 + 1).for_each(Vec::clear);
     }
     let mut found = Vec::new();
     let mut windows = vec![(0, old.len(), 0, new.len())];
     while let Some((old_from, old_to, new_from, new_to)) = windows.pop() {
-        let longest = longest(old, new, &places, (old_from, old_to), (new_from, new_to));
+        let longest = longest(&old, &new, &places, (old_from, old_to), (new_from, new_to), looks_left);
+        if *looks_left == 0 {
+            return None;
+        }
         if longest.lines == 0 {
             continue;
         }
@@ -98,21 +129,35 @@ fn matches(old: &[&str], new: &[&str]) -> Vec<Match> {
         found.push(longest);
     }
     found.sort_unstable_by_key(|found| found.old);
-    found
+    Some(found)
+}
+
+/// Equal lines have equal numbers.
+fn numbered<'t>(lines: &[&'t str], numbers: &mut HashMap<&'t str, usize>) -> Vec<usize> {
+    let number = |line: &&'t str| {
+        let next = numbers.len();
+        *numbers.entry(line).or_insert(next)
+    };
+    lines.iter().map(number).collect()
 }
 
 fn longest(
-    old: &[&str],
-    new: &[&str],
-    places: &HashMap<&str, Vec<usize>>,
+    old: &[usize],
+    new: &[usize],
+    places: &[Vec<usize>],
     old_in: (usize, usize),
     new_in: (usize, usize),
+    looks_left: &mut usize,
 ) -> Match {
     let mut best = Match { old: old_in.0, new: new_in.0, lines: 0 };
     let mut runs: HashMap<usize, usize> = HashMap::new(); // end of a run in `new` -> its length
     for (at, line) in old.iter().enumerate().take(old_in.1).skip(old_in.0) {
         let mut next = HashMap::new();
-        for place in places.get(line).into_iter().flatten() {
+        *looks_left = looks_left.saturating_sub(1 + places[*line].len());
+        if *looks_left == 0 {
+            break;
+        }
+        for place in &places[*line] {
             if *place < new_in.0 {
                 continue;
             }
@@ -223,13 +268,13 @@ mod tests {
             ("x 1 2 3 y", "X 1 2 3 Y", "@@ -1,5 +1,5 @@\n-x\n+X\n 1\n 2\n 3\n-y\n+Y\n"),
         ];
         for (old, new, diff) in rows {
-            assert_eq!(unified(&lines(old), &lines(new)), diff, "{old} / {new}");
+            assert_eq!(unified(&lines(old), &lines(new), &mut { LOOKS_MAX }), diff, "{old} / {new}");
         }
     }
 
     #[test]
     fn what_nobody_would_read_has_no_diff() {
         let long = "a\n".repeat(LINES_MAX + 1);
-        assert_eq!(unified(&long, "a"), "");
+        assert_eq!(unified(&long, "a", &mut { LOOKS_MAX }), "");
     }
 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::field::Bad;
 use super::value::{Members, child_or_empty, list, objects, take_over};
 
-pub use difference::difference;
+pub use difference::{Differences, difference};
 
 /// Types nest a dozen deep; deeper there is nothing in them.
 const DEPTH_MAX: usize = 32;

@@ -2,6 +2,7 @@
 //!
 //! In: an Ingress. Out: causes, warnings. Never: which class it gets; that is admission.
 
+use forebay_apimachinery::Seen;
 use serde_json::Value;
 
 use crate::strategy::address::{ip_warning, legacy_ip};
@@ -233,14 +234,14 @@ pub fn segment(object: &Members, name: &str, at: &Path<'_>, causes: &mut Causes)
 }
 
 fn addresses(new: &Members, old: &Members, causes: &mut Causes) {
-    let known: Vec<&str> = objects(balancer_of(old), "ingress").map(|point| text(point, "ip")).collect();
+    let known: Seen<&str> = objects(balancer_of(old), "ingress").map(|point| text(point, "ip")).collect();
     let status = Path::root("status");
     let balancer = status.child("loadBalancer");
     let at = balancer.child("ingress");
     for (index, point) in objects(balancer_of(new), "ingress").enumerate() {
         let at = at.index(index);
         let (ip, host) = (text(point, "ip"), text(point, "hostname"));
-        if !ip.is_empty() && !known.contains(&ip) {
+        if !ip.is_empty() && !known.has(ip) {
             legacy_ip(ip, &at.child("ip"), causes);
         }
         if !host.is_empty() {

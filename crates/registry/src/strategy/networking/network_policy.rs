@@ -2,6 +2,7 @@
 //!
 //! In: a NetworkPolicy. Out: defaults, causes, warnings. Never: a packet.
 
+use forebay_apimachinery::Seen;
 use serde_json::{Value, json};
 
 use crate::strategy::address::{Range, cidr_warning, legacy_cidr};
@@ -34,14 +35,14 @@ pub fn defaults(policy: &mut Members) {
 }
 
 pub fn validate_create(policy: &Members, causes: &mut Causes) {
-    validate(child_or_empty(policy, "spec"), &[], causes);
+    validate(child_or_empty(policy, "spec"), &Seen::default(), causes);
 }
 
 pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) {
     validate_built_in_update(new, update.old, causes);
-    let mut known: Vec<&str> = Vec::new();
+    let mut known = Seen::default();
     each_block(child_or_empty(update.old, "spec"), |block, _| {
-        known.push(text(block, "cidr"));
+        known.again(text(block, "cidr"));
         known.extend(texts(block, "except"));
     });
     validate(child_or_empty(new, "spec"), &known, causes);
@@ -72,7 +73,7 @@ fn each_block<'o>(spec: &'o Members, mut visit: impl FnMut(&'o Members, &Path<'_
 }
 
 /// - `known`: ranges that the stored policy has, which are not judged again.
-fn validate(spec: &Members, known: &[&str], causes: &mut Causes) {
+fn validate(spec: &Members, known: &Seen<&str>, causes: &mut Causes) {
     selector::validate(child_or_empty(spec, "podSelector"), &SPEC.child("podSelector"), causes);
     for (rules, peers) in DIRECTIONS {
         for (index, rule) in objects(spec, rules).enumerate() {
@@ -129,7 +130,7 @@ fn port(port: &Members, at: &Path<'_>, causes: &mut Causes) {
     }
 }
 
-fn peer(peer: &Members, known: &[&str], at: &Path<'_>, causes: &mut Causes) {
+fn peer(peer: &Members, known: &Seen<&str>, at: &Path<'_>, causes: &mut Causes) {
     let mut count = 0;
     for name in ["podSelector", "namespaceSelector"] {
         if let Some(of) = child(peer, name) {
@@ -149,7 +150,7 @@ fn peer(peer: &Members, known: &[&str], at: &Path<'_>, causes: &mut Causes) {
     }
 }
 
-fn block(block: &Members, known: &[&str], at: &Path<'_>, causes: &mut Causes) {
+fn block(block: &Members, known: &Seen<&str>, at: &Path<'_>, causes: &mut Causes) {
     let whole = text(block, "cidr");
     if whole.is_empty() {
         return causes.required(&at.child("cidr"), "");
@@ -165,6 +166,6 @@ fn block(block: &Members, known: &[&str], at: &Path<'_>, causes: &mut Causes) {
     }
 }
 
-fn range(value: &str, known: &[&str], at: &Path<'_>, causes: &mut Causes) -> Option<Range> {
-    if known.contains(&value) { Range::sloppy(value) } else { legacy_cidr(value, at, causes) }
+fn range(value: &str, known: &Seen<&str>, at: &Path<'_>, causes: &mut Causes) -> Option<Range> {
+    if known.has(value) { Range::sloppy(value) } else { legacy_cidr(value, at, causes) }
 }

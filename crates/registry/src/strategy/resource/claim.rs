@@ -2,6 +2,9 @@
 //!
 //! In: a ResourceClaim, or the spec of one in a template. Out: defaults, causes. Never: its status.
 
+use std::collections::HashMap;
+
+use forebay_apimachinery::Seen;
 use serde_json::Value;
 
 use super::config::{CONFIG_MAX, Origin, opaque, selectors};
@@ -76,15 +79,16 @@ pub fn validate_spec(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
     }
     let named = requests.iter().filter_map(Value::as_object).map(|request| text(request, "name"));
     no_duplicates(named, &at.child("requests"), causes);
+    let requested = Requested::of(claim);
     let constraints = bounded(claim, "constraints", CONSTRAINTS_MAX, &at, causes);
     for (index, of) in constraints.iter().filter_map(Value::as_object).enumerate() {
-        constraint(of, claim, &at.child("constraints").index(index), causes);
+        constraint(of, &requested, &at.child("constraints").index(index), causes);
     }
     let configs = bounded(claim, "config", CONFIG_MAX, &at, causes);
     for (index, of) in configs.iter().filter_map(Value::as_object).enumerate() {
         let at = at.child("config");
         let at = at.index(index);
-        request_refs(of, claim, &at, causes);
+        request_refs(of, &requested, &at, causes);
         opaque(of, Origin::New, &at, causes);
     }
 }
@@ -162,8 +166,8 @@ fn toleration(toleration: &Members, at: &Path<'_>, causes: &mut Causes) {
     }
 }
 
-fn constraint(constraint: &Members, claim: &Members, at: &Path<'_>, causes: &mut Causes) {
-    request_refs(constraint, claim, at, causes);
+fn constraint(constraint: &Members, requested: &Requested<'_>, at: &Path<'_>, causes: &mut Causes) {
+    request_refs(constraint, requested, at, causes);
     if let Some(name) = text_opt(constraint, "matchAttribute") {
         names::fully_qualified(name, &at.child("matchAttribute"), causes);
     } else if let Some(name) = text_opt(constraint, "distinctAttribute") {
@@ -176,11 +180,11 @@ fn constraint(constraint: &Members, claim: &Members, at: &Path<'_>, causes: &mut
 }
 
 /// The list `requests` of `of`: names of requests of the claim.
-pub fn request_refs(of: &Members, claim: &Members, at: &Path<'_>, causes: &mut Causes) {
+pub fn request_refs(of: &Members, requested: &Requested<'_>, at: &Path<'_>, causes: &mut Causes) {
     let items = bounded(of, "requests", REQUESTS_MAX, at, causes);
     let at = at.child("requests");
     for (index, name) in items.iter().filter_map(Value::as_str).enumerate() {
-        request_ref(name, claim, &at.index(index), causes);
+        request_ref(name, requested, &at.index(index), causes);
     }
     if !items.is_empty() {
         no_duplicates(texts(of, "requests"), &at, causes);
@@ -188,7 +192,7 @@ pub fn request_refs(of: &Members, claim: &Members, at: &Path<'_>, causes: &mut C
 }
 
 /// `request`, `request/alternative`
-pub fn request_ref(name: &str, claim: &Members, at: &Path<'_>, causes: &mut Causes) {
+pub fn request_ref(name: &str, requested: &Requested<'_>, at: &Path<'_>, causes: &mut Causes) {
     let detail = "must be the name of a request in the claim or the name of a request and a subrequest separated \
                   by '/'";
     if name.matches('/').count() > 1 {
@@ -197,17 +201,27 @@ pub fn request_ref(name: &str, claim: &Members, at: &Path<'_>, causes: &mut Caus
     for part in name.split('/') {
         causes.faults(at, part, format::dns1123_label(part));
     }
-    if !is_requested(name, claim) {
+    if !requested.has(name) {
         causes.invalid(at, name, detail);
     }
 }
 
-fn is_requested(name: &str, claim: &Members) -> bool {
-    let (name, alternative) = name.split_once('/').map_or((name, None), |(name, of)| (name, Some(of)));
-    // Of requests with the same name the last one counts.
-    let request = objects(claim, "requests").rfind(|request| text(request, "name") == name);
-    request.is_some_and(|request| {
-        alternative
-            .is_none_or(|wanted| objects(request, "firstAvailable").any(|of| text(of, "name") == wanted))
-    })
+/// What a claim asks for, by name.
+pub struct Requested<'o> {
+    // name -> names of the alternatives; of requests with the same name the last one counts
+    names: HashMap<&'o str, Seen<&'o str>>,
+}
+
+impl<'o> Requested<'o> {
+    /// - `claim`: the `devices` of its spec.
+    pub fn of(claim: &'o Members) -> Requested<'o> {
+        let alternatives = |request| objects(request, "firstAvailable").map(|of| text(of, "name")).collect();
+        let requests = objects(claim, "requests");
+        Requested { names: requests.map(|of| (text(of, "name"), alternatives(of))).collect() }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        let (name, alternative) = name.split_once('/').map_or((name, None), |(name, of)| (name, Some(of)));
+        self.names.get(name).is_some_and(|known| alternative.is_none_or(|wanted| known.has(wanted)))
+    }
 }

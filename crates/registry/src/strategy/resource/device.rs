@@ -2,6 +2,7 @@
 //!
 //! In: a device. Out: causes. Never: whom it is given to.
 
+use forebay_apimachinery::Seen;
 use serde_json::Value;
 
 use super::claim::EFFECTS;
@@ -208,13 +209,13 @@ pub fn binding_conditions(of: &Members, at: &Path<'_>, causes: &mut Causes) {
     }
     no_duplicates(texts(of, NAMES[0]), &at.child(NAMES[0]), causes);
     let failures_at = at.child(NAMES[1]);
-    let mut known: Vec<&str> = Vec::new();
+    let conditions: Seen<&str> = texts(of, NAMES[0]).collect();
+    let mut known = Seen::default();
     for (index, failure) in texts(of, NAMES[1]).enumerate() {
-        if known.contains(&failure) {
+        if known.again(failure) {
             causes.duplicate(&failures_at.index(index), failure);
         }
-        known.push(failure);
-        if texts(of, NAMES[0]).any(|condition| condition == failure) {
+        if conditions.has(failure) {
             let detail = "bindingFailureConditions must not overlap with bindingConditions";
             causes.invalid(&failures_at.index(index), failure, detail);
         }

@@ -19,6 +19,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 
+use forebay_apimachinery::Seen;
 use serde_json::Value;
 
 pub use admin::{LABEL as ADMIN_ACCESS, wanted as wants_admin_access};
@@ -85,12 +86,10 @@ fn bounded<'o>(of: &'o Members, name: &str, max: usize, at: &Path<'_>, causes: &
 
 /// Says of items that their keys came before.
 fn no_duplicates<'k>(keys: impl Iterator<Item = &'k str>, at: &Path<'_>, causes: &mut Causes) {
-    let mut known: Vec<&str> = Vec::new();
+    let mut known = Seen::default();
     for (index, key) in keys.enumerate() {
-        if known.contains(&key) {
+        if known.again(key) {
             causes.duplicate(&at.index(index), key);
-        } else {
-            known.push(key);
         }
     }
 }

@@ -3,6 +3,7 @@
 //! In: a ResourceSlice. Out: its generation and times of taints, causes, a warning. Never: whether its pool is complete.
 
 use forebay_apimachinery::json::go_quote;
+use forebay_apimachinery::seen::Firsts;
 use serde_json::Value;
 
 use super::device;
@@ -190,9 +191,10 @@ fn all_devices(spec: &Members, old: Option<&Members>, causes: &mut Causes) {
     let items = bounded(spec, "devices", max, &SPEC, causes);
     let at = SPEC.child("devices");
     let each_its_own = spec.get("perDeviceNodeSelection") == Some(&Value::Bool(true));
+    let before = old.into_iter().flat_map(|old| objects(old, "devices"));
+    let before: Firsts<&str, &Members> = before.map(|of| (text(of, "name"), of)).collect();
     for (index, of) in items.iter().filter_map(Value::as_object).enumerate() {
-        let before =
-            old.and_then(|old| objects(old, "devices").find(|old| text(old, "name") == text(of, "name")));
+        let before = before.get(text(of, "name")).copied();
         device::validate(of, before, each_its_own, &at.index(index), causes);
     }
     no_duplicates(items.iter().filter_map(Value::as_object).map(|of| text(of, "name")), &at, causes);

@@ -2,10 +2,11 @@
 //!
 //! In: a claim with its new status, and the stored one. Out: what it is stored as, causes. Never: allocates.
 
+use forebay_apimachinery::Seen;
 use forebay_apimachinery::json::to_go_text;
 use serde_json::Value;
 
-use super::claim::{request_ref, request_refs};
+use super::claim::{Requested, request_ref, request_refs};
 use super::config::{CONFIG_MAX, Origin, opaque, raw};
 use super::device::binding_conditions;
 use super::{bounded, names, no_duplicates};
@@ -45,11 +46,11 @@ pub fn prepare_update(new: &mut Members, update: &Update<'_>, context: &Context<
 /// What a driver said of a device that the claim no longer has is forgotten.
 fn forget_deallocated(new: &mut Members, old: &Members) {
     let now = allocated(child_or_empty(new, "status"));
-    let gone: Vec<String> =
-        allocated(child_or_empty(old, "status")).into_iter().filter(|id| !now.contains(id)).collect();
+    let before = objects(child_or_empty(allocation_of(child_or_empty(old, "status")), "devices"), "results");
+    let gone: Seen<String> = before.map(device_id).filter(|id| !now.has(id)).collect();
     let status = child_made(new, "status");
     if let Some(Value::Array(devices)) = status.get_mut("devices") {
-        devices.retain(|device| device.as_object().is_none_or(|device| !gone.contains(&device_id(device))));
+        devices.retain(|device| device.as_object().is_none_or(|device| !gone.has(&device_id(device))));
         if devices.is_empty() {
             status.remove("devices");
         }
@@ -68,9 +69,12 @@ fn device_id(device: &Members) -> String {
     )
 }
 
-fn allocated(status: &Members) -> Vec<String> {
-    let allocation = child_or_empty(child_or_empty(status, "allocation"), "devices");
-    objects(allocation, "results").map(device_id).collect()
+fn allocation_of(status: &Members) -> &Members {
+    child_or_empty(status, "allocation")
+}
+
+fn allocated(status: &Members) -> Seen<String> {
+    objects(child_or_empty(allocation_of(status), "devices"), "results").map(device_id).collect()
 }
 
 pub fn validate_update(new: &Members, old: &Members, causes: &mut Causes) {
@@ -88,7 +92,7 @@ pub fn validate_update(new: &Members, old: &Members, causes: &mut Causes) {
                 causes.invalid(&at, internal::shown("resource.AllocationResult", allocation), IMMUTABLE);
             }
         }
-        (Some(of), None) => allocation(of, claim, &at, causes),
+        (Some(of), None) => allocation(of, &Requested::of(claim), &at, causes),
         (None, _) => {}
     }
 }
@@ -115,32 +119,35 @@ fn reserved(status: &Members, old: &Members, is_going: bool, causes: &mut Causes
     }
     if child(status, "allocation").is_none() {
         causes.forbidden(&at, "may not be specified when `allocated` is not set");
-    } else if is_going
-        && list(status, "reservedFor").iter().any(|consumer| !list(old, "reservedFor").contains(consumer))
-    {
+    } else if is_going && any_new(list(status, "reservedFor"), list(old, "reservedFor")) {
         let detail =
             "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set";
         causes.forbidden(&at, detail);
     }
 }
 
+fn any_new(now: &[Value], before: &[Value]) -> bool {
+    let known: Seen<&Value> = before.iter().collect();
+    !now.iter().all(|one| known.has(one))
+}
+
 fn devices(status: &Members, causes: &mut Causes) {
     let (known, at) = (allocated(status), STATUS.child("devices"));
-    let mut seen: Vec<String> = Vec::new();
+    let mut seen: Seen<String> = Seen::default();
     for (index, of) in objects(status, "devices").enumerate() {
         device(of, &known, &at.index(index), causes);
     }
     for (index, of) in objects(status, "devices").enumerate() {
         let id = device_id(of);
-        if seen.contains(&id) {
+        if seen.has(&id) {
             causes.duplicate(&at.index(index), Bad::Shown(id));
         } else {
-            seen.push(id);
+            seen.again(id);
         }
     }
 }
 
-fn device(device: &Members, allocated: &[String], at: &Path<'_>, causes: &mut Causes) {
+fn device(device: &Members, allocated: &Seen<String>, at: &Path<'_>, causes: &mut Causes) {
     csi_driver_name(text(device, "driver"), &at.child("driver"), causes);
     names::pool(text(device, "pool"), &at.child("pool"), causes);
     let name = text(device, "device");
@@ -149,7 +156,7 @@ fn device(device: &Members, allocated: &[String], at: &Path<'_>, causes: &mut Ca
         names::uuid(share, &at.child("shareID"), causes);
     }
     let id = device_id(device);
-    if !allocated.contains(&id) {
+    if !allocated.has(&id) {
         causes.invalid(at, Bad::Shown(id), "must be an allocated device in the claim");
     }
     let count = list(device, "conditions").len();
@@ -201,11 +208,11 @@ fn interface_address(value: &str, at: &Path<'_>, causes: &mut Causes) {
 }
 
 /// What was allocated for the first time.
-fn allocation(allocation: &Members, claim: &Members, at: &Path<'_>, causes: &mut Causes) {
+fn allocation(allocation: &Members, requested: &Requested<'_>, at: &Path<'_>, causes: &mut Causes) {
     let (devices, devices_at) = (child_or_empty(allocation, "devices"), at.child("devices"));
     let results = bounded(devices, "results", RESULTS_MAX, &devices_at, causes);
     for (index, of) in results.iter().filter_map(Value::as_object).enumerate() {
-        result(of, claim, &devices_at.child("results").index(index), causes);
+        result(of, requested, &devices_at.child("results").index(index), causes);
     }
     // Those of the classes and those of the claim.
     let configs = bounded(devices, "config", 2 * CONFIG_MAX, &devices_at, causes);
@@ -219,7 +226,7 @@ fn allocation(allocation: &Members, claim: &Members, at: &Path<'_>, causes: &mut
             }
             _ => {}
         }
-        request_refs(of, claim, &at, causes);
+        request_refs(of, requested, &at, causes);
         opaque(of, Origin::New, &at, causes);
     }
     if let Some(nodes) = child(allocation, "nodeSelector") {
@@ -227,8 +234,8 @@ fn allocation(allocation: &Members, claim: &Members, at: &Path<'_>, causes: &mut
     }
 }
 
-fn result(result: &Members, claim: &Members, at: &Path<'_>, causes: &mut Causes) {
-    request_ref(text(result, "request"), claim, &at.child("request"), causes);
+fn result(result: &Members, requested: &Requested<'_>, at: &Path<'_>, causes: &mut Causes) {
+    request_ref(text(result, "request"), requested, &at.child("request"), causes);
     csi_driver_name(text(result, "driver"), &at.child("driver"), causes);
     names::pool(text(result, "pool"), &at.child("pool"), causes);
     let name = text(result, "device");

@@ -2,6 +2,10 @@
 //!
 //! In: a class. Out: defaults, causes, warnings. Never: which one is the default.
 
+use std::collections::HashMap;
+
+use forebay_apimachinery::Seen;
+
 use crate::strategy::field::{Bad, Causes, Path};
 use crate::strategy::meta::{IMMUTABLE, label_key, validate_built_in_create, validate_built_in_update};
 use crate::strategy::names::NameRule;
@@ -120,29 +124,34 @@ type Term<'o> = Vec<(&'o str, Vec<&'o str>)>;
 fn topologies(class: &Members, causes: &mut Causes) {
     let at = Path::root("allowedTopologies");
     // Upstream begins with as many empty terms as there are terms, so an empty one always repeats them all.
-    let mut known: Vec<Term<'_>> = vec![Vec::new(); list(class, "allowedTopologies").len()];
+    let mut known: HashMap<Term<'_>, usize> =
+        HashMap::from([(Vec::new(), list(class, "allowedTopologies").len())]);
     for (index, term) in objects(class, "allowedTopologies").enumerate() {
         let at = at.index(index);
         let at = at.child("matchLabelExpressions");
         let found = topology(term, &at, causes);
-        for _ in known.iter().filter(|before| **before == found) {
+        let times = known.entry(found).or_default();
+        for _ in 0..*times {
+            if causes.is_full() {
+                break;
+            }
             causes.duplicate(&at, "");
         }
-        known.push(found);
+        *times += 1;
     }
 }
 
 fn topology<'o>(term: &'o Members, at: &Path<'_>, causes: &mut Causes) -> Term<'o> {
-    let mut found: Term<'o> = Vec::new();
+    let mut found: HashMap<&str, Vec<&str>> = HashMap::new();
     for (index, expression) in objects(term, "matchLabelExpressions").enumerate() {
         let at = at.index(index);
         let key = text(expression, "key");
-        let mut values: Vec<&str> = Vec::new();
+        let (mut values, mut known): (Vec<&str>, Seen<&str>) = (Vec::new(), Seen::default());
         if list(expression, "values").is_empty() {
             causes.required(&at.child("values"), "");
         }
         for (index, value) in texts(expression, "values").enumerate() {
-            if values.contains(&value) {
+            if known.again(value) {
                 causes.duplicate(&at.child("values").index(index), value);
             } else {
                 values.push(value);
@@ -150,14 +159,11 @@ fn topology<'o>(term: &'o Members, at: &Path<'_>, causes: &mut Causes) -> Term<'
         }
         label_key(key, &at.child("key"), causes);
         values.sort_unstable();
-        match found.iter_mut().find(|(known, _)| *known == key) {
-            Some(known) => {
-                causes.duplicate(&at.child("key"), key);
-                known.1 = values;
-            }
-            None => found.push((key, values)),
+        if found.insert(key, values).is_some() {
+            causes.duplicate(&at.child("key"), key);
         }
     }
+    let mut found: Term<'o> = found.into_iter().collect();
     found.sort_unstable();
     found
 }

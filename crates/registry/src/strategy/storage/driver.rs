@@ -2,6 +2,7 @@
 //!
 //! In: a CSIDriver. Out: defaults, its generation, causes, warnings. Never: asks the driver.
 
+use forebay_apimachinery::Seen;
 use serde_json::json;
 
 use crate::strategy::Context;
@@ -102,15 +103,14 @@ pub fn warnings(driver: &Members, update: Option<&Update<'_>>, warnings: &mut Ve
 
 fn token_requests(spec: &Members, causes: &mut Causes) {
     let at = SPEC.child("tokenRequests");
-    let mut known: Vec<&str> = Vec::new();
+    let mut known = Seen::default();
     for (index, request) in objects(spec, "tokenRequests").enumerate() {
         let at = at.index(index);
         let audience = text(request, "audience");
-        if known.contains(&audience) {
+        if known.again(audience) {
             causes.duplicate(&at.child("audience"), audience);
             continue;
         }
-        known.push(audience);
         let (seconds, at) = (int(request, "expirationSeconds"), at.child("expirationSeconds"));
         if let Some(seconds) = seconds.filter(|seconds| *seconds < TOKEN_SECONDS_MIN) {
             causes.invalid(&at, seconds, "may not specify a duration less than 10 minutes");

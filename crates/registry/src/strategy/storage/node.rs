@@ -2,6 +2,10 @@
 //!
 //! In: a CSINode. Out: causes. Never: asks the node.
 
+use std::collections::HashMap;
+
+use forebay_apimachinery::Seen;
+
 use crate::strategy::core::not_negative;
 use crate::strategy::core::pod::csi_driver_name;
 use crate::strategy::field::{Causes, Path};
@@ -15,16 +19,15 @@ const NODE_ID_BYTES_MAX: usize = 256;
 const SPEC: Path<'static> = Path::root("spec");
 
 pub fn validate(node: &Members, causes: &mut Causes) {
-    let mut known: Vec<&str> = Vec::new();
+    let mut known = Seen::default();
     let at = SPEC.child("drivers");
     for (index, of) in objects(child_or_empty(node, "spec"), "drivers").enumerate() {
         let at = at.index(index);
         driver(of, &at, causes);
         let name = text(of, "name");
-        if known.contains(&name) {
+        if known.again(name) {
             causes.duplicate(&at.child("name"), name);
         }
-        known.push(name);
         topology_keys(of, &at, causes);
     }
 }
@@ -34,8 +37,13 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
     validate_built_in_create(child_or_empty(new, "metadata"), false, NameRule::Subdomain, causes);
     validate(new, causes);
     let drivers = |node| objects(child_or_empty(node, "spec"), "drivers");
+    let mut by_name: HashMap<&str, Vec<&Members>> = HashMap::new();
+    for driver in drivers(new) {
+        by_name.entry(text(driver, "name")).or_default().push(driver);
+    }
+    // A stored node has each name once, and repeats in the new one have been told of already.
     for old in drivers(update.old) {
-        for new in drivers(new).filter(|new| text(new, "name") == text(old, "name")) {
+        for new in by_name.remove(text(old, "name")).unwrap_or_default() {
             let (new, old) = (fixed(new), fixed(old));
             if !same_objects(&new, &old) {
                 causes.invalid(&SPEC.child("drivers"), internal::shown("CSINodeDriver", &new), IMMUTABLE);
@@ -63,15 +71,14 @@ fn driver(driver: &Members, at: &Path<'_>, causes: &mut Causes) {
 }
 
 fn topology_keys(driver: &Members, at: &Path<'_>, causes: &mut Causes) {
-    let mut known: Vec<&str> = Vec::new();
+    let mut known = Seen::default();
     for key in texts(driver, "topologyKeys") {
         if key.is_empty() {
             causes.required(at, "");
         }
-        if known.contains(&key) {
+        if known.again(key) {
             causes.duplicate(at, key);
         }
-        known.push(key);
         label_key(key, at, causes);
     }
 }

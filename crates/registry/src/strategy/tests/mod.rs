@@ -14,6 +14,7 @@ mod eviction;
 mod horizontal_pod_autoscaler;
 mod horizontal_pod_autoscaler_v1;
 mod lease;
+mod linear;
 mod pod_disruption_budget;
 mod priority_class;
 mod role;

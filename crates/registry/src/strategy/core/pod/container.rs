@@ -4,10 +4,12 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/validation`.
 
+use forebay_apimachinery::Seen;
+
 use super::env;
 use super::mounts::{self, Known};
 use super::probe;
-use super::resources::{self, Of};
+use super::resources::{self, Claims, Of};
 use super::security;
 use crate::strategy::core::endpoints::{port_number, protocol};
 use crate::strategy::field::{Causes, Path};
@@ -19,7 +21,7 @@ pub struct Pod<'o> {
     pub spec: &'o Members,
     pub volumes: Known<'o>,
     /// Names of its resource claims.
-    pub claims: Vec<&'o str>,
+    pub claims: Claims<'o>,
     pub grace: i64,
     pub os: &'o str,
     pub host_users: bool,
@@ -39,11 +41,12 @@ fn regular(pod: &Pod<'_>, at: &Path<'_>, causes: &mut Causes) {
         return causes.required(at, "");
     }
     let containers: Vec<&Members> = objects(pod.spec, "containers").collect();
+    let mut names = Seen::default();
     for (index, container) in containers.iter().enumerate() {
         let at = at.index(index);
         common(pod, container, &at, causes);
         let name = text(container, "name");
-        if containers[..index].iter().any(|before| text(before, "name") == name) {
+        if names.again(name) {
             causes.duplicate(&at.child("name"), name);
         }
         probe::hooks(container, pod.grace, &at, causes);
@@ -54,7 +57,7 @@ fn regular(pod: &Pod<'_>, at: &Path<'_>, causes: &mut Causes) {
 }
 
 fn init(pod: &Pod<'_>, at: &Path<'_>, causes: &mut Causes) {
-    let mut names: Vec<&str> = Vec::new();
+    let mut names = Seen::default();
     for (index, container) in objects(pod.spec, "initContainers").enumerate() {
         if index == 0 {
             names.extend(objects(pod.spec, "containers").map(|container| text(container, "name")));
@@ -64,10 +67,10 @@ fn init(pod: &Pod<'_>, at: &Path<'_>, causes: &mut Causes) {
         common(pod, container, &at, causes);
         restart_policy(container, &at, causes);
         let name = text(container, "name");
-        if names.contains(&name) {
+        if names.has(name) {
             causes.duplicate(&at.child("name"), name);
         } else if !name.is_empty() {
-            names.push(name);
+            names.again(name);
         }
         host_ports(&[container], list_at, causes);
         if text(container, "restartPolicy") == "Always" {
@@ -108,20 +111,19 @@ fn ephemeral(pod: &Pod<'_>, at: &Path<'_>, causes: &mut Causes) {
         return;
     }
     let lists = ["containers", "initContainers"];
-    let others: Vec<&str> =
+    let others: Seen<&str> =
         lists.into_iter().flat_map(|list| objects(pod.spec, list)).map(|of| text(of, "name")).collect();
-    let mut names = others.clone();
+    let mut names = Seen::default();
     for (index, container) in objects(pod.spec, "ephemeralContainers").enumerate() {
         let at = at.index(index);
         common(pod, container, &at, causes);
         no_spaces(container, &at, causes);
         let name = text(container, "name");
-        if names.contains(&name) {
+        if names.again(name) || others.has(name) {
             causes.duplicate(&at.child("name"), name);
         }
-        names.push(name);
         let target = text(container, "targetContainerName");
-        if !target.is_empty() && !others.contains(&target) {
+        if !target.is_empty() && !others.has(target) {
             causes.not_found(&at.child("targetContainerName"), target);
         }
         for name in FORBIDDEN.into_iter().filter(|name| is_set(container, name)) {
@@ -183,7 +185,7 @@ fn common(pod: &Pod<'_>, container: &Members, at: &Path<'_>, causes: &mut Causes
 }
 
 fn ports(container: &Members, at: &Path<'_>, causes: &mut Causes) {
-    let mut names: Vec<&str> = Vec::new();
+    let mut names = Seen::default();
     for (index, port) in objects(container, "ports").enumerate() {
         let at = at.index(index);
         let name = text(port, "name");
@@ -191,10 +193,8 @@ fn ports(container: &Members, at: &Path<'_>, causes: &mut Causes) {
             let faults = format::port_name(name);
             if !faults.is_empty() {
                 causes.faults(&at.child("name"), name, faults);
-            } else if names.contains(&name) {
+            } else if names.again(name) {
                 causes.duplicate(&at.child("name"), name);
-            } else {
-                names.push(name);
             }
         }
         match int(port, "containerPort").unwrap_or(0) {
@@ -210,20 +210,19 @@ fn ports(container: &Members, at: &Path<'_>, causes: &mut Causes) {
 
 /// Ports of the host are taken once.
 fn host_ports(containers: &[&Members], at: &Path<'_>, causes: &mut Causes) {
-    let mut taken: Vec<String> = Vec::new();
+    let mut taken: Seen<(&str, &str, i64)> = Seen::default(); // protocol, address, number
     for (index, container) in containers.iter().enumerate() {
         for (position, port) in objects(container, "ports").enumerate() {
             let number = int(port, "hostPort").unwrap_or(0);
             if number == 0 {
                 continue;
             }
-            let key = format!("{}/{}/{number}", text(port, "protocol"), text(port, "hostIP"));
-            if taken.contains(&key) {
+            let (protocol, address) = (text(port, "protocol"), text(port, "hostIP"));
+            if taken.again((protocol, address, number)) {
                 let at = at.index(index);
                 let at = at.child("ports");
+                let key = format!("{protocol}/{address}/{number}");
                 causes.duplicate(&at.index(position).child("hostPort"), key.as_str());
-            } else {
-                taken.push(key);
             }
         }
     }
@@ -272,13 +271,12 @@ fn restart_policy(container: &Members, at: &Path<'_>, causes: &mut Causes) {
 
 fn resize_policy(pod: &Pod<'_>, container: &Members, at: &Path<'_>, causes: &mut Causes) {
     let never = text(pod.spec, "restartPolicy") == "Never";
-    let mut known: Vec<&str> = Vec::new();
+    let mut known = Seen::default();
     for (index, policy) in objects(container, "resizePolicy").enumerate() {
         let (resource, restart) = (text(policy, "resourceName"), text(policy, "restartPolicy"));
-        if known.contains(&resource) {
+        if known.again(resource) {
             causes.duplicate(&at.index(index), resource);
         }
-        known.push(resource);
         match resource {
             "cpu" | "memory" => {}
             "" => causes.required(at, ""),

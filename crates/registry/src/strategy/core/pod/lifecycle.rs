@@ -4,6 +4,8 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/core/pod/strategy.go`.
 
+use std::collections::{HashMap, VecDeque};
+
 use serde_json::{Value, json};
 
 use super::affinity;
@@ -65,15 +67,14 @@ fn keep_observed_generations(status: &mut Members, old: &Members) {
     if observed(status) == 0 {
         take_over(status, old, "observedGeneration");
     }
-    let mut taken = vec![false; list(old, "conditions").len()];
+    // type -> those before that are not taken yet, in order
+    let mut before: HashMap<&str, VecDeque<&Members>> = HashMap::new();
+    for condition in objects(old, "conditions") {
+        before.entry(text(condition, "type")).or_default().push_back(condition);
+    }
     for condition in list_mut(status, "conditions").iter_mut().filter_map(Value::as_object_mut) {
-        let kind = text(condition, "type").to_string();
-        let mut before = objects(old, "conditions").enumerate();
-        let Some((at, before)) = before.find(|(at, before)| !taken[*at] && text(before, "type") == kind)
-        else {
-            continue;
-        };
-        taken[at] = true;
+        let like = before.get_mut(text(condition, "type"));
+        let Some(before) = like.and_then(VecDeque::pop_front) else { continue };
         if observed(condition) == 0 {
             take_over(condition, before, "observedGeneration");
         }

@@ -4,41 +4,55 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/validation`.
 
+use std::collections::HashMap;
+
+use forebay_apimachinery::Seen;
+
 use crate::strategy::field::{Causes, Path};
 use crate::strategy::value::{Members, child_or_empty, is_true, objects, text, text_opt};
 
 /// A pod's volumes that are well made: by name, and whether one can be a device.
-pub type Known<'o> = Vec<(&'o str, bool)>;
+pub type Known<'o> = HashMap<&'o str, bool>;
 
-/// `volumeMounts` and `volumeDevices`.
-pub fn validate(container: &Members, known: &Known<'_>, at: &Path<'_>, causes: &mut Causes) {
-    let mounts: Vec<&Members> = objects(container, "volumeMounts").collect();
-    let devices: Vec<&Members> = objects(container, "volumeDevices").collect();
-    for (index, mount) in mounts.iter().enumerate() {
-        let before = &mounts[..index];
-        one_mount(container, mount, before, &devices, known, &at.child("volumeMounts"), index, causes);
-    }
-    for (index, device) in devices.iter().enumerate() {
-        one_device(
-            device,
-            &devices[..index],
-            &mounts,
-            known,
-            &at.child("volumeDevices").index(index),
-            causes,
-        );
+/// Volumes that a container names, and where it has them.
+struct Places<'o> {
+    names: Seen<&'o str>,
+    paths: Seen<&'o str>,
+}
+
+impl<'o> Places<'o> {
+    fn of(container: &'o Members, list: &str, path: &str) -> Places<'o> {
+        Places {
+            names: objects(container, list).map(|of| text(of, "name")).collect(),
+            paths: objects(container, list).map(|of| text(of, path)).collect(),
+        }
     }
 }
 
-#[allow(clippy::too_many_arguments)] // one row of a list among everything it must not collide with
+/// `volumeMounts` and `volumeDevices`.
+pub fn validate(container: &Members, known: &Known<'_>, at: &Path<'_>, causes: &mut Causes) {
+    let mounts = Places::of(container, "volumeMounts", "mountPath");
+    let devices = Places::of(container, "volumeDevices", "devicePath");
+    let mut before = Seen::default();
+    for (index, mount) in objects(container, "volumeMounts").enumerate() {
+        let is_first = !before.again(text(mount, "mountPath"));
+        one_mount(container, mount, is_first, &devices, known, (&at.child("volumeMounts"), index), causes);
+    }
+    let mut before = Places { names: Seen::default(), paths: Seen::default() };
+    for (index, device) in objects(container, "volumeDevices").enumerate() {
+        one_device(device, &mut before, &mounts, known, &at.child("volumeDevices").index(index), causes);
+    }
+}
+
+/// - `is_first`: nothing before it is mounted at its path.
+/// - `place`: where the list is, and the mount in it.
 fn one_mount(
     container: &Members,
     mount: &Members,
-    before: &[&Members],
-    devices: &[&Members],
+    is_first: bool,
+    devices: &Places<'_>,
     known: &Known<'_>,
-    list_at: &Path<'_>,
-    index: usize,
+    (list_at, index): (&Path<'_>, usize),
     causes: &mut Causes,
 ) {
     let at = list_at.index(index);
@@ -46,19 +60,19 @@ fn one_mount(
     if name.is_empty() {
         causes.required(&at.child("name"), "");
     }
-    if !known.iter().any(|(known, _)| *known == name) {
+    if !known.contains_key(name) {
         causes.not_found(&at.child("name"), name);
     }
     if path.is_empty() {
         causes.required(&at.child("mountPath"), "");
     }
-    if before.iter().any(|before| text(before, "mountPath") == path) {
+    if !is_first {
         causes.invalid(&at.child("mountPath"), path, "must be unique");
     }
-    if devices.iter().any(|device| text(device, "name") == name) {
+    if devices.names.has(name) {
         causes.invalid(&at.child("name"), name, "must not already exist in volumeDevices");
     }
-    if devices.iter().any(|device| text(device, "devicePath") == path) {
+    if devices.paths.has(path) {
         causes.invalid(&at.child("mountPath"), path, "must not already exist as a path in volumeDevices");
     }
     sub_paths(mount, list_at, &at, causes);
@@ -123,10 +137,10 @@ fn read_only(mount: &Members, at: &Path<'_>, causes: &mut Causes) {
     }
 }
 
-fn one_device(
-    device: &Members,
-    before: &[&Members],
-    mounts: &[&Members],
+fn one_device<'o>(
+    device: &'o Members,
+    before: &mut Places<'o>,
+    mounts: &Places<'_>,
     known: &Known<'_>,
     at: &Path<'_>,
     causes: &mut Causes,
@@ -135,13 +149,13 @@ fn one_device(
     if name.is_empty() {
         causes.required(&at.child("name"), "");
     }
-    if !name.is_empty() && before.iter().any(|before| text(before, "name") == name) {
+    if before.names.again(name) && !name.is_empty() {
         causes.invalid(&at.child("name"), name, "must be unique");
     }
-    match known.iter().find(|(known, _)| *known == name) {
+    match known.get(name) {
         None => causes.not_found(&at.child("name"), name),
-        Some((_, true)) => {}
-        Some((_, false)) => {
+        Some(true) => {}
+        Some(false) => {
             let detail =
                 "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode";
             causes.invalid(&at.child("name"), name, detail);
@@ -150,16 +164,16 @@ fn one_device(
     if path.is_empty() {
         causes.required(&at.child("devicePath"), "");
     }
-    if before.iter().any(|before| text(before, "devicePath") == path) {
+    if before.paths.again(path) {
         causes.invalid(&at.child("devicePath"), path, "must be unique");
     }
     if path.split('/').any(|part| part == "..") {
         causes.invalid(&at.child("devicePath"), path, "can not contain backsteps ('..')");
     }
-    if mounts.iter().any(|mount| text(mount, "name") == name) {
+    if mounts.names.has(name) {
         causes.invalid(&at.child("name"), name, "must not already exist in volumeMounts");
     }
-    if mounts.iter().any(|mount| text(mount, "mountPath") == path) {
+    if mounts.paths.has(path) {
         causes.invalid(&at.child("devicePath"), path, "must not already exist as a path in volumeMounts");
     }
 }

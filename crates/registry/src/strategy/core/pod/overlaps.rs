@@ -4,7 +4,12 @@
 //!
 //! Source: kubernetes v1.36.3 `pkg/api/pod`.
 
+use std::collections::HashMap;
+
+use forebay_apimachinery::steps;
+
 use crate::strategy::value::{Members, child, child_or_empty, objects, text};
+use crate::strategy::warnings::PAIRS_MAX;
 
 /// A file in a volume, and where it comes from if the volume has several sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +29,52 @@ impl File {
             source => format!("{:?} ({source})", self.path),
         }
     }
+}
 
-    fn is_in_the_way_of(&self, other: &File) -> bool {
-        let below = |path: &str, of: &str| {
-            path == of || path.strip_prefix(of).is_some_and(|rest| rest.starts_with('/'))
-        };
-        let both = !self.path.is_empty() && !other.path.is_empty();
-        both && (below(&self.path, &other.path) || below(&other.path, &self.path))
+/// The directories of a volume, one a step of its files' paths, and which files are where.
+#[derive(Default)]
+struct Directory {
+    // Files of this very path, in order.
+    here: Vec<usize>,
+    // Files of paths that begin with this one, in order, those of this very path among them.
+    below: Vec<usize>,
+}
+
+/// Files by their paths.
+struct Tree<'f> {
+    directories: Vec<Directory>,
+    // directory and name -> the directory below
+    names: HashMap<(usize, &'f str), usize>,
+}
+
+impl<'f> Tree<'f> {
+    fn new() -> Tree<'f> {
+        Tree { directories: vec![Directory::default()], names: HashMap::new() }
+    }
+
+    /// Takes in the file at `index`. Out: those before it that are in its way, in order, but no more than `most`.
+    ///
+    /// Two are in each other's way when their paths are one, or one leads through the other.
+    fn add(&mut self, index: usize, path: &'f str, most: usize) -> Vec<usize> {
+        let (mut at, mut found) = (0, Vec::new());
+        for name in path.split('/') {
+            steps::add(1);
+            let next = self.directories.len();
+            found.extend(self.directories[at].here.iter().take(most));
+            at = *self.names.entry((at, name)).or_insert(next);
+            if at == next {
+                self.directories.push(Directory::default());
+            }
+            self.directories[at].below.push(index);
+        }
+        // The last of them is the file itself.
+        let below = &self.directories[at].below;
+        found.extend(below[..below.len() - 1].iter().take(most));
+        steps::add(found.len() as u64);
+        self.directories[at].here.push(index);
+        found.sort_unstable();
+        found.truncate(most);
+        found
     }
 }
 
@@ -61,9 +105,15 @@ pub fn warn(spec: &Members, out: &mut Vec<String>) {
 }
 
 fn of_volume(name: &str, title: &str, files: Vec<File>, out: &mut Vec<String>) {
-    for (index, file) in files.iter().enumerate() {
-        for other in files[..index].iter().filter(|other| other.is_in_the_way_of(file)) {
-            let (file, other) = (file.shown(), other.shown());
+    let (mut tree, mut left) = (Tree::new(), PAIRS_MAX);
+    for (index, file) in files.iter().enumerate().filter(|(_, file)| !file.path.is_empty()) {
+        if left == 0 {
+            return;
+        }
+        let others = tree.add(index, &file.path, left);
+        left -= others.len();
+        for other in others {
+            let (file, other) = (file.shown(), files[other].shown());
             out.push(format!("volume {name:?} ({title}): overlapping paths: {file} with {other}"));
         }
     }

@@ -4,6 +4,9 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/validation`.
 
+use std::collections::HashMap;
+
+use forebay_apimachinery::Seen;
 use forebay_apimachinery::json::to_go_text;
 
 use crate::strategy::field::{Bad, Causes, Path};
@@ -160,37 +163,47 @@ fn label_keys(term: &Members, at: &Path<'_>, causes: &mut Causes) {
             label_key(key, &at.index(index), causes);
         }
     }
-    let keys: Vec<&str> = texts(term, "matchLabelKeys").collect();
     if let Some(selector) = selector {
-        let mut selected: Vec<&str> =
+        // Of a key that is there twice the last place counts.
+        let places: HashMap<&str, usize> =
+            texts(term, "matchLabelKeys").enumerate().map(|(index, key)| (key, index)).collect();
+        let mut selected: Seen<&str> =
             child_or_empty(selector, "matchLabels").keys().map(String::as_str).collect();
         for key in objects(selector, "matchExpressions").map(|expression| text(expression, "key")) {
-            if selected.contains(&key)
-                && let Some(index) = keys.iter().rposition(|known| *known == key)
+            if selected.again(key)
+                && let Some(index) = places.get(key)
             {
-                causes.invalid(&at.index(index), key, "exists in both matchLabelKeys and labelSelector");
+                causes.invalid(&at.index(*index), key, "exists in both matchLabelKeys and labelSelector");
             }
-            selected.push(key);
         }
     }
-    for (index, key) in keys.iter().enumerate() {
-        if texts(term, "mismatchLabelKeys").any(|other| other == *key) {
-            let detail = "exists in both matchLabelKeys and mismatchLabelKeys";
-            causes.invalid(&at.child("matchLabelKeys").index(index), *key, detail);
-        }
+    let mismatched: Seen<&str> = texts(term, "mismatchLabelKeys").collect();
+    for (index, key) in texts(term, "matchLabelKeys").enumerate().filter(|(_, key)| mismatched.has(*key)) {
+        let detail = "exists in both matchLabelKeys and mismatchLabelKeys";
+        causes.invalid(&at.child("matchLabelKeys").index(index), key, detail);
     }
 }
 
 /// How pods are spread over topologies.
 pub fn spread(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
     let constraints: Vec<&Members> = objects(spec, "topologySpreadConstraints").collect();
-    for (index, constraint) in constraints.iter().enumerate() {
+    // Said of every one but the last of its like.
+    let mut after = Seen::default();
+    let mut comes_again: Vec<bool> = constraints.iter().rev().map(|of| after.again(spread_key(of))).collect();
+    comes_again.reverse();
+    for (index, (constraint, comes_again)) in constraints.iter().zip(comes_again).enumerate() {
         let at = at.child("topologySpreadConstraints");
-        spread_constraint(constraint, &constraints[index + 1..], &at.index(index), causes);
+        spread_constraint(constraint, comes_again, &at.index(index), causes);
     }
 }
 
-fn spread_constraint(constraint: &Members, after: &[&Members], at: &Path<'_>, causes: &mut Causes) {
+/// What a constraint is about, and once each.
+fn spread_key(constraint: &Members) -> (&str, &str) {
+    (text(constraint, "topologyKey"), text(constraint, "whenUnsatisfiable"))
+}
+
+/// - `comes_again`: a later one is about the same.
+fn spread_constraint(constraint: &Members, comes_again: bool, at: &Path<'_>, causes: &mut Causes) {
     const WHEN: [&str; 2] = ["DoNotSchedule", "ScheduleAnyway"];
     let skew = int(constraint, "maxSkew").unwrap_or(0);
     if skew <= 0 {
@@ -203,8 +216,7 @@ fn spread_constraint(constraint: &Members, after: &[&Members], at: &Path<'_>, ca
     if !WHEN.contains(&when) {
         causes.not_supported(&at.child("whenUnsatisfiable"), when, &WHEN);
     }
-    if after.iter().any(|after| text(after, "topologyKey") == key && text(after, "whenUnsatisfiable") == when)
-    {
+    if comes_again {
         let bad = format!("{{{key}, {when}}}");
         causes.duplicate(&at.child("{topologyKey, whenUnsatisfiable}"), bad.as_str());
     }

@@ -6,9 +6,25 @@
 
 use std::collections::HashMap;
 
+use forebay_apimachinery::steps;
+
 use super::warnings::each_container;
 use crate::strategy::field::Path;
 use crate::strategy::value::{Members, int, objects, text};
+use crate::strategy::warnings::PAIRS_MAX;
+
+/// Definitions of one port of a protocol, by what may clash with a later one. Places are those in `all`, in order.
+#[derive(Default)]
+struct Known {
+    // Where each is, and its address and port on the host.
+    all: Vec<Port>,
+    // Those without a port on the host.
+    unbound: Vec<usize>,
+    // port on the host -> those that have it with an address
+    addressed: HashMap<i64, Vec<usize>>,
+    // the same, by address, the empty one among them
+    exact: HashMap<(i64, String), Vec<usize>>,
+}
 
 struct Port {
     at: String,
@@ -16,9 +32,47 @@ struct Port {
     host_port: i64,
 }
 
+impl Known {
+    /// Those before `port` that it clashes with, in order, but no more than `most`.
+    fn clashes(&self, port: &Port, most: usize) -> Vec<(&'static str, &str)> {
+        let none = Vec::new();
+        let exact = |ip: &str| self.exact.get(&(port.host_port, ip.to_string())).unwrap_or(&none);
+        let other_side = match port.host_ip.is_empty() {
+            true => self.addressed.get(&port.host_port).unwrap_or(&none),
+            false => exact(""),
+        };
+        let mut places: Vec<usize> = match port.host_port {
+            0 => (0..self.all.len().min(most)).collect(),
+            _ => [&self.unbound, other_side, exact(&port.host_ip)]
+                .into_iter()
+                .flat_map(|places| places.iter().take(most))
+                .copied()
+                .collect(),
+        };
+        steps::add(1 + places.len() as u64);
+        places.sort_unstable();
+        let told = places.into_iter().map(|place| &self.all[place]);
+        told.filter_map(|other| Some((clash(port, other)?, other.at.as_str()))).take(most).collect()
+    }
+
+    fn add(&mut self, port: Port) {
+        let place = self.all.len();
+        if port.host_port == 0 {
+            self.unbound.push(place);
+        } else {
+            if !port.host_ip.is_empty() {
+                self.addressed.entry(port.host_port).or_default().push(place);
+            }
+            self.exact.entry((port.host_port, port.host_ip.clone())).or_default().push(place);
+        }
+        self.all.push(port);
+    }
+}
+
 /// Ports that are there twice, and names that are.
 pub fn warn(spec: &Members, at: &Path<'_>, out: &mut Vec<String>) {
-    let mut known: HashMap<String, Vec<Port>> = HashMap::new();
+    let mut known: HashMap<String, Known> = HashMap::new();
+    let mut left = PAIRS_MAX;
     each_container(spec, at, |container, at| {
         let at = at.child("ports");
         for (index, port) in objects(container, "ports").enumerate() {
@@ -29,12 +83,15 @@ pub fn warn(spec: &Members, at: &Path<'_>, out: &mut Vec<String>) {
             }
             let key = format!("{}/{}", int(port, "containerPort").unwrap_or(0), text(port, "protocol"));
             let others = known.entry(key).or_default();
-            for other in others.iter() {
+            let port = Port { at, host_ip, host_port };
+            if left > 0 {
+                let clashes = others.clashes(&port, left);
+                left -= clashes.len();
                 out.extend(
-                    clash(&host_ip, host_port, other).map(|how| format!("{at}: {how} with {}", other.at)),
+                    clashes.into_iter().map(|(how, other)| format!("{}: {how} with {other}", port.at)),
                 );
+                others.add(port);
             }
-            others.push(Port { at, host_ip, host_port });
         }
     });
     let mut named: HashMap<String, String> = HashMap::new();
@@ -55,12 +112,12 @@ pub fn warn(spec: &Members, at: &Path<'_>, out: &mut Vec<String>) {
 }
 
 /// How two definitions of one port get into each other's way.
-fn clash(host_ip: &str, host_port: i64, other: &Port) -> Option<&'static str> {
-    if host_ip == other.host_ip && host_port == other.host_port {
+fn clash(port: &Port, other: &Port) -> Option<&'static str> {
+    if port.host_ip == other.host_ip && port.host_port == other.host_port {
         Some("duplicate port definition")
-    } else if host_port == 0 || other.host_port == 0 {
+    } else if port.host_port == 0 || other.host_port == 0 {
         Some("overlapping port definition")
-    } else if host_port == other.host_port && host_ip.is_empty() != other.host_ip.is_empty() {
+    } else if port.host_port == other.host_port && port.host_ip.is_empty() != other.host_ip.is_empty() {
         Some("dangerously ambiguous port definition")
     } else {
         None

@@ -4,6 +4,9 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/{helper,validation}`.
 
+use std::cell::OnceCell;
+
+use forebay_apimachinery::Seen;
 use forebay_apimachinery::selector::label_key_faults;
 use serde_json::Value;
 
@@ -124,10 +127,39 @@ pub fn container_resource(name: &str, of: Of, at: &Path<'_>, causes: &mut Causes
     }
 }
 
+/// Names of a pod's resource claims.
+#[derive(Default)]
+pub struct Claims<'o> {
+    names: Vec<&'o str>,
+    known: Seen<&'o str>,
+    // What is said of a name that is none of them.
+    not_among: OnceCell<String>,
+}
+
+impl<'o> Claims<'o> {
+    /// Takes in a name. Says whether it was there before.
+    pub fn again(&mut self, name: &'o str) -> bool {
+        self.names.push(name);
+        self.known.again(name)
+    }
+
+    fn not_among(&self) -> &str {
+        self.not_among.get_or_init(|| {
+            let mut detail = "must be one of the names in pod.spec.resourceClaims".to_string();
+            if self.names.is_empty() {
+                detail.push_str(" which is empty");
+            } else {
+                let mut sorted = self.names.clone();
+                sorted.sort_unstable();
+                detail.push_str(&format!(": {}", sorted.join(", ")));
+            }
+            detail
+        })
+    }
+}
+
 /// What a container or a pod asks for, and may use.
-///
-/// - `claims`: names of the pod's resource claims.
-pub fn requirements(of: Of, resources: &Members, claims: &[&str], at: &Path<'_>, causes: &mut Causes) {
+pub fn requirements(of: Of, resources: &Members, claims: &Claims<'_>, at: &Path<'_>, causes: &mut Causes) {
     if resources.is_empty() {
         return;
     }
@@ -189,8 +221,8 @@ fn huge_pages(resource: &str, value: &Value, at: &Path<'_>, causes: &mut Causes)
     }
 }
 
-fn claim_names(resources: &Members, known: &[&str], at: &Path<'_>, causes: &mut Causes) {
-    let mut names: Vec<(&str, &str)> = Vec::new(); // name, request
+fn claim_names(resources: &Members, claims: &Claims<'_>, at: &Path<'_>, causes: &mut Causes) {
+    let mut names: Seen<(&str, &str)> = Seen::default(); // name, request
     for (index, claim) in objects(resources, "claims").enumerate() {
         let at = at.index(index);
         let key = (text(claim, "name"), text(claim, "request"));
@@ -198,20 +230,11 @@ fn claim_names(resources: &Members, known: &[&str], at: &Path<'_>, causes: &mut 
             causes.required(&at, "");
             continue;
         }
-        if names.contains(&key) {
+        if names.again(key) {
             causes.duplicate(&at, Bad::Text(key.0));
         }
-        names.push(key);
-        if !known.contains(&key.0) {
-            let mut detail = "must be one of the names in pod.spec.resourceClaims".to_string();
-            if known.is_empty() {
-                detail.push_str(" which is empty");
-            } else {
-                let mut sorted = known.to_vec();
-                sorted.sort_unstable();
-                detail.push_str(&format!(": {}", sorted.join(", ")));
-            }
-            causes.not_found_because(&at, key.0, &detail);
+        if !claims.known.has(key.0) {
+            causes.not_found_because(&at, key.0, claims.not_among());
         }
     }
 }

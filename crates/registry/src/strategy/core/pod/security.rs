@@ -4,6 +4,7 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/validation`.
 
+use forebay_apimachinery::Seen;
 use forebay_apimachinery::json::to_go_text;
 use serde_json::Value;
 
@@ -134,17 +135,17 @@ fn windows_options(context: &Members, at: &Path<'_>, causes: &mut Causes) {
 fn sysctls(context: &Members, at: &Path<'_>, causes: &mut Causes) {
     const MALFORMED: &str = "must have at most 253 characters and match regex \
                              ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
-    let mut names: Vec<&str> = Vec::new();
+    let mut names = Seen::default();
     for (index, sysctl) in objects(context, "sysctls").enumerate() {
         let at = at.child("sysctls");
         let at = at.index(index);
+        let again = names.again(text(sysctl, "name"));
         match text(sysctl, "name") {
             "" => causes.required(&at.child("name"), ""),
             name if !is_sysctl(name) => causes.invalid(&at.child("name"), name, MALFORMED),
-            name if names.contains(&name) => causes.duplicate(&at.child("name"), name),
+            name if again => causes.duplicate(&at.child("name"), name),
             _ => {}
         }
-        names.push(text(sysctl, "name"));
     }
 }
 

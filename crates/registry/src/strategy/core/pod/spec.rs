@@ -4,12 +4,13 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/validation`.
 
+use forebay_apimachinery::Seen;
 use forebay_apimachinery::selector::label_value_faults;
 
 use super::container::{self, Pod};
 use super::os;
 use super::placement;
-use super::resources::{self, Of};
+use super::resources::{self, Claims, Of};
 use super::security;
 use super::totals;
 use super::volumes;
@@ -73,19 +74,18 @@ pub fn validate(spec: &Members, owner: Owner<'_>, at: &Path<'_>, causes: &mut Ca
     classes(spec, at, causes);
 }
 
-fn resource_claims<'o>(spec: &'o Members, at: &Path<'_>, causes: &mut Causes) -> Vec<&'o str> {
-    let mut names: Vec<&str> = Vec::new();
+fn resource_claims<'o>(spec: &'o Members, at: &Path<'_>, causes: &mut Causes) -> Claims<'o> {
+    let mut names = Claims::default();
     for (index, claim) in objects(spec, "resourceClaims").enumerate() {
         let at = at.index(index);
         let name = text(claim, "name");
         if name.is_empty() {
             causes.required(&at.child("name"), "");
         } else {
-            if names.contains(&name) {
+            if names.again(name) {
                 causes.duplicate(&at.child("name"), name);
             }
             causes.faults(&at.child("name"), name, format::dns1123_label(name));
-            names.push(name);
         }
         let from = ["resourceClaimName", "resourceClaimTemplateName"];
         match from.into_iter().filter(|from| claim.contains_key(*from)).count() {
@@ -203,15 +203,14 @@ fn gates(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
         let at = at.child("readinessGates");
         label_key(text(gate, "conditionType"), &at.index(index).child("conditionType"), causes);
     }
-    let mut names: Vec<&str> = Vec::new();
+    let mut names = Seen::default();
     for (index, gate) in objects(spec, "schedulingGates").enumerate() {
         let at = at.child("schedulingGates");
         let name = text(gate, "name");
         label_key(name, &at.index(index), causes);
-        if names.contains(&name) {
+        if names.again(name) {
             causes.duplicate(&at.index(index), name);
         }
-        names.push(name);
     }
 }
 
@@ -331,7 +330,7 @@ fn classes(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
     if spec.contains_key("overhead") {
         let mut limits = Members::new();
         limits.insert("limits".into(), spec["overhead"].clone());
-        resources::requirements(Of::Container, &limits, &[], &at.child("overhead"), causes);
+        resources::requirements(Of::Container, &limits, &Claims::default(), &at.child("overhead"), causes);
     }
     os::validate(spec, at, causes);
 }

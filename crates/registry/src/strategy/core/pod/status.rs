@@ -4,6 +4,9 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/validation`.
 
+use forebay_apimachinery::Seen;
+use forebay_apimachinery::seen::Firsts;
+
 use crate::strategy::address::legacy_ip;
 use crate::strategy::field::{Bad, Causes, Path};
 use crate::strategy::format;
@@ -78,6 +81,10 @@ fn restarts(
     causes: &mut Causes,
 ) {
     let at = STATUS.child(statuses);
+    let runs = |now: &&Members| !child_or_empty(now, "state").contains_key("terminated");
+    let running: Seen<&str> = objects(status, statuses).filter(runs).map(|now| text(now, "name")).collect();
+    let of_spec: Firsts<&str, &Members> =
+        objects(spec, containers).map(|container| (text(container, "name"), container)).collect();
     for (index, before) in objects(old, statuses).enumerate() {
         let state = child_or_empty(before, "state");
         let ended = child_or_empty(state, "terminated");
@@ -85,13 +92,10 @@ fn restarts(
             continue;
         }
         let name = text(before, "name");
-        let runs_again = objects(status, statuses)
-            .any(|now| text(now, "name") == name && !child_or_empty(now, "state").contains_key("terminated"));
-        let Some(container) = objects(spec, containers).find(|container| text(container, "name") == name)
-        else {
-            continue;
-        };
-        if runs_again && !should_restart(container, spec, int(ended, "exitCode").unwrap_or(0), containers) {
+        let Some(container) = of_spec.get(name) else { continue };
+        if running.has(name)
+            && !should_restart(container, spec, int(ended, "exitCode").unwrap_or(0), containers)
+        {
             causes.forbidden(
                 &at.index(index).child("state"),
                 "may not be transitioned to non-terminated state",
@@ -118,9 +122,9 @@ fn should_restart(container: &Members, spec: &Members, exit_code: i64, container
 
 fn addresses(status: &Members, old: &Members, name: &str, detail: &str, causes: &mut Causes) {
     let at = STATUS.child(name);
-    let known: Vec<&str> = objects(old, name).map(|address| text(address, "ip")).collect();
+    let known: Seen<&str> = objects(old, name).map(|address| text(address, "ip")).collect();
     let addresses: Vec<&str> = objects(status, name).map(|address| text(address, "ip")).collect();
-    for (index, address) in addresses.iter().enumerate().filter(|(_, address)| !known.contains(address)) {
+    for (index, address) in addresses.iter().enumerate().filter(|(_, address)| !known.has(**address)) {
         legacy_ip(address, &at.index(index), causes);
     }
     let v6 = addresses.iter().filter(|address| address.contains(':')).count();

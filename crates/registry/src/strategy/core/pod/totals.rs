@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use forebay_apimachinery::steps;
 use serde_json::Value;
 
 use super::qos::is_pod_level;
@@ -39,11 +40,15 @@ fn totals(spec: &Members, list: &str) -> Totals {
     }
     let (mut sidecars, mut most) = (Totals::new(), Totals::new());
     for container in objects(spec, "initContainers") {
-        let mut step = sidecars.clone();
+        // What the container does not name is as it was in the step before.
+        let mut step: Totals = amounts(container, list)
+            .filter_map(|(resource, _)| sidecars.get_key_value(resource))
+            .map(|(resource, total)| (resource.clone(), total.clone()))
+            .collect();
         add(&mut step, amounts(container, list));
         if text(container, "restartPolicy") == "Always" {
             add(&mut sums, amounts(container, list));
-            sidecars.clone_from(&step);
+            add(&mut sidecars, amounts(container, list));
         }
         raise(&mut most, step);
     }
@@ -57,6 +62,7 @@ fn amounts<'o>(container: &'o Members, list: &str) -> impl Iterator<Item = (&'o 
 
 fn add<'o>(totals: &mut Totals, amounts: impl Iterator<Item = (&'o String, &'o Value)>) {
     for (resource, value) in amounts {
+        steps::add(1);
         let total = totals.entry(resource.clone()).or_default();
         if total.nanos == 0 {
             total.first = value.as_str().unwrap_or("").to_string();
@@ -67,6 +73,7 @@ fn add<'o>(totals: &mut Totals, amounts: impl Iterator<Item = (&'o String, &'o V
 
 fn raise(totals: &mut Totals, others: Totals) {
     for (resource, other) in others {
+        steps::add(1);
         let total = totals.entry(resource).or_insert_with(|| other.clone());
         if other.nanos > total.nanos {
             *total = other;

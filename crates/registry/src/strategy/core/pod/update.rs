@@ -4,6 +4,8 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/validation`.
 
+use forebay_apimachinery::Seen;
+use forebay_apimachinery::seen::Firsts;
 use serde_json::Value;
 
 use super::container::no_spaces;
@@ -172,17 +174,15 @@ fn deadline(new: &Members, old: &Members, causes: &mut Causes) -> bool {
 
 fn added_tolerations(new: &Members, old: &Members, causes: &mut Causes) {
     let at = SPEC.child("tolerations");
-    let without_seconds = |toleration: &Members| {
-        let mut rest = toleration.clone();
-        rest.remove("tolerationSeconds");
-        rest
-    };
-    for before in objects(old, "tolerations").map(without_seconds) {
-        if !objects(new, "tolerations").any(|toleration| same_objects(&without_seconds(toleration), &before))
-        {
-            let detail = "existing toleration can not be modified except its tolerationSeconds";
-            return causes.forbidden(&at, detail);
-        }
+    // Its seconds are not among them.
+    const MEMBERS: [&str; 4] = ["key", "operator", "value", "effect"];
+    fn tolerated(toleration: &Members) -> [&str; 4] {
+        MEMBERS.map(|name| text(toleration, name))
+    }
+    let kept: Seen<[&str; 4]> = objects(new, "tolerations").map(tolerated).collect();
+    if !objects(old, "tolerations").map(tolerated).all(|before| kept.has(&before)) {
+        let detail = "existing toleration can not be modified except its tolerationSeconds";
+        return causes.forbidden(&at, detail);
     }
     for (index, toleration) in objects(new, "tolerations").enumerate() {
         toleration_rules(toleration, &at.index(index), causes);
@@ -190,9 +190,10 @@ fn added_tolerations(new: &Members, old: &Members, causes: &mut Causes) {
 }
 
 fn removed_gates(new: &Members, old: &Members, causes: &mut Causes) {
+    let known: Seen<&str> = objects(old, "schedulingGates").map(|gate| text(gate, "name")).collect();
     for (index, gate) in objects(new, "schedulingGates").enumerate() {
         let name = text(gate, "name");
-        if !objects(old, "schedulingGates").any(|before| text(before, "name") == name) {
+        if !known.has(name) {
             let at = SPEC.child("schedulingGates");
             let detail = format!("only deletion is allowed, but found new scheduling gate '{name}'");
             causes.forbidden(&at.index(index).child("name"), &detail);
@@ -267,17 +268,20 @@ fn ephemeral_containers(new: &Members, old: &Members, causes: &mut Causes) {
     }
     let at = SPEC.child("ephemeralContainers");
     let (new, old) = (child_or_empty(new, "spec"), child_or_empty(old, "spec"));
+    let wanted: Firsts<&str, &Members> =
+        objects(new, "ephemeralContainers").map(|container| (text(container, "name"), container)).collect();
+    let mut differences = internal::Differences::default();
     for before in objects(old, "ephemeralContainers") {
         let name = text(before, "name");
-        match objects(new, "ephemeralContainers").find(|container| text(container, "name") == name) {
+        match wanted.get(name) {
             None => {
                 let detail = format!("existing ephemeral containers {name:?} may not be removed\n");
                 causes.forbidden(&at, &detail);
             }
-            Some(container) if !same_objects(container, before) => {
+            Some(container) if !causes.is_full() && !same_objects(container, before) => {
                 let detail = format!(
                     "existing ephemeral containers {name:?} may not be changed\n{}",
-                    internal::difference("EphemeralContainer", before, container)
+                    differences.between("EphemeralContainer", before, container)
                 );
                 causes.forbidden(&at, &detail);
             }

@@ -4,6 +4,8 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/validation`.
 
+use forebay_apimachinery::Seen;
+
 use super::container::PULL_POLICIES;
 use super::env::downward_file;
 use super::mounts::{Known, descending_path};
@@ -56,8 +58,8 @@ const SOURCES: [&str; 30] = [
 /// - `pod_name`: empty in a template.
 pub fn validate<'o>(spec: &'o Members, pod_name: &str, at: &Path<'_>, causes: &mut Causes) -> Known<'o> {
     let at = at.child("volumes");
-    let mut known: Known<'o> = Vec::with_capacity(list(spec, "volumes").len());
-    let ephemeral: Vec<String> = objects(spec, "volumes")
+    let mut known: Known<'o> = Known::with_capacity(list(spec, "volumes").len());
+    let ephemeral: Seen<String> = objects(spec, "volumes")
         .filter(|volume| !pod_name.is_empty() && volume.contains_key("ephemeral"))
         .map(|volume| format!("{pod_name}-{}", text(volume, "name")))
         .collect();
@@ -71,15 +73,15 @@ pub fn validate<'o>(spec: &'o Members, pod_name: &str, at: &Path<'_>, causes: &m
             name if format::is_dns1123_label(name) && name.len() <= 63 => {}
             name => causes.faults(&at.child("name"), name, format::dns1123_label(name)),
         }
-        if known.iter().any(|(known, _)| *known == name) {
+        if known.contains_key(name) {
             causes.duplicate(&at.child("name"), name);
         }
         let claim = child(volume, "persistentVolumeClaim");
         if causes.len() == before {
-            known.push((name, claim.is_some() || volume.contains_key("ephemeral")));
+            known.insert(name, claim.is_some() || volume.contains_key("ephemeral"));
         }
         if let Some(claim) = claim
-            && ephemeral.iter().any(|made| made == text(claim, "claimName"))
+            && ephemeral.has(text(claim, "claimName"))
         {
             let at = at.child("persistentVolumeClaim");
             let detail = "must not reference a PVC that gets created for an ephemeral volume";
@@ -218,7 +220,7 @@ fn downward(file: &Members, at: &Path<'_>, causes: &mut Causes) {
 fn projected(source: &Members, at: &Path<'_>, causes: &mut Causes) {
     const KINDS: [&str; 6] =
         ["secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate"];
-    let mut paths: Vec<&str> = Vec::new();
+    let mut paths = Seen::default();
     for (index, of) in objects(source, "sources").enumerate() {
         let list_at = at.child("sources");
         let item = list_at.index(index);
@@ -248,11 +250,9 @@ fn projected(source: &Members, at: &Path<'_>, causes: &mut Causes) {
     }
 }
 
-fn unique<'o>(path: &'o str, bad: &str, paths: &mut Vec<&'o str>, at: &Path<'_>, causes: &mut Causes) {
-    if paths.contains(&path) {
+fn unique<'o>(path: &'o str, bad: &str, paths: &mut Seen<&'o str>, at: &Path<'_>, causes: &mut Causes) {
+    if paths.again(path) {
         causes.invalid(at, bad, "conflicting duplicate paths");
-    } else {
-        paths.push(path);
     }
 }
 

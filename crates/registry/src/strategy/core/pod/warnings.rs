@@ -10,6 +10,7 @@ use crate::strategy::format;
 use crate::strategy::quantity;
 use crate::strategy::rules::Update;
 use crate::strategy::value::{Members, child, child_or_empty, int, objects, text};
+use forebay_apimachinery::Seen;
 use forebay_apimachinery::selector::label_value_faults;
 
 /// Node labels that have another name by now.
@@ -276,13 +277,11 @@ fn fraction(amounts: &Members, resource: &str, at: &Path<'_>, out: &mut Vec<Stri
 
 /// Items of a list whose `member` an earlier one has.
 fn twice(spec: &Members, list: &str, member: &str, at: &Path<'_>, out: &mut Vec<String>) {
-    let (at, mut seen) = (at.child(list), Vec::new());
+    let (at, mut seen) = (at.child(list), Seen::default());
     for (index, item) in objects(spec, list).enumerate() {
         let value = text(item, member);
-        if seen.contains(&value) {
+        if seen.again(value) {
             out.push(format!("{}: duplicate {member} {value:?}", at.index(index).child(member)));
-        } else {
-            seen.push(value);
         }
     }
 }
@@ -319,10 +318,10 @@ fn is_profile(profile: &Members, annotation: &str) -> bool {
 
 /// Variables that hide an earlier one of their name; `X="$(X)more"` does not.
 fn variables(container: &Members, at: &Path<'_>, out: &mut Vec<String>) {
-    let (at, mut seen) = (at.child("env"), std::collections::HashSet::new());
+    let (at, mut seen) = (at.child("env"), Seen::default());
     for (index, variable) in objects(container, "env").enumerate() {
         let (name, value) = (text(variable, "name"), text(variable, "value"));
-        if seen.insert(name) {
+        if !seen.again(name) {
             continue;
         }
         let earlier = format!("$({name})");
