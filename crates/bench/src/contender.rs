@@ -11,7 +11,7 @@ use crate::forebay::Forebay;
 use crate::kubernetes::Kubernetes;
 use crate::server::Server;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Contender {
     Forebay(Forebay),
     Kubernetes(Kubernetes),
@@ -23,6 +23,16 @@ impl Contender {
             Contender::Forebay(forebay) => forebay.name(),
             Contender::Kubernetes(_) => "kube-apiserver + etcd",
         }
+    }
+
+    /// The same with further flags for the API server.
+    pub fn with_flags(&self, flags: Vec<String>) -> Contender {
+        let mut who = self.clone();
+        match &mut who {
+            Contender::Forebay(forebay) => forebay.flags = flags,
+            Contender::Kubernetes(kubernetes) => kubernetes.flags = flags,
+        }
+        who
     }
 
     /// Starts on `dir` and waits until it is ready.

@@ -69,8 +69,13 @@ mod tests {
             metric(format!("resident{}: etcd", objects_name(1_000)), &[4.0]),
             metric(format!("delay p99, {}", watchers_name(10)), &[7.0]),
         ];
-        let measured =
-            Measured { scenario: "curve", about: "about".into(), metrics: vec![metrics], series: vec![] };
+        let measured = Measured {
+            scenario: "curve",
+            about: "about".into(),
+            metrics: vec![metrics],
+            series: vec![],
+            rows: vec![],
+        };
         let who = Entrant { name: "forebay", versions: vec!["v1".into()], commands: vec![] };
         let mut report = Report {
             date: "2001-02-03".into(),

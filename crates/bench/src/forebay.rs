@@ -1,7 +1,7 @@
 //! Starts `forebay serve`, on its own store or on an etcd that is started for it.
 //!
-//! In: the binaries and a directory. Out: a ready [`Server`]. Never: a flag beyond the directory, the port and etcd's place; an
-//! etcd with other flags than the rival's.
+//! In: the binaries and a directory. Out: a ready [`Server`]. Never: a flag beyond the directory, the port and etcd's place, unless a
+//! scenario is about flags; an etcd with other flags than the rival's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,11 +16,13 @@ use crate::contender::{present, shown};
 use crate::server::{Process, RunningEtcd, Server, free_ports};
 use crate::{Error, kubernetes, pki};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Forebay {
     pub program: PathBuf,
     /// What it stands on; its own store without it.
     pub etcd: Option<PathBuf>,
+    /// Further flags, of a scenario that is about them.
+    pub flags: Vec<String>,
 }
 
 impl Forebay {
@@ -30,7 +32,7 @@ impl Forebay {
     /// [`Error::Missing`] when it is not there.
     pub fn at(program: &Path) -> Result<Forebay, Error> {
         present("forebay", program, "build it with `cargo build --package forebay`")?;
-        Ok(Forebay { program: program.to_owned(), etcd: None })
+        Ok(Forebay { program: program.to_owned(), etcd: None, flags: Vec::new() })
     }
 
     /// The same on the etcd in `bin`.
@@ -61,6 +63,7 @@ impl Forebay {
         let mut args = args(&data.to_string_lossy(), &port.to_string());
         let etcd_port = etcd.as_ref().map(|etcd| etcd.port);
         args.extend(etcd_port.map(|port| etcd_flag(&port.to_string())));
+        args.extend_from_slice(&self.flags);
         let command = &mut Command::new(&self.program);
         let mut process =
             Process::start("forebay", command.args(args).current_dir(dir), &dir.join("forebay.log"))?;

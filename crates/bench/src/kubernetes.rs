@@ -1,7 +1,7 @@
 //! Starts the rival: kube-apiserver on etcd, both at default flags.
 //!
 //! In: the binaries and a directory. Out: a ready [`Server`] of two processes.
-//! Never: a flag that is not needed to start at all. Between the two is plain HTTP, which costs them less than the TLS
+//! Never: a flag that is not needed to start at all, unless a scenario is about flags. Between the two is plain HTTP, which costs them less than the TLS
 //! of a real cluster, and authorization is at its default, AlwaysAllow, which costs them less than RBAC.
 
 use std::fs;
@@ -14,10 +14,12 @@ use crate::{Error, pki};
 
 pub(crate) const HOW: &str = "build it with `cargo xtask peers`";
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Kubernetes {
     pub etcd: PathBuf,
     pub apiserver: PathBuf,
+    /// Further flags, of a scenario that is about them.
+    pub flags: Vec<String>,
 }
 
 impl Kubernetes {
@@ -29,7 +31,7 @@ impl Kubernetes {
         let (etcd, apiserver) = (bin.join("etcd"), bin.join("kube-apiserver"));
         present("etcd", &etcd, HOW)?;
         present("kube-apiserver", &apiserver, HOW)?;
-        Ok(Kubernetes { etcd, apiserver })
+        Ok(Kubernetes { etcd, apiserver, flags: Vec::new() })
     }
 
     pub(crate) async fn start(&self, dir: &Path) -> Result<Server, Error> {
@@ -46,7 +48,8 @@ impl Kubernetes {
             pki::write(&certificates)?;
         }
         let [port] = free_ports()?;
-        let args = apiserver_args(&dir.to_string_lossy(), &etcd.port.to_string(), &port.to_string());
+        let mut args = apiserver_args(&dir.to_string_lossy(), &etcd.port.to_string(), &port.to_string());
+        args.extend_from_slice(&self.flags);
         let command = &mut Command::new(&self.apiserver);
         let log = dir.join("kube-apiserver.log");
         let mut apiserver = Process::start("kube-apiserver", command.args(args).current_dir(dir), &log)?;

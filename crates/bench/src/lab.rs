@@ -45,6 +45,8 @@ pub struct Lab {
     pub settle: Duration,
     /// What LISTs are measured beside; without it they are not.
     pub static_server: Option<StaticServer>,
+    /// Names of the rows that the scenario hostile does; without any it does all.
+    pub only: Vec<String>,
     /// Directory that the servers' directories are made in. On the disk that is to be measured.
     pub base: PathBuf,
 }

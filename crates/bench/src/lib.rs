@@ -8,7 +8,9 @@
 //! them all at once while memory is read ten times a second, which `--svg` draws; `readers`, a hundred of
 //! them of which twenty are slow; `watchlist`, informers that start at once; `envtest`, many control planes at once;
 //! `fanout`, an update sent to many watchers; `idle`, many watchers to whom nothing happens; `curve`, LISTs and updates
-//! as objects and watchers grow, which `--curves` draws; `million`, a million objects in one process.
+//! as objects and watchers grow, which `--curves` draws; `million`, a million objects in one process; `hostile`, a catalogue of
+//! hostile requests and connections ([`hostile`]), each on a server of its own and beside a bystander: `--only NAME` is for
+//! one of its rows, `--size 10` shows whether it works at all.
 //!
 //! What they write comes from a published seed ([`draw::SEED`]): pods of about 8 KB in four dozen shapes ([`pods`]), or with
 //! `--objects` Leases, ConfigMaps and Secrets ([`objects`]). `forebay-bench resident --ours-only --runs 1` is one run of one
@@ -24,6 +26,7 @@ pub mod curves;
 pub mod draw;
 pub mod envtest;
 pub mod forebay;
+pub mod hostile;
 pub mod initial;
 pub mod kubernetes;
 pub mod lab;

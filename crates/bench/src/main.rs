@@ -18,7 +18,7 @@ use forebay_bench::objects::Objects;
 use forebay_bench::report::{Entrant, Measured, Report};
 use forebay_bench::scenarios::Scenario;
 use forebay_bench::static_server::StaticServer;
-use forebay_bench::{Error, curves, machine, picture, proc};
+use forebay_bench::{Error, curves, hostile, machine, picture, proc};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Measures forebay beside kube-apiserver on etcd, on this machine.
@@ -26,7 +26,7 @@ use tokio::signal::unix::{SignalKind, signal};
 #[command(name = "cargo xtask bench")]
 struct Options {
     /// Scenarios to run, in this order: start, create, restart, resident, list, storm, readers, watchlist, envtest, fanout, crowd, lanes, idle, curve,
-    /// million, kep3157, kep2340 [default: all]
+    /// million, kep3157, kep2340, hostile [default: all]
     #[arg(value_parser = scenario)]
     scenarios: Vec<Scenario>,
     /// Objects to create
@@ -68,6 +68,9 @@ struct Options {
     /// Objects in the scenario million
     #[arg(long, value_name = "OBJECTS", default_value_t = 1_000_000, value_parser = at_least_one)]
     million: usize,
+    /// Rows of the scenario hostile to do, by name [default: all]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = row)]
+    only: Vec<String>,
     /// Draw the scenario curve into this SVG file
     #[arg(long, value_name = "FILE")]
     curves: Option<PathBuf>,
@@ -155,6 +158,7 @@ async fn measure(options: &Options) -> Result<Report, Error> {
         crowds: options.crowds.clone(),
         rival_max: options.rival_max,
         million: options.million,
+        only: options.only.clone(),
         static_server: options.static_server.as_deref().map(StaticServer::at).transpose()?,
         base,
     };
@@ -173,15 +177,16 @@ async fn measure(options: &Options) -> Result<Report, Error> {
         measured: Vec::new(),
     };
     for scenario in chosen {
-        let (mut metrics, mut series) = (Vec::new(), Vec::new());
+        let (mut metrics, mut series, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         for who in &contenders {
             eprintln!("{}: {}", scenario.name(), who.name());
             let outcome = scenario.run(&lab, who).await?;
             metrics.push(outcome.metrics);
             series.push(outcome.series);
+            rows.push(outcome.rows);
         }
         let about = scenario.about(&lab);
-        report.measured.push(Measured { scenario: scenario.name(), about, metrics, series });
+        report.measured.push(Measured { scenario: scenario.name(), about, metrics, series, rows });
     }
     if let (Some(file), Some(chart)) = (&options.svg, picture::of_storm(&report, &lab)) {
         std::fs::write(file, chart.svg()).map_err(unwritable(file))?;
@@ -239,6 +244,16 @@ fn entrant(who: &Contender) -> Entrant {
 fn scenario(name: &str) -> Result<Scenario, String> {
     let known = Scenario::ALL.iter().find(|scenario| scenario.name() == name);
     known.copied().ok_or_else(|| format!("known: {}", Scenario::ALL.map(Scenario::name).join(", ")))
+}
+
+fn row(name: &str) -> Result<String, String> {
+    match hostile::rows::all().any(|row| row.name == name) {
+        true => Ok(name.to_owned()),
+        false => {
+            let known: Vec<&str> = hostile::rows::all().map(|row| row.name).collect();
+            Err(format!("known: {}", known.join(", ")))
+        }
+    }
 }
 
 fn objects(name: &str) -> Result<Objects, String> {

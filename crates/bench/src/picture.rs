@@ -98,6 +98,7 @@ mod tests {
             crowds: vec![2],
             rival_max: 10,
             million: 10,
+            only: vec![],
             base: std::env::temp_dir(),
         }
     }
@@ -114,6 +115,7 @@ mod tests {
             about: "16 clients".into(),
             metrics: vec![Metrics::new(), Metrics::new()],
             series: vec![vec![peaking_at(9), peaking_at(5), peaking_at(7)], vec![two()]],
+            rows: vec![],
         };
         Report {
             date: "2001-02-03".into(),

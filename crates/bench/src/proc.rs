@@ -27,6 +27,11 @@ pub fn resident_peak(pid: u32) -> Result<u64, Error> {
     status_kib(pid, "VmHWM:").map(|kib| kib * 1024)
 }
 
+/// Begins the peak of [`resident_peak`] anew; whether the system lets us.
+pub fn forget_peak(pid: u32) -> bool {
+    fs::write(format!("/proc/{pid}/clear_refs"), "5").is_ok()
+}
+
 /// CPU time so far, user and system, of all its threads, ended ones included.
 pub fn cpu(pid: u32) -> Result<Duration, Error> {
     let text = read(pid, "stat")?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::hostile::{self, Measure};
 use crate::series::Series;
 
 /// One figure with a sample for each run.
@@ -48,6 +49,8 @@ pub struct Measured {
     pub metrics: Vec<Metrics>,
     /// Likewise; of each run, where the scenario keeps any.
     pub series: Vec<Vec<Series>>,
+    /// Likewise; of each row of the catalogue, where the scenario has one.
+    pub rows: Vec<Vec<Measure>>,
 }
 
 /// Someone who took part. The first is ours.
@@ -149,6 +152,7 @@ impl fmt::Display for Report {
         }
         for measured in &self.measured {
             writeln!(f, "\n{}: {}", measured.scenario, measured.about)?;
+            f.write_str(&self.catalogue(measured))?;
             f.write_str(&self.table(measured))?;
         }
         writeln!(f)?;
@@ -169,8 +173,9 @@ impl Report {
                        "ratio": row.ratio()})
             });
             let series = measured.series.iter().map(|runs| runs.iter().map(Series::json).collect::<Vec<_>>());
+            let catalogue = measured.rows.iter().map(|all| all.iter().map(Measure::json).collect::<Vec<_>>());
             json!({"name": measured.scenario, "about": measured.about, "rows": rows.collect::<Vec<_>>(),
-                   "series": series.collect::<Vec<_>>()})
+                   "series": series.collect::<Vec<_>>(), "catalogue": catalogue.collect::<Vec<_>>()})
         });
         json!({
             "date": self.date,
@@ -179,6 +184,15 @@ impl Report {
             "scenarios": scenarios.collect::<Vec<_>>(),
             "notes": NOTES,
         })
+    }
+
+    /// A line for each row of the catalogue on each contender.
+    fn catalogue(&self, measured: &Measured) -> String {
+        if measured.rows.iter().all(Vec::is_empty) {
+            return String::new();
+        }
+        let names: Vec<&str> = self.contenders.iter().map(|entrant| entrant.name).collect();
+        aligned(&hostile::table(&names, &measured.rows)) + "\n"
     }
 
     fn table(&self, measured: &Measured) -> String {
@@ -300,6 +314,7 @@ mod tests {
                     ],
                 ],
                 series: vec![],
+                rows: vec![],
             }],
         }
     }

@@ -64,6 +64,11 @@ impl Server {
         Ok(self.cpus()?.iter().zip(before).map(|(now, then)| now.saturating_sub(*then)).collect())
     }
 
+    /// Whether all of its processes are still there.
+    pub fn is_alive(&mut self) -> bool {
+        self.processes.iter_mut().all(|process| process.alive().is_ok())
+    }
+
     /// Counts its readiness from `started`, when what it stands on was started.
     pub fn since(mut self, started: Instant) -> Server {
         let own = self.processes.last().map_or(started, |process| process.started);

@@ -7,6 +7,7 @@ mod create;
 mod curve;
 mod envtest;
 mod fanout;
+mod hostile;
 mod idle;
 mod kep;
 mod lanes;
@@ -20,6 +21,7 @@ mod storm;
 mod watchlist;
 
 use crate::contender::Contender;
+use crate::hostile::Measure;
 use crate::lab::Lab;
 use crate::load::Load;
 use crate::report::{Metrics, Unit, add, mib};
@@ -47,6 +49,7 @@ pub enum Scenario {
     Million,
     Kep3157,
     Kep2340,
+    Hostile,
 }
 
 /// What a scenario measured on one contender.
@@ -55,10 +58,12 @@ pub struct Outcome {
     pub metrics: Metrics,
     /// One for each run, where the scenario keeps any.
     pub series: Vec<Series>,
+    /// What each row of the catalogue did, in the scenario that has one.
+    pub rows: Vec<Measure>,
 }
 
 impl Scenario {
-    pub const ALL: [Scenario; 17] = [
+    pub const ALL: [Scenario; 18] = [
         Scenario::Start,
         Scenario::Create,
         Scenario::Restart,
@@ -76,6 +81,7 @@ impl Scenario {
         Scenario::Million,
         Scenario::Kep3157,
         Scenario::Kep2340,
+        Scenario::Hostile,
     ];
 
     pub fn name(self) -> &'static str {
@@ -97,6 +103,7 @@ impl Scenario {
             Scenario::Million => "million",
             Scenario::Kep3157 => "kep3157",
             Scenario::Kep2340 => "kep2340",
+            Scenario::Hostile => "hostile",
         }
     }
 
@@ -120,6 +127,7 @@ impl Scenario {
             Scenario::Million => million::about(lab),
             Scenario::Kep3157 => kep::about_3157(lab),
             Scenario::Kep2340 => kep::about_2340(lab),
+            Scenario::Hostile => hostile::about(lab),
         }
     }
 
@@ -144,6 +152,7 @@ impl Scenario {
             Scenario::Million => million::run(lab, who).await?.into(),
             Scenario::Kep3157 => kep::run_3157(lab, who).await?.into(),
             Scenario::Kep2340 => kep::run_2340(lab, who).await?.into(),
+            Scenario::Hostile => hostile::run(lab, who).await?,
         };
         add(&mut outcome.metrics, "CPU taken by others", Unit::Cores, others.cores()?);
         Ok(outcome)
@@ -152,7 +161,7 @@ impl Scenario {
 
 impl From<Metrics> for Outcome {
     fn from(metrics: Metrics) -> Outcome {
-        Outcome { metrics, series: Vec::new() }
+        Outcome { metrics, ..Outcome::default() }
     }
 }
 

@@ -1,0 +1,16 @@
+//! Checks to be left out of `/livez`, thousands of which there are none.
+
+use crate::hostile::prelude::*;
+
+pub(super) const ROW: Row = Row {
+    name: "queries-livez-excludes",
+    who: Who::Anonymous,
+    size: Sizes { full: 6_000, ten: 600 },
+    act: Act::Request(request),
+    law: Law::says(&[200, 400, 404, 414, 431]),
+    ..Row::BASE
+};
+
+fn request(size: usize) -> Request {
+    Request::get(format!("/livez?verbose&{}", joined(size, "&", |index| format!("exclude=x{index:x}"))))
+}
