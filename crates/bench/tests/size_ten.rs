@@ -38,6 +38,7 @@ fn small(protocol: Protocol) -> Lab {
         crowds: vec![2],
         rival_max: 10,
         million: 10,
+        only: vec![],
         base: std::env::temp_dir(),
     }
 }
