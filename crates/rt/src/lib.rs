@@ -1,7 +1,7 @@
 //! Everything that makes a run differ from the last one: time, randomness, tasks, what wakes them and their end.
 //!
-//! In: nothing. Out: [`Clock`], [`Random`], [`Tasks`], [`blocking`], [`background`], [`promptly`], [`apart`], [`apart_task`], [`Bell`],
-//! [`prefetch`]. Every other crate takes these as values, so that a test
+//! In: nothing. Out: [`Clock`], [`Random`], [`Tasks`], [`long_turns`], [`blocking`], [`background`], [`promptly`], [`apart`],
+//! [`apart_task`], [`Bell`], [`prefetch`]. Every other crate takes these as values, so that a test
 //! decides what time it is and which numbers are drawn. Never: knows Kubernetes, does IO.
 
 mod apart_tasks;
@@ -16,6 +16,7 @@ mod random;
 mod sync;
 mod tasks;
 mod told;
+mod turns;
 
 pub use apart_tasks::{ApartTask, apart_task};
 pub use background::{Background, NotYet, apart, background, promptly};
@@ -27,3 +28,4 @@ pub use random::Random;
 pub use tasks::{CutOnDrop, Raised, Shutdown, Tasks};
 pub use tokio::time::{Duration, Instant};
 pub use told::Told;
+pub use turns::{LongTurns, TURN_CPU_MAX, long_turns};

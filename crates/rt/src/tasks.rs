@@ -1,4 +1,4 @@
-//! Named tasks that are told to stop and then joined.
+//! Named tasks that are told to stop and then joined, and whose turns are [watched](crate::long_turns).
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -11,6 +11,7 @@ use tokio::time::{Duration, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::bell::{Bell, Ear};
+use crate::turns::Turn;
 
 /// Every connection and every watch waits for several flags.
 const BELL_ROWS: usize = 8;
@@ -58,7 +59,10 @@ impl<F: Future<Output = ()>> Future for Until<F> {
         let how = match this.flag.poll(cx) {
             Poll::Ready(()) => *this.told,
             Poll::Pending => {
-                ready!(this.work.poll(cx));
+                let turn = Turn::begin();
+                let polled = this.work.poll(cx);
+                turn.end(this.name);
+                ready!(polled);
                 "ended"
             }
         };

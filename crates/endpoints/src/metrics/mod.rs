@@ -10,6 +10,7 @@ mod memory;
 mod process;
 mod request;
 mod storage;
+mod tasks;
 mod text;
 mod watch;
 
@@ -107,6 +108,7 @@ impl Metrics {
         stores.sort_by(|a, b| (&a.group, &a.resource).cmp(&(&b.group, &b.resource)));
         caches::write(&mut text, &stores);
         storage::write(&mut text, &stores);
+        tasks::write(&mut text, &forebay_rt::long_turns());
         process::write(&mut text);
         text.finish()
     }
