@@ -24,6 +24,7 @@ use jiff::fmt::rfc2822::DateTimePrinter;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::answer::HttpResponse;
+use crate::heads;
 use crate::limits;
 use crate::response::ResponseBody;
 use crate::secure::Secure;
@@ -48,6 +49,7 @@ pub fn builder() -> http1::Builder {
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(limits::HEADER_WAIT)
+        .max_header_size(limits::HEAD_BYTES_MAX)
         .max_buf_size(limits::HEAD_BYTES_MAX.max(limits::WRITE_BUFFER_BYTES));
     builder
 }
@@ -89,7 +91,10 @@ async fn requests(
     let (taken, socket) = (Taken::default(), secure.socket().clone());
     let slot = taken.clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        let (may_take, slot, answering) = (may_take(&request), slot.clone(), answer(request));
+        let (may_take, slot) = (may_take(&request), slot.clone());
+        let refused = heads::refused(&request);
+        let answering =
+            refused.map_or_else(|| answer(request), |refused| Box::pin(std::future::ready(refused)));
         Box::pin(async move {
             let response = slot.keep(answering.await, may_take).await;
             Ok::<_, std::convert::Infallible>(response)

@@ -20,7 +20,10 @@ mod event_blocks;
 mod fuzz;
 mod gzip;
 mod handler;
+mod heads;
 pub mod health;
+#[cfg(test)]
+mod hostile;
 mod http1;
 mod http2;
 pub mod identity;

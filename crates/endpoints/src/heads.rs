@@ -1,0 +1,58 @@
+//! Heads of HTTP/1.1 that hyper takes and that do not mean the same to everybody: refused before anybody reads on.
+//!
+//! In: a request's head. Out: the refusal, in the words of Go's server, behind which the connection ends, so that nothing of
+//! the request is taken for another one. Never: looks at what a request is about.
+
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Version, header};
+
+use crate::answer::{self, HttpResponse};
+
+/// What a request is answered whose head is refused.
+pub fn refused<B>(request: &Request<B>) -> Option<HttpResponse> {
+    let (code, why) = fault(request)?;
+    let mut response = answer::text(code, why);
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    Some(response)
+}
+
+fn fault<B>(request: &Request<B>) -> Option<(StatusCode, &'static str)> {
+    if !is_chunked_or_whole(request.headers()) {
+        return Some((StatusCode::NOT_IMPLEMENTED, "Unsupported transfer encoding"));
+    }
+    let (target, is_connect) = (request.uri(), request.method() == Method::CONNECT);
+    let why = if target.scheme().is_none() && target.authority().is_some() && !is_connect {
+        "400 Bad Request"
+    } else {
+        host_fault(request, is_connect)?
+    };
+    Some((StatusCode::BAD_REQUEST, why))
+}
+
+/// Chunks, once, are the only coding that is known. hyper looks at how a list of them ends.
+fn is_chunked_or_whole(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, _) => true,
+        (Some(coding), None) => coding.as_bytes().eq_ignore_ascii_case(b"chunked"),
+        (Some(_), Some(_)) => false,
+    }
+}
+
+fn host_fault<B>(request: &Request<B>, is_connect: bool) -> Option<&'static str> {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (_, Some(_)) => Some("400 Bad Request: too many Host headers"),
+        (None, None) if request.version() >= Version::HTTP_11 && !is_connect => {
+            Some("400 Bad Request: missing required Host header")
+        }
+        (Some(host), None) if !host.as_bytes().iter().all(|byte| may_be_in_host(*byte)) => {
+            Some("400 Bad Request: malformed Host header")
+        }
+        _ => None,
+    }
+}
+
+/// What stands in names, addresses and ports (RFC 3986, 3.2.2): everything but what ends or divides an authority.
+fn may_be_in_host(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!$%&'()*+,-.:;=[]_~".contains(&byte)
+}
