@@ -3,8 +3,8 @@
 //! In: a request and what its connection showed. Out: a response, always. Every refusal is made here or passes here, so
 //! that each has an Audit-Id, is counted, and has the form that the client takes.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use forebay_apimachinery::accept::AsKind;
@@ -15,11 +15,14 @@ use forebay_registry::catalog::Served;
 use forebay_registry::request::{MayCreate, Target};
 use forebay_rt::{Clock, Random};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use http_body::Body as _;
 use hyper::body::Incoming;
 
 use crate::answer::{self, AUDIT_ID, HttpResponse};
+use crate::arrivals::Arrivals;
 use crate::authn::{Asker, Authenticator, Peer};
 use crate::authz::{Authorizer, MASTERS};
+use crate::body_in::{self, Received};
 use crate::cost::{self, ListWork};
 use crate::documents::{self, Documents};
 use crate::event_blocks::EventBlocks;
@@ -27,6 +30,7 @@ use crate::gzip;
 use crate::impersonate;
 use crate::inflight::{Inflight, Kind, Privilege, Seat};
 use crate::limits::{ANSWER_LARGE_BYTES, ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES, NO_MEMORY_RETRY_SECONDS};
+use crate::line::Line;
 use crate::memory::Memory;
 use crate::metrics::{Metrics, Record, RequestLabels};
 use crate::negotiate::Form;
@@ -36,6 +40,7 @@ use crate::resource;
 use crate::response::ResponseBody;
 use crate::room::Held;
 use crate::rooms::Rooms;
+use crate::seats::Place;
 use crate::shutdown::Drain;
 use crate::status::Failure;
 use crate::tokens::ServiceAccountTokens;
@@ -50,6 +55,7 @@ pub struct Handler {
     pub authenticator: Authenticator,
     pub authorizer: Authorizer,
     pub inflight: Inflight,
+    pub arrivals: Arrivals,
     pub rooms: Rooms,
     pub memory: Memory,
     pub pins: Pins,
@@ -67,17 +73,23 @@ pub struct Head {
     pub query: Query,
     pub info: RequestInfo,
     pub asker: Asker,
+    // Taken at once, or when the body is there.
+    seat: Mutex<Option<Seat>>,
 }
 
 impl Head {
     pub fn takes_gzip(&self) -> bool {
         gzip::is_taken(&self.headers)
     }
+
+    fn seat(&self) -> MutexGuard<'_, Option<Seat>> {
+        self.seat.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Handler {
-    /// Answers `request`.
-    pub async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> HttpResponse {
+    /// Answers `request`, which came on the connection at `place`.
+    pub async fn answer(&self, request: Request<Incoming>, peer: &Peer, place: &Place) -> HttpResponse {
         let started = self.clock.now();
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query().unwrap_or(""));
@@ -104,17 +116,20 @@ impl Handler {
                 let deprecation = served.as_deref().and_then(Served::deprecation_warning).map(str::to_string);
                 let (asker, mut headers) = (Asker::Anonymous, parts.headers);
                 websocket::move_token(&mut headers);
-                let mut head = Head { method: parts.method, headers, query, info, asker };
-                let (answered, seat) = match self.admit(&mut head, head_bytes, peer).await {
-                    Err(failure) => (Err(failure), None),
-                    Ok((seat, room)) => {
+                let mut head =
+                    Head { method: parts.method, headers, query, info, asker, seat: Mutex::default() };
+                let is_here = body.is_end_stream() || !head.info.is_resource || head.info.is_read_only();
+                let answered = match self.admit(&mut head, head_bytes, is_here, (peer, place)).await {
+                    Err(failure) => Err(failure),
+                    Ok(room) => {
                         let mut answered = self.within_time(&head, served, body).await;
                         if let Ok(answer) = &mut answered {
                             answer.body_mut().hold_head(room);
                         }
-                        (answered, seat)
+                        answered
                     }
                 };
+                let seat = head.seat().take();
                 let mut response =
                     answered.unwrap_or_else(|failure| answer::failure(&failure, &head.headers, &head.query));
                 if let Some(warning) = deprecation {
@@ -140,7 +155,8 @@ impl Handler {
             Some(len) if len > ANSWER_SMALL_BYTES => {
                 body.watch_over(&self.pins, || self.rooms.answers.charge(len))
             }
-            _ => {}
+            Some(_) => Line::current().answer_small(),
+            None => {}
         }
     }
 
@@ -153,18 +169,24 @@ impl Handler {
     }
 
     /// Who asks, whether they may, a seat for the request, and room for its head of so many bytes.
+    ///
+    /// - `is_here`: all of it that is read. A seat is for work, not for waiting: otherwise it is taken [later](Handler::receive).
     async fn admit(
         &self,
         head: &mut Head,
         bytes: usize,
-        peer: &Peer,
-    ) -> Result<(Option<Seat>, Option<Held>), Failure> {
+        is_here: bool,
+        (peer, place): (&Peer, &Place),
+    ) -> Result<Option<Held>, Failure> {
         let room = self.room_for_head(bytes)?;
         head.asker = self
             .authenticator
             .authenticate(peer, &head.headers)
             .await
             .map_err(|_unauthorized| Failure::unauthorized())?;
+        if matches!(head.asker, Asker::Known(_)) {
+            place.known();
+        }
         if let Some(wanted) = impersonate::wanted(&head.headers)? {
             head.asker = wanted.checked(&self.authorizer, &head.asker)?;
         }
@@ -173,17 +195,41 @@ impl Handler {
         if self.drain.is_draining() && head.info.is_resource {
             return Err(Failure::shutting_down());
         }
-        if head.info.is_long_running() {
-            return Ok((None, room));
+        match (head.info.is_long_running(), is_here) {
+            (true, _) => {}
+            (false, true) => self.sit(head)?,
+            // Nobody is to send a body for which there is no seat anyway.
+            (false, false) if !self.inflight.has_room(kind(head), privilege(head)) => return Err(no_seat()),
+            (false, false) => {}
         }
-        let kind = if head.info.is_read_only() { Kind::ReadOnly } else { Kind::Mutating };
-        let privilege = if head.asker.is_in(MASTERS) { Privilege::Exempt } else { Privilege::None };
-        let seat = self.inflight.take(kind, privilege);
-        seat.map(|seat| (Some(seat), room)).ok_or_else(|| {
-            Status::new(Reason::TooManyRequests, "Too many requests, please try again later.")
-                .retry_after(1)
-                .into()
-        })
+        Ok(room)
+    }
+
+    /// A seat, for as long as the request is worked on.
+    fn sit(&self, head: &Head) -> Result<(), Failure> {
+        let seat = self.inflight.take(kind(head), privilege(head)).ok_or_else(no_seat)?;
+        *head.seat() = Some(seat);
+        Ok(())
+    }
+
+    /// The body, whole. The request has a seat from then on, as long as it is worked on, and none while it waits.
+    ///
+    /// # Errors
+    /// See [`body_in::read`]; 429 when there is no seat, or it came so slowly that it had to give way.
+    pub async fn receive(&self, head: &Head, body: Incoming) -> Result<Received, Failure> {
+        let (rooms, user) = (&self.rooms, head.asker.name());
+        if body.is_end_stream() {
+            return body_in::read(rooms, user, &head.headers, body).await;
+        }
+        let arrival = self.arrivals.begin(user);
+        let received = tokio::select! {
+            biased;
+            received = body_in::read(rooms, user, &head.headers, arrival.note(body)) => received?,
+            () = arrival.gives_way() => return Err(no_seat()),
+        };
+        drop(arrival);
+        self.sit(head)?;
+        Ok(received)
     }
 
     async fn within_time(
@@ -315,6 +361,18 @@ fn no_memory_for_more(memory: &Memory) -> Status {
     Status::new(Reason::TooManyRequests, message).retry_after(NO_MEMORY_RETRY_SECONDS)
 }
 
+fn kind(head: &Head) -> Kind {
+    if head.info.is_read_only() { Kind::ReadOnly } else { Kind::Mutating }
+}
+
+fn privilege(head: &Head) -> Privilege {
+    if head.asker.is_in(MASTERS) { Privilege::Exempt } else { Privilege::None }
+}
+
+fn no_seat() -> Failure {
+    Status::new(Reason::TooManyRequests, "Too many requests, please try again later.").retry_after(1).into()
+}
+
 /// kube-apiserver's words for a path under `/watch` that names nothing.
 fn no_request_info(uri: &http::Uri, error: &PathError) -> HttpResponse {
     let path = uri.path_and_query().map_or("", |target| target.as_str());
@@ -369,6 +427,17 @@ fn go_duration(text: &str) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_that_waits_is_small() {
+        fn size<'a, F: Future>(
+            _: impl FnOnce(&'a Handler, Request<Incoming>, &'a Peer, &'a Place) -> F,
+        ) -> usize {
+            size_of::<F>()
+        }
+        let bytes = size(Handler::answer);
+        assert!(bytes <= 8 << 10, "{bytes}");
+    }
 
     #[test]
     fn durations_are_read_as_go_reads_them() {

@@ -50,6 +50,7 @@ pub fn builder() -> http1::Builder {
         .timer(TokioTimer::new())
         .header_read_timeout(limits::HEADER_WAIT)
         .max_header_size(limits::HEAD_BYTES_MAX)
+        .max_headers(limits::HEAD_FIELDS_MAX)
         .max_buf_size(limits::HEAD_BYTES_MAX.max(limits::WRITE_BUFFER_BYTES));
     builder
 }
@@ -69,9 +70,11 @@ pub async fn serve(
     while let Some((mut free, response)) = Box::pin(requests(secure, answer.clone(), drain, clock)).await? {
         // When the server leaves, the watch ends by itself; a client that reads too slowly for that is cut with its
         // connection.
+        free.socket().set_patient(true);
         if !watch(&mut free, response, clock).await? {
             break;
         }
+        free.socket().set_patient(false);
         if drain.is_draining() {
             free.shutdown().await?;
             break;

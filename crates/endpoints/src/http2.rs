@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-use forebay_rt::{Clock, Tasks};
+use forebay_rt::{Alarm, Clock, Instant, Tasks};
 use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, Stream as _};
 use hyper::rt::Executor;
@@ -22,6 +22,8 @@ use tokio::task::coop::has_budget_remaining;
 
 use crate::limits;
 use crate::line::Line;
+use crate::room::{Held, Room};
+use crate::seats::Place;
 use crate::secure::{Heard, Outlet};
 
 type Stream = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -30,6 +32,9 @@ type Stream = Pin<Box<dyn Future<Output = ()> + Send>>;
 #[derive(Clone)]
 pub struct Streams {
     tasks: Tasks,
+    place: Arc<Place>,
+    clock: Clock,
+    answers: Room,
     bell: Arc<Bell>,
 }
 
@@ -64,6 +69,8 @@ pub fn builder(streams: Streams, streams_max: u32) -> http2::Builder<Streams> {
     builder
         .timer(TokioTimer::new())
         .max_concurrent_streams(streams_max)
+        .max_pending_accept_reset_streams(limits::RESETS_PENDING_MAX)
+        .max_local_error_reset_streams(limits::RESETS_MAX)
         .max_header_list_size(limits::HEAD_BYTES_MAX as u32)
         .initial_stream_window_size(limits::STREAM_WINDOW_BYTES)
         .initial_connection_window_size(limits::CONNECTION_WINDOW_BYTES)
@@ -82,8 +89,10 @@ pub async fn unspoken(heard: Heard, clock: &Clock) {
 }
 
 impl Streams {
-    pub fn new(tasks: Tasks) -> Streams {
-        Streams { tasks, bell: Arc::default() }
+    /// - `place`: the connection's.
+    /// - `answers`: where what waits for its reader takes room.
+    pub fn new(tasks: Tasks, place: Arc<Place>, clock: Clock, answers: Room) -> Streams {
+        Streams { tasks, place, clock, answers, bell: Arc::default() }
     }
 
     /// The future of `connection`, which is written to what `outlet` flushes.
@@ -100,20 +109,56 @@ impl Streams {
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
     fn execute(&self, stream: F) {
         let line = Line::stream();
-        let bell = self.bell.clone();
+        let (bell, streams, open) = (self.bell.clone(), self.clone(), self.place.begin());
         self.tasks.spawn_graceful("stream", async move {
             let sends = line.clone();
             // Cut, it is dropped, and the client gets a RST_STREAM.
-            let mut stream: Stream = Box::pin(line.carry(stream).map(drop));
+            let mut stream: Stream = Box::pin(line.carry(stream).map(move |_| drop(open)));
+            let mut waits = None;
             let ended = std::future::poll_fn(|cx| match stream.as_mut().poll(cx) {
                 Poll::Ready(()) => Poll::Ready(true),
                 Poll::Pending if sends.only_sends() => Poll::Ready(false),
+                // Dropped as well.
+                Poll::Pending if sends.answers_small() => streams.poll_waited(&mut waits, cx).map(|()| true),
                 Poll::Pending => Poll::Pending,
             });
             if !ended.await {
                 bell.take_over(stream);
             }
         });
+    }
+}
+
+/// A small answer that waits for its reader, until when, and its room.
+struct Waits {
+    until: Instant,
+    alarm: Alarm,
+    _room: Held,
+}
+
+impl Streams {
+    /// Ready when a small answer is not to wait any longer for its reader. A stranger takes it at once or not at all; others have
+    /// a while, which is shorter when much lies about.
+    fn poll_waited(&self, waits: &mut Option<Waits>, cx: &mut Context<'_>) -> Poll<()> {
+        if waits.is_none() && self.place.is_known() {
+            *waits = self.wait_for_reader();
+        }
+        match waits {
+            Some(waits) => waits.alarm.poll_rings(waits.until, cx),
+            None => Poll::Ready(()),
+        }
+    }
+
+    fn wait_for_reader(&self) -> Option<Waits> {
+        let totals = self.answers.totals();
+        let limit = totals.limit.max(limits::ROOM_ONE_BYTES);
+        let wait = match totals.held {
+            held if held < limit => limits::STALL_WAIT,
+            held if held < 2 * limit => limits::STALL_WAIT_WHEN_FULL,
+            _ => return None,
+        };
+        let until = self.clock.now() + wait;
+        Some(Waits { until, alarm: Alarm::default(), _room: self.answers.charge(limits::STREAM_BYTES) })
     }
 }
 
@@ -231,6 +276,7 @@ mod tests {
     use crate::apart::Place;
     use crate::pins::Pins;
     use crate::response::{Content, ResponseBody};
+    use crate::rooms::Rooms;
     use crate::secure::{Gathering, testing};
     use crate::source::Source;
 
@@ -284,7 +330,8 @@ mod tests {
                 Ok::<_, Infallible>(Response::new(ResponseBody::new(body)))
             }
         });
-        let streams = Streams::new(Tasks::new());
+        let streams =
+            Streams::new(Tasks::new(), Arc::default(), Clock::system(), Rooms::new(Clock::system()).answers);
         let secure = Gathering::new(tls);
         let outlet = secure.outlet();
         let served = builder(streams.clone(), 10).serve_connection(TokioIo::new(secure), service);

@@ -22,6 +22,7 @@ use crate::http1;
 use crate::identity::Known;
 use crate::metrics::Metrics;
 use crate::pins::Pins;
+use crate::seats::Place;
 use crate::server::{external_address, handler};
 use crate::shutdown::Drain;
 
@@ -48,7 +49,7 @@ impl InProcess {
         let (handler, peer) = (self.0.clone(), Arc::new(Peer::default()));
         let service = service_fn(move |request: Request<Incoming>| {
             let (handler, peer) = (handler.clone(), peer.clone());
-            async move { Ok::<_, Infallible>(handler.answer(request, &peer).await) }
+            async move { Ok::<_, Infallible>(handler.answer(request, &peer, &Place::default()).await) }
         });
         if let Err(error) = http1::builder().serve_connection(TokioIo::new(stream), service).await {
             tracing::debug!(%error, "connection ended");

@@ -54,6 +54,11 @@ impl Inflight {
         (before < seats.max || privilege == Privilege::Exempt).then_some(seat)
     }
 
+    /// Whether there is a seat.
+    pub fn has_room(&self, kind: Kind, privilege: Privilege) -> bool {
+        privilege == Privilege::Exempt || self.taken(kind) < self.seats(kind).max
+    }
+
     /// Seats that are taken.
     pub fn taken(&self, kind: Kind) -> usize {
         self.seats(kind).taken.load(Ordering::Relaxed)

@@ -5,6 +5,7 @@
 
 mod answer;
 mod apart;
+mod arrivals;
 mod authn;
 mod authority;
 mod authz;
@@ -22,8 +23,6 @@ mod gzip;
 mod handler;
 mod heads;
 pub mod health;
-#[cfg(test)]
-mod hostile;
 mod http1;
 mod http2;
 pub mod identity;
@@ -48,6 +47,7 @@ mod response;
 mod reviews;
 mod room;
 mod rooms;
+mod seats;
 mod secure;
 mod server;
 mod shutdown;
@@ -56,6 +56,8 @@ mod silence;
 mod sockopt;
 mod source;
 mod status;
+#[cfg(test)]
+mod tests;
 mod tls;
 mod tokens;
 mod version;

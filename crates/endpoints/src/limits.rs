@@ -4,9 +4,30 @@ use std::time::Duration;
 
 use forebay_apimachinery::lease::LEASE_BYTES_MAX;
 
-/// Connections at once; fewer where the system has no files for them. Those beyond are closed at once, and counted. A
-/// connection that does nothing costs about 20 KiB, most of it TLS: 16,384 of them are 320 MiB.
+/// Connections at once; fewer where the system has no files for them. Beyond it strangers give way (`seats.rs`), and where there
+/// are none who comes is closed at once, and counted. A connection that does nothing costs about 20 KiB, most of it TLS: 16,384
+/// of them are 320 MiB.
 pub const CONNECTIONS_MAX: usize = 16_384;
+
+/// Strangers that were told to give way and are not gone yet: each takes a turn of its task. While there are so many who comes is
+/// closed at once.
+pub const LEAVING_MAX: usize = 64;
+
+/// A connection of HTTP/2 on which there was no request for so long is asked to end, as kube-apiserver does (v1.36, IdleTimeout),
+/// and cut when it has not within [`PING_WAIT`]. One of HTTP/1.1 ends after [`HEADER_WAIT`].
+pub const IDLE_WAIT: Duration = Duration::from_secs(90);
+
+/// How often it is looked at which connections do nothing, or are not read.
+pub const SEATS_PERIOD: Duration = Duration::from_secs(5);
+
+/// Bytes that a client may say until its TLS handshake is over: a hello of 2 KiB, with keys that resist quantum computers, and a
+/// chain of certificates, of which no more than 16 KiB is taken. More ends the connection: rustls alone would keep 64 KiB of each
+/// message.
+pub const HANDSHAKE_BYTES_MAX: usize = CONNECTION_BYTES as usize;
+
+/// Bytes that a connection's task reads of tokio's budget for a turn by each of its 128 units: after 64 KiB others have their
+/// turn, whatever small frames or records these are. The costliest are changes of TLS keys, 27 bytes and 3 us each: 7 ms.
+pub const READ_UNIT_BYTES: usize = 512;
 
 /// Connections that the kernel keeps for us until they are accepted.
 pub const BACKLOG: u32 = 1_024;
@@ -74,8 +95,24 @@ pub const ASK_PAUSE_MAX: Duration = Duration::from_secs(10);
 /// which client-go opens another connection for more watches.
 pub const STREAMS_MAX: u32 = 250;
 
+/// Streams of an HTTP/2 connection that its client resets before they are looked at, and those that are reset as it does not keep to
+/// the protocol, in all; with more the connection ends (CVE-2023-44487, CVE-2019-9514). A good client resets as it likes what has
+/// begun: a watch that it wants no more.
+pub const RESETS_PENDING_MAX: usize = 20;
+pub const RESETS_MAX: usize = 1_024;
+
+/// Fields of a head over HTTP/1.1; more are answered 431.
+pub const HEAD_FIELDS_MAX: usize = 100;
+
+/// Requests whose bodies are on their way. They hold no seat; with its task each takes 16 KiB, its head included: 32 MiB. With more
+/// the one gives way that was sent nothing for the longest, of the user who has the most.
+pub const ARRIVALS_MAX: usize = 2_048;
+
 /// Bytes that an HTTP/2 client begins with (RFC 9113, 3.4). From there on it is [asked](PING_PERIOD) whether it is there.
 pub const PREFACE_BYTES: usize = 24;
+
+/// What a stream takes whose small answer waits for its reader: the answer, its head, and a task.
+pub const STREAM_BYTES: usize = 8 << 10;
 
 /// Bytes of a response that wait in one HTTP/2 stream for a slow reader, before it is asked for no further piece: of a watch,
 /// whose pieces have 16 KiB, less than 32 KiB wait.

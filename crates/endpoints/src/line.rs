@@ -38,6 +38,7 @@ enum Carrier {
 struct Stream {
     cut: Cut,
     only_sends: AtomicBool,
+    is_small: AtomicBool,
     given: Mutex<Given>,
 }
 
@@ -135,6 +136,18 @@ impl Line {
     /// Whether that is all.
     pub fn only_sends(&self) -> bool {
         matches!(&self.0, Carrier::Stream(stream) if stream.only_sends.load(Ordering::Relaxed))
+    }
+
+    /// What is left of a stream is an answer that is there whole, and small: nobody else looks after its reader.
+    pub fn answer_small(&self) {
+        if let Carrier::Stream(stream) = &self.0 {
+            stream.is_small.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it is.
+    pub fn answers_small(&self) -> bool {
+        matches!(&self.0, Carrier::Stream(stream) if stream.is_small.load(Ordering::Relaxed))
     }
 
     /// The piece of an answer to hand on instead of `bytes`: from now on it is known whether it has passed.

@@ -21,6 +21,7 @@ use crate::limits::{
 };
 use crate::pins::Pins;
 use crate::rooms::Rooms;
+use crate::seats::Seats;
 
 /// How short memory is, and so who gives way. In order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,8 +31,8 @@ pub enum Level {
     Calm,
     /// Protobuf messages, inflated blocks and blocks as events are dropped, and the allocator gives back what is free.
     Caches,
-    /// Recent snapshots are forgotten, and readers that hold an old one are reset, the oldest first. What is expensive
-    /// goes one at a time.
+    /// Half of the connections of strangers end. Recent snapshots are forgotten, and readers that hold an old one are reset,
+    /// the oldest first. What is expensive goes one at a time.
     Readers,
     /// Windows of events shrink. What is expensive is refused, and so are creates for as long as that does not help.
     Windows,
@@ -82,8 +83,8 @@ pub struct Counts {
     pub creates_refused: AtomicU64,
 }
 
-/// Who reads much, and what is made for them.
-type Readers = (Pins, EventBlocks);
+/// Who reads much, what is made for them, and who is connected.
+type Readers = (Pins, EventBlocks, Seats);
 
 /// What the task remembers between two looks.
 struct Watch {
@@ -154,7 +155,7 @@ impl Memory {
                 let due = self.look(used, limit, &mut watch, &rooms, clock.now());
                 readers.1.keep(self.level() >= Level::Caches);
                 if let Some(level) = due {
-                    self.relieve(level, limit, &registry, &readers.0);
+                    self.relieve(level, limit, &registry, (&readers.0, &readers.2));
                 }
             }
             clock.sleep(MEMORY_PERIOD).await;
@@ -192,10 +193,11 @@ impl Memory {
     }
 
     /// Lets give way whatever does so at `level`.
-    fn relieve(&self, level: Level, limit: u64, registry: &Registry, pins: &Pins) {
+    fn relieve(&self, level: Level, limit: u64, registry: &Registry, (pins, seats): (&Pins, &Seats)) {
         let counts = self.counts();
         let windows = (limit / WINDOWS_SHARE) as usize;
         if level >= Level::Readers {
+            seats.let_strangers_go();
             let reset = pins.let_go_of_oldest(READER_AGE_WHEN_SHORT);
             counts.readers_reset.fetch_add(reset as u64, Ordering::Relaxed);
         }

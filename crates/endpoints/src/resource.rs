@@ -387,7 +387,7 @@ async fn delete_collection(
 /// The options of a DELETE: its body's, or if there is none the query's.
 async fn delete_options(handler: &Handler, head: &Head, body: Incoming) -> Result<DeleteOptions, Failure> {
     let user = head.asker.name();
-    let received = body_in::read(&handler.rooms, user, &head.headers, body).await?;
+    let received = handler.receive(head, body).await?;
     if received.bytes.is_empty() {
         return Ok(DeleteOptions::from_query(&head.query)?);
     }
@@ -423,7 +423,7 @@ async fn leased_body(
     body: Incoming,
 ) -> Result<Leased, Failure> {
     let user = head.asker.name();
-    let received = body_in::read(&handler.rooms, user, &head.headers, body).await?;
+    let received = handler.receive(head, body).await?;
     received.leased(&handler.rooms, user, Some(content_type)).await
 }
 

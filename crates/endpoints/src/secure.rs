@@ -370,7 +370,9 @@ pub(crate) mod testing {
             let known: Vec<_> = if suites.is_empty() { Vec::new() } else { suites.to_vec() };
             let acceptor = TlsAcceptor::from(tls::for_client(&serving.current(), &known));
             let limit = |session: &mut ServerConnection| session.set_buffer_limit(Some(TLS_BUFFER_BYTES));
-            acceptor.accept_with(wire, limit).await.expect("a handshake")
+            let mut tls = acceptor.accept_with(wire, limit).await.expect("a handshake");
+            tls.get_mut().0.is_secure();
+            tls
         };
         tokio::join!(accept, connect)
     }

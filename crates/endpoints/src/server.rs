@@ -18,10 +18,10 @@ use hyper_util::rt::TokioIo;
 use rustls::ServerConnection;
 use rustls::server::Acceptor;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use crate::arrivals::Arrivals;
 use crate::authn::Authenticator;
 use crate::authz::Authorizer;
 use crate::config::Config;
@@ -39,6 +39,7 @@ use crate::metrics::Metrics;
 use crate::openapi::OpenApi;
 use crate::pins::Pins;
 use crate::rooms::Rooms;
+use crate::seats::{Place, Seat, Seats};
 use crate::secure::{Gathering, Secure};
 use crate::shutdown::Drain;
 use crate::silence::Silence;
@@ -121,8 +122,10 @@ impl Bound {
         let address = external_address(&config, address);
         let handler = Arc::new(handler(&config, address, identity.known(), registry.clone(), parts));
         let (memory, rooms) = (handler.memory.clone(), handler.rooms.clone());
-        let readers = (pins, handler.event_blocks.clone());
         let connections_max = config.connections_max.unwrap_or(usize::MAX).min(memory.connections_max());
+        let seats = Seats::new(clock.clone(), connections_max, metrics.seats.clone());
+        tasks.spawn("seats", seats.clone().look());
+        let readers = (pins, handler.event_blocks.clone(), seats.clone());
         tasks.spawn("memory", memory.watch(clock.clone(), registry, rooms, readers));
         let connections = Tasks::new();
         // Whoever drops this future cuts every connection.
@@ -135,7 +138,7 @@ impl Bound {
             silence,
             clock: clock.clone(),
             tasks: connections.clone(),
-            connections_max,
+            seats,
             streams_max: config.http2_max_streams.unwrap_or(limits::STREAMS_MAX),
         };
         let leave = async {
@@ -183,6 +186,7 @@ pub(crate) fn handler(
         accounts,
         authorizer: Authorizer { mode: config.authorization, anonymous: config.anonymous },
         inflight: Inflight::new(config.max_requests_inflight, config.max_mutating_requests_inflight),
+        arrivals: Arrivals::new(clock.clone(), limits::ARRIVALS_MAX),
         rooms,
         memory,
         documents: Documents {
@@ -233,15 +237,14 @@ struct Connections {
     silence: Silence,
     clock: Clock,
     tasks: Tasks,
-    connections_max: usize,
+    seats: Seats,
     streams_max: u32,
 }
 
 impl Connections {
-    /// Accepts for ever. At the limit of connections new ones are closed at once: who waits in a backlog does not know it.
+    /// Accepts for ever. Those for whom there is no [seat](Seats::take) are closed at once: who waits in a backlog does not know it.
     async fn accept_all(self, listener: TcpListener) {
         let connections = Arc::new(self);
-        let seats = Arc::new(Semaphore::new(connections.connections_max));
         let (first, last) = limits::ACCEPT_PAUSE;
         let mut pause = first;
         loop {
@@ -249,7 +252,7 @@ impl Connections {
                 Ok((stream, _)) => {
                     pause = first;
                     connections.metrics.connections.add(1);
-                    let Ok(seat) = seats.clone().try_acquire_owned() else {
+                    let Some(seat) = connections.seats.take() else {
                         connections.metrics.connections_refused.add(1);
                         continue;
                     };
@@ -267,20 +270,21 @@ impl Connections {
         }
     }
 
-    async fn connection(&self, stream: TcpStream, _seat: OwnedSemaphorePermit) {
+    async fn connection(&self, stream: TcpStream, seat: Seat) {
+        let place = seat.place();
         // Boxed: what each step takes is given back when it is over, however long the connection lives.
-        if let Some(mut spoken) = Box::pin(self.begin(stream)).await {
-            std::future::poll_fn(|cx| {
+        if let Some(Some(mut spoken)) = place.carry(Box::pin(self.begin(stream, place))).await {
+            let spoken = std::future::poll_fn(|cx| {
                 // Thousands of others may have been polled since.
                 forebay_rt::prefetch(&*spoken);
                 spoken.as_mut().poll(cx)
-            })
-            .await;
+            });
+            place.carry(spoken).await;
         }
     }
 
     /// Everything until requests come; then what the connection does until its end. `None` when it is over.
-    async fn begin(&self, stream: TcpStream) -> Option<Spoken<'_>> {
+    async fn begin<'s>(&'s self, stream: TcpStream, place: &'s Arc<Place>) -> Option<Spoken<'s>> {
         let wire = match Wire::new(stream, self.clock.clone()) {
             Ok(wire) => wire,
             Err(error) => {
@@ -289,7 +293,7 @@ impl Connections {
             }
         };
         let spoken = tokio::select! {
-            spoken = self.secure(wire) => spoken,
+            spoken = self.secure(wire, place) => spoken,
             () = self.clock.sleep(limits::HANDSHAKE_WAIT) => {
                 self.metrics.handshake_errors.add(1);
                 return None;
@@ -305,30 +309,45 @@ impl Connections {
     }
 
     /// The handshake; then what the connection does until its end.
-    async fn secure(&self, wire: Wire) -> io::Result<Spoken<'_>> {
+    async fn secure<'s>(&'s self, wire: Wire, place: &'s Arc<Place>) -> io::Result<Spoken<'s>> {
         let hello = LazyConfigAcceptor::new(Acceptor::default(), wire).await?;
         let config = tls::for_client(&self.serving.current(), hello.client_hello().cipher_suites());
         let limited = |session: &mut ServerConnection| {
             session.set_buffer_limit(Some(limits::TLS_BUFFER_BYTES));
         };
-        Ok(self.speak(hello.into_stream_with(config, limited).await?))
+        let mut stream = hello.into_stream_with(config, limited).await?;
+        stream.get_mut().0.is_secure();
+        Ok(self.speak(stream, place))
     }
 
-    fn speak(&self, stream: TlsStream<Wire>) -> Spoken<'_> {
+    fn speak<'s>(&'s self, stream: TlsStream<Wire>, place: &'s Arc<Place>) -> Spoken<'s> {
         let (wire, session) = stream.get_ref();
         let socket = wire.socket().clone();
         let chain = session.peer_certificates().unwrap_or_default();
         let peer = Arc::new(self.handler.authenticator.peer(chain));
         let shown = peer.clone();
         let is_http2 = session.alpn_protocol() == Some(b"h2");
-        let handler = self.handler.clone();
+        place.speaks(&socket);
+        let (handler, own) = (self.handler.clone(), place.clone());
         // Boxed, because it is large, and over HTTP/2 its place would be kept for as long as the stream lives.
         let answer = move |request: Request<Incoming>| -> Answering {
-            let (handler, peer) = (handler.clone(), peer.clone());
-            Box::pin(async move { handler.answer(request, &peer).await })
+            let (handler, peer, place) = (handler.clone(), peer.clone(), own.clone());
+            // Over HTTP/2 a stream has one of its own, and lives longer.
+            let open = (!is_http2).then(|| place.begin());
+            Box::pin(async move {
+                let answered = handler.answer(request, &peer, &place).await;
+                drop(open);
+                answered
+            })
         };
         if is_http2 {
-            let streams = Streams::new(self.tasks.clone());
+            place.limit_idleness();
+            let streams = Streams::new(
+                self.tasks.clone(),
+                place.clone(),
+                self.clock.clone(),
+                self.handler.rooms.answers.clone(),
+            );
             let stream = Gathering::new(stream).of(shown);
             let (heard, outlet) = (stream.heard(), stream.outlet());
             let builder = http2::builder(streams.clone(), self.streams_max);
@@ -336,8 +355,9 @@ impl Connections {
             let connection = builder.serve_connection(TokioIo::new(stream), service);
             let connection = Box::pin(streams.carried_by(connection, outlet));
             Box::pin(async move {
-                let spoken =
-                    self.until_drained(connection, |mut connection| connection.hyper().graceful_shutdown());
+                let spoken = self.until_drained(connection, place, |mut connection| {
+                    connection.hyper().graceful_shutdown()
+                });
                 tokio::select! {
                     spoken = spoken => ended(spoken.map_err(ConnectionError::from)),
                     () = http2::unspoken(heard, &self.clock) => {
@@ -352,16 +372,24 @@ impl Connections {
         }
     }
 
-    /// Speaks until the client is done, or the server leaves: then the connection is asked to finish by `finish`, and has
-    /// as long as the server waits. It is boxed, because it is large and would be moved from one future into the next.
+    /// Speaks HTTP/2 until the client is done, or is asked to be: as nothing was asked for long, or as the server leaves. Then
+    /// what has begun may end, when the server leaves for as long as it waits. It is boxed, because it is large and would be
+    /// moved from one future into the next.
     async fn until_drained<C: Future<Output = hyper::Result<()>>>(
         &self,
         mut connection: Pin<Box<C>>,
+        place: &Place,
         finish: impl FnOnce(Pin<&mut C>),
     ) -> hyper::Result<()> {
         tokio::select! {
             ended = connection.as_mut() => return ended,
-            () = self.drain.draining() => finish(connection.as_mut()),
+            () = self.drain.draining() => {}
+            () = place.asked() => {}
+        }
+        finish(connection.as_mut());
+        tokio::select! {
+            ended = connection.as_mut() => return ended,
+            () = self.drain.draining() => {}
         }
         tokio::select! {
             ended = connection => ended,

@@ -7,7 +7,7 @@
 
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
@@ -18,6 +18,7 @@ use futures_util::task::AtomicWaker;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::task::coop;
 
 use crate::cut::Cut;
 use crate::limits;
@@ -25,7 +26,13 @@ use crate::limits;
 use crate::sockopt;
 
 /// What TLS reads and writes.
-pub struct Wire(Arc<Socket>);
+pub struct Wire {
+    socket: Arc<Socket>,
+    // Bytes that may still be read until the handshake is over; `None` from then on.
+    handshake_left: Option<usize>,
+    // Of what was read, bytes that are not paid for yet.
+    unpaid: usize,
+}
 
 /// A socket, seen by everybody who is concerned with its client.
 pub struct Socket {
@@ -43,6 +50,8 @@ pub struct Socket {
     pending: AtomicBool,
     /// Waits for the end of that.
     waiting: AtomicWaker,
+    /// What it carries may wait for its reader for as long as that likes.
+    patient: AtomicBool,
     /// Of the answer that it carries; then it is dropped by a reset instead of an orderly end.
     cut: Cut,
 }
@@ -79,7 +88,7 @@ impl Wire {
     pub fn new(tcp: TcpStream, clock: Clock) -> io::Result<Wire> {
         let peer = tcp.peer_addr()?;
         set_options(&tcp, peer.ip().to_canonical().is_loopback());
-        Ok(Wire(Arc::new(Socket {
+        let socket = Arc::new(Socket {
             tcp,
             peer,
             accepted_at: clock.now(),
@@ -89,12 +98,28 @@ impl Wire {
             unsent: AtomicBool::new(false),
             pending: AtomicBool::new(false),
             waiting: AtomicWaker::new(),
+            patient: AtomicBool::new(false),
             cut: Cut::default(),
-        })))
+        });
+        Ok(Wire { socket, handshake_left: Some(limits::HANDSHAKE_BYTES_MAX), unpaid: 0 })
     }
 
     pub fn socket(&self) -> &Arc<Socket> {
-        &self.0
+        &self.socket
+    }
+
+    /// The handshake is over: its client may say as much as it likes.
+    pub fn is_secure(&mut self) {
+        self.handshake_left = None;
+    }
+
+    /// Pays for what was read from the budget of the task that reads: so much and others have their turn.
+    fn poll_pay(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while self.unpaid >= limits::READ_UNIT_BYTES {
+            ready!(pin!(coop::consume_budget()).poll(cx));
+            self.unpaid -= limits::READ_UNIT_BYTES;
+        }
+        Poll::Ready(())
     }
 }
 
@@ -172,6 +197,16 @@ impl Socket {
     /// Whether the kernel has everything that was sealed.
     pub fn is_sent(&self) -> bool {
         !self.unsent.load(Ordering::Relaxed)
+    }
+
+    /// From now on what it carries may wait for its reader, or may not.
+    pub fn set_patient(&self, patient: bool) {
+        self.patient.store(patient, Ordering::Relaxed);
+    }
+
+    /// Whether it may.
+    pub fn is_patient(&self) -> bool {
+        self.patient.load(Ordering::Relaxed)
     }
 
     /// Something is on its way that has to pass here.
@@ -260,14 +295,29 @@ impl Drop for Socket {
 }
 
 impl AsyncRead for Wire {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        ready!(self.poll_pay(cx));
+        if self.handshake_left == Some(0) {
+            return Poll::Ready(Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "a handshake that is too long",
+            )));
+        }
         loop {
-            ready!(self.0.tcp.poll_read_ready(cx))?;
-            match self.0.tcp.try_read(buf.initialize_unfilled()) {
+            ready!(self.socket.tcp.poll_read_ready(cx))?;
+            let room = buf.initialize_unfilled();
+            let most = room.len().min(self.handshake_left.unwrap_or(usize::MAX));
+            match self.socket.tcp.try_read(&mut room[..most]) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Poll::Ready(Err(error)),
                 Ok(read) => {
                     buf.advance(read);
+                    self.unpaid += read;
+                    self.handshake_left = self.handshake_left.map(|left| left - read);
                     return Poll::Ready(Ok(()));
                 }
             }
@@ -277,7 +327,7 @@ impl AsyncRead for Wire {
 
 impl AsyncWrite for Wire {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        self.0.poll_write(cx, |tcp| tcp.try_write(buf))
+        self.socket.poll_write(cx, |tcp| tcp.try_write(buf))
     }
 
     fn poll_write_vectored(
@@ -287,8 +337,8 @@ impl AsyncWrite for Wire {
     ) -> Poll<io::Result<usize>> {
         match bufs {
             // An event is one record, most of the time: the kernel does less for one buffer.
-            [one] => self.0.poll_write(cx, |tcp| tcp.try_write(one)),
-            _ => self.0.poll_write(cx, |tcp| tcp.try_write_vectored(bufs)),
+            [one] => self.socket.poll_write(cx, |tcp| tcp.try_write(one)),
+            _ => self.socket.poll_write(cx, |tcp| tcp.try_write_vectored(bufs)),
         }
     }
 
@@ -298,12 +348,12 @@ impl AsyncWrite for Wire {
 
     /// Whoever flushes has written all before that, down to here.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.flushed();
+        self.socket.flushed();
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(SockRef::from(&self.0.tcp).shutdown(Shutdown::Write))
+        Poll::Ready(SockRef::from(&self.socket.tcp).shutdown(Shutdown::Write))
     }
 }
 
@@ -359,6 +409,38 @@ mod tests {
             let (wire, _client) = pair_on((own, 0)).await;
             assert_eq!(congestion(&wire.socket().tcp), usual);
         }
+    }
+
+    /// However little of it each read asks for, and whatever becomes of it.
+    #[tokio::test]
+    async fn who_reads_what_is_there_gives_way_after_some_of_it() {
+        const TURN_BYTES: usize = 128 * limits::READ_UNIT_BYTES;
+        let (mut wire, mut client) = pair().await;
+        wire.is_secure();
+        let all = 8 * TURN_BYTES;
+        let says = tokio::spawn(async move { client.write_all(&vec![b'x'; all]).await });
+        let mut turns = Vec::new();
+        let reads = tokio::spawn(std::future::poll_fn(move |cx| {
+            let mut turn = 0;
+            loop {
+                let mut piece = [0; 700];
+                let mut piece = ReadBuf::new(&mut piece);
+                let read = Pin::new(&mut wire).poll_read(cx, &mut piece)?;
+                turn += piece.filled().len();
+                if read.is_pending() || piece.filled().is_empty() {
+                    turns.push(turn);
+                    let is_over = turns.iter().sum::<usize>() == all;
+                    return if is_over {
+                        Poll::Ready(Ok::<_, io::Error>(turns.clone()))
+                    } else {
+                        Poll::Pending
+                    };
+                }
+            }
+        }));
+        let turns = reads.await.expect("no panic").expect("read");
+        assert!(turns.iter().all(|turn| *turn <= TURN_BYTES + 700), "{turns:?}");
+        says.await.expect("no panic").expect("said");
     }
 
     #[tokio::test]

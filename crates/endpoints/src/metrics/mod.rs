@@ -9,6 +9,7 @@ mod flight;
 mod memory;
 mod process;
 mod request;
+mod seats;
 mod storage;
 mod tasks;
 mod text;
@@ -32,6 +33,7 @@ use family::{Counter, Family};
 use flight::Flight;
 use request::RequestSeries;
 pub use request::{Record, RequestLabels};
+pub use seats::SeatCounts;
 pub use text::CONTENT_TYPE;
 use text::Text;
 pub use watch::WatchEvents;
@@ -51,6 +53,7 @@ pub struct Metrics {
     pub connections: Counter,
     pub connections_refused: Counter,
     identity: Arc<Counts>,
+    pub seats: Arc<SeatCounts>,
 }
 
 impl Metrics {
@@ -69,6 +72,7 @@ impl Metrics {
             connections: Counter::default(),
             connections_refused: Counter::default(),
             identity,
+            seats: Arc::default(),
         }
     }
 
@@ -102,6 +106,7 @@ impl Metrics {
         let help = "Connections that were closed at once, as there were too many.";
         text.single("forebay_connections_refused_total", "counter", help, self.connections_refused.get());
         self.identity(&mut text);
+        self.seats.write(&mut text);
         self.flights(&mut text);
         memory::write(&mut text, memory, rooms, (pins, blocks));
         let mut stores = catalog.stores();

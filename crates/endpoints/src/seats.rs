@@ -1,0 +1,394 @@
+//! Who is connected, and who gives way.
+//!
+//! In: connections as they are accepted, and what is heard on each: that a request begins or ends, and that it is of somebody.
+//! Out: a [`Seat`] for each, or none; and to some the word to leave. A connection on which nobody was ever authenticated is a
+//! stranger's: when all seats are taken and somebody comes, the stranger gives way on whose connection the longest nothing began
+//! or ended. So strangers may hold all seats and keep nobody out. A connection of HTTP/2 without a request is asked to end after
+//! a while, whoever it is, as HTTP/1.1 ends it by itself. One whose client takes nothing of what was written is cut; but not a
+//! watch over HTTP/1.1, which may be parked. Never: knows what a request is.
+//!
+//! Owner of the state: whoever holds the lock, for a few lines; of those who are known only their begin and end.
+
+use std::collections::{BTreeSet, HashMap};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll};
+
+use forebay_rt::{Clock, Duration, Instant, Told};
+use pin_project_lite::pin_project;
+
+use crate::cut::Cut;
+use crate::limits::{IDLE_WAIT, LEAVING_MAX, PING_WAIT, SEATS_PERIOD, STALL_WAIT};
+use crate::metrics::SeatCounts;
+use crate::wire::Socket;
+
+/// The seats of one server. Cheap to clone.
+#[derive(Clone)]
+pub struct Seats(Arc<Inner>);
+
+struct Inner {
+    clock: Clock,
+    began: Instant,
+    max: usize,
+    counts: Arc<SeatCounts>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    next: u64,
+    // number -> who has that seat; <= max.
+    seated: HashMap<u64, Seated>,
+    // Strangers among them, in the order in which they give way.
+    strangers: BTreeSet<Turn>,
+    // Those who were told to give way and are not gone yet: those whose seats others got are <= LEAVING_MAX.
+    leaving: usize,
+}
+
+struct Seated {
+    place: Arc<Place>,
+    turn: Turn,
+}
+
+/// Milliseconds until something last began or ended, and the seat's number.
+type Turn = (u64, u64);
+
+/// A connection's seat, given back when dropped.
+pub struct Seat(Arc<Place>);
+
+/// A connection as others see it. The default one is nobody's.
+#[derive(Default)]
+pub struct Place {
+    number: u64,
+    seats: Option<Seats>,
+    is_known: AtomicBool,
+    /// Requests that have begun and not ended.
+    open: AtomicUsize,
+    /// Milliseconds until something last began or ended.
+    since_ms: AtomicU64,
+    cut: Cut,
+    asked: Cut,
+    asked_ms: AtomicU64,
+    socket: OnceLock<Arc<Socket>>,
+    /// It may do nothing for so long and no longer.
+    is_limited: AtomicBool,
+    /// Since when it was seen that something was not taken, and when the last that was, was.
+    stuck: Mutex<Option<(Instant, Instant)>>,
+}
+
+/// A request that has begun, until it is dropped.
+pub struct Open(Arc<Place>);
+
+pin_project! {
+    /// What [`Place::carry`] makes.
+    pub struct Carried<'p, F> {
+        place: &'p Place,
+        told: Told,
+        #[pin]
+        work: F,
+    }
+}
+
+/// `None` when it was to end before.
+impl<F: Future> Future for Carried<'_, F> {
+    type Output = Option<F::Output>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<F::Output>> {
+        let this = self.project();
+        if this.told.is_news_to(cx) {
+            this.place.cut.tell(cx);
+        }
+        if this.place.cut.is_done() {
+            return Poll::Ready(None);
+        }
+        this.work.poll(cx).map(Some)
+    }
+}
+
+impl Seats {
+    pub fn new(clock: Clock, max: usize, counts: Arc<SeatCounts>) -> Seats {
+        let began = clock.now();
+        Seats(Arc::new(Inner { clock, began, max, counts, state: Mutex::default() }))
+    }
+
+    /// A seat for a stranger, if need be another one's. `None` when all are taken by who is known.
+    pub fn take(&self) -> Option<Seat> {
+        let now = self.ms();
+        let mut state = self.state();
+        // Those who were told go in a turn of their task each; where there are many of them, it is better to wait.
+        let gives_way = match state.seated.len() < self.0.max {
+            true => None,
+            false if state.leaving >= LEAVING_MAX => return None,
+            false => Some(state.give_way()?),
+        };
+        state.next += 1;
+        let turn = (now, state.next);
+        let place = Arc::new(Place {
+            number: state.next,
+            seats: Some(self.clone()),
+            since_ms: AtomicU64::new(now),
+            ..Place::default()
+        });
+        state.seated.insert(place.number, Seated { place: place.clone(), turn });
+        state.strangers.insert(turn);
+        self.counted(&state);
+        drop(state);
+        if let Some(stranger) = gives_way {
+            self.0.counts.gave_way.add(1);
+            stranger.cut.cut();
+        }
+        Some(Seat(place))
+    }
+
+    /// Has half of the strangers give way, and one at least: memory is short, and whatever they have begun, nobody stands in for it.
+    pub fn let_strangers_go(&self) -> usize {
+        let mut state = self.state();
+        let half = state.strangers.len().div_ceil(2);
+        let gone: Vec<_> = std::iter::from_fn(|| state.give_way()).take(half).collect();
+        self.counted(&state);
+        drop(state);
+        self.0.counts.gave_way.add(gone.len() as u64);
+        gone.iter().for_each(|stranger| stranger.cut.cut());
+        gone.len()
+    }
+
+    /// Looks after who does nothing and who takes nothing, for ever.
+    pub async fn look(self) {
+        loop {
+            self.0.clock.sleep(SEATS_PERIOD).await;
+            let places: Vec<_> = self.state().seated.values().map(|seated| seated.place.clone()).collect();
+            for some in places.chunks(PLACES_AT_ONCE) {
+                some.iter().for_each(|place| self.judge(place));
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    fn judge(&self, place: &Place) {
+        let counts = &self.0.counts;
+        if place.is_stuck(self.0.clock.now()) {
+            counts.unread.add(1);
+            // What it did not take is of no use to it.
+            place.socket.get().inspect(|socket| socket.cut().cut());
+            place.cut.cut();
+        }
+        if !place.is_limited.load(Ordering::Relaxed) || place.open.load(Ordering::Acquire) > 0 {
+            return;
+        }
+        let (now, since) = (self.ms(), place.since_ms.load(Ordering::Relaxed));
+        let is_over = |since: u64, wait: Duration| now.saturating_sub(since) >= wait.as_millis() as u64;
+        if !place.asked.is_done() {
+            if is_over(since, IDLE_WAIT) {
+                counts.idle.add(1);
+                place.asked_ms.store(now, Ordering::Relaxed);
+                place.asked.cut();
+            }
+        } else if is_over(since.max(place.asked_ms.load(Ordering::Relaxed)), PING_WAIT) {
+            place.cut.cut();
+        }
+    }
+
+    fn ms(&self) -> u64 {
+        self.0.clock.now().duration_since(self.0.began).as_millis() as u64
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn counted(&self, state: &State) {
+        self.0.counts.set(state.seated.len(), state.strangers.len());
+    }
+}
+
+/// Connections that are looked at before other tasks get their turn.
+const PLACES_AT_ONCE: usize = 512;
+
+impl State {
+    /// Takes a stranger's seat.
+    fn give_way(&mut self) -> Option<Arc<Place>> {
+        let (_, number) = self.strangers.pop_first()?;
+        self.leaving += 1;
+        self.seated.remove(&number).map(|seated| seated.place)
+    }
+}
+
+impl Seat {
+    pub fn place(&self) -> &Arc<Place> {
+        &self.0
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let Some(seats) = &self.0.seats else { return };
+        let mut state = seats.state();
+        match state.seated.remove(&self.0.number) {
+            Some(seated) => drop(state.strangers.remove(&seated.turn)),
+            None => state.leaving -= 1,
+        }
+        seats.counted(&state);
+    }
+}
+
+impl Place {
+    /// Does `work`, until it is to end.
+    pub fn carry<F: Future>(&self, work: F) -> Carried<'_, F> {
+        Carried { place: self, told: Told::default(), work }
+    }
+
+    /// Ready when it is asked to end in good order.
+    pub fn asked(&self) -> impl Future<Output = ()> + Send {
+        std::future::poll_fn(|cx| {
+            self.asked.tell(cx);
+            if self.asked.is_done() { Poll::Ready(()) } else { Poll::Pending }
+        })
+    }
+
+    /// It is secure now, and what is written to it goes through `socket`.
+    pub fn speaks(&self, socket: &Arc<Socket>) {
+        let _first = self.socket.set(socket.clone());
+    }
+
+    /// It is asked to end when it does nothing for too long.
+    pub fn limit_idleness(&self) {
+        self.is_limited.store(true, Ordering::Relaxed);
+    }
+
+    /// A request begins.
+    pub fn begin(self: &Arc<Place>) -> Open {
+        self.open.fetch_add(1, Ordering::AcqRel);
+        self.moved();
+        Open(self.clone())
+    }
+
+    pub fn is_known(&self) -> bool {
+        self.is_known.load(Ordering::Relaxed)
+    }
+
+    /// Somebody was authenticated on it.
+    pub fn known(&self) {
+        if self.is_known() || self.is_known.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let Some(seats) = &self.seats else { return };
+        let mut state = seats.state();
+        if let Some(seated) = state.seated.get(&self.number) {
+            let turn = seated.turn;
+            state.strangers.remove(&turn);
+        }
+        seats.counted(&state);
+    }
+
+    /// Something began or ended: among strangers it is the last to give way now.
+    fn moved(&self) {
+        let Some(seats) = &self.seats else { return };
+        let now = seats.ms();
+        self.since_ms.store(now, Ordering::Relaxed);
+        if self.is_known() {
+            return;
+        }
+        let mut state = seats.state();
+        let State { seated, strangers, .. } = &mut *state;
+        if let Some(seated) = seated.get_mut(&self.number)
+            && strangers.remove(&seated.turn)
+        {
+            seated.turn.0 = now;
+            strangers.insert(seated.turn);
+        }
+    }
+
+    /// Whether its client has taken nothing of what it was written for too long.
+    fn is_stuck(&self, now: Instant) -> bool {
+        let mut stuck = self.stuck.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(socket) = self.socket.get().filter(|socket| !socket.is_sent() && !socket.is_patient())
+        else {
+            *stuck = None;
+            return false;
+        };
+        let wrote_at = socket.wrote_at();
+        match *stuck {
+            Some((since, then)) if then == wrote_at => now.duration_since(since) >= STALL_WAIT,
+            _ => {
+                *stuck = Some((now, wrote_at));
+                false
+            }
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.moved();
+        self.0.open.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seats(max: usize) -> Seats {
+        Seats::new(Clock::system(), max, Arc::default())
+    }
+
+    fn cut(seats: &[Option<Seat>]) -> Vec<bool> {
+        seats.iter().flatten().map(|seat| seat.place().cut.is_done()).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_stranger_on_whose_connection_the_longest_nothing_happened_gives_way() {
+        let (seats, clock) = (seats(4), Clock::system());
+        let mut taken = Vec::new();
+        for _ in 0..4 {
+            taken.push(seats.take());
+            clock.sleep(Duration::from_secs(1)).await;
+        }
+        let place = |at: usize| taken[at].as_ref().expect("a seat").place().clone();
+        place(0).known();
+        // The second has just said something, and the third is saying something.
+        drop(place(1).begin());
+        clock.sleep(Duration::from_secs(1)).await;
+        let open = place(2).begin();
+        let mut later = Vec::new();
+        for want in [[false, false, false, true], [false, true, false, true], [false, true, true, true]] {
+            later.push(seats.take());
+            assert_eq!(cut(&taken), want);
+        }
+        drop(open);
+        assert_eq!(cut(&later), [false; 3]);
+        later.push(seats.take());
+        assert_eq!(cut(&later), [true, false, false, false], "none but the one that is known stays");
+        assert_eq!(seats.0.counts.read(), (4, 3));
+        drop((taken, later));
+        assert_eq!((seats.0.counts.read(), seats.state().leaving), ((0, 0), 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_known_gives_way_to_nobody_and_few_are_on_their_way_out() {
+        let seats = seats(2);
+        let taken = [seats.take(), seats.take()];
+        taken.iter().flatten().for_each(|seat| seat.place().known());
+        assert!(seats.take().is_none());
+        drop(taken);
+        let mut all: Vec<_> = std::iter::from_fn(|| seats.take()).take(LEAVING_MAX + 100).collect();
+        assert_eq!(all.len(), LEAVING_MAX + 2, "those who were told are not gone yet");
+        all.remove(0);
+        assert!(seats.take().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn while_memory_is_short_half_of_the_strangers_go_and_nobody_who_is_known() {
+        let seats = seats(100);
+        let taken: Vec<_> = (0..9).map(|_| seats.take()).collect();
+        taken.iter().take(4).flatten().for_each(|seat| seat.place().known());
+        for (want, left) in [(3, 2), (1, 1), (1, 0), (0, 0)] {
+            assert_eq!((seats.let_strangers_go(), seats.0.counts.read()), (want, (4 + left, left)));
+        }
+        assert_eq!(cut(&taken), [[false; 4].to_vec(), vec![true; 5]].concat());
+        drop(taken);
+        assert_eq!(seats.state().leaving, 0);
+    }
+}

@@ -1,0 +1,277 @@
+//! Who holds connections and does nothing with them, or reads nothing, and who comes then.
+
+use forebay_rt::{Clock, Duration, Instant};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::frames::*;
+use super::victim::{KNOWN, Setup, Victim, WAIT};
+use crate::limits::{
+    HANDSHAKE_BYTES_MAX, HANDSHAKE_WAIT, HEADER_WAIT, IDLE_WAIT, PING_WAIT, SEATS_PERIOD, STALL_WAIT,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A request of nobody.
+fn anonymous(stream: u32) -> Vec<u8> {
+    let mut all = fields("GET", "/version");
+    all.retain(|field| field.0 != "authorization");
+    frame(HEADERS, END_HEADERS | END_STREAM, stream, &block(&all))
+}
+
+/// A connection of nobody on which something was answered.
+async fn stranger(victim: &Victim) -> Frames {
+    let mut frames = Frames::begin(victim).await;
+    frames.send(&anonymous(1)).await.expect("open");
+    assert_eq!(frames.said_until(1).await, ["1:200"]);
+    frames
+}
+
+async fn known(victim: &Victim) -> Frames {
+    let mut frames = Frames::begin(victim).await;
+    frames.send(&get(1, "/version")).await.expect("open");
+    assert_eq!(frames.said_until(1).await, ["1:200"]);
+    frames
+}
+
+/// The answer to a PING.
+fn pong(ping: &Frame) -> Vec<u8> {
+    frame(PING, ACK, 0, &ping.payload)
+}
+
+/// Answers PINGs until the connection is over, or for so long: when GOAWAY came, if it did, and when that was.
+async fn only_pongs(
+    frames: &mut Frames,
+    longest: Duration,
+    pongs: fn(&Frame) -> bool,
+) -> (Vec<Instant>, Instant) {
+    let (clock, mut told) = (Clock::system(), Vec::new());
+    let all = async {
+        while let Some(frame) = frames.next().await {
+            match frame.kind {
+                PING if frame.flags & ACK == 0 && pongs(&frame) => {
+                    let _gone = frames.send(&pong(&frame)).await;
+                }
+                GOAWAY => told.push(clock.now()),
+                _ => {}
+            }
+        }
+    };
+    let _still_there = timeout(longest, all).await;
+    (told, clock.now())
+}
+
+#[tokio::test]
+async fn who_only_answers_pings_is_asked_to_end_and_who_watches_is_not() {
+    let (victim, clock) = (Victim::start(Setup::default()).await, Clock::system());
+    let before = clock.now();
+    let (mut idle, mut stubborn) = (known(&victim).await, known(&victim).await);
+    let mut watching = known(&victim).await;
+    watching.send(&get(3, "/api/v1/configmaps?watch=1&timeoutSeconds=3000")).await.expect("open");
+    tokio::time::pause();
+    let (hour, minutes) = (Duration::from_secs(3_600), Duration::from_secs(1_200));
+    let paused = clock.now();
+    // From its request on at least, and until it was looked at at most.
+    let about = |at: Instant| before + IDLE_WAIT <= at && at <= paused + IDLE_WAIT + 2 * SEATS_PERIOD;
+    let (idle, stubborn, watching) = tokio::join!(
+        only_pongs(&mut idle, hour, |_| true),
+        // It answers every PING but the one behind GOAWAY.
+        only_pongs(&mut stubborn, hour, |ping| ping.payload[0] != 0x0b),
+        only_pongs(&mut watching, minutes, |_| true),
+    );
+    assert!(idle.0.first().is_some_and(|at| about(*at)) && about(idle.1), "{idle:?}");
+    assert!(
+        about(stubborn.0[0]) && stubborn.1 <= stubborn.0[0] + PING_WAIT + 2 * SEATS_PERIOD,
+        "{stubborn:?}"
+    );
+    assert!(watching.0.is_empty() && watching.1 >= paused + minutes, "{watching:?}");
+    tokio::time::resume();
+    assert_eq!(victim.metric("forebay_connections_ended_total{reason=\"idle\"}").await, 2.0);
+}
+
+/// What began while it was asked to end is not lost, however long it takes.
+#[tokio::test]
+async fn a_request_that_crosses_the_goaway_is_answered_to_its_end() {
+    let victim = Victim::start(Setup::default()).await;
+    let mut late = known(&victim).await;
+    tokio::time::pause();
+    loop {
+        let frame = late.next().await.expect("open");
+        match frame.kind {
+            GOAWAY => break,
+            PING => late.send(&pong(&frame)).await.expect("open"),
+            _ => {}
+        }
+    }
+    late.send(&get(3, "/api/v1/configmaps?watch=1&timeoutSeconds=700")).await.expect("open");
+    let clock = Clock::system();
+    let began = clock.now();
+    let said = async {
+        let mut said = Vec::new();
+        while let Some(frame) = late.next().await {
+            match frame.kind {
+                PING if frame.flags & ACK == 0 => {
+                    late.send(&pong(&frame)).await.expect("open");
+                }
+                HEADERS => said.push("head"),
+                DATA if frame.flags & END_STREAM != 0 => said.push("end"),
+                _ => {}
+            }
+        }
+        said
+    };
+    assert_eq!(said.await, ["head", "end"]);
+    assert!(clock.now() - began >= Duration::from_secs(690));
+}
+
+#[tokio::test]
+async fn strangers_hold_every_seat_and_whoever_comes_gets_in() {
+    const SEATS: usize = 6;
+    let victim = Victim::start(Setup { connections_max: SEATS, ..Setup::default() }).await;
+    let mut master = known(&victim).await;
+    let mut strangers = Vec::new();
+    for _ in 0..SEATS - 1 {
+        strangers.push(stranger(&victim).await);
+    }
+    // More of them, some of which do not even begin, take each other's seats.
+    let mut halves = Vec::new();
+    for _ in 0..SEATS {
+        strangers.push(stranger(&victim).await);
+        halves.push(victim.tcp().await);
+    }
+    let mut somebody = known(&victim).await;
+    for (at, stranger) in strangers.iter_mut().enumerate().take(SEATS - 1) {
+        while let Some(frame) = stranger.next().await {
+            assert_ne!(frame.kind, HEADERS, "{at} still has its seat");
+        }
+    }
+    for known in [&mut master, &mut somebody] {
+        known.send(&get(3, "/version")).await.expect("open");
+        assert_eq!(known.said_until(3).await, ["3:200"]);
+    }
+    let series = "forebay_connections_ended_total{reason=\"gave_way\"}";
+    assert!(victim.metric(series).await >= (2 * SEATS) as f64);
+    assert_eq!(victim.metric("forebay_connections_open{client=\"known\"}").await, 3.0, "with who asks");
+}
+
+#[tokio::test]
+async fn where_everybody_is_known_who_comes_is_not_let_in() {
+    let victim = Victim::start(Setup { connections_max: 3, ..Setup::default() }).await;
+    let mut all = Vec::new();
+    for _ in 0..3 {
+        all.push(known(&victim).await);
+    }
+    assert!(victim.try_open(b"h2", None).await.is_err());
+    drop(all.pop());
+    while victim.try_open(b"h2", None).await.is_err() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn half_a_handshake_ends_in_time_and_a_long_one_at_once() {
+    let victim = Victim::start(Setup::default()).await;
+    let clock = Clock::system();
+    tokio::time::pause();
+    // A hello of 60,000 bytes, in records that are not even sealed.
+    let mut hello = vec![1, 0, 0xea, 0x60];
+    hello.resize(60_000, 0);
+    let records: Vec<u8> = hello
+        .chunks(4_096)
+        .flat_map(|part| [&[22, 3, 1, (part.len() >> 8) as u8, part.len() as u8], part].concat())
+        .collect();
+    for (bytes, want) in
+        [(0, HANDSHAKE_WAIT), (100, HANDSHAKE_WAIT), (HANDSHAKE_BYTES_MAX + 100, Duration::ZERO)]
+    {
+        let (began, mut tcp) = (clock.now(), victim.tcp().await);
+        tcp.write_all(&records[..bytes]).await.expect("open");
+        ends(&mut tcp).await;
+        let took = clock.now() - began;
+        assert!(want <= took && took <= want + Duration::from_secs(1), "{bytes}: {took:?}");
+    }
+}
+
+/// Waits for the end of a connection, of whatever kind.
+async fn ends(tcp: &mut TcpStream) {
+    let mut rest = Vec::new();
+    let _reset = timeout(WAIT, tcp.read_to_end(&mut rest)).await.expect("an end");
+}
+
+#[tokio::test]
+async fn an_http1_connection_that_says_nothing_or_not_all_ends() {
+    let victim = Victim::start(Setup::default()).await;
+    let clock = Clock::system();
+    let whole = format!("GET /version HTTP/1.1\r\nHost: x\r\n{KNOWN}\r\n");
+    for said in ["", "GET /vers", &format!("{whole}GET /vers"), &whole] {
+        let before = clock.now();
+        let mut stream = victim.open(b"http/1.1").await;
+        stream.write_all(said.as_bytes()).await.expect("open");
+        stream.flush().await.expect("open");
+        tokio::time::pause();
+        let (paused, mut rest) = (clock.now(), Vec::new());
+        let _reset = timeout(WAIT, stream.read_to_end(&mut rest)).await.expect("an end");
+        let over = clock.now();
+        assert!(before + HEADER_WAIT <= over && over <= paused + HEADER_WAIT + SECOND, "{said:?}");
+        tokio::time::resume();
+    }
+}
+
+/// Small answers for which there is no room: nobody keeps them for ever, and those of strangers not at all.
+#[tokio::test]
+async fn a_client_of_http2_without_room_for_its_answers_loses_them() {
+    let victim = Victim::start(Setup::default()).await;
+    for is_known in [true, false] {
+        let (clock, mut reset) = (Clock::system(), Vec::new());
+        let before = clock.now();
+        let mut frames = Frames::begin_with(&victim, &[setting(1, 0), setting(4, 0)].concat()).await;
+        let streams: Vec<u32> = (0..100).map(|at| 2 * at + 1).collect();
+        for stream in &streams {
+            let ask = if is_known { get(*stream, "/version") } else { anonymous(*stream) };
+            frames.send(&ask).await.expect("open");
+        }
+        tokio::time::pause();
+        let paused = clock.now();
+        while reset.len() < streams.len() {
+            let frame = frames.next().await.expect("open");
+            match frame.kind {
+                RST_STREAM => reset.push(frame.stream),
+                PING if frame.flags & ACK == 0 => frames.send(&pong(&frame)).await.expect("open"),
+                kind => assert_ne!(kind, DATA),
+            }
+            assert!(clock.now() - paused < Duration::from_secs(600), "they wait for ever");
+        }
+        let (over, want) = (clock.now(), if is_known { STALL_WAIT } else { Duration::ZERO });
+        assert!(before + want <= over && over <= paused + want + SECOND, "{is_known}");
+        tokio::time::resume();
+    }
+}
+
+/// It says what has to be answered and reads nothing: what waits for it is bounded, and ends.
+#[tokio::test]
+async fn who_reads_nothing_is_cut_over_either_protocol() {
+    let victim = Victim::start(Setup::default()).await;
+    let request = format!("GET /version HTTP/1.1\r\nHost: x\r\n{KNOWN}\r\n");
+    let begin = [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat();
+    for (protocol, begin, again) in [
+        (&b"http/1.1"[..], Vec::new(), request.into_bytes()),
+        (b"h2", begin.clone(), frame(PING, 0, 0, &[7; 8])),
+        (b"h2", begin, frame(SETTINGS, 0, 0, &[])),
+    ] {
+        let mut stream = victim.try_open(protocol, Some(4_096)).await.expect("open");
+        stream.write_all(&begin).await.expect("open");
+        tokio::time::pause();
+        let (clock, again) = (Clock::system(), again.repeat(1_000));
+        let (began, mut said) = (clock.now(), 0);
+        let flood = async {
+            while stream.write_all(&again).await.is_ok() && stream.flush().await.is_ok() {
+                said += again.len();
+            }
+        };
+        timeout(Duration::from_secs(600), flood).await.expect("it is cut");
+        let took = clock.now() - began;
+        assert!(took <= STALL_WAIT + 3 * SEATS_PERIOD, "{took:?}");
+        assert!(said < 64 << 20, "{said} bytes were taken");
+        tokio::time::resume();
+    }
+}

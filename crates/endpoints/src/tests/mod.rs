@@ -1,0 +1,3 @@
+//! Tests of the whole edge, over real sockets.
+
+mod hostile;
