@@ -6,10 +6,11 @@
 //!
 //! Source: apiextensions-apiserver v0.36.3 `pkg/controller/{status,establish,nonstructuralschema,apiapproval,finalizer}`.
 
+use forebay_apimachinery::Seen;
 use serde_json::{Map, Value, json};
 
 use super::check;
-use super::field::{self, BadValue, FieldError, Path};
+use super::field::{self, BadValue, Faults, FieldError, Path};
 use super::format::Url;
 use super::go;
 use super::props::Props;
@@ -147,13 +148,13 @@ pub fn set_terminating(crd: &mut Value, termination: &Termination, now: &str) {
 
 /// Names in use in the group, also those accepted for the CRD itself: it may not take one of them a second time.
 struct Used<'a> {
-    resources: Vec<&'a str>,
-    kinds: Vec<&'a str>,
+    resources: Seen<&'a str>,
+    kinds: Seen<&'a str>,
 }
 
 impl<'a> Used<'a> {
     fn of(crd: &'a Value, others: &[&'a Value]) -> Used<'a> {
-        let mut used = Used { resources: Vec::new(), kinds: Vec::new() };
+        let mut used = Used { resources: Seen::default(), kinds: Seen::default() };
         let in_group = others.iter().filter(|other| other["spec"]["group"] == crd["spec"]["group"]);
         for other in in_group.copied().chain([crd]) {
             let names = Props::of(&other["status"]["acceptedNames"]);
@@ -171,9 +172,9 @@ fn accept(wanted: &Value, before: &Value, used: &Used<'_>) -> (Value, Condition)
     let (wanted_names, accepted) = (Props::of(wanted), Props::of(before));
     let mut names: Map<String, Value> = before.as_object().cloned().unwrap_or_default();
     let mut verdict = condition("NamesAccepted", "True", "NoConflicts", "no conflicts found");
-    let mut judge = |names: &mut Map<String, Value>, key: &str, reason: &str, taken: &[&str]| {
+    let mut judge = |names: &mut Map<String, Value>, key: &str, reason: &str, taken: &Seen<&str>| {
         let name = wanted_names.str(key);
-        if name != accepted.str(key) && taken.contains(&name) {
+        if name != accepted.str(key) && taken.has(name) {
             let message = format!("{} is already in use", go::quote(name));
             verdict = condition("NamesAccepted", "False", reason, message);
         } else {
@@ -189,7 +190,7 @@ fn accept(wanted: &Value, before: &Value, used: &Used<'_>) -> (Value, Condition)
     }
     let mut judge = |names: &mut Map<String, Value>, key: &str, reason: &str| {
         let name = wanted_names.str(key);
-        if name != accepted.str(key) && used.kinds.contains(&name) {
+        if name != accepted.str(key) && used.kinds.has(name) {
             let message = format!("{} is already in use", go::quote(name));
             verdict = condition("NamesAccepted", "False", reason, message);
         } else {
@@ -213,17 +214,13 @@ fn short_name_conflicts(wanted: Props<'_>, accepted: Props<'_>, used: &Used<'_>)
     if wanted.filled("shortNames") == accepted.filled("shortNames") {
         return Vec::new();
     }
-    let own: Vec<&str> = accepted.strings("shortNames").collect();
-    let mut conflicts = Vec::new();
-    for name in
-        wanted.strings("shortNames").filter(|name| !own.contains(name) && used.resources.contains(name))
-    {
-        let text = format!("{} is already in use", go::quote(name));
-        if !conflicts.contains(&text) {
-            conflicts.push(text);
-        }
-    }
-    conflicts
+    let own: Seen<&str> = accepted.strings("shortNames").collect();
+    let mut told = Seen::default();
+    let conflicts = wanted.strings("shortNames").filter(|name| {
+        let conflicts = !own.has(*name) && used.resources.has(*name);
+        conflicts && !told.again(*name)
+    });
+    conflicts.map(|name| format!("{} is already in use", go::quote(name))).collect()
 }
 
 fn establish(crd: &Value) -> Condition {
@@ -239,7 +236,7 @@ fn establish(crd: &Value) -> Condition {
 
 /// What is wrong with schemas that were stored before structural schemas were required.
 fn non_structural(crd: &Value) -> Option<Condition> {
-    let mut errors: Vec<FieldError> = Vec::new();
+    let mut errors = Faults::default();
     if Spec::of(crd).preserve_unknown_fields() {
         let path = Path::root("spec");
         errors.push(FieldError::invalid(
@@ -261,6 +258,7 @@ fn non_structural(crd: &Value) -> Option<Condition> {
     if let Some(message) = unreadable {
         return Some(condition("NonStructuralSchema", "Unknown", "StructuralError", message));
     }
+    let errors = errors.into_vec();
     let message = field::aggregate(&errors);
     (!errors.is_empty()).then(|| condition("NonStructuralSchema", "True", "Violations", message))
 }
@@ -269,8 +267,10 @@ fn non_structural(crd: &Value) -> Option<Condition> {
 fn stored_versions(crd: &Value) -> Value {
     let mut stored = crd["status"]["storedVersions"].as_array().cloned().unwrap_or_default();
     let spec = Spec::of(crd);
+    // Once: for the whole definition.
     if let Some(storage) = spec.versions.iter().find(|version| version.written.flag("storage")) {
         let name = Value::from(storage.name());
+        // Once: for the whole definition.
         if !stored.contains(&name) {
             stored.push(name);
         }

@@ -6,20 +6,48 @@
 //!
 //! Source: apiextensions-apiserver v0.36.3 `pkg/apiserver/schema/defaulting`.
 
+use std::cell::Cell;
+
 use serde_json::{Value, json};
 
 use super::embedded;
-use super::field::{self, BadValue, FieldError, Path};
+use super::field::{self, BadValue, Faults, FieldError, Path};
+use super::limits::{DEFAULT_PATHS_BYTES_MAX, VISITS_MAX};
 use super::object_meta::Malformed;
 use super::prune::{self, Meta};
 use super::schema::{Flags, Node, Schema};
 use super::validate;
 
 /// One step from a resource to a value inside of it.
-#[derive(Clone)]
-enum Step {
-    Name(String),
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Name(&'a str),
     Item,
+}
+
+impl Step<'_> {
+    fn bytes(self) -> usize {
+        match self {
+            Step::Name(name) => name.len() + 1,
+            Step::Item => 1,
+        }
+    }
+}
+
+/// The steps from a resource to a value, the last one first.
+#[derive(Clone, Copy, Default)]
+struct Steps<'a> {
+    last: Option<(&'a Steps<'a>, Step<'a>)>,
+    bytes: usize,
+}
+
+impl<'a> Steps<'a> {
+    fn then<'b>(&'b self, step: Step<'b>) -> Steps<'b>
+    where
+        'a: 'b,
+    {
+        Steps { last: Some((self, step)), bytes: self.bytes + step.bytes() }
+    }
 }
 
 /// Returns all violations by the defaults of the structural schema at `path`.
@@ -27,10 +55,15 @@ enum Step {
 /// - `require_pruned`: defaults must have no unknown fields; false where a stored CRD already has such defaults.
 pub(crate) fn violations(schema: &Value, require_pruned: bool, path: &Path<'_>) -> Vec<FieldError> {
     let schema = Schema::as_written(schema);
-    let mut judge = Judge { require_pruned, errors: Vec::new() };
-    let top = Resource { root: schema.root(), steps: Vec::new() };
-    judge.visit(schema.root(), Meta::Root, &top, false, path);
-    judge.errors
+    let mut judge = Judge {
+        require_pruned,
+        errors: Faults::default(),
+        path_bytes_left: DEFAULT_PATHS_BYTES_MAX,
+        visits_left: Cell::new(VISITS_MAX),
+    };
+    let top = Resource { root: schema.root(), steps: Steps::default() };
+    judge.visit(schema.root(), Meta::Root, top, false, path);
+    judge.errors.into_vec()
 }
 
 /// Whether a default of the schema has unknown fields.
@@ -40,55 +73,63 @@ pub(crate) fn are_unpruned(schema: &Value) -> bool {
 
 struct Judge {
     require_pruned: bool,
-    errors: Vec<FieldError>,
+    errors: Faults,
+    /// Of the steps to all defaults together.
+    path_bytes_left: usize,
+    /// For all defaults together.
+    visits_left: Cell<u32>,
 }
 
 /// The resource around a value.
+#[derive(Clone, Copy)]
 struct Resource<'a> {
     root: &'a Node,
-    steps: Vec<Step>,
+    steps: Steps<'a>,
 }
 
 impl<'a> Resource<'a> {
-    fn then(&self, step: Step) -> Resource<'a> {
-        let mut steps = self.steps.clone();
-        steps.push(step);
-        Resource { root: self.root, steps }
+    fn then<'b>(&'b self, step: Step<'b>) -> Resource<'b>
+    where
+        'a: 'b,
+    {
+        Resource { root: self.root, steps: self.steps.then(step) }
     }
 }
 
 impl Judge {
-    fn visit(
-        &mut self,
-        node: &Node,
-        meta: Meta,
-        resource: &Resource<'_>,
-        inside_meta: bool,
-        path: &Path<'_>,
-    ) {
-        if !node.has(Flags::DEFAULT_BELOW) {
+    fn visit(&mut self, node: &Node, meta: Meta, resource: Resource<'_>, inside_meta: bool, path: &Path<'_>) {
+        if !node.has(Flags::DEFAULT_BELOW) || self.errors.is_full() {
             return;
         }
         let is_resource = meta == Meta::Root || node.has(Flags::EMBEDDED);
-        let own = Resource { root: node, steps: Vec::new() };
-        let (resource, inside_meta) = if is_resource { (&own, false) } else { (resource, inside_meta) };
+        let own = Resource { root: node, steps: Steps::default() };
+        let (resource, inside_meta) = if is_resource { (own, false) } else { (resource, inside_meta) };
         if let Some(default) = node.default_value() {
             let at = path.child("default");
+            // The object around a default is made of the names to it: for this, and when the schema is served.
+            let Some(left) = self.path_bytes_left.checked_sub(resource.steps.bytes) else {
+                let detail = format!(
+                    "must have shorter names around it: to all defaults together they are more than \
+                     {DEFAULT_PATHS_BYTES_MAX} bytes"
+                );
+                return self.errors.push(FieldError::forbidden(&at, detail));
+            };
+            self.path_bytes_left = left;
             let errors = match inside_meta {
-                true => inside_metadata(default, node, resource, &at),
+                true => self.inside_metadata(default, node, resource, &at),
                 false => self.outside_metadata(default, node, is_resource, &at),
             };
             self.errors.extend(errors);
         }
         if let Some(item) = node.item() {
             let resource = resource.then(Step::Item);
-            self.visit(item, Meta::AsSchema, &resource, inside_meta, &path.child("items"));
+            self.visit(item, Meta::AsSchema, resource, inside_meta, &path.child("items"));
         }
         for (name, property) in node.properties() {
-            let resource = resource.then(Step::Name(name.to_owned()));
+            let resource = resource.then(Step::Name(name));
             let inside_meta =
                 inside_meta || (is_resource && matches!(name, "metadata" | "apiVersion" | "kind"));
-            self.visit(property, Meta::AsSchema, &resource, inside_meta, &path.child("properties").key(name));
+            self.visit(property, Meta::AsSchema, resource, inside_meta, &path.child("properties").key(name));
         }
     }
 
@@ -114,39 +155,40 @@ impl Judge {
         let more = embedded::validate(&coerced, node, meta, path);
         errors.extend(match more.is_empty() {
             false => more,
-            true => validate::check_default(node, &coerced, &path.to_string()),
+            true => validate::check_default(node, &coerced, path, &self.visits_left),
         });
         errors
     }
-}
 
-fn inside_metadata(
-    default: &Value,
-    node: &Node,
-    resource: &Resource<'_>,
-    path: &Path<'_>,
-) -> Vec<FieldError> {
-    let mut object = surround(default.clone(), &resource.steps);
-    if let Some(map) = object.as_object_mut() {
-        map.entry("kind").or_insert_with(|| "Validation".into());
-        map.entry("apiVersion").or_insert_with(|| "validation/v1".into());
-    }
-    let invalid = |cause: String| {
-        vec![FieldError::invalid(
-            path,
-            BadValue::Json(default),
-            format!("must result in valid metadata: {cause}"),
-        )]
-    };
-    if let Err(error) =
-        embedded::coerce(&mut object, resource.root, Meta::Root, Malformed::Refuse, &Path::NIL)
-    {
-        return invalid(error.to_string());
-    }
-    let errors = embedded::validate(&object, resource.root, Meta::Root, &Path::NIL);
-    match errors.is_empty() {
-        false => invalid(field::aggregate(&errors)),
-        true => validate::check_default(node, default, &path.to_string()),
+    fn inside_metadata(
+        &self,
+        default: &Value,
+        node: &Node,
+        resource: Resource<'_>,
+        path: &Path<'_>,
+    ) -> Vec<FieldError> {
+        let mut object = surround(default.clone(), resource.steps);
+        if let Some(map) = object.as_object_mut() {
+            map.entry("kind").or_insert_with(|| "Validation".into());
+            map.entry("apiVersion").or_insert_with(|| "validation/v1".into());
+        }
+        let invalid = |cause: String| {
+            vec![FieldError::invalid(
+                path,
+                BadValue::Json(default),
+                format!("must result in valid metadata: {cause}"),
+            )]
+        };
+        if let Err(error) =
+            embedded::coerce(&mut object, resource.root, Meta::Root, Malformed::Refuse, &Path::NIL)
+        {
+            return invalid(error.to_string());
+        }
+        let errors = embedded::validate(&object, resource.root, Meta::Root, &Path::NIL);
+        match errors.is_empty() {
+            false => invalid(field::aggregate(&errors)),
+            true => validate::check_default(node, default, path, &self.visits_left),
+        }
     }
 }
 
@@ -156,11 +198,11 @@ pub(crate) fn pruned(schema: &Value, root: &Node) -> Option<Value> {
         return None;
     }
     let mut pruned = schema.clone();
-    prune_below(&mut pruned, &mut Vec::new(), root).then_some(pruned)
+    prune_below(&mut pruned, Steps::default(), root).then_some(pruned)
 }
 
 /// Prunes the defaults of a schema at `steps` of the root; returns whether anything went.
-fn prune_below(schema: &mut Value, steps: &mut Vec<Step>, root: &Node) -> bool {
+fn prune_below(schema: &mut Value, steps: Steps<'_>, root: &Node) -> bool {
     let Some(keywords) = schema.as_object_mut() else { return false };
     let mut changed = false;
     if let Some(default) = keywords.get("default").filter(|default| !default.is_null()) {
@@ -171,28 +213,21 @@ fn prune_below(schema: &mut Value, steps: &mut Vec<Step>, root: &Node) -> bool {
         }
     }
     if let Some(additional) = keywords.get_mut("additionalProperties") {
-        changed |= step_into(additional, Step::Name("*".to_owned()), steps, root);
+        changed |= prune_below(additional, steps.then(Step::Name("*")), root);
     }
     if let Some(items) = keywords.get_mut("items") {
-        changed |= step_into(items, Step::Item, steps, root);
+        changed |= prune_below(items, steps.then(Step::Item), root);
     }
     if let Some(Value::Object(properties)) = keywords.get_mut("properties") {
         for (name, property) in properties {
-            changed |= step_into(property, Step::Name(name.clone()), steps, root);
+            changed |= prune_below(property, steps.then(Step::Name(name)), root);
         }
     }
     changed
 }
 
-fn step_into(schema: &mut Value, step: Step, steps: &mut Vec<Step>, root: &Node) -> bool {
-    steps.push(step);
-    let changed = prune_below(schema, steps, root);
-    steps.pop();
-    changed
-}
-
 /// Prunes a default as part of a whole object; none when nothing is left of it.
-fn prune_one(default: &Value, steps: &[Step], root: &Node) -> Option<Value> {
+fn prune_one(default: &Value, steps: Steps<'_>, root: &Node) -> Option<Value> {
     let mut object = surround(default.clone(), steps);
     // Malformed fields are dropped, so nothing is refused.
     let _ = embedded::coerce(&mut object, root, Meta::Root, Malformed::Drop, &Path::NIL);
@@ -201,19 +236,24 @@ fn prune_one(default: &Value, steps: &[Step], root: &Node) -> Option<Value> {
 }
 
 /// Builds the object in which `value` stands at `steps`.
-fn surround(value: Value, steps: &[Step]) -> Value {
-    steps.iter().rev().fold(value, |value, step| match step {
-        Step::Name(name) => Value::Object([(name.clone(), value)].into_iter().collect()),
-        Step::Item => json!([value]),
-    })
+fn surround(mut value: Value, mut steps: Steps<'_>) -> Value {
+    while let Some((before, step)) = steps.last {
+        value = match step {
+            Step::Name(name) => Value::Object([(name.to_owned(), value)].into_iter().collect()),
+            Step::Item => json!([value]),
+        };
+        steps = *before;
+    }
+    value
 }
 
-fn extract(object: Value, steps: &[Step]) -> Option<Value> {
-    steps.iter().try_fold(object, |value, step| match (step, value) {
+fn extract(object: Value, steps: Steps<'_>) -> Option<Value> {
+    let Some((before, step)) = steps.last else { return Some(object) };
+    match (step, extract(object, *before)?) {
         (Step::Name(name), Value::Object(mut map)) => map.remove(name),
         (Step::Item, Value::Array(items)) => items.into_iter().next(),
         _ => None,
-    })
+    }
 }
 
 #[cfg(test)]

@@ -97,12 +97,14 @@ impl Definition {
 
     /// The version that objects are stored in.
     pub fn storage_version(&self) -> &Version {
+        // Once: for the whole definition.
         let storage = self.versions.iter().find(|version| version.storage);
         storage.or(self.versions.first()).expect("a CRD has a version")
     }
 
     /// Whether any schema has rules (CEL), which are not evaluated yet.
     pub fn has_rules(&self) -> bool {
+        // Once: for the whole definition.
         self.versions.iter().any(|version| version.schema.as_ref().is_some_and(Schema::has_rules))
     }
 }

@@ -103,7 +103,7 @@ fn coerce_resource(
             }
         }
     }
-    match (object_meta::coerce(map, path, malformed), malformed) {
+    match (object_meta::coerce_beside(map, path, malformed, unknown), malformed) {
         (Ok(found), _) => unknown.extend(found),
         (Err(_), Malformed::Drop) => {}
         (Err(error), Malformed::Refuse) => {

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use forebay_apimachinery::FaultBytes;
+use forebay_apimachinery::{FaultBytes, Seen};
 use serde_json::Value;
 
 use super::go;
@@ -158,6 +158,11 @@ pub(super) struct Unknown {
 }
 
 impl Unknown {
+    /// None yet, and as many more as are told beside these.
+    pub(super) fn beside(&self) -> Unknown {
+        Unknown { paths: Vec::new(), told: self.told }
+    }
+
     /// Takes them one by one, until it is full.
     pub(super) fn extend(&mut self, paths: impl IntoIterator<Item = String>) {
         let mut paths = paths.into_iter();
@@ -183,6 +188,14 @@ impl Faults {
         self.told.is_full()
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    pub(super) fn push(&mut self, error: FieldError) {
+        self.extend([error]);
+    }
+
     /// Takes them one by one, until it is full.
     pub(super) fn extend(&mut self, errors: impl IntoIterator<Item = FieldError>) {
         let mut errors = errors.into_iter();
@@ -200,6 +213,23 @@ impl Faults {
     }
 }
 
+impl IntoIterator for Faults {
+    type Item = FieldError;
+    type IntoIter = std::vec::IntoIter<FieldError>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.errors.into_iter()
+    }
+}
+
+impl FromIterator<FieldError> for Faults {
+    fn from_iter<I: IntoIterator<Item = FieldError>>(errors: I) -> Faults {
+        let mut faults = Faults::default();
+        faults.extend(errors);
+        faults
+    }
+}
+
 impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.field, self.message())
@@ -208,14 +238,14 @@ impl fmt::Display for FieldError {
 
 /// Joins errors the way Kubernetes prints several of them: one alone as it is, more in brackets, repeats dropped.
 pub fn aggregate(errors: &[FieldError]) -> String {
-    let mut seen: Vec<String> = Vec::with_capacity(errors.len());
-    for error in errors {
-        let text = error.to_string();
-        if !seen.contains(&text) {
-            seen.push(text);
+    let mut seen = Seen::default();
+    let mut texts = Vec::with_capacity(errors.len());
+    for text in errors.iter().map(FieldError::to_string) {
+        if !seen.again(text.clone()) {
+            texts.push(text);
         }
     }
-    aggregate_texts(&seen)
+    aggregate_texts(&texts)
 }
 
 pub(crate) fn aggregate_texts(texts: &[String]) -> String {

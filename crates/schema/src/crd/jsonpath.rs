@@ -5,6 +5,9 @@
 //!
 //! Source: client-go v0.36.3 `util/jsonpath`, with `AllowMissingKeys`.
 
+use std::cell::Cell;
+
+use forebay_apimachinery::steps;
 use serde_json::Value;
 
 /// A path, parsed.
@@ -51,6 +54,8 @@ const STEPS_MAX: usize = 256;
 const FILTER_DEPTH_MAX: usize = 8;
 /// Values that a path may pass through on one object: a path with `..` and `[*]` cannot multiply beyond it.
 const VALUES_MAX: usize = 10_000;
+/// Values that a path may look at on one object to find those: `..` looks at all below, from each value that it starts at.
+const LOOKS_MAX: usize = 1 << 20;
 /// How deep `..` looks.
 const BELOW_DEPTH_MAX: usize = 512;
 
@@ -89,16 +94,16 @@ impl JsonPath {
 
     /// Everything that the path finds in `object`, in order.
     pub fn find<'v>(&self, object: &'v Value) -> Vec<&'v Value> {
-        walk(&self.0, object)
+        walk(&self.0, object, &Cell::new(LOOKS_MAX))
     }
 }
 
-fn walk<'v>(steps: &[Step], root: &'v Value) -> Vec<&'v Value> {
+fn walk<'v>(steps: &[Step], root: &'v Value, looks_left: &Cell<usize>) -> Vec<&'v Value> {
     let mut found = vec![root];
     for step in steps {
         let mut next = Vec::new();
         for value in found {
-            take(step, value, &mut next);
+            take(step, value, looks_left, &mut next);
             if next.len() > VALUES_MAX {
                 break;
             }
@@ -109,7 +114,18 @@ fn walk<'v>(steps: &[Step], root: &'v Value) -> Vec<&'v Value> {
     found
 }
 
-fn take<'v>(step: &Step, value: &'v Value, out: &mut Vec<&'v Value>) {
+/// Takes note of a look; says whether there may be one.
+fn looks(looks_left: &Cell<usize>) -> bool {
+    steps::add(1);
+    let left = looks_left.get().checked_sub(1);
+    looks_left.set(left.unwrap_or_default());
+    left.is_some()
+}
+
+fn take<'v>(step: &Step, value: &'v Value, looks_left: &Cell<usize>, out: &mut Vec<&'v Value>) {
+    if !looks(looks_left) {
+        return;
+    }
     match step {
         Step::Member(name) => out.extend(value.get(name.as_str())),
         Step::Index(index) => {
@@ -118,17 +134,22 @@ fn take<'v>(step: &Step, value: &'v Value, out: &mut Vec<&'v Value>) {
         }
         Step::Slice { from, to, step } => slice(value, *from, *to, *step, out),
         Step::Every => match value {
-            Value::Array(list) => out.extend(list),
-            Value::Object(members) => out.extend(members.values()),
+            Value::Array(list) => out.extend(list.iter().take(room(out))),
+            Value::Object(members) => out.extend(members.values().take(room(out))),
             _ => {}
         },
-        Step::Below(name) => below(name, value, 0, out),
-        Step::Any(steps) => steps.iter().for_each(|step| take(step, value, out)),
+        Step::Below(name) => below(name, value, 0, looks_left, out),
+        Step::Any(steps) => steps.iter().for_each(|step| take(step, value, looks_left, out)),
         Step::Where(filter) => {
             let list = value.as_array().map_or(&[][..], Vec::as_slice);
-            out.extend(list.iter().filter(|item| filter.holds(item)));
+            out.extend(list.iter().filter(|item| looks(looks_left) && filter.holds(item, looks_left)));
         }
     }
+}
+
+/// How many more are looked at; one too many tells that there are more.
+fn room(out: &[&Value]) -> usize {
+    (VALUES_MAX + 1).saturating_sub(out.len())
 }
 
 fn at(length: usize, index: i64) -> Option<usize> {
@@ -144,28 +165,28 @@ fn slice<'v>(value: &'v Value, from: Option<i64>, to: Option<i64>, step: i64, ou
     };
     let (from, to) = (bound(from, 0), bound(to, list.len()));
     let step = usize::try_from(step).unwrap_or(1).max(1);
-    out.extend(list.get(from..to).unwrap_or_default().iter().step_by(step));
+    out.extend(list.get(from..to).unwrap_or_default().iter().step_by(step).take(room(out)));
 }
 
-fn below<'v>(name: &str, value: &'v Value, depth: usize, out: &mut Vec<&'v Value>) {
-    if depth > BELOW_DEPTH_MAX || out.len() > VALUES_MAX {
+fn below<'v>(name: &str, value: &'v Value, depth: usize, looks_left: &Cell<usize>, out: &mut Vec<&'v Value>) {
+    if depth > BELOW_DEPTH_MAX || out.len() > VALUES_MAX || !looks(looks_left) {
         return;
     }
     match value {
         Value::Object(members) => {
             out.extend(members.get(name));
-            members.values().for_each(|member| below(name, member, depth + 1, out));
+            members.values().for_each(|member| below(name, member, depth + 1, looks_left, out));
         }
-        Value::Array(list) => list.iter().for_each(|item| below(name, item, depth + 1, out)),
+        Value::Array(list) => list.iter().for_each(|item| below(name, item, depth + 1, looks_left, out)),
         _ => {}
     }
 }
 
 impl Filter {
-    fn holds(&self, item: &Value) -> bool {
-        let left = self.left.values(item);
+    fn holds(&self, item: &Value, looks_left: &Cell<usize>) -> bool {
+        let left = self.left.values(item, looks_left);
         let Some((comparison, right)) = &self.compared else { return !left.is_empty() };
-        let right = right.values(item);
+        let right = right.values(item, looks_left);
         match (left.as_slice(), right.as_slice()) {
             ([left], [right]) => compare(left, *comparison, right),
             _ => false,
@@ -174,9 +195,9 @@ impl Filter {
 }
 
 impl Term {
-    fn values<'v>(&'v self, item: &'v Value) -> Vec<&'v Value> {
+    fn values<'v>(&'v self, item: &'v Value, looks_left: &Cell<usize>) -> Vec<&'v Value> {
         match self {
-            Term::Path(steps) => walk(steps, item),
+            Term::Path(steps) => walk(steps, item, looks_left),
             Term::Literal(value) => vec![value],
         }
     }
@@ -290,6 +311,7 @@ impl<'t> Parser<'t> {
                 _ => return fail("unterminated array"),
             }
         }
+        // Few: it is the only one.
         Ok(if options.len() == 1 { options.remove(0) } else { Step::Any(options) })
     }
 

@@ -32,6 +32,17 @@ pub const SELECTABLE_FIELDS_MAX: usize = 8;
 /// Bytes of a version's deprecation warning.
 pub const DEPRECATION_WARNING_BYTES_MAX: usize = 256;
 
+/// Bytes of the names to all defaults of a schema together: the object around each default is made of them.
+pub const DEFAULT_PATHS_BYTES_MAX: usize = 16 << 20;
+
+/// Values looked at to judge one object, or all defaults of a schema, each time that a schema is laid to one: branches
+/// (`anyOf` and so on) multiply with items, and 3 MB of each could ask for more than an hour. An object of 3 MB has some
+/// 100,000 values.
+pub const VISITS_MAX: u32 = 1 << 24;
+
+/// Choices of an `enum` from which on they are looked up by hash.
+pub const CHOICES_SEARCHED_MAX: usize = 16;
+
 /// Bytes of all annotations of one object together.
 pub const ANNOTATIONS_BYTES_MAX: usize = 256 << 10;
 

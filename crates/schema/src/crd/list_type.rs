@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use forebay_apimachinery::steps;
 use serde_json::{Map, Value};
 
 use super::field::{BadValue, Faults, FieldError, Path};
@@ -56,6 +57,7 @@ fn visit(value: &Value, node: &Node, path: &Path<'_>, errors: &mut Faults) {
 }
 
 fn map_items(items: &[Value], node: &Node, path: &Path<'_>, errors: &mut Faults) {
+    // Once: for the whole list.
     if let Some(i) = items.iter().position(|item| !item.is_object() && !item.is_null()) {
         let detail = "must be an object for an array of list-type map";
         errors.extend([FieldError::invalid(&path.index(i), BadValue::Json(&items[i]), detail)]);
@@ -73,13 +75,17 @@ fn map_items(items: &[Value], node: &Node, path: &Path<'_>, errors: &mut Faults)
 
 /// The key fields that an item has.
 fn keys_of(item: &Value, node: &Node) -> Value {
-    let mut keys = Map::new();
-    for name in node.list_map_keys() {
-        if let Some(value) = item.get(&**name) {
-            keys.insert(name.to_string(), value.clone());
-        }
+    let (Some(item), names) = (item.as_object(), node.list_map_keys()) else {
+        return Value::Object(Map::new());
+    };
+    steps::add(item.len().min(names.len()) as u64);
+    if item.len() < names.len() {
+        let is_key = |name: &str| names.binary_search_by(|key| (**key).cmp(name)).is_ok();
+        let keys = item.iter().filter(|(name, _)| is_key(name));
+        return keys.map(|(name, value)| (name.clone(), value.clone())).collect();
     }
-    Value::Object(keys)
+    let keys = names.iter().filter_map(|name| item.get_key_value(&**name));
+    keys.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Text that is equal for equal values: `1` and `1.0` differ alone, but not inside of an object.

@@ -200,6 +200,7 @@ fn finalizers(metadata: &Value, path: &Path<'_>) -> Vec<FieldError> {
             errors.push(FieldError::invalid(path, BadValue::Str(name), wrong));
         }
     }
+    // Once: each of two names.
     let has = |name: &str| finalizers.iter().any(|f| f == name);
     if has("orphan") && has("foregroundDeletion") {
         let all = Value::Array(finalizers.to_vec());

@@ -5,6 +5,7 @@
 //! OpenAPI). Never: stores, waits or knows HTTP.
 
 pub mod check;
+mod choices;
 pub mod conditions;
 mod default;
 mod default_check;
@@ -16,6 +17,8 @@ mod format;
 mod go;
 mod jsonpath;
 pub mod limits;
+#[cfg(test)]
+mod linear;
 mod list_type;
 pub mod meta_rules;
 mod names;

@@ -34,13 +34,26 @@ pub fn coerce(
     parent: &Path<'_>,
     malformed: Malformed,
 ) -> Result<Vec<String>, String> {
+    coerce_beside(object, parent, malformed, &Unknown::default())
+}
+
+/// As [`coerce`]; of unknown fields only as many are returned as are told beside those of `told`.
+pub(super) fn coerce_beside(
+    object: &mut Map<String, Value>,
+    parent: &Path<'_>,
+    malformed: Malformed,
+    told: &Unknown,
+) -> Result<Vec<String>, String> {
     let Some(metadata) = object.get_mut("metadata") else { return Ok(Vec::new()) };
-    let mut decoder = Decoder::default();
-    let path = parent.child("metadata").to_string();
+    let mut decoder = Decoder { unknown: told.beside(), error: None };
+    let path = parent.child("metadata");
     let decoded = match (decoder.metadata(metadata, &path), decoder.error.take(), malformed) {
         (decoded, None, _) => decoded,
         (_, Some(error), Malformed::Refuse) => return Err(error),
-        (_, Some(_), Malformed::Drop) => decoder.piecewise(metadata, &path)?,
+        (_, Some(_), Malformed::Drop) => {
+            decoder.unknown = told.beside();
+            decoder.piecewise(metadata, &path)?
+        }
     };
     *metadata = Value::Object(decoded);
     Ok(decoder.unknown.paths)
@@ -120,7 +133,6 @@ static MANAGED_FIELDS_ENTRY: Struct = Struct {
     ],
 };
 
-#[derive(Default)]
 struct Decoder {
     unknown: Unknown,
     /// The first error; what comes after it is decoded too, and thrown away.
@@ -136,7 +148,7 @@ struct Place<'a> {
 }
 
 impl Decoder {
-    fn metadata(&mut self, metadata: &Value, path: &str) -> Map<String, Value> {
+    fn metadata(&mut self, metadata: &Value, path: &Path<'_>) -> Map<String, Value> {
         match metadata {
             Value::Null => Map::new(),
             Value::Object(map) => self.fields(&OBJECT_META, map, "", path),
@@ -149,14 +161,13 @@ impl Decoder {
     }
 
     /// Decodes every field on its own and keeps those that can be.
-    fn piecewise(&mut self, metadata: &Value, path: &str) -> Result<Map<String, Value>, String> {
+    fn piecewise(&mut self, metadata: &Value, path: &Path<'_>) -> Result<Map<String, Value>, String> {
         let Some(map) = metadata.as_object() else {
             return Err(format!("invalid metadata: expected object, got {}", go::type_name(metadata)));
         };
-        self.unknown = Unknown::default();
         let mut kept = Map::new();
         for (name, value) in map {
-            let mut one = Decoder::default();
+            let mut one = Decoder { unknown: self.unknown.beside(), error: None };
             let decoded =
                 one.fields(&OBJECT_META, &Map::from_iter([(name.clone(), value.clone())]), "", path);
             if one.error.is_none() {
@@ -184,18 +195,18 @@ impl Decoder {
         shape: &Struct,
         map: &Map<String, Value>,
         prefix: &str,
-        path: &str,
+        path: &Path<'_>,
     ) -> Map<String, Value> {
         let mut decoded = Map::new();
         let mut unknown: Vec<&String> =
             map.keys().filter(|name| shape.fields.iter().all(|(known, _)| known != name)).collect();
         unknown.sort();
-        self.unknown.extend(unknown.into_iter().map(|name| format!("{path}.{name}")));
+        self.unknown.extend(unknown.into_iter().map(|name| path.child(name).to_string()));
         for (name, form) in shape.fields {
             let field = format!("{prefix}{name}");
             let place = Place { owner: shape.name, field: &field };
             let value = map.get(*name).unwrap_or(&Value::Null);
-            if let Some(value) = self.field(*form, value, place, &format!("{path}.{name}")) {
+            if let Some(value) = self.field(*form, value, place, &path.child(name)) {
                 decoded.insert((*name).to_owned(), value);
             }
         }
@@ -203,7 +214,7 @@ impl Decoder {
     }
 
     /// Decodes one field; none when it is empty and would not be written.
-    fn field(&mut self, form: Form, value: &Value, place: Place<'_>, path: &str) -> Option<Value> {
+    fn field(&mut self, form: Form, value: &Value, place: Place<'_>, path: &Path<'_>) -> Option<Value> {
         match (form, value) {
             (Form::NeededText(_), Value::Null) => Some("".into()),
             (_, Value::Null) => None,
@@ -262,7 +273,13 @@ impl Decoder {
         (!texts.is_empty()).then_some(Value::Object(texts))
     }
 
-    fn structs(&mut self, shape: &Struct, items: &[Value], place: Place<'_>, path: &str) -> Option<Value> {
+    fn structs(
+        &mut self,
+        shape: &Struct,
+        items: &[Value],
+        place: Place<'_>,
+        path: &Path<'_>,
+    ) -> Option<Value> {
         let empty = Map::new();
         let mut decoded = Vec::with_capacity(items.len());
         for (i, item) in items.iter().enumerate() {
@@ -275,7 +292,7 @@ impl Decoder {
                 }
             };
             let prefix = format!("{}.", place.field);
-            decoded.push(Value::Object(self.fields(shape, map, &prefix, &format!("{path}[{i}]"))));
+            decoded.push(Value::Object(self.fields(shape, map, &prefix, &path.index(i))));
         }
         (!decoded.is_empty()).then_some(Value::Array(decoded))
     }

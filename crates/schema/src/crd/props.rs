@@ -3,6 +3,7 @@
 //! In: JSON values, borrowed. Out: typed accessors; a member that is absent, null or of the wrong type reads as unset,
 //! because the decoder in front has already refused wrong types. Never copies, so a schema of any size costs nothing.
 
+use forebay_apimachinery::steps;
 use serde_json::{Map, Value};
 
 use super::go::Num;
@@ -63,6 +64,7 @@ impl<'a> Props<'a> {
 
     /// The member `key`, when it is there and not null.
     pub(crate) fn get(self, key: &str) -> Option<&'a Value> {
+        steps::add(1);
         self.0?.get(key).filter(|value| !value.is_null())
     }
 
@@ -102,19 +104,30 @@ impl<'a> Props<'a> {
     }
 
     pub(crate) fn strings(self, key: &str) -> impl Iterator<Item = &'a str> {
-        self.list(key).iter().map(|value| value.as_str().unwrap_or(""))
+        self.list(key).iter().inspect(|_| steps::add(1)).map(|value| value.as_str().unwrap_or(""))
     }
 
     pub(crate) fn schemas(self, key: &str) -> impl ExactSizeIterator<Item = Props<'a>> {
-        self.list(key).iter().map(Props::of)
+        self.list(key).iter().inspect(|_| steps::add(1)).map(Props::of)
     }
 
     /// The named schemas of a map member, in order of name.
     pub(crate) fn named(self, key: &str) -> Vec<(&'a str, Props<'a>)> {
         let Some(map) = self.get(key).and_then(Value::as_object) else { return Vec::new() };
+        steps::add(map.len() as u64);
         let mut named: Vec<_> = map.iter().map(|(name, value)| (name.as_str(), Props::of(value))).collect();
         named.sort_by_key(|(name, _)| *name);
         named
+    }
+
+    /// Where it is in memory: as long as it is borrowed, no other one is there.
+    pub(crate) fn address(self) -> usize {
+        self.0.map_or(0, |map| std::ptr::from_ref(map).addr())
+    }
+
+    /// Whether a map member names anything.
+    pub(crate) fn names_any(self, key: &str) -> bool {
+        self.get(key).and_then(Value::as_object).is_some_and(|map| !map.is_empty())
     }
 
     pub(crate) fn property(self, name: &str) -> Option<Props<'a>> {
@@ -195,6 +208,7 @@ impl<'a> Props<'a> {
         }
         let items = match self.items() {
             Some(Items::Schema(schema)) => schema.any(wanted),
+            // Once: each schema.
             Some(Items::Schemas(schemas)) => schemas.iter().any(|s| Props::of(s).any(wanted)),
             None => false,
         };

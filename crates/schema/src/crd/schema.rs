@@ -9,8 +9,10 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use serde_json::Value;
+use forebay_apimachinery::{Seen, steps};
+use serde_json::{Map, Value};
 
+use super::choices::Choices;
 use super::default_check;
 use super::pattern::Pattern;
 use super::props::{Props, SchemaOrBool};
@@ -166,8 +168,10 @@ pub(crate) struct Rules {
     pub(crate) min_items: Option<i64>,
     pub(crate) max_properties: Option<i64>,
     pub(crate) min_properties: Option<i64>,
-    pub(crate) choices: Box<[Value]>,
+    pub(crate) choices: Choices,
+    /// Each once.
     pub(crate) required: Box<[Arc<str>]>,
+    /// In order of name.
     pub(crate) list_map_keys: Box<[Arc<str>]>,
     pub(crate) all_of: Box<[Arc<Node>]>,
     pub(crate) any_of: Box<[Arc<Node>]>,
@@ -187,6 +191,25 @@ impl Node {
 
     pub(crate) fn properties(&self) -> impl ExactSizeIterator<Item = (&str, &Node)> {
         self.properties.iter().map(|(name, node)| (&**name, &**node))
+    }
+
+    /// The properties that `map` has, in order of name: as many looks as the shorter of the two is long.
+    pub(crate) fn properties_of<'n: 'm, 'm>(
+        &'n self,
+        map: &'m Map<String, Value>,
+    ) -> impl Iterator<Item = (&'m str, &'n Node, &'m Value)> {
+        let is_short = map.len() < self.properties.len();
+        steps::add(map.len().min(self.properties.len()) as u64);
+        let by_map = is_short.then(|| {
+            map.iter().filter_map(|(name, value)| Some((name.as_str(), self.property(name)?, value)))
+        });
+        let by_schema = (!is_short).then(|| {
+            self.properties().filter_map(|(name, node)| {
+                let (name, value) = map.get_key_value(name)?;
+                Some((name.as_str(), node, value))
+            })
+        });
+        by_map.into_iter().flatten().chain(by_schema.into_iter().flatten())
     }
 
     pub(crate) fn item(&self) -> Option<&Node> {
@@ -308,6 +331,10 @@ impl Compiler {
         let mut junctor =
             |key: &str| -> Box<[_]> { schema.schemas(key).map(|nested| self.node(nested)).collect() };
         let (all_of, any_of, one_of) = (junctor("allOf"), junctor("anyOf"), junctor("oneOf"));
+        let mut seen = Seen::default();
+        let required = schema.strings("required").filter(|name| !seen.again(*name));
+        let mut list_map_keys: Vec<&str> = schema.list_map_keys().collect();
+        list_map_keys.sort_unstable();
         let rules = Rules {
             default: schema.default_value().cloned(),
             format: text("format").map(Into::into),
@@ -321,9 +348,9 @@ impl Compiler {
             min_items: schema.int("minItems"),
             max_properties: schema.int("maxProperties"),
             min_properties: schema.int("minProperties"),
-            choices: schema.list("enum").into(),
-            required: schema.strings("required").map(|name| self.name(name)).collect(),
-            list_map_keys: schema.list_map_keys().map(|name| self.name(name)).collect(),
+            choices: Choices::of(schema.list("enum")),
+            required: required.map(|name| self.name(name)).collect(),
+            list_map_keys: list_map_keys.into_iter().map(|name| self.name(name)).collect(),
             not: schema.not().map(|nested| self.node(nested)),
             all_of,
             any_of,

@@ -16,6 +16,8 @@ pub(crate) struct Spec<'a> {
     pub(crate) versions: Vec<Version<'a>>,
     /// What the versions share, moved up from them.
     pub(crate) top: Version<'a>,
+    /// Whether a version has subresources that are not the shared ones.
+    own_subresources: bool,
 }
 
 /// The parts of a version that may move to the top; `None` or empty where they did or were not there.
@@ -75,7 +77,9 @@ impl<'a> Spec<'a> {
             move_up(columns, &mut versions, &mut top, first, |v| &mut v.columns);
             move_up(selectable, &mut versions, &mut top, first, |v| &mut v.selectable);
         }
-        Spec { spec, names, versions, top }
+        // Once: for the whole definition.
+        let own_subresources = versions.iter().any(|version| version.subresources.is_some());
+        Spec { spec, names, versions, top, own_subresources }
     }
 
     pub(crate) fn preserve_unknown_fields(&self) -> bool {
@@ -94,7 +98,7 @@ impl<'a> Spec<'a> {
 
     /// The subresources of a version, wherever they stand.
     pub(crate) fn has_status(&self, version: Version<'a>) -> bool {
-        match self.versions.iter().any(|v| v.subresources.is_some()) {
+        match self.own_subresources {
             true => version.has_status(),
             false => self.top.has_status(),
         }

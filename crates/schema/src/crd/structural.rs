@@ -8,7 +8,7 @@
 
 use serde_json::Value;
 
-use super::field::{BadValue, FieldError, Path};
+use super::field::{BadValue, Faults, FieldError, Path};
 use super::pattern;
 use super::props::{Items, Props, SchemaOrBool};
 
@@ -19,17 +19,26 @@ enum Level {
     Field,
 }
 
-/// Returns all violations of the schema at `path`.
+/// Returns the violations of the schema at `path`, as many as are told.
 pub(crate) fn violations(path: &Path<'_>, schema: Props<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = Faults::default();
     invariants(schema, Level::Root, path, &mut errors);
     junctors_complete(schema, Some(schema), path, path, &mut errors);
+    let mut errors = errors.into_vec();
     errors.sort_by_cached_key(FieldError::to_string);
     errors
 }
 
 /// Returns why the schema cannot be read as structural at all, if so: a keyword that has no structural form.
 pub(crate) fn unreadable(schema: Props<'_>) -> Option<String> {
+    unreadable_by(schema, &mut unreadable)
+}
+
+/// As [`unreadable`], asking `below` of the schemas right below.
+pub(crate) fn unreadable_by<'a>(
+    schema: Props<'a>,
+    below: &mut dyn FnMut(Props<'a>) -> Option<String>,
+) -> Option<String> {
     let unsupported = |name: &str| Some(format!("OpenAPIV3Schema '{name}' is not supported"));
     let filled = |key: &str| schema.get(key).and_then(Value::as_object).is_some_and(|map| !map.is_empty());
     if !schema.str("id").is_empty() {
@@ -53,7 +62,7 @@ pub(crate) fn unreadable(schema: Props<'_>) -> Option<String> {
         return unsupported("definitions");
     }
     let junctors = ["allOf", "anyOf", "oneOf"].into_iter().flat_map(|key| schema.schemas(key));
-    if let Some(found) = schema.not().into_iter().chain(junctors).find_map(unreadable) {
+    if let Some(found) = schema.not().into_iter().chain(junctors).find_map(&mut *below) {
         return Some(found);
     }
     if schema.preserve_unknown_fields() == Some(false) {
@@ -70,7 +79,7 @@ pub(crate) fn unreadable(schema: Props<'_>) -> Option<String> {
     };
     let properties = schema.named("properties").into_iter().map(|(_, property)| property);
     let additional = schema.schema_or_bool("additionalProperties").and_then(SchemaOrBool::schema);
-    items.into_iter().chain(properties).chain(additional).find_map(unreadable)
+    items.into_iter().chain(properties).chain(additional).find_map(below)
 }
 
 /// Whether the schema says int-or-string by `anyOf` alone.
@@ -95,7 +104,10 @@ fn is_zero(value: &Value) -> bool {
 }
 
 /// Rules that hold at every schema of the structure.
-fn invariants(schema: Props<'_>, level: Level, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn invariants(schema: Props<'_>, level: Level, path: &Path<'_>, errors: &mut Faults) {
+    if errors.is_full() {
+        return;
+    }
     if schema.kind() == "array" && schema.item().is_none() {
         errors.push(FieldError::required(&path.child("items"), "must be specified"));
     }
@@ -130,7 +142,7 @@ fn invariants(schema: Props<'_>, level: Level, path: &Path<'_>, errors: &mut Vec
     }
 }
 
-fn extensions(schema: Props<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn extensions(schema: Props<'_>, path: &Path<'_>, errors: &mut Faults) {
     if !schema.int_or_string() {
         return;
     }
@@ -145,7 +157,7 @@ fn extensions(schema: Props<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) 
     }
 }
 
-fn types(schema: Props<'_>, level: Level, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn types(schema: Props<'_>, level: Level, path: &Path<'_>, errors: &mut Faults) {
     let at = path.child("type");
     let kind = schema.kind();
     if schema.embedded_resource() && kind != "object" {
@@ -173,7 +185,7 @@ fn types(schema: Props<'_>, level: Level, path: &Path<'_>, errors: &mut Vec<Fiel
 }
 
 /// `kind`, `apiVersion` and `metadata` of the root and of embedded resources.
-fn metadata(schema: Props<'_>, level: Level, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn metadata(schema: Props<'_>, level: Level, path: &Path<'_>, errors: &mut Faults) {
     let checked = level == Level::Root || schema.embedded_resource();
     let properties = path.child("properties");
     let mut has_type = |name: &str, kind: &str| {
@@ -214,7 +226,7 @@ struct Skip {
 }
 
 /// Rules for everything below `allOf`, `anyOf`, `oneOf` and `not`.
-fn junctors(schema: Props<'_>, skip: Skip, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn junctors(schema: Props<'_>, skip: Skip, path: &Path<'_>, errors: &mut Faults) {
     for key in ["anyOf", "allOf", "oneOf"] {
         if key == "anyOf" && skip.any_of {
             continue;
@@ -235,7 +247,10 @@ fn junctors(schema: Props<'_>, skip: Skip, path: &Path<'_>, errors: &mut Vec<Fie
     }
 }
 
-fn value_validation(nested: Props<'_>, skip: Skip, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn value_validation(nested: Props<'_>, skip: Skip, path: &Path<'_>, errors: &mut Faults) {
+    if errors.is_full() {
+        return;
+    }
     junctors(nested, skip, path, errors);
     if let Some(item) = nested.item() {
         value_validation(item, Skip::default(), &path.child("items"), errors);
@@ -276,7 +291,7 @@ fn junctors_complete(
     base: Option<Props<'_>>,
     base_path: &Path<'_>,
     path: &Path<'_>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut Faults,
 ) {
     if let Some(not) = nested.not() {
         complete(not, base, base_path, &path.child("not"), errors);
@@ -294,8 +309,11 @@ fn complete(
     base: Option<Props<'_>>,
     base_path: &Path<'_>,
     path: &Path<'_>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut Faults,
 ) {
+    if errors.is_full() {
+        return;
+    }
     let Some(base) = base else {
         errors.push(FieldError::required(base_path, format!("because it is defined in {path}")));
         return;

@@ -45,6 +45,11 @@ pub enum PatchError {
     NotASlice { kind: &'static str },
     #[error("exceeded max depth")]
     TooDeep,
+    #[error(
+        "the patch names the same elements so often that merging takes more than {} walks over it and the object",
+        super::WALKS_MAX
+    )]
+    TooManyWalks,
 }
 
 /// How kube-apiserver answers a [`PatchError`].
@@ -67,7 +72,7 @@ impl PatchError {
             | Self::RetainKeysFormat
             | Self::SetElementOrderFormat
             | Self::TooDeep => PatchFault::BadRequest,
-            Self::ListOfLists => PatchFault::Unprocessable,
+            Self::ListOfLists | Self::TooManyWalks => PatchFault::Unprocessable,
             _ => PatchFault::Internal,
         }
     }

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::PatchError;
 use super::error::{GO_MAP, go_format_list, go_format_lists};
 use super::lookup::{Merging, Strategy};
 use super::maps::{self, DIRECTIVE};
+use super::{PatchError, Walk, weight};
 
 /// What a patch's list is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,12 +26,13 @@ pub(super) fn merge(
     patch: Vec<Value>,
     merging: Merging,
     mode: Mode,
-    depth: usize,
+    walk: Walk<'_>,
 ) -> Result<Vec<Value>, PatchError> {
     if original.is_empty() && patch.is_empty() {
         return Ok(original);
     }
     let key = merging.key;
+    walk.pass(weight_of(&original, key) + weight_of(&patch, key))?;
     if element_type(&original, &patch)? != Elements::Maps {
         if mode == Mode::Delete {
             let gone = Positions::of(&patch, "")?;
@@ -46,7 +47,7 @@ pub(super) fn merge(
         let merged = without_duplicates(original.into_iter().chain(patch));
         return arrange(merged, &wanted, &known, key);
     }
-    Ok(merge_maps(original, patch, merging, depth)?.merged)
+    Ok(merge_maps(original, patch, merging, walk)?.merged)
 }
 
 struct Merged {
@@ -60,7 +61,7 @@ fn merge_maps(
     original: Vec<Value>,
     patch: Vec<Value>,
     merging: Merging,
-    depth: usize,
+    walk: Walk<'_>,
 ) -> Result<Merged, PatchError> {
     let key = merging.key;
     if key.is_empty() {
@@ -71,7 +72,7 @@ fn merge_maps(
     let wanted = Positions::of(&patch, key)?;
     let known = Positions::of_known(&original, key);
     let survivors = original.len();
-    let unordered = merge_by_key(original, patch, merging, depth)?;
+    let unordered = merge_by_key(original, patch, merging, walk)?;
     check_keys(&unordered, key)?;
     let mut outer = known.clone();
     let added = unordered.iter().enumerate().skip(survivors).take_while(|(at, _)| *at < room);
@@ -86,9 +87,11 @@ pub(super) fn merge_ordered(
     patch: Option<Vec<Value>>,
     order: &[Value],
     merging: Merging,
-    depth: usize,
+    walk: Walk<'_>,
 ) -> Result<Vec<Value>, PatchError> {
     let key = merging.key;
+    let all = [original.as_deref(), patch.as_deref(), Some(order)];
+    walk.pass(all.iter().flatten().map(|items| weight_of(items, key)).sum())?;
     let (before, added) = (original.as_deref().unwrap_or_default(), patch.as_deref().unwrap_or_default());
     let elements = element_type(before, added);
     let keyed = check_keys(before, key);
@@ -97,7 +100,7 @@ pub(super) fn merge_ordered(
         (Some(original), None) => original,
         (None, patch) => {
             let mut added = Value::Array(patch.unwrap_or_default());
-            maps::remove_directives(&mut added, depth)?;
+            maps::remove_directives(&mut added, walk)?;
             match added {
                 Value::Array(items) => items,
                 _ => Vec::new(),
@@ -105,11 +108,11 @@ pub(super) fn merge_ordered(
         }
         (Some(original), Some(patch)) if merging.strategy == Strategy::Merge => {
             if elements == Ok(Elements::Maps) {
-                let merged = merge_maps(original, patch, merging, depth + 1)?;
+                let merged = merge_maps(original, patch, merging, walk.deeper())?;
                 known = merged.known;
                 merged.merged
             } else {
-                merge(original, patch, merging, Mode::Merge, depth + 1)?
+                merge(original, patch, merging, Mode::Merge, walk.deeper())?
             }
         }
         (Some(_), Some(patch)) => patch,
@@ -141,6 +144,7 @@ pub(super) fn check_order(patch: &[Value], order: &[Value], key: &'static str) -
     }
     let is_directive = |item: &Value| item.get(DIRECTIVE).is_some();
     if !key.is_empty()
+        // Once: for the whole list.
         && let Some(item) = patch.iter().find(|item| !item.is_object())
     {
         return Err(PatchError::bad_type(GO_MAP, item));
@@ -175,6 +179,12 @@ fn equal(left: &Value, right: &Value, key: &'static str) -> Result<bool, PatchEr
 fn merge_key_of<'a>(item: &'a Value, key: &'static str) -> Result<&'a Value, PatchError> {
     let map = item.as_object().ok_or_else(|| PatchError::bad_type(GO_MAP, item))?;
     map.get(key).ok_or_else(|| PatchError::no_merge_key(map, key))
+}
+
+/// What it costs to match the elements, each some eight times, by what they are matched by.
+fn weight_of(items: &[Value], key: &'static str) -> usize {
+    let matched = |item: &Value| if key.is_empty() { weight(item) } else { item.get(key).map_or(0, weight) };
+    items.iter().map(|item| 8 + matched(item)).sum()
 }
 
 fn check_keys(items: &[Value], key: &'static str) -> Result<(), PatchError> {
@@ -248,7 +258,7 @@ fn merge_by_key(
     mut original: Vec<Value>,
     patch: Vec<Value>,
     merging: Merging,
-    depth: usize,
+    walk: Walk<'_>,
 ) -> Result<Vec<Value>, PatchError> {
     let key = merging.key;
     let mut positions = Positions::of_known(&original, key);
@@ -260,7 +270,7 @@ fn merge_by_key(
                     Value::Object(old) => old,
                     _ => Map::new(),
                 };
-                original[at] = Value::Object(maps::merge(old, new, merging.schema, depth + 1)?);
+                original[at] = Value::Object(maps::merge(old, new, merging.schema, walk.deeper())?);
             }
             None => {
                 positions.add(&item, key, original.len());
@@ -303,6 +313,7 @@ impl Positions {
 
     fn of_order(items: &[Value], key: &'static str) -> Self {
         let mut positions = Self::of_known(items, key);
+        // Once: for the whole list.
         positions.not_a_map = items.iter().position(|item| !item.is_object());
         positions
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::error::{GO_LIST, go_format, go_type};
 use super::lists;
 use super::lookup::{Schema, Strategy};
-use super::{DEPTH_MAX, PatchError};
+use super::{DEPTH_MAX, PatchError, Walk};
 
 pub(super) const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
@@ -17,11 +17,12 @@ pub(super) fn merge(
     mut original: Map<String, Value>,
     mut patch: Map<String, Value>,
     schema: Schema,
-    depth: usize,
+    walk: Walk<'_>,
 ) -> Result<Map<String, Value>, PatchError> {
-    if depth > DEPTH_MAX {
+    if walk.depth > DEPTH_MAX {
         return Err(PatchError::TooDeep);
     }
+    walk.pass(1 + patch.len())?;
     match patch.get(DIRECTIVE) {
         None => {}
         Some(Value::String(directive)) if directive == "replace" => {
@@ -31,10 +32,13 @@ pub(super) fn merge(
         Some(Value::String(directive)) if directive == "delete" => return Ok(Map::new()),
         Some(directive) => return Err(unknown_directive(directive, &patch)),
     }
+    if patch.contains_key(RETAIN_KEYS) {
+        walk.pass(original.len())?;
+    }
     retain_keys(&mut original, &mut patch)?;
-    order_lists(&mut original, &mut patch, schema, depth)?;
+    order_lists(&mut original, &mut patch, schema, walk)?;
     for (key, value) in patch {
-        merge_key(&mut original, &key, value, schema, depth)?;
+        merge_key(&mut original, &key, value, schema, walk)?;
     }
     Ok(original)
 }
@@ -57,6 +61,7 @@ fn retain_keys(original: &mut Map<String, Value>, patch: &mut Map<String, Value>
     let keys: std::collections::HashSet<&str> = keys.iter().filter_map(Value::as_str).collect();
     let listed = |key: &str| keys.contains(key);
     let parallel = |key: &str| key.starts_with(DELETE_FROM_LIST) || key.starts_with(SET_ELEMENT_ORDER);
+    // Once: each member of the patch.
     if patch.iter().any(|(key, value)| !value.is_null() && !parallel(key) && !listed(key)) {
         return Err(PatchError::RetainKeysFormat);
     }
@@ -69,7 +74,7 @@ fn order_lists(
     original: &mut Map<String, Value>,
     patch: &mut Map<String, Value>,
     schema: Schema,
-    depth: usize,
+    walk: Walk<'_>,
 ) -> Result<(), PatchError> {
     let directives: Vec<String> =
         patch.keys().filter(|key| key.starts_with(SET_ELEMENT_ORDER)).cloned().collect();
@@ -88,7 +93,7 @@ fn order_lists(
             continue;
         }
         let ordered =
-            lists::merge_ordered(take_list(original, key), take_list(patch, key), &order, merging, depth)?;
+            lists::merge_ordered(take_list(original, key), take_list(patch, key), &order, merging, walk)?;
         original.insert(key.to_owned(), Value::Array(ordered));
     }
     Ok(())
@@ -118,7 +123,7 @@ fn merge_key(
     key: &str,
     mut value: Value,
     schema: Schema,
-    depth: usize,
+    walk: Walk<'_>,
 ) -> Result<(), PatchError> {
     let mut key = key;
     let deletes = key.starts_with(DELETE_FROM_LIST);
@@ -131,8 +136,8 @@ fn merge_key(
     }
     let Some(slot) = original.get_mut(key) else {
         if !deletes {
-            discard_nulls(&mut value, depth)?;
-            set(original, key, value, depth)?;
+            discard_nulls(&mut value, walk)?;
+            set(original, key, value, walk)?;
         }
         return Ok(());
     };
@@ -142,21 +147,21 @@ fn merge_key(
             *old = if merging.strategy == Strategy::Replace {
                 new
             } else {
-                merge(std::mem::take(old), new, merging.schema, depth + 1)?
+                merge(std::mem::take(old), new, merging.schema, walk.deeper())?
             };
         }
         (Value::Array(old), Value::Array(new)) => {
             let merging = schema.of_list(key)?;
             *old = if deletes || merging.strategy == Strategy::Merge {
                 let mode = if deletes { lists::Mode::Delete } else { lists::Mode::Merge };
-                lists::merge(std::mem::take(old), new, merging, mode, depth + 1)?
+                lists::merge(std::mem::take(old), new, merging, mode, walk.deeper())?
             } else {
                 new
             };
         }
         (_, mut value) if !deletes => {
-            discard_nulls(&mut value, depth)?;
-            set(original, key, value, depth)?;
+            discard_nulls(&mut value, walk)?;
+            set(original, key, value, walk)?;
         }
         _ => {}
     }
@@ -167,9 +172,9 @@ fn set(
     original: &mut Map<String, Value>,
     key: &str,
     mut value: Value,
-    depth: usize,
+    walk: Walk<'_>,
 ) -> Result<(), PatchError> {
-    if remove_directives(&mut value, depth)? {
+    if remove_directives(&mut value, walk)? {
         original.insert(key.to_owned(), value);
     } else {
         original.remove(key);
@@ -178,13 +183,13 @@ fn set(
 }
 
 /// Takes out maps that carry a `$patch`: there is nothing to apply them to. Returns whether the value stays.
-pub(super) fn remove_directives(value: &mut Value, depth: usize) -> Result<bool, PatchError> {
-    if depth > DEPTH_MAX {
+pub(super) fn remove_directives(value: &mut Value, walk: Walk<'_>) -> Result<bool, PatchError> {
+    if walk.depth > DEPTH_MAX {
         return Err(PatchError::TooDeep);
     }
     let mut failed = None;
     let mut keep = |value: &mut Value| {
-        remove_directives(value, depth + 1).unwrap_or_else(|error| {
+        remove_directives(value, walk.deeper()).unwrap_or_else(|error| {
             failed = Some(error);
             true
         })
@@ -203,16 +208,16 @@ pub(super) fn remove_directives(value: &mut Value, depth: usize) -> Result<bool,
 }
 
 /// A `null` that deletes nothing is not kept.
-fn discard_nulls(value: &mut Value, depth: usize) -> Result<(), PatchError> {
-    if depth > DEPTH_MAX {
+fn discard_nulls(value: &mut Value, walk: Walk<'_>) -> Result<(), PatchError> {
+    if walk.depth > DEPTH_MAX {
         return Err(PatchError::TooDeep);
     }
     match value {
         Value::Object(map) => {
             map.retain(|_, value| !value.is_null());
-            map.values_mut().try_for_each(|value| discard_nulls(value, depth + 1))
+            map.values_mut().try_for_each(|value| discard_nulls(value, walk.deeper()))
         }
-        Value::Array(items) => items.iter_mut().try_for_each(|value| discard_nulls(value, depth + 1)),
+        Value::Array(items) => items.iter_mut().try_for_each(|value| discard_nulls(value, walk.deeper())),
         _ => Ok(()),
     }
 }

@@ -424,3 +424,46 @@ fn an_object_merged_into_itself_stays_as_it_is() {
         assert_eq!(pod(object.clone(), json!({})), Ok(object));
     }
 }
+
+#[test]
+fn merging_long_lists_takes_steps_as_they_are_long() {
+    let named = |count: usize, more: Value| -> Value {
+        let one = |index: usize| {
+            let mut one = more.clone();
+            one["name"] = format!("n{}", count - index).into();
+            one
+        };
+        (0..count).map(one).collect()
+    };
+    let cost = |count: usize| {
+        let live = json!({"containers": named(count, json!({"image": "1"}))});
+        let patches = [
+            json!({"containers": named(count, json!({"image": "2"}))}),
+            json!({"containers": named(count, json!({"$patch": "delete"}))}),
+            json!({"containers": named(count, json!({"image": "2"})), "$setElementOrder/containers": named(count, json!({}))}),
+        ];
+        steps::counted(|| {
+            for patch in patches {
+                spec(live.clone(), patch).expect("merged");
+            }
+        })
+    };
+    let (few, many) = (cost(2_000), cost(8_000));
+    assert!(few > 0 && many <= 5 * few && many <= 32 * 8_000 * 13, "{few} steps, {many} steps");
+}
+
+#[test]
+fn a_patch_that_names_an_element_again_and_again_is_refused_before_it_costs_more_than_walks() {
+    let ports: Value = (0..4_000).map(|port| json!({"containerPort": port})).collect();
+    let live = json!({"containers": [{"name": "a", "ports": ports}]});
+    let again = |times: usize| -> Value {
+        (0..times).map(|_| json!({"name": "a", "ports": [{"containerPort": 1}]})).collect()
+    };
+    assert!(spec(live.clone(), json!({"containers": again(4)})).is_ok());
+    let mut refused = None;
+    let cost = steps::counted(|| refused = spec(live, json!({"containers": again(4_000)})).err());
+    assert!(refused.is_some_and(|error| error.contains("so often")));
+    // A port weighs four, and an element of the patch nine.
+    assert!(cost <= 33 * 4_000 * (4 + 9), "{cost} steps");
+    assert_eq!(PatchError::TooManyWalks.fault(), PatchFault::Unprocessable);
+}

@@ -2,11 +2,12 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use forebay_apimachinery::Seen;
 use serde_json::Value;
 
 use super::Leniency;
 use super::printed;
-use crate::crd::field::{BadValue, FieldError, Path};
+use crate::crd::field::{BadValue, Faults, FieldError, Path};
 use crate::crd::format::Url;
 use crate::crd::names;
 use crate::crd::props::Props;
@@ -15,9 +16,9 @@ use crate::crd::spec::{self, Spec};
 /// Versions of ConversionReview that are understood.
 const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
-pub(super) fn validate(spec: &Spec<'_>, leniency: &Leniency, path: &Path<'_>) -> Vec<FieldError> {
-    let Some(conversion) = spec.spec.object("conversion") else { return Vec::new() };
-    let mut errors = Vec::new();
+pub(super) fn validate(spec: &Spec<'_>, leniency: &Leniency, path: &Path<'_>) -> Faults {
+    let mut errors = Faults::default();
+    let Some(conversion) = spec.spec.object("conversion") else { return errors };
     let (strategy, at) = (conversion.str("strategy"), path.child("strategy"));
     if strategy != "None" && spec.preserve_unknown_fields() {
         let value = Value::from(strategy);
@@ -52,15 +53,15 @@ pub(super) fn validate(spec: &Spec<'_>, leniency: &Leniency, path: &Path<'_>) ->
 }
 
 /// How a webhook is called: exactly one of a URL and a service, and each as it should be.
-pub(super) fn client(client: Props<'_>, path: &Path<'_>) -> Vec<FieldError> {
+pub(super) fn client(client: Props<'_>, path: &Path<'_>) -> Faults {
     match (client.opt_str("url"), client.object("service")) {
         (Some(url), None) => webhook_url(url, &path.child("url")),
         (None, Some(service)) => webhook_service(service, &path.child("service")),
-        _ => vec![FieldError::required(path, "exactly one of url or service is required")],
+        _ => Faults::from_iter([FieldError::required(path, "exactly one of url or service is required")]),
     }
 }
 
-fn client_config(config: Props<'_>, leniency: &Leniency, path: &Path<'_>) -> Vec<FieldError> {
+fn client_config(config: Props<'_>, leniency: &Leniency, path: &Path<'_>) -> Faults {
     let mut errors = client(config, path);
     if !leniency.allow_bad_ca
         && let Some(error) = ca_error(config.str("caBundle"))
@@ -71,15 +72,16 @@ fn client_config(config: Props<'_>, leniency: &Leniency, path: &Path<'_>) -> Vec
     errors
 }
 
-fn webhook_url(text: &str, path: &Path<'_>) -> Vec<FieldError> {
+fn webhook_url(text: &str, path: &Path<'_>) -> Faults {
     const FORM: &str = "; desired format: https://host[/path]";
     let url = match Url::parse(text) {
         Ok(url) => url,
         Err(error) => {
-            return vec![FieldError::required(path, format!("url must be a valid URL: {error}{FORM}"))];
+            let detail = format!("url must be a valid URL: {error}{FORM}");
+            return Faults::from_iter([FieldError::required(path, detail)]);
         }
     };
-    let mut errors = Vec::new();
+    let mut errors = Faults::default();
     let mut check = |wrong: bool, value: &str, detail: &str| {
         if wrong {
             errors.push(FieldError::invalid(path, BadValue::Str(value), detail));
@@ -94,8 +96,8 @@ fn webhook_url(text: &str, path: &Path<'_>) -> Vec<FieldError> {
     errors
 }
 
-fn webhook_service(service: Props<'_>, path: &Path<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn webhook_service(service: Props<'_>, path: &Path<'_>) -> Faults {
+    let mut errors = Faults::default();
     // Kubernetes confuses the two: a missing namespace is reported as a missing name and the other way around.
     for (missing, reported) in [("namespace", "name"), ("name", "namespace")] {
         if service.str(missing).is_empty() {
@@ -111,14 +113,14 @@ fn webhook_service(service: Props<'_>, path: &Path<'_>) -> Vec<FieldError> {
     errors
 }
 
-fn service_path(text: &str, path: &Path<'_>) -> Vec<FieldError> {
+fn service_path(text: &str, path: &Path<'_>) -> Faults {
+    let mut errors = Faults::default();
     let invalid = |detail: &str| FieldError::invalid(path, BadValue::Str(text), detail);
     match text {
-        "" | "/" => return Vec::new(),
-        "//" => return vec![invalid("segment[0] may not be empty")],
+        "" | "/" => return errors,
+        "//" => return Faults::from_iter([invalid("segment[0] may not be empty")]),
         _ => {}
     }
-    let mut errors = Vec::new();
     if !text.starts_with('/') {
         errors.push(invalid("must start with a '/'"));
     }
@@ -127,6 +129,10 @@ fn service_path(text: &str, path: &Path<'_>) -> Vec<FieldError> {
     chars.next();
     let rest = chars.as_str();
     for (i, step) in rest.strip_suffix('/').unwrap_or(rest).split('/').enumerate() {
+        // Each fault repeats the path.
+        if errors.is_full() {
+            break;
+        }
         match step {
             "" => errors.push(invalid(&format!("segment[{i}] may not be empty"))),
             step => {
@@ -138,15 +144,18 @@ fn service_path(text: &str, path: &Path<'_>) -> Vec<FieldError> {
     errors
 }
 
-fn review_versions(webhook: Props<'_>, leniency: &Leniency, path: &Path<'_>) -> Vec<FieldError> {
+fn review_versions(webhook: Props<'_>, leniency: &Leniency, path: &Path<'_>) -> Faults {
     let versions: Vec<&str> = webhook.strings("conversionReviewVersions").collect();
     if versions.is_empty() {
-        return vec![FieldError::required(path, "")];
+        return Faults::from_iter([FieldError::required(path, "")]);
     }
-    let mut errors = Vec::new();
+    let (mut errors, mut seen) = (Faults::default(), Seen::default());
     for (i, version) in versions.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let path = path.index(i);
-        if versions[..i].contains(version) {
+        if seen.again(version) {
             errors.push(FieldError::invalid(&path, BadValue::Str(version), "duplicate version"));
             continue;
         }
@@ -154,6 +163,7 @@ fn review_versions(webhook: Props<'_>, leniency: &Leniency, path: &Path<'_>) -> 
         errors
             .extend(wrong.into_iter().map(|wrong| FieldError::invalid(&path, BadValue::Str(version), wrong)));
     }
+    // Once: for the whole list.
     if leniency.require_recognized_review_version && !versions.iter().any(|v| REVIEW_VERSIONS.contains(v)) {
         let printed = printed::strings(webhook, "conversionReviewVersions");
         let detail = format!("must include at least one of {}", REVIEW_VERSIONS.join(", "));
@@ -199,6 +209,7 @@ fn ca_error(bundle: &str) -> Option<String> {
     let bytes = STANDARD.decode(bundle).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let has = |label: &str| {
+        // Few: a text is searched, four times.
         text.contains(&format!("-----BEGIN {label}-----")) && text.contains(&format!("-----END {label}-----"))
     };
     let reason = match (has("CERTIFICATE"), text.contains("-----BEGIN ")) {

@@ -57,13 +57,16 @@ impl Found<'_> {
         if self.root.is_empty() {
             self.root = name.to_owned();
         }
-        if !schema.named("properties").is_empty() {
+        if schema.names_any("properties") {
             self.schema = Some(schema.property(name).ok_or_else(unknown)?);
             let dot = if self.path.is_empty() { "" } else { "." };
-            self.path = format!("{}{dot}{name}", self.path);
+            self.path.push_str(dot);
+            self.path.push_str(name);
         } else {
             self.schema = schema.schema_or_bool("additionalProperties").ok_or_else(unknown)?.schema();
-            self.path = format!("{}[{name}]", self.path);
+            self.path.push('[');
+            self.path.push_str(name);
+            self.path.push(']');
         }
         Ok(())
     }

@@ -16,10 +16,13 @@ mod printed;
 mod schema;
 mod versions;
 
+use std::collections::HashMap;
+
+use forebay_apimachinery::seen::{Firsts, Seen};
 use serde_json::Value;
 
 use super::default_check;
-use super::field::{BadValue, FieldError, Path};
+use super::field::{BadValue, Faults, FieldError, Path};
 use super::format;
 use super::limits::{DEPTH_MAX, PATTERNS_BYTES_MAX, SELECTABLE_FIELDS_MAX};
 use super::pattern;
@@ -32,7 +35,7 @@ pub fn validate_create(crd: &Value) -> Vec<FieldError> {
     if let Some(error) = too_deep(crd) {
         return vec![error];
     }
-    let mut errors: Vec<FieldError> = names::object_name(crd).into_iter().collect();
+    let mut errors: Faults = names::object_name(crd).into_iter().collect();
     let spec = Spec::of(crd);
     if let Some(error) = too_many_patterns(&spec) {
         return vec![error];
@@ -41,14 +44,14 @@ pub fn validate_create(crd: &Value) -> Vec<FieldError> {
     errors.extend(validate_status(crd, &spec));
     errors.extend(names::approval(crd, None));
     errors.extend(preserve_unknown_fields(&spec, None));
-    errors
+    errors.into_vec()
 }
 
 /// Returns all violations of how a webhook is called, be it one of conversion or of admission. CA bundles are not looked at.
 ///
 /// - `at`: where `config` stands in its object.
 pub fn webhook_client(config: &Value, at: &str) -> Vec<FieldError> {
-    conversion::client(Props::of(config), &Path::root(at))
+    conversion::client(Props::of(config), &Path::root(at)).into_vec()
 }
 
 /// Returns all violations of a CRD that takes the place of `old`.
@@ -67,7 +70,7 @@ pub fn validate_update(crd: &Value, old: &Value) -> Vec<FieldError> {
     errors.extend(validate_status(crd, &spec));
     errors.extend(names::approval(crd, Some(old)));
     errors.extend(preserve_unknown_fields(&spec, Some(&old_spec)));
-    errors
+    errors.into_vec()
 }
 
 /// Patterns that take more than there may be, compiled. It is found before anything else is: what is looked at then is bounded.
@@ -84,6 +87,10 @@ fn too_many_patterns(spec: &Spec<'_>) -> Option<FieldError> {
 
 /// Returns all violations of a CRD whose status is written.
 pub fn validate_status_update(crd: &Value) -> Vec<FieldError> {
+    accepted_names(crd).into_vec()
+}
+
+fn accepted_names(crd: &Value) -> Faults {
     let status = Props::of(crd).object("status").unwrap_or(Props::EMPTY);
     let names = status.object("acceptedNames").unwrap_or(Props::EMPTY);
     names::validate(names, &Path::root("status").child("acceptedNames"))
@@ -110,8 +117,8 @@ pub fn needs(crd: &Value) -> Needs {
 
 /// Returns what a client is told about a CRD that is accepted: formats that are not known, unless `old` has them.
 pub fn warnings(crd: &Value, old: Option<&Value>) -> Vec<String> {
-    let before = old.map(unknown_formats).unwrap_or_default();
-    let new = unknown_formats(crd).into_iter().filter(|name| !before.contains(name));
+    let before: Seen<String> = old.map(unknown_formats).unwrap_or_default().into_iter().collect();
+    let new = unknown_formats(crd).into_iter().filter(|name| !before.has(name));
     new.map(|name| format!("unrecognized format {}", super::go::quote(&name))).collect()
 }
 
@@ -140,7 +147,7 @@ struct Leniency {
     require_list_map_keys: bool,
     allow_bad_ca: bool,
     /// Names of the versions (empty for the top) that keep more selectable fields than there may be.
-    too_many_selectable: Vec<String>,
+    too_many_selectable: Seen<String>,
 }
 
 impl Leniency {
@@ -155,7 +162,7 @@ impl Leniency {
             require_list_map_keys: true,
             // A CRD that is not established yet may still get its certificates.
             allow_bad_ca: true,
-            too_many_selectable: Vec::new(),
+            too_many_selectable: Seen::default(),
         }
     }
 
@@ -184,16 +191,18 @@ impl Leniency {
     }
 }
 
-fn kept_selectable(spec: &Spec<'_>, old: &Spec<'_>) -> Vec<String> {
+fn kept_selectable(spec: &Spec<'_>, old: &Spec<'_>) -> Seen<String> {
     let too_many = |fields: &[Value]| fields.len() > SELECTABLE_FIELDS_MAX;
-    let mut kept = Vec::new();
+    let mut kept = Seen::default();
     if too_many(old.top.selectable) && spec.top.selectable == old.top.selectable {
-        kept.push(String::new());
+        kept.again(String::new());
     }
+    let last_first = old.versions.iter().rev().map(|version| (version.name(), version.selectable));
+    let before: Firsts<&str, &[Value]> = last_first.collect();
     for version in &spec.versions {
-        let before = old.versions.iter().rfind(|old| old.name() == version.name());
-        if before.is_some_and(|b| too_many(b.selectable) && b.selectable == version.selectable) {
-            kept.push(version.name().to_owned());
+        let before = before.get(version.name());
+        if before.is_some_and(|fields| too_many(fields) && *fields == version.selectable) {
+            kept.again(version.name().to_owned());
         }
     }
     kept
@@ -205,7 +214,7 @@ fn too_deep(crd: &Value) -> Option<FieldError> {
         .then(|| FieldError::invalid(&Path::root("spec"), BadValue::Str(""), detail))
 }
 
-fn validate_spec(spec: &Spec<'_>, leniency: &Leniency) -> Vec<FieldError> {
+fn validate_spec(spec: &Spec<'_>, leniency: &Leniency) -> Faults {
     let path = Path::root("spec");
     let mut errors = names::group_and_scope(spec, &path);
     let preserve = spec.preserve_unknown_fields();
@@ -241,10 +250,10 @@ fn has_extensions(spec: &Spec<'_>) -> bool {
 }
 
 /// What storage depends on.
-fn immutable(spec: &Spec<'_>, old: &Spec<'_>, established: bool) -> Vec<FieldError> {
+fn immutable(spec: &Spec<'_>, old: &Spec<'_>, established: bool) -> Faults {
     let path = Path::root("spec");
     let names = path.child("names");
-    let mut errors = Vec::new();
+    let mut errors = Faults::default();
     let mut same = |new: Props<'_>, old: Props<'_>, key: &str, path: &Path<'_>| {
         if new.str(key) != old.str(key) {
             let value = Value::from(new.str(key));
@@ -264,8 +273,8 @@ fn immutable(spec: &Spec<'_>, old: &Spec<'_>, established: bool) -> Vec<FieldErr
     errors
 }
 
-fn validate_status(crd: &Value, spec: &Spec<'_>) -> Vec<FieldError> {
-    let mut errors = validate_status_update(crd);
+fn validate_status(crd: &Value, spec: &Spec<'_>) -> Faults {
+    let mut errors = accepted_names(crd);
     let status = Props::of(crd).object("status").unwrap_or(Props::EMPTY);
     let path = Path::root("status");
     let path = path.child("storedVersions");
@@ -279,13 +288,22 @@ fn validate_status(crd: &Value, spec: &Spec<'_>) -> Vec<FieldError> {
         ));
         return errors;
     }
-    for version in spec.versions.iter().filter(|v| v.written.flag("storage") && !stored.contains(&v.name())) {
+    let known: Seen<&str> = stored.iter().copied().collect();
+    for version in spec.versions.iter().filter(|v| v.written.flag("storage") && !known.has(v.name())) {
+        if errors.is_full() {
+            return errors;
+        }
         let detail = format!("must have the storage version {}", version.name());
         errors.push(FieldError::invalid(&path, BadValue::Raw(&printed), detail));
     }
+    let written: Seen<&str> = spec.versions.iter().map(|version| version.name()).collect();
+    // Of equal ones the last is told of.
+    let lasts: HashMap<&str, usize> = stored.iter().enumerate().map(|(i, name)| (*name, i)).collect();
     for (i, name) in stored.iter().enumerate() {
-        let repeated = stored[i + 1..].contains(name);
-        if !repeated && !spec.versions.iter().any(|v| v.name() == *name) {
+        if errors.is_full() {
+            break;
+        }
+        if lasts.get(name) == Some(&i) && !written.has(*name) {
             let detail = format!(
                 "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions \
                  until a storage migration ensures no data remains persisted in {name} and removes {name} from \

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::crd::conditions::{APPROVAL_ANNOTATION, Approval};
-use crate::crd::field::{BadValue, FieldError, Path};
+use crate::crd::field::{BadValue, Faults, FieldError, Path};
 use crate::crd::names;
 use crate::crd::props::Props;
 use crate::crd::spec::Spec;
@@ -23,8 +23,8 @@ pub(super) fn object_name(crd: &Value) -> Option<FieldError> {
     })
 }
 
-pub(super) fn group_and_scope(spec: &Spec<'_>, path: &Path<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn group_and_scope(spec: &Spec<'_>, path: &Path<'_>) -> Faults {
+    let mut errors = Faults::default();
     let (group, at) = (spec.spec.str("group"), path.child("group"));
     let wrong = names::dns1123_subdomain(group);
     if group.is_empty() {
@@ -47,16 +47,16 @@ pub(super) fn group_and_scope(spec: &Spec<'_>, path: &Path<'_>) -> Vec<FieldErro
 }
 
 /// Names that a spec must have, and a status need not.
-pub(super) fn required(names: Props<'_>, path: &Path<'_>) -> Vec<FieldError> {
+pub(super) fn required(names: Props<'_>, path: &Path<'_>) -> Faults {
     let missing =
         ["plural", "singular", "kind", "listKind"].into_iter().filter(|key| names.str(key).is_empty());
     missing.map(|key| FieldError::required(&path.child(key), "")).collect()
 }
 
-pub(super) fn validate(names: Props<'_>, path: &Path<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate(names: Props<'_>, path: &Path<'_>) -> Faults {
+    let mut errors = Faults::default();
     let mut check = |name: &str, wrong: Vec<String>, prefix: &str, path: &Path<'_>| {
-        if !wrong.is_empty() {
+        if !wrong.is_empty() && !errors.is_full() {
             errors.push(FieldError::invalid(
                 path,
                 BadValue::Str(name),

@@ -5,13 +5,16 @@
 //!
 //! Source: apiextensions-apiserver v0.36.3 `ValidateCustomResourceDefinitionOpenAPISchema`.
 
+use std::collections::HashMap;
+
+use forebay_apimachinery::Seen;
 use serde_json::Value;
 
 use super::Leniency;
 use super::field_path::{self, Brackets};
 use super::printed;
 use crate::crd::default_check;
-use crate::crd::field::{BadValue, FieldError, Path};
+use crate::crd::field::{BadValue, Faults, FieldError, Path};
 use crate::crd::props::{Items, Props};
 use crate::crd::spec::Version;
 use crate::crd::structural;
@@ -22,8 +25,8 @@ pub(super) fn validate(
     has_status: bool,
     leniency: &Leniency,
     path: &Path<'_>,
-) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+) -> Faults {
+    let mut errors = Faults::default();
     let Some(schema) = version.schema() else { return errors };
     let at = path.child("openAPIV3Schema");
     if has_status {
@@ -46,7 +49,12 @@ pub(super) fn validate(
             });
         }
     }
-    Walker { leniency, errors: &mut errors }.visit(schema, Context::default(), true, &at);
+    Walker { leniency, errors: &mut errors, readable: Readable::default() }.visit(
+        schema,
+        Context::default(),
+        true,
+        &at,
+    );
     if let Some(reason) = unreadable.filter(|_| errors.is_empty()) {
         errors.push(FieldError::invalid(&at, BadValue::Str(""), reason));
     }
@@ -118,11 +126,31 @@ enum NoDefault<'a> {
 
 struct Walker<'e> {
     leniency: &'e Leniency,
-    errors: &'e mut Vec<FieldError>,
+    errors: &'e mut Faults,
+    readable: Readable,
+}
+
+/// Which schemas can be read as structural, by where they are: each is looked at once, whatever stands around it.
+#[derive(Default)]
+struct Readable(HashMap<usize, bool>);
+
+impl Readable {
+    fn has(&mut self, schema: Props<'_>) -> bool {
+        if let Some(known) = self.0.get(&schema.address()) {
+            return *known;
+        }
+        let mut below = |nested: Props<'_>| (!self.has(nested)).then(String::new);
+        let readable = structural::unreadable_by(schema, &mut below).is_none();
+        self.0.insert(schema.address(), readable);
+        readable
+    }
 }
 
 impl Walker<'_> {
     fn visit(&mut self, schema: Props<'_>, context: Context<'_>, is_root: bool, path: &Path<'_>) {
+        if self.errors.is_full() {
+            return;
+        }
         self.keywords(schema, context, path);
         if schema.flag("uniqueItems") {
             let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
@@ -142,6 +170,9 @@ impl Walker<'_> {
             list_keys(schema, path, self.errors);
         }
         for (i, rule) in schema.rules().iter().enumerate() {
+            if self.errors.is_full() {
+                return;
+            }
             let rules = path.child("x-kubernetes-validations");
             self.rule(schema, Props::of(rule), &rules.index(i));
         }
@@ -320,8 +351,11 @@ impl Walker<'_> {
             return self.errors.push(FieldError::invalid(&at, BadValue::Str(item.kind()), detail));
         }
         let printed = printed::strings(schema, "x-kubernetes-list-map-keys");
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen = Seen::default();
         for key in schema.list_map_keys() {
+            if self.errors.is_full() {
+                return;
+            }
             match item.property(key).map(Props::kind) {
                 Some("array" | "object") => {
                     let properties = items_at.child("properties");
@@ -340,11 +374,10 @@ impl Walker<'_> {
                     self.errors.push(FieldError::invalid(&keys_at, BadValue::Raw(&printed), detail));
                 }
             }
-            if seen.contains(&key) {
+            if seen.again(key) {
                 let detail = "must not contain duplicate entries";
                 self.errors.push(FieldError::invalid(&keys_at, BadValue::Raw(&printed), detail));
             }
-            seen.push(key);
         }
     }
 
@@ -394,12 +427,12 @@ impl Walker<'_> {
         if has_newline(field_path) {
             invalid("must not contain line breaks");
         }
-        let is_readable = structural::unreadable(schema).is_none();
         if !field_path.is_empty()
-            && is_readable
+            && self.readable.has(schema)
             && field_path::follow(field_path, schema, Brackets::Allowed).is_err()
         {
-            invalid("must be a valid path");
+            let detail = "must be a valid path";
+            self.errors.push(FieldError::invalid(&at, BadValue::Str(field_path), detail));
         }
     }
 }
@@ -424,7 +457,7 @@ pub(super) fn has_non_atomic_set(schema: Props<'_>) -> bool {
 }
 
 /// Items of sets and maps are not null, and the keys of maps are always there.
-fn list_keys(schema: Props<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn list_keys(schema: Props<'_>, path: &Path<'_>, errors: &mut Faults) {
     let (Some(item), Some(list_type @ ("set" | "map"))) = (schema.item(), schema.list_type()) else { return };
     let items = path.child("items");
     if item.nullable() {
@@ -434,11 +467,15 @@ fn list_keys(schema: Props<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     if list_type != "map" {
         return;
     }
+    let required: Seen<&str> = item.strings("required").collect();
     for key in schema.list_map_keys() {
+        if errors.is_full() {
+            return;
+        }
         let Some(property) = item.property(key) else { continue };
         let properties = items.child("properties");
         let at = properties.key(key);
-        if property.default_value().is_none() && !item.strings("required").any(|name| name == key) {
+        if property.default_value().is_none() && !required.has(key) {
             let detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
             errors.push(FieldError::required(&at.child("default"), detail));
         }
@@ -450,7 +487,7 @@ fn list_keys(schema: Props<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
 }
 
 pub(super) fn has_bad_list_keys(schema: Props<'_>) -> bool {
-    let mut errors = Vec::new();
+    let mut errors = Faults::default();
     list_keys(schema, &Path::NIL, &mut errors);
     !errors.is_empty()
 }

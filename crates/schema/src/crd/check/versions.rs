@@ -1,12 +1,13 @@
 //! Versions of a CRD: their names, what they serve, and the parts that may stand in each or at the top.
 
+use forebay_apimachinery::Seen;
 use serde_json::Value;
 
 use super::Leniency;
 use super::field_path::{self, Brackets};
 use super::printed;
 use super::schema;
-use crate::crd::field::{BadValue, FieldError, Path};
+use crate::crd::field::{BadValue, Faults, FieldError, Path};
 use crate::crd::go;
 use crate::crd::limits::{DEPRECATION_WARNING_BYTES_MAX, SELECTABLE_FIELDS_MAX};
 use crate::crd::names;
@@ -15,14 +16,14 @@ use crate::crd::spec::{Spec, Version};
 use crate::crd::structural;
 
 /// Every version (of an older CRD: every served one) has a schema.
-pub(super) fn schemas_present(spec: &Spec<'_>, leniency: &Leniency, path: &Path<'_>) -> Vec<FieldError> {
+pub(super) fn schemas_present(spec: &Spec<'_>, leniency: &Leniency, path: &Path<'_>) -> Faults {
     let detail = match (leniency.require_schema, spec.preserve_unknown_fields()) {
         (true, _) => "",
         (false, false) => "because otherwise all fields are pruned",
-        (false, true) => return Vec::new(),
+        (false, true) => return Faults::default(),
     };
     if spec.top.schema().is_some() {
-        return Vec::new();
+        return Faults::default();
     }
     let versions = path.child("versions");
     let missing = spec.versions.iter().enumerate().filter(|(_, version)| {
@@ -36,10 +37,13 @@ pub(super) fn schemas_present(spec: &Spec<'_>, leniency: &Leniency, path: &Path<
         .collect()
 }
 
-pub(super) fn validate(spec: &Spec<'_>, leniency: &Leniency, path: &Path<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate(spec: &Spec<'_>, leniency: &Leniency, path: &Path<'_>) -> Faults {
+    let mut errors = Faults::default();
     let at = path.child("versions");
     for (i, version) in spec.versions.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let at = at.index(i);
         errors.extend(version_name(version.name(), &at.child("name")));
         errors.extend(deprecation(version.written, &at.child("deprecationWarning")));
@@ -56,7 +60,9 @@ pub(super) fn validate(spec: &Spec<'_>, leniency: &Leniency, path: &Path<'_>) ->
         }
     };
     let names: Vec<&str> = spec.versions.iter().map(|v| v.name()).collect();
-    let repeated = names.iter().enumerate().any(|(i, name)| names[..i].contains(name));
+    let mut seen = Seen::default();
+    // Once: for the whole list.
+    let repeated = names.iter().any(|name| seen.again(*name));
     whole(repeated, "must contain unique version names");
     let storage = spec.versions.iter().filter(|v| v.written.flag("storage")).count();
     whole(storage != 1, "must have exactly one version marked as storage version");
@@ -68,8 +74,9 @@ pub(super) fn validate(spec: &Spec<'_>, leniency: &Leniency, path: &Path<'_>) ->
 }
 
 /// The parts that all versions share.
-pub(super) fn validate_top(spec: &Spec<'_>, leniency: &Leniency, path: &Path<'_>) -> Vec<FieldError> {
+pub(super) fn validate_top(spec: &Spec<'_>, leniency: &Leniency, path: &Path<'_>) -> Faults {
     let top = spec.top;
+    // Once: for the whole list.
     let has_status = top.has_status() || spec.versions.iter().any(|v| v.has_status());
     let mut errors = schema::validate(top, has_status, leniency, &path.child("validation"));
     errors.extend(subresources(top.subresources, &path.child("subresources")));
@@ -117,9 +124,9 @@ fn deprecation(version: Props<'_>, path: &Path<'_>) -> Vec<FieldError> {
     wrong.into_iter().map(|detail| FieldError::invalid(path, BadValue::Encoded(value), detail)).collect()
 }
 
-fn subresources(subresources: Option<Props<'_>>, path: &Path<'_>) -> Vec<FieldError> {
-    let Some(scale) = subresources.and_then(|s| s.object("scale")) else { return Vec::new() };
-    let mut errors = Vec::new();
+fn subresources(subresources: Option<Props<'_>>, path: &Path<'_>) -> Faults {
+    let mut errors = Faults::default();
+    let Some(scale) = subresources.and_then(|s| s.object("scale")) else { return errors };
     for (key, prefix) in [("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")] {
         let name = format!("scale.{key}");
         let at = path.child(&name);
@@ -151,11 +158,14 @@ fn simple_path(text: &str, path: &Path<'_>) -> Option<FieldError> {
     (!text.starts_with('.')).then(|| FieldError::invalid(path, BadValue::Str(text), detail))
 }
 
-fn columns(columns: &[Value], path: &Path<'_>) -> Vec<FieldError> {
+fn columns(columns: &[Value], path: &Path<'_>) -> Faults {
     const TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
     const FORMATS: [&str; 8] = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
-    let mut errors = Vec::new();
+    let mut errors = Faults::default();
     for (i, column) in columns.iter().map(Props::of).enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let path = path.index(i);
         if column.str("name").is_empty() {
             errors.push(FieldError::required(&path.child("name"), ""));
@@ -181,17 +191,17 @@ fn columns(columns: &[Value], path: &Path<'_>) -> Vec<FieldError> {
     errors
 }
 
-fn selectable_in_version(version: Version<'_>, leniency: &Leniency, path: &Path<'_>) -> Vec<FieldError> {
+fn selectable_in_version(version: Version<'_>, leniency: &Leniency, path: &Path<'_>) -> Faults {
     if version.selectable.is_empty() {
-        return Vec::new();
+        return Faults::default();
     }
     let at = path.child("selectableFields");
     if version.schema().is_none() {
         // The words are Kubernetes': it means that the schema is missing, or stands at the top.
         let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
-        return vec![FieldError::invalid(&at, BadValue::Str(""), detail)];
+        return Faults::from_iter([FieldError::invalid(&at, BadValue::Str(""), detail)]);
     }
-    let mut errors: Vec<FieldError> = unreadable(version, path).into_iter().collect();
+    let mut errors: Faults = unreadable(version, path).into_iter().collect();
     errors.extend(selectable(version, version.name(), leniency, &at));
     errors
 }
@@ -201,11 +211,13 @@ fn unreadable(version: Version<'_>, path: &Path<'_>) -> Option<FieldError> {
     Some(FieldError::invalid(&path.child("schema.openAPIV3Schema"), BadValue::Str(""), reason))
 }
 
-fn selectable(version: Version<'_>, name: &str, leniency: &Leniency, path: &Path<'_>) -> Vec<FieldError> {
+fn selectable(version: Version<'_>, name: &str, leniency: &Leniency, path: &Path<'_>) -> Faults {
     let schema = version.schema().unwrap_or(Props::EMPTY);
-    let mut errors = Vec::new();
-    let mut seen: Vec<String> = Vec::new();
+    let (mut errors, mut seen) = (Faults::default(), Seen::default());
     for (i, field) in version.selectable.iter().map(Props::of).enumerate() {
+        if errors.is_full() {
+            return errors;
+        }
         let at = path.index(i);
         let at = at.child("jsonPath");
         let text = field.str("jsonPath");
@@ -231,12 +243,11 @@ fn selectable(version: Version<'_>, name: &str, leniency: &Leniency, path: &Path
                  formats are allowed.",
             );
         }
-        match seen.contains(&found.path) {
-            true => errors.push(FieldError::duplicate(&at, BadValue::Str(text))),
-            false => seen.push(found.path),
+        if seen.again(found.path) {
+            errors.push(FieldError::duplicate(&at, BadValue::Str(text)));
         }
     }
-    let kept = leniency.too_many_selectable.iter().any(|kept| kept == name);
+    let kept = leniency.too_many_selectable.has(name);
     if seen.len() > SELECTABLE_FIELDS_MAX && !kept {
         errors.push(FieldError::too_many(path, seen.len(), SELECTABLE_FIELDS_MAX as i64));
     }

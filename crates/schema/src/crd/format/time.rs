@@ -272,6 +272,7 @@ fn is_word_duration(text: &str) -> bool {
     let is_unit = |unit: &str| {
         UNITS
             .iter()
+            // Few: the names of units.
             .any(|names| names.contains(&unit) || names.last().is_some_and(|last| unit.starts_with(last)))
     };
     let mut understood = false;

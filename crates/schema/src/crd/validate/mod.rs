@@ -11,40 +11,51 @@ mod number;
 mod scalar;
 mod violation;
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::fmt;
 
-use forebay_apimachinery::FaultBytes;
+use forebay_apimachinery::{FaultBytes, steps};
 use serde_json::{Map, Value};
 
 use self::correlate::ListIndex;
 use self::violation::{Code, Violation};
-use super::field::FieldError;
+use super::field::{Faults, FieldError, Path};
 use super::go;
+use super::limits::VISITS_MAX;
 use super::schema::{Additional, Flags, Node, Rules, Schema};
 
 impl Schema {
     /// Returns all violations of a whole object.
     pub fn validate(&self, object: &Value) -> Vec<FieldError> {
-        check(self.root(), object, None, Rulebook::Instance, "<nil>")
+        check_instance(self.root(), object, None, Path::NIL)
     }
 
     /// As [`Schema::validate`], forgiving what `old` already had wrong and `object` leaves as it was.
     pub fn validate_update(&self, object: &Value, old: &Value) -> Vec<FieldError> {
-        check(self.root(), object, Some(old), Rulebook::Instance, "<nil>")
+        check_instance(self.root(), object, Some(old), Path::NIL)
     }
 
     /// Judges only `.status`, as a write to the status subresource is judged.
     pub fn validate_status_update(&self, object: &Value, old: &Value) -> Vec<FieldError> {
         let (Some(schema), Some(status)) = (self.status(), object.get("status")) else { return Vec::new() };
         let old = old.get("status").unwrap_or(&Value::Null);
-        check(schema, status, Some(old), Rulebook::Instance, "status")
+        check_instance(schema, status, Some(old), Path::root("status"))
     }
 }
 
-/// Judges a default value, at the path `prefix`.
-pub(super) fn check_default(node: &Node, value: &Value, prefix: &str) -> Vec<FieldError> {
-    check(node, value, None, Rulebook::Default, prefix)
+/// Judges a default value that stands at `path`.
+pub(super) fn check_default(
+    node: &Node,
+    value: &Value,
+    path: &Path<'_>,
+    visits_left: &Cell<u32>,
+) -> Vec<FieldError> {
+    check(node, value, None, Rulebook::Default, path, visits_left)
+}
+
+fn check_instance(node: &Node, value: &Value, old: Option<&Value>, path: Path<'_>) -> Vec<FieldError> {
+    check(node, value, old, Rulebook::Instance, &path, &Cell::new(VISITS_MAX))
 }
 
 /// Kubernetes reads the same schema a little differently for instances and for defaults.
@@ -61,13 +72,21 @@ fn check(
     value: &Value,
     old: Option<&Value>,
     rulebook: Rulebook,
-    prefix: &str,
+    path: &Path<'_>,
+    visits_left: &Cell<u32>,
 ) -> Vec<FieldError> {
-    let mut checker = Checker { rulebook, found: Some(Vec::new()), told: FaultBytes::default() };
+    let mut checker = Checker { rulebook, found: Some(Vec::new()), told: FaultBytes::default(), visits_left };
     checker.correlated(node, value, &At::Root, old);
-    let mut seen = HashSet::new();
-    let found = checker.found.unwrap_or_default();
-    found.into_iter().filter(|v| seen.insert(v.message.clone())).map(|v| v.into_error(prefix)).collect()
+    let mut found = checker.found.unwrap_or_default();
+    if visits_left.get() == 0 {
+        found.push(Violation::plain(format!("takes more than {VISITS_MAX} checks")));
+    }
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let (mut seen, prefix) = (HashSet::new(), path.to_string());
+    let found = found.into_iter().filter(|v| seen.insert(v.message.clone()));
+    found.map(|v| v.into_error(&prefix)).collect::<Faults>().into_vec()
 }
 
 /// Where a value stands, as a chain of stack frames.
@@ -106,14 +125,21 @@ impl Outcome {
     }
 }
 
-struct Checker {
+struct Checker<'c> {
     rulebook: Rulebook,
     /// Violations in the order found; none while a branch is only tried.
     found: Option<Vec<Violation>>,
     told: FaultBytes,
+    /// How many values are still looked at. With none left nothing is, and what is said does not count.
+    visits_left: &'c Cell<u32>,
 }
 
-impl Checker {
+impl Checker<'_> {
+    /// Whether a violation more makes no difference once there is one.
+    fn is_silent(&self) -> bool {
+        self.found.is_none() || self.told.is_full()
+    }
+
     fn report(&mut self, outcome: &mut Outcome, violation: impl FnOnce() -> Violation) {
         outcome.valid = false;
         if let Some(found) = &mut self.found
@@ -127,8 +153,8 @@ impl Checker {
 
     /// Checks without reporting.
     fn attempt(&self, node: &Node, value: &Value, at: &At<'_>) -> Outcome {
-        Checker { rulebook: self.rulebook, found: None, told: FaultBytes::default() }
-            .value(node, value, at, None)
+        let mut silent = Checker { found: None, told: FaultBytes::default(), ..*self };
+        silent.value(node, value, at, None)
     }
 
     /// Checks a value and forgives it if it equals the one before.
@@ -147,6 +173,9 @@ impl Checker {
 
     fn value(&mut self, node: &Node, value: &Value, at: &At<'_>, old: Option<&Value>) -> Outcome {
         let mut outcome = Outcome::NONE;
+        let Some(left) = self.visits_left.get().checked_sub(1) else { return outcome };
+        self.visits_left.set(left);
+        steps::add(1);
         if value.is_null() {
             outcome.merge(self.null(node, at));
             outcome.merge(self.choices(node, value, at));
@@ -339,13 +368,18 @@ impl Checker {
         }
         let old = Old { fields: old.and_then(Value::as_object), root: matches!(at, At::Root) };
         outcome.merge(self.additional(node, map, at, &old));
-        for (name, schema) in node.properties() {
-            if let Some(value) = map.get(name) {
-                outcome.merge(self.correlated(schema, value, &At::Property(at, name), old.field(name)));
-            }
+        for (name, schema, value) in node.properties_of(map) {
+            outcome.merge(self.correlated(schema, value, &At::Property(at, name), old.field(name)));
         }
-        for name in rules.map_or(&[][..], |r| &r.required).iter().filter(|name| !map.contains_key(&***name)) {
+        for name in rules.map_or(&[][..], |r| &r.required).iter() {
+            steps::add(1);
+            if map.contains_key(&**name) {
+                continue;
+            }
             self.report(&mut outcome, || Violation::required(at, name));
+            if self.is_silent() {
+                break;
+            }
         }
         outcome
     }

@@ -15,7 +15,7 @@ struct Range<'a> {
     format: Option<&'a str>,
 }
 
-impl Checker {
+impl Checker<'_> {
     pub(super) fn number(&mut self, node: &Node, value: Num, at: &At<'_>) -> Outcome {
         let mut outcome = Outcome { valid: true, matches: 1 };
         let kind = self.only_kind(node);

@@ -9,7 +9,7 @@ use crate::crd::format;
 use crate::crd::go::{self, Num};
 use crate::crd::schema::{Flags, Kind, Node};
 
-impl Checker {
+impl Checker<'_> {
     /// The types that a schema allows.
     fn kinds(&self, node: &Node) -> &'static [Kind] {
         if self.rulebook == Rulebook::Instance && node.has(Flags::INT_OR_STRING) {
@@ -69,9 +69,11 @@ impl Checker {
 
     pub(super) fn choices(&mut self, node: &Node, value: &Value, at: &At<'_>) -> Outcome {
         let mut outcome = Outcome::NONE;
-        let choices = node.rules.as_ref().map_or(&[][..], |rules| &rules.choices);
-        if !choices.is_empty() && !choices.iter().any(|choice| is_choice(value, choice)) {
-            self.report(&mut outcome, || Violation::not_supported(at, value, choices));
+        if let Some(rules) = &node.rules
+            && !rules.choices.is_empty()
+            && !rules.choices.has(value)
+        {
+            self.report(&mut outcome, || Violation::not_supported(at, value, rules.choices.values()));
         }
         outcome
     }
@@ -123,6 +125,7 @@ fn names(kinds: &[Kind]) -> String {
 /// The wanted and the actual type, when they differ. With a format, texts and lists pass here (the format judges the
 /// text, nothing judges the list) and other values are measured by the format's name; that is how Kubernetes does it.
 fn mismatch(kinds: &[Kind], format: Option<&str>, value: &Value) -> Option<(String, &'static str)> {
+    // Few: two kinds.
     let has = |kind| kinds.contains(&kind);
     let (kind, value_format, fits) = match value {
         Value::Bool(_) => (Kind::Boolean, "", false),
@@ -145,25 +148,5 @@ fn mismatch(kinds: &[Kind], format: Option<&str>, value: &Value) -> Option<(Stri
         (Some(_), Kind::String | Kind::Array) if !numeric => None,
         _ if fits => None,
         _ => Some((names(kinds), kind.name())),
-    }
-}
-
-/// Whether a value equals a choice, after the conversions that Go's reflection allows between their types.
-fn is_choice(value: &Value, choice: &Value) -> bool {
-    match (value, choice) {
-        (Value::Null, _) | (_, Value::Null) => false,
-        (Value::Number(value), Value::Number(choice)) => match (Num::of(value), Num::of(choice)) {
-            (Num::Int(v), Num::Int(c)) => v == c,
-            (Num::Float(v), Num::Int(c)) => v as i64 == c,
-            (v, Num::Float(c)) => v.as_f64() == c,
-        },
-        (Value::Number(value), Value::String(choice)) => match Num::of(value) {
-            Num::Int(v) => {
-                let c = u32::try_from(v).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER);
-                choice.chars().eq([c])
-            }
-            Num::Float(_) => false,
-        },
-        (value, choice) => value == choice,
     }
 }

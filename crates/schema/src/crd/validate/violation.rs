@@ -93,7 +93,11 @@ impl Violation {
 
     /// Bytes of its texts.
     pub(super) fn bytes(&self) -> usize {
-        self.name.len() + self.message.len() + self.value.as_ref().map_or(0, String::len)
+        let choices = match &self.code {
+            Code::NotSupported(choices) => choices.iter().map(String::len).sum(),
+            _ => 0,
+        };
+        self.name.len() + self.message.len() + self.value.as_ref().map_or(0, String::len) + choices
     }
 
     /// Makes the field error; `prefix` is where the checked value stands.
