@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use forebay_apimachinery::Key;
+use forebay_apimachinery::{Key, Seen};
 
 use crate::meta::{FOREGROUND, Meta, ORPHAN};
 
@@ -91,7 +91,8 @@ impl Graph {
             Some(node) => (node.phase, &*node.owners),
             None => (Phase::Living, &[][..]),
         };
-        let unblocked = old_owners.iter().filter(|old| old.1 && !owners.contains(old));
+        let kept: Seen<&(Uid, bool)> = owners.iter().collect();
+        let unblocked = old_owners.iter().filter(|old| old.1 && !kept.has(old));
         touched.extend(unblocked.map(|(owner, _)| owner).filter(|owner| self.waits(owner)).cloned());
         let newly_owned = *owners != *old_owners && !owners.is_empty();
         if phase == Phase::Living && newly_owned {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::options::{DeleteOptions, Preconditions, PropagationPolicy};
-use forebay_apimachinery::{Object, Reason, Status};
+use forebay_apimachinery::{Object, Reason, Seen, Status};
 use forebay_registry::Registry;
 use forebay_registry::request::Target;
 use serde_json::{Value, json};
@@ -217,9 +217,10 @@ async fn orphan(registry: &Registry, item: &Item, dependents: &[(Uid, Target)]) 
 
 /// Takes `owners` out of an object's references.
 async fn disown(registry: &Registry, target: &Target, uid: &str, owners: &[String]) -> Result<(), Status> {
+    let owners: Seen<&str> = owners.iter().map(String::as_str).collect();
     let without = |metadata: &Value| {
         let references = metadata["ownerReferences"].as_array()?;
-        let named = |reference: &&Value| owners.iter().any(|owner| reference["uid"] == **owner);
+        let named = |reference: &&Value| reference["uid"].as_str().is_some_and(|uid| owners.has(uid));
         let kept: Vec<&Value> = references.iter().filter(|reference| !named(reference)).collect();
         match kept.len() {
             same if same == references.len() => None,

@@ -14,6 +14,7 @@ mod seen;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -125,8 +126,8 @@ impl ServiceAccountTokens {
             [] => &self.config.api_audiences,
             own => own,
         };
-        let common: Vec<String> =
-            audiences.iter().filter(|asked| of_token.contains(asked)).cloned().collect();
+        let known: HashSet<&String> = of_token.iter().collect();
+        let common: Vec<String> = audiences.iter().filter(|asked| known.contains(asked)).cloned().collect();
         if common.is_empty() {
             return Err(format!(
                 "token audiences {} is invalid for the target audiences {}",
