@@ -196,6 +196,7 @@ fn source(file: &Source) -> Vec<String> {
     let (name, inside) = path.split_once('/').unwrap_or((path, ""));
     if inside.starts_with("src/") && !is_test(inside) {
         findings.extend(words(name, path, text));
+        findings.extend(searches(path, text));
     }
     let ignored = text.lines().position(|line| line.trim_start().starts_with("#[ignore"));
     findings
@@ -218,6 +219,62 @@ fn words(name: &str, path: &str, text: &str) -> Vec<String> {
             })
         })
         .collect()
+}
+
+/// Where lists are as long as a client makes them.
+const CLIENT_LISTS: &[&str] = &[
+    "registry/src/strategy/",
+    "registry/src/admission/",
+    "registry/src/services/",
+    "schema/src/crd/",
+    "schema/src/strategic/",
+];
+
+/// Searches through a list.
+const SEARCHES: &[&str] = &[
+    ".contains(&",
+    ".iter().any(|",
+    ".iter().find(|",
+    ".iter().position(|",
+    ".iter().rfind(|",
+    ".iter().rposition(|",
+    ".remove(0)",
+    ".insert(0,",
+];
+
+/// What allows a search, with a reason behind it: of a list that is short, or that is searched once for a whole object.
+const SEARCH_ALLOWED: [&str; 2] = ["// Few: ", "// Once: "];
+
+/// Searches through lists in code that judges what a client sends: in a loop each costs as much as the list is long, and
+/// 120,000 scheduling gates were 13 s. Constants may be searched, and whatever says why.
+fn searches(path: &str, text: &str) -> Vec<String> {
+    if !CLIENT_LISTS.iter().any(|part| path.starts_with(part)) || path.ends_with("/linear.rs") {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    let mut reason = false;
+    for (at, line) in text.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).enumerate() {
+        let allowed = reason || SEARCH_ALLOWED.iter().any(|reason| line.contains(reason));
+        reason = allowed && line.trim_start().starts_with("//");
+        let found = SEARCHES.iter().find(|search| line.find(**search).is_some_and(|at| is_list(&line[..at])));
+        if let Some(search) = found.filter(|_| !allowed && !line.trim_start().starts_with("//")) {
+            findings.push(format!(
+                "{path}:{}: `{search}` searches through a list: look it up with `Seen` or `Firsts`, or say why not in a \
+                 line above, `// Few: …` or `// Once: …`",
+                at + 1
+            ));
+        }
+    }
+    findings
+}
+
+/// Whether what stands before a search can be a list of a client: a name that is no constant, or a part of a list.
+fn is_list(before: &str) -> bool {
+    if let Some(indexed) = before.strip_suffix(']') {
+        return indexed.rsplit_once('[').is_some_and(|(_, index)| index.contains(".."));
+    }
+    let start = before.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |at| at + 1);
+    before[start..].contains(|c: char| c.is_lowercase())
 }
 
 fn is_test(inside: &str) -> bool {
@@ -327,6 +384,35 @@ mod tests {
         assert_eq!(findings_in("endpoints/src/serve.rs", text).len(), 1);
         assert!(findings_in("endpoints/tests/serve.rs", text).is_empty());
         assert!(findings_in("rt/src/tasks.rs", text).is_empty());
+    }
+
+    #[test]
+    fn a_search_through_a_list_of_a_client_has_a_reason() {
+        let findings = |line: &str| {
+            findings_in("registry/src/strategy/a.rs", &format!("//! Owns.\nfor a in b {{\n    {line}\n}}\n"))
+        };
+        for line in [
+            "if names.contains(&name) {",
+            "if names[..i].contains(name) || names[i + 1..].contains(&name) {",
+            "let old = old_ports.iter().find(|old| same(old, port));",
+            "self.left.remove(0);",
+            "// Other: words\n    if names.contains(&name) {",
+        ] {
+            assert_eq!(findings(line).len(), 1, "{line}");
+            assert!(
+                findings_in("registry/src/verbs.rs", &format!("//! Owns.\n{line}\n")).is_empty(),
+                "{line}"
+            );
+        }
+        for line in [
+            "if NAMES.contains(&name) {",
+            "if [\"a\", OTHER].contains(&name) || (1..=9).contains(&number) || known.has(&name) {",
+            "// Few: names of protocols.\n    if names.contains(&name) {",
+            "// Once: for the whole object.\n    // It says more.\n    if names.contains(&name) {",
+            "// names.contains(&name)",
+        ] {
+            assert_eq!(findings(line), [""; 0], "{line}");
+        }
     }
 
     #[test]

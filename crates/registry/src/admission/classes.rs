@@ -69,6 +69,7 @@ fn name_of(class: &Value) -> Option<&str> {
 /// The newest class that one of the annotations marks as the default; of equally new ones the first by name.
 fn default_of(classes: &Classes, kind: ClassKind, marks: &[&str]) -> Option<String> {
     let mut marked: Vec<Value> = classes.marked(kind, "/is-default-class\":\"true\"");
+    // Few: the annotations that mark a default.
     marked.retain(|class| marks.iter().any(|mark| class["metadata"]["annotations"][*mark] == "true"));
     let newest = marked
         .iter()

@@ -162,6 +162,7 @@ impl Claims {
 
 impl Open {
     fn pending(&self) -> bool {
+        // Once: for the whole plan.
         let missing = || self.planned.iter().any(|item| !self.held.contains_key(item));
         self.must_look || self.mode == Mode::Commit && missing()
     }
@@ -279,6 +280,7 @@ impl Open {
 
     /// Whether `item` may be planned: what this write holds already may.
     fn is_free(&self, seen: &Seen, item: Item) -> bool {
+        // Few: sets, which look up.
         if self.planned.contains(&item) || self.lost.contains(&item) {
             return false;
         }
@@ -316,6 +318,7 @@ impl Open {
         wanted: Option<IpAddr>,
         family: Family,
     ) -> Result<IpAddr, Unavailable> {
+        // Few: the ranges of the cluster, which are not the caller's.
         let range = seen.ranges.iter().find(|range| Family::of(range.network()) == family);
         let range = range.ok_or(Unavailable::Full)?;
         match wanted {
@@ -355,6 +358,7 @@ impl Open {
         }
         let item = match wanted {
             None => self.any_address(seen, family).ok_or(Unavailable::Full)?,
+            // Few: the ranges of the cluster, which are not the caller's.
             Some(wanted) if !seen.ranges.iter().any(|range| range.contains(wanted)) => {
                 let why = "the provided network does not match the current range";
                 return Err(Unavailable::Because(why.into()));

@@ -55,6 +55,7 @@ impl Registry {
     async fn warn_of_other_ranges(&self) -> Result<(), Status> {
         let known = self.address_ranges().await?;
         let ranges = self.config.services.cluster_ip_ranges.iter();
+        // Few: ranges that the flag names.
         for range in ranges.filter(|range| !known.iter().any(|known| known.covers(range))) {
             tracing::warn!(%range, "no ServiceCIDR has this range: services get no addresses of it");
         }
@@ -325,6 +326,7 @@ enum Part {
 pub(super) fn is_ours(served: &Served, object: &Object) -> bool {
     let kinds = [("", "services"), ("", "endpoints"), ("discovery.k8s.io", "endpointslices")];
     let default_cidr = served.is("networking.k8s.io", "servicecidrs");
+    // Few: three kinds.
     let ours = kinds.iter().any(|(group, resource)| served.is(group, resource));
     object.name() == NAME && (default_cidr || ours && object.namespace() == NAMESPACE)
 }
@@ -345,6 +347,7 @@ pub(super) fn ready_ranges(cidrs: &Snapshot, store: &Store) -> Vec<AddressRange>
     let (mut ranges, mut known): (Vec<AddressRange>, Seen<AddressRange>) = (Vec::new(), Seen::default());
     for cidr in cidrs.range(&store.reach(None, None), None).filter_map(|object| typed(object).ok()) {
         let conditions = cidr["status"]["conditions"].as_array();
+        // Once: for a ServiceCIDR.
         let ready = conditions.and_then(|all| all.iter().find(|condition| condition["type"] == "Ready"));
         if ready.is_some_and(|ready| ready["status"] != "True")
             || cidr["metadata"]["deletionTimestamp"].is_string()

@@ -139,6 +139,7 @@ impl Registry {
     /// Whether the Service `owner` has not got `item`, or is gone. One that cannot be read may have it.
     async fn has_not(&self, owner: &Owner, item: Item) -> Result<bool, Status> {
         let failure = match self.live_holdings(owner).await {
+            // Once: for a holding.
             Ok(holdings) => return Ok(!holdings.contains(&item)),
             Err(failure) => failure,
         };

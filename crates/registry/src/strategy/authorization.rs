@@ -138,6 +138,7 @@ fn path_shown(path: &Members) -> Bad<'static> {
 
 fn is_empty_apart_from(metadata: &Members, allowed: &[&str]) -> bool {
     let mut rest = metadata.clone();
+    // Few: the members that a review may have.
     rest.retain(|name, _| name != "managedFields" && !allowed.contains(&name.as_str()));
     metadata_shown(&rest) == "{}"
 }

@@ -182,6 +182,7 @@ fn finalizers_for_deletion(
 fn should_orphan(default: DefaultPropagation, current: &[&str], options: &DeleteOptions) -> bool {
     let asked = options.orphan_dependents.or(options.propagation.map(|asked| asked == Propagation::Orphan));
     let finalizers =
+        // Once: for the whole object.
         || current.iter().find(|name| [ORPHAN, FOREGROUND].contains(name)).map(|name| *name == ORPHAN);
     match default {
         DefaultPropagation::Unsupported => false,
@@ -197,6 +198,7 @@ fn should_wait_for_dependents(
     if default == DefaultPropagation::Unsupported || options.orphan_dependents.is_some() {
         return false;
     }
+    // Once: for the whole object.
     let finalizers = || current.iter().find(|name| [ORPHAN, FOREGROUND].contains(name)) == Some(&FOREGROUND);
     options.propagation.map_or_else(finalizers, |asked| asked == Propagation::Foreground)
 }
@@ -233,10 +235,12 @@ pub fn start_namespace_deletion(
     // Not as everywhere else: here orphanDependents=false asks for the foreground.
     let asked = |propagation| options.propagation.map(|asked| asked == propagation);
     let orphan = options.orphan_dependents.or(asked(Propagation::Orphan));
+    // Once: for the whole object.
     if orphan.unwrap_or(current.contains(&ORPHAN)) {
         finalizers.push(ORPHAN);
     }
     let foreground = options.orphan_dependents.map(|orphan| !orphan).or(asked(Propagation::Foreground));
+    // Once: for the whole object.
     if foreground.unwrap_or(current.contains(&FOREGROUND)) {
         finalizers.push(FOREGROUND);
     }

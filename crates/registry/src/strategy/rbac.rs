@@ -126,6 +126,7 @@ fn validate_binding(binding: &Members, namespaced: bool, causes: &mut Causes) {
         causes.not_supported(&at.child("apiGroup"), text(role, "apiGroup"), &[GROUP]);
     }
     let kinds: &[&str] = if namespaced { &["Role", "ClusterRole"] } else { &["ClusterRole"] };
+    // Few: two kinds.
     if !kinds.contains(&text(role, "kind")) {
         causes.not_supported(&at.child("kind"), text(role, "kind"), kinds);
     }

@@ -119,5 +119,6 @@ pub fn of(group: &str, kind: &str) -> &'static Rules {
         "flowcontrol.apiserver.k8s.io" => flowcontrol::KINDS,
         _ => &[],
     };
+    // Few: the kinds of a group.
     rows.iter().find(|row| row.kind == kind).unwrap_or(&NO_RULES)
 }

@@ -160,6 +160,7 @@ fn generated_selector(meta: &Members, spec: &Members, prefixed: bool, causes: &m
         }
     }
     let generated = |selector: forebay_apimachinery::selector::LabelSelector| {
+        // Few: the labels that are generated.
         selector.matches(|key| expected.iter().find(|(known, _)| *known == key).map(|(_, value)| *value))
     };
     if selector::of(spec, "selector").is_ok_and(|selector| !generated(selector)) {

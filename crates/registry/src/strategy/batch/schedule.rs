@@ -84,6 +84,7 @@ fn is_duration(text: &str) -> bool {
         }
         let units = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"];
         let letters = after.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(after.len());
+        // Few: the names of units, months and days.
         if !units.contains(&&after[..letters]) {
             return false;
         }
@@ -140,6 +141,7 @@ fn range(text: &str, bounds: &Bounds) -> Result<(), String> {
 
 fn number_or_name(text: &str, bounds: &Bounds) -> Result<u64, String> {
     let lower = text.to_lowercase();
+    // Few: the names of units, months and days.
     match bounds.names.iter().position(|name| *name == lower) {
         Some(position) => Ok(bounds.first + position as u64),
         None => number(text),

@@ -136,6 +136,7 @@ fn replacement(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
     const POLICIES: [&str; 2] = ["Failed", "TerminatingOrFailed"];
     let Some(policy) = text_opt(spec, "podReplacementPolicy") else { return };
     let known: &[&str] = if spec.contains_key("podFailurePolicy") { &POLICIES[..1] } else { &POLICIES };
+    // Few: two policies.
     if !known.contains(&policy) {
         causes.not_supported(at, policy, known);
     }

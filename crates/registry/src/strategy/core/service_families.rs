@@ -119,6 +119,7 @@ fn infer_families(spec: &mut Members, known: &[Family], causes: &mut Causes) {
     let mut families: Vec<Value> = list(spec, "ipFamilies").to_vec();
     for (index, address) in texts(spec, "clusterIPs").enumerate().skip(families.len()) {
         let Some(family) = sloppy_ip(address).map(Family::of) else { break };
+        // Few: two families.
         if known.contains(&family) {
             families.push(family.name().into());
         } else {
@@ -137,6 +138,7 @@ fn check_known(spec: &Members, known: &[Family], causes: &mut Causes) {
         causes.invalid(&SPEC.child("ipFamilyPolicy"), encoded(spec.get("ipFamilyPolicy")), detail);
     }
     for (index, family) in texts(spec, "ipFamilies").enumerate() {
+        // Few: two families.
         if !Family::parse(family).is_some_and(|family| known.contains(&family)) {
             let at = SPEC.child("ipFamilies");
             causes.invalid(&at.index(index), family, "not configured on this cluster");

@@ -238,6 +238,7 @@ fn hunks(steps: Vec<Step>) -> Vec<Vec<Step>> {
             hunk.push(tail);
         }
     }
+    // Once: for a hunk.
     if hunk.iter().any(|step| !step.same) {
         hunks.push(hunk);
     }

@@ -84,6 +84,7 @@ fn values(policy: &Members, default: Amount<'_>, total: Amount<'_>, at: &Path<'_
         }
     }
     for (index, option) in options.iter().take(judged).enumerate() {
+        // Few: at most `OPTIONS_MAX`.
         if options[..index].iter().any(|before| before.whole() == option.whole()) {
             causes.duplicate(&values_at.index(index), option.whole().to_string().as_str());
         }

@@ -165,6 +165,7 @@ pub fn field_ref(reference: &Members, used: Use, at: &Path<'_>, causes: &mut Cau
         return refuse(format!("field label not supported: {path}"), causes);
     }
     let path = if path == "spec.host" { "spec.nodeName" } else { path };
+    // Few: a constant of two.
     if !known.contains(&path) {
         causes.not_supported(&at.child("fieldPath"), path, known);
     }
@@ -212,6 +213,7 @@ fn divisor(reference: &Members, resource: &str, huge: bool, at: &Path<'_>, cause
         _ if huge => (&SIZES, "hugepages"),
         _ => return,
     };
+    // Few: a constant of two.
     if !allowed.contains(&divisor) {
         let values = if of == "cpu" { "1m and 1".to_string() } else { SIZES.join(", ") };
         let detail = format!("only divisor's values {values} are supported with the {of} resource");

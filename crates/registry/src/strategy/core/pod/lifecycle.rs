@@ -95,6 +95,7 @@ fn resize(new: &mut Members, old: &Members) {
     let wanted = child_or_empty(new, "spec").clone();
     let old_spec = child_or_empty(old, "spec");
     let lists = ["containers", "initContainers"];
+    // Few: two lists.
     if lists.iter().any(|name| list(&wanted, name).len() != list(old_spec, name).len()) {
         return;
     }

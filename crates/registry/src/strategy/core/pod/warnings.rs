@@ -325,6 +325,7 @@ fn variables(container: &Members, at: &Path<'_>, out: &mut Vec<String>) {
             continue;
         }
         let earlier = format!("$({name})");
+        // Once: a text in the one after it.
         if variable.contains_key("valueFrom") || value == earlier || !value.contains(&earlier) {
             out.push(format!(
                 "{}: hides previous definition of {name:?}, which may be dropped when using apply",
