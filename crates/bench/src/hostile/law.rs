@@ -106,12 +106,11 @@ impl Law {
 
     /// The most that the server may grow.
     fn growth_max(&self, row: &Row, measure: &Measure) -> u64 {
-        match (self.growth, measure.dose) {
-            (Growth::Seats, _) => SEAT_BYTES * measure.tally.count(Said::Open) as u64 + SEATS_REST_BYTES,
-            (_, Dose::Ten) => REFUSED_BYTES,
-            (Growth::One, Dose::Full) if measure.tally.has_success() => TAKEN_BYTES,
-            (Growth::One, Dose::Full) => REFUSED_BYTES,
-            (Growth::Any, Dose::Full) => row.memory.bytes().saturating_sub(measure.resident_before),
+        match self.growth {
+            Growth::One if measure.tally.has_success() => TAKEN_BYTES,
+            Growth::One => REFUSED_BYTES,
+            Growth::Any => row.memory.bytes().saturating_sub(measure.resident_before),
+            Growth::Seats => SEAT_BYTES * measure.tally.count(Said::Open) as u64 + SEATS_REST_BYTES,
         }
     }
 }

@@ -9,7 +9,13 @@ pub(super) const ROW: Row = Row {
     prepare: Some(prepare),
     act: Act::Scene(scene),
     law: Law::says(&[200, 429])
-        .or(&[Said::Away(http2::ENHANCE_YOUR_CALM), Said::Closed, Said::Open])
+        .or(&[
+            // While there is no room, who takes nothing loses their answer.
+            Said::StreamReset(http2::CANCEL),
+            Said::Away(http2::ENHANCE_YOUR_CALM),
+            Said::Closed,
+            Said::Open,
+        ])
         .many(10),
     ..Row::BASE
 };

@@ -5,7 +5,7 @@ use crate::hostile::prelude::*;
 pub(super) const ROW: Row = Row {
     name: "protobuf-equal-map-keys",
     who: Who::Admin,
-    size: Sizes { full: 500_000, ten: 5_000 },
+    size: Sizes { full: 430_000, ten: 4_300 },
     act: Act::Request(request),
     law: Law::says(JUDGED),
     ..Row::BASE

@@ -5,14 +5,14 @@ use crate::hostile::prelude::*;
 pub(super) const ROW: Row = Row {
     name: "queries-continue-forged",
     who: Who::Admin,
-    size: Sizes { full: 10_000, ten: 100 },
+    size: Sizes { full: 2_000, ten: 100 },
     act: Act::Scene(scene),
     law: Law::says(&[200, 400, 410, 504]).many(10),
     ..Row::BASE
 };
 
 fn scene(stage: Stage, size: usize) -> Scene {
-    Box::pin(async move { stage.each(8, size, |index| Request::get(path(index))).await })
+    Box::pin(async move { stage.each(61, size, |index| Request::get(path(index))).await })
 }
 
 fn path(index: usize) -> String {

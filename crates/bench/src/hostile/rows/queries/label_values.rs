@@ -5,7 +5,7 @@ use crate::hostile::prelude::*;
 pub(super) const ROW: Row = Row {
     name: "queries-label-values",
     who: Who::Admin,
-    size: Sizes { full: 50_000, ten: 4_000 },
+    size: Sizes { full: 11_000, ten: 1_100 },
     act: Act::Request(request),
     law: Law::says(&[200, 400, 414, 431]),
     ..Row::BASE

@@ -5,7 +5,7 @@ use crate::hostile::prelude::*;
 pub(super) const ROW: Row = Row {
     name: "queries-livez-excludes",
     who: Who::Anonymous,
-    size: Sizes { full: 6_000, ten: 600 },
+    size: Sizes { full: 4_000, ten: 400 },
     act: Act::Request(request),
     law: Law::says(&[200, 400, 404, 414, 431]),
     ..Row::BASE

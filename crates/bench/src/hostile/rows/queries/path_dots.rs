@@ -5,7 +5,7 @@ use crate::hostile::prelude::*;
 pub(super) const ROW: Row = Row {
     name: "queries-path-dots",
     who: Who::Admin,
-    size: Sizes { full: 10_000, ten: 1_000 },
+    size: Sizes { full: 7_000, ten: 700 },
     act: Act::Request(request),
     law: Law::says(&[301, 400, 403, 404, 414, 431]),
     ..Row::BASE
