@@ -52,6 +52,11 @@ pub trait Layer: Send + Sync + 'static {
         Box::pin(async move { below.oldest().await })
     }
 
+    /// See [`Backend::oldest_known`].
+    fn oldest_known(&self) -> Revision {
+        self.below().oldest_known()
+    }
+
     /// See [`Backend::feed`].
     fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
         let below = self.below();
@@ -82,6 +87,10 @@ impl<T: Layer> Backend for T {
 
     fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
         Layer::oldest(self)
+    }
+
+    fn oldest_known(&self) -> Revision {
+        Layer::oldest_known(self)
     }
 
     fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {

@@ -175,6 +175,9 @@ pub trait Backend: Send + Sync + 'static {
     /// The oldest revision that [`Backend::feed`] may start after and [`Backend::range`] may read at.
     fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>>;
 
+    /// No history before this is kept, as far as is known without asking: [`Backend::oldest`], or what that was a while ago.
+    fn oldest_known(&self) -> Revision;
+
     /// Every change below `prefix` (it ends with `/`) after `after`, then what is committed from now on.
     fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>>;
 

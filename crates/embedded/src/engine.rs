@@ -304,7 +304,11 @@ impl Backend for Engine {
     }
 
     fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
-        Box::pin(std::future::ready(Ok(Revision::from_log(self.shared.compacted()))))
+        Box::pin(std::future::ready(Ok(self.oldest_known())))
+    }
+
+    fn oldest_known(&self) -> Revision {
+        Revision::from_log(self.shared.compacted())
     }
 
     fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {

@@ -45,6 +45,13 @@ pub(crate) struct Asked {
     told: u64,
 }
 
+impl Asked {
+    /// The highest revision that the cluster had told.
+    pub(crate) fn told(self) -> u64 {
+        self.told
+    }
+}
+
 /// The cluster that answers.
 #[derive(Debug, Clone, Copy)]
 struct Known {

@@ -12,6 +12,7 @@ use crate::engine::Shared;
 use crate::error::Fault;
 use crate::limits;
 use crate::messages::{self, Action, Compare, path};
+use crate::oldest;
 use crate::pool::Use;
 
 /// Not below the prefix of the objects; the same for every server on the cluster.
@@ -47,15 +48,19 @@ impl Shared {
         let response = messages::read_txn(answer)?;
         let current = response.header.revision;
         if !response.succeeded {
-            // Another server was first, or has been at it for longer.
-            let version = response.found.map_or(0, |kv| kv.version);
+            // Another server was first, or has been at it for longer. What it noted it gives up before it does anything else.
+            let version = response.found.as_ref().map_or(0, |kv| kv.version);
+            self.note_compacted(oldest::revision_of(Ok(response.found))?.min(current));
             return Ok(Round { version, revision: current });
         }
         let next = Round { version: round.version + 1, revision: current };
         if round.revision > 0 {
             let message = messages::compact(round.revision);
             match self.ask(Use::Keys, path::COMPACT, &message, limits::PAGE_WAIT).await {
-                Ok(_) | Err(Fault::Compacted) => tracing::debug!(revision = round.revision, "compacted etcd"),
+                Ok(_) | Err(Fault::Compacted) => {
+                    self.note_compacted(round.revision);
+                    tracing::debug!(revision = round.revision, "compacted etcd");
+                }
                 Err(fault) => return Err(fault),
             }
         }

@@ -466,6 +466,10 @@ impl Backend for Etcd {
         })
     }
 
+    fn oldest_known(&self) -> Revision {
+        self.0.oldest_known()
+    }
+
     fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
         let generation = match self.0.cluster.begin_feed(prefix, after) {
             Ok(generation) => generation,

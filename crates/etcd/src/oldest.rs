@@ -31,6 +31,20 @@ impl Shared {
         Ok(oldest)
     }
 
+    /// The same as it was when that was last heard of, be it from those who compact. Never later than what the cluster has told of
+    /// itself, which may have gone back.
+    pub(crate) fn oldest_known(&self) -> Revision {
+        let told = self.cluster.asked().told();
+        Revision::new(self.oldest.load(Ordering::Acquire).min(told)).unwrap_or(Revision::FIRST)
+    }
+
+    /// History up to `revision` is given up, or about to be.
+    pub(crate) fn note_compacted(&self, revision: u64) {
+        if self.oldest.fetch_max(revision, Ordering::AcqRel) < revision {
+            self.forget_oldest();
+        }
+    }
+
     /// What somebody has just found: the caches of a server that starts ask all at once.
     fn seen_oldest(&self) -> Option<Revision> {
         let (at, oldest) = (*self.oldest_seen())?;
@@ -91,7 +105,7 @@ impl Shared {
 }
 
 /// The revision that a read of the key has found; 0 for none. One that may not be read is as good as not there.
-fn revision_of(found: Result<Option<KeyValue>, Fault>) -> Result<u64, Fault> {
+pub(crate) fn revision_of(found: Result<Option<KeyValue>, Fault>) -> Result<u64, Fault> {
     let number = |kv: KeyValue| std::str::from_utf8(&kv.value).ok()?.parse::<u64>().ok();
     match found {
         Ok(found) => Ok(found.and_then(number).unwrap_or(0)),

@@ -15,7 +15,7 @@ use forebay_registry::{AddressRange, History, Registry, ServicesConfig};
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use jiff::Timestamp;
 
-use crate::config::ServeConfig;
+use crate::config::{Host, ServeConfig};
 use crate::edge;
 use crate::error::Error;
 use crate::pki::trust;
@@ -99,12 +99,14 @@ impl Server {
     ) -> Result<Server, Error> {
         let (config, store) = (&prepared.config, store.into());
         let bound = Bound::listen(edge::config(prepared)).map_err(failed)?;
+        let services = services(config, bound.address().port(), store.leak_grace());
         let registry_config = forebay_registry::Config {
             storage_prefix: config.etcd_prefix.clone(),
             event_ttl: config.event_ttl,
             min_request_timeout: config.limits.min_request_timeout,
             service_account_admission: config.service_account_admission,
-            services: services(config, bound.address().port(), store.leak_grace()),
+            identity: Some(identity(store.history(), &services)),
+            services,
             admission: config.admission.clone(),
             history: store.history(),
             ..Default::default()
@@ -193,6 +195,18 @@ fn services(config: &ServeConfig, port: u16, leak_grace: Duration) -> ServicesCo
         endpoint: Some((address, port)),
         leak_grace,
     }
+}
+
+/// What this server is called: by its host alone where nobody else can be on the store, else by where it is reached as well.
+fn identity(history: History, services: &ServicesConfig) -> forebay_registry::Identity {
+    let hostname = Host::this().name.unwrap_or_else(|| "localhost".to_owned());
+    let place = match history {
+        History::Own => None,
+        History::Shared { .. } => {
+            services.endpoint.map(|(address, port)| SocketAddr::new(address, port).to_string())
+        }
+    };
+    forebay_registry::Identity::new(&hostname, place.as_deref())
 }
 
 /// The authorities of serving certificates that are published: this server's, and beside it, where others share the store, theirs.

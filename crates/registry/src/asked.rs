@@ -172,6 +172,10 @@ impl Backend for Asked {
         self.below.oldest()
     }
 
+    fn oldest_known(&self) -> Revision {
+        self.below.oldest_known()
+    }
+
     fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
         self.below.feed(prefix, after)
     }

@@ -21,6 +21,7 @@ use crate::admission::{Admission, ServiceAccountAdmission};
 use crate::catalog::{Catalog, Served};
 use crate::errors;
 use crate::frames::Frames;
+use crate::identity::Identity;
 use crate::services::{Services, ServicesConfig};
 use crate::store::Store;
 
@@ -46,6 +47,8 @@ pub struct Config {
     pub room: Arc<Room>,
     /// Held back until [`Registry::start`] is through.
     pub early: Arc<EarlyReaders>,
+    /// Which server this is; one without says nowhere that it is there.
+    pub identity: Option<Identity>,
 }
 
 impl Config {
@@ -77,6 +80,7 @@ impl Default for Config {
             history: History::Own,
             room: Arc::new(Room::new(limits::LOOSE_BYTES_MAX)),
             early: Arc::new(EarlyReaders::held_back()),
+            identity: None,
         }
     }
 }

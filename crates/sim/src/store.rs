@@ -224,6 +224,10 @@ impl Backend for FaultyStore {
         Box::pin(self.read(async { self.engine().oldest().await }))
     }
 
+    fn oldest_known(&self) -> Revision {
+        self.engine().oldest_known()
+    }
+
     fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
         Box::pin(async move {
             self.travel().await;

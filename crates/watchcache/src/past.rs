@@ -61,6 +61,12 @@ impl Cacher {
         limit: Option<usize>,
         deadline: Instant,
     ) -> Result<ExactPage, ReadError> {
+        // What the window could still show has no more time than what is in the store: a token is over for everybody at once, also where
+        // nothing has changed since.
+        let oldest = self.backend().oldest_known();
+        if revision < oldest {
+            return Err(ReadError::Expired { asked: revision, oldest });
+        }
         match self.exact(revision, deadline).await {
             Ok(snapshot) => return Ok(ExactPage::Whole(snapshot)),
             // One of a future that never was is not to be had from the store either.

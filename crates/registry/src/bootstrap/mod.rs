@@ -47,6 +47,7 @@ impl Registry {
         self.start_crds().await?;
         self.ensure_built_ins().await?;
         self.ensure_roles().await?;
+        self.start_identity().await;
         for store in largest {
             store.cacher.wait_ready().await;
         }

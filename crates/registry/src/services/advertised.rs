@@ -57,6 +57,7 @@ impl Registry {
         // Whoever is about to renew it does so first; nobody does after that.
         let _turn = self.services.turn.acquire().await;
         self.remove_lease(own).await?;
+        self.end_identity().await?;
         let rest = self.advertised().await?;
         // The last one leaves everything as it is: whoever comes next writes it anew.
         if rest.is_empty() { Ok(()) } else { self.settle_advertised(&rest).await }

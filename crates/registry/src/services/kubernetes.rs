@@ -174,10 +174,7 @@ impl Registry {
     /// Where the Service leads to: here, and to the other servers.
     async fn settle_where(&self) -> Result<(), Status> {
         let Some((own, _)) = self.config.services.endpoint else { return Ok(()) };
-        let _turn = self.services.turn.acquire().await;
-        if self.services.is_withdrawn() {
-            return Ok(());
-        }
+        let Some(_turn) = self.services.turn_to_stay().await else { return Ok(()) };
         let addresses = self.advertise(own).await?;
         self.settle_advertised(&addresses).await?;
         self.services.ports_settled.store(true, Ordering::Relaxed);

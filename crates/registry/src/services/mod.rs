@@ -32,7 +32,7 @@ use forebay_apimachinery::object::{Form, Layout, Scope};
 use forebay_apimachinery::{Object, Reason, Revision, Status};
 use forebay_backend::Backend;
 use forebay_rt::{Clock, Tasks};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 
 use crate::catalog::Served;
 use crate::errors;
@@ -116,6 +116,12 @@ impl Services {
 
     fn withdraw(&self) {
         self.withdrawn.store(true, Ordering::Release);
+    }
+
+    /// The turn to say that this server is there; none once it goes.
+    pub(crate) async fn turn_to_stay(&self) -> Option<SemaphorePermit<'_>> {
+        let turn = self.turn.acquire().await.ok()?;
+        (!self.is_withdrawn()).then_some(turn)
     }
 
     fn is_withdrawn(&self) -> bool {

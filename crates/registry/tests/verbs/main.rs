@@ -1,5 +1,8 @@
 //! The verbs on the embedded engine in memory, without HTTP.
 
+mod chunking;
+mod identity;
+mod lasting;
 mod patch;
 
 use std::sync::Arc;
