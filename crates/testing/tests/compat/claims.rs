@@ -1,0 +1,349 @@
+//! What holds each row of the document: requests, tests elsewhere, or nothing, which is said.
+//!
+//! Rows of the tables of groups, flags and controllers are held as a whole, in `main.rs`.
+
+use crate::ask::{Ask, ask, get, post};
+
+/// A row, by its section and its first cell.
+pub struct Claim {
+    pub section: &'static str,
+    pub row: &'static str,
+    pub held: Held,
+}
+
+/// By what a row is held.
+pub enum Held {
+    /// Each is sent, in this order. Every code of 4xx and 5xx that the row names is the answer to one of them.
+    Asked(&'static [Ask]),
+    /// Some is asked, and the rest is held by tests elsewhere.
+    Partly(&'static [Ask], &'static [&'static str]),
+    /// By tests elsewhere.
+    Tests(&'static [&'static str]),
+    /// By nobody, and why.
+    Unchecked(&'static str),
+}
+
+/// Rows that nobody holds. One more is a decision, not an accident.
+pub const UNCHECKED_MAX: usize = 1;
+
+use Held::{Asked, Partly, Tests, Unchecked};
+
+const fn claim(section: &'static str, row: &'static str, held: Held) -> Claim {
+    Claim { section, row, held }
+}
+
+/// What has to be there before anything is asked.
+pub const PREPARED: &[Ask] = &[
+    post(MAPS, r#"{"metadata":{"name":"m"},"data":{"a":"1"}}"#, 201),
+    post("/api/v1/namespaces/default/serviceaccounts", r#"{"metadata":{"name":"robot"}}"#, 201),
+    post(
+        "/apis/apps/v1/namespaces/default/deployments",
+        r#"{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}"#,
+        201,
+    ),
+    post(PODS, r#"{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}"#, 201),
+    post(PODS, r#"{"metadata":{"name":"q"},"spec":{"containers":[{"name":"c","image":"i"}]}}"#, 201),
+    post(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        r#"{"metadata":{"name":"things.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
+        "names":{"plural":"things","kind":"Thing","singular":"thing","shortNames":["thg"],"categories":["all"]},
+        "versions":[{"name":"v1","served":true,"storage":true,
+        "schema":{"openAPIV3Schema":{"type":"object","properties":{
+            "spec":{"type":"object","properties":{"size":{"type":"integer","maximum":9,"default":3},"color":{"type":"string"}}},
+            "status":{"type":"object","properties":{"size":{"type":"integer"}}}}}},
+        "subresources":{"status":{},"scale":{"specReplicasPath":".spec.size","statusReplicasPath":".status.size"}},
+        "additionalPrinterColumns":[{"name":"Size","type":"integer","jsonPath":".spec.size"}],
+        "selectableFields":[{"jsonPath":".spec.color"}]},
+        {"name":"v2","served":true,"storage":false,
+        "schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}"#,
+        201,
+    ),
+    post(
+        THINGS,
+        r#"{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"t"},"spec":{"color":"red"}}"#,
+        201,
+    ),
+];
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const MAP: &str = "/api/v1/namespaces/default/configmaps/m";
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const THINGS: &str = "/apis/example.com/v1/namespaces/default/things";
+const THING: &str = "/apis/example.com/v1/namespaces/default/things/t";
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+const CONTRACT: &[&str] = &["every_row_holds_on_every_target"];
+
+/// The rows that are not held as a whole table, in the document's order.
+#[rustfmt::skip]
+pub const CLAIMS: &[Claim] = &[
+    claim(DECIDE, "webhook configurations, admission policies and bindings", Asked(&[
+        post("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All", r#"{"metadata":{"name":"w"}}"#, 201),
+    ])),
+    claim(DECIDE, "APIServices", Asked(&[get("/apis/apiregistration.k8s.io/v1/apiservices/v1.apps", 200).says("\"Local\"")])),
+    claim(DECIDE, "FlowSchemas, PriorityLevelConfigurations", Asked(&[
+        get("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/catch-all", 200),
+        get("/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations/exempt", 200),
+    ])),
+    claim(DECIDE, "CertificateSigningRequests", Partly(&[
+        post("/apis/certificates.k8s.io/v1/certificatesigningrequests",
+            r#"{"metadata":{"name":"c"},"spec":{"request":"bm9uZQ==","signerName":"example.com/s","usages":["client auth"]}}"#, 422),
+    ], &["a_certificate_request_says_who_asks"])),
+    claim(DECIDE, "device classes, claims and slices", Tests(&["admin_access_to_devices_needs_a_labelled_namespace"])),
+    claim(DECIDE, "roles and bindings of RBAC", Asked(&[
+        get("/apis/rbac.authorization.k8s.io/v1/clusterroles/cluster-admin", 200),
+        get("/apis/rbac.authorization.k8s.io/v1/clusterroles/edit", 200).says("\"rules\":null"),
+    ])),
+    claim(VERBS, "get, list, watch, create, update, patch, delete, deletecollection", Asked(&[
+        get(MAP, 200), get(MAPS, 200).says("ConfigMapList"), get("/api/v1/namespaces/default/configmaps?watch=1&timeoutSeconds=1", 200).says("ADDED"),
+        ask("PUT", MAP, 200).sends(r#"{"metadata":{"name":"m"},"data":{"a":"2"}}"#),
+        ask("PATCH", MAP, 200).sends(r#"{"data":{"a":"3"}}"#).with(MERGE),
+        post("/api/v1/namespaces/kube-public/configmaps", r#"{"metadata":{"name":"one"}}"#, 201),
+        ask("DELETE", "/api/v1/namespaces/kube-public/configmaps/one", 200),
+        ask("DELETE", "/api/v1/namespaces/kube-public/configmaps", 200),
+        ask("DELETE", "/api/v1/namespaces", 405),
+    ])),
+    claim(VERBS, "HEAD on a resource", Asked(&[ask("HEAD", MAP, 405)])),
+    claim(VERBS, "`/api/v1/watch/…`, `/apis/G/V/watch/…`, the deprecated form", Asked(&[
+        get("/api/v1/watch/configmaps?timeoutSeconds=1", 200).says("ADDED"),
+        get("/api/v1/watch/namespaces/default/configmaps/m?timeoutSeconds=1", 200).says("ADDED"),
+        get("/apis/example.com/v1/watch/namespaces/default/things?timeoutSeconds=1", 200).says("ADDED"),
+    ])),
+    claim(VERBS, "watch over WebSocket", Tests(&["python_watches_over_websocket", "a_token_among_the_subprotocols_is_a_bearer_token"])),
+    claim(VERBS, "get or list of componentstatuses", Asked(&[
+        get("/api/v1/componentstatuses", 200).says("etcd-0"), get("/api/v1/componentstatuses/etcd-0", 200), get("/api/v1/componentstatuses/scheduler", 404),
+    ])),
+    claim(VERBS, "`status`", Asked(&[get("/apis/apps/v1/namespaces/default/deployments/d/status", 200)])),
+    claim(VERBS, "`scale`", Asked(&[
+        get("/apis/apps/v1/namespaces/default/deployments/d/scale", 200).says("\"Scale\""),
+        get("/apis/example.com/v1/namespaces/default/things/t/scale", 200).says("\"replicas\":3"),
+    ])),
+    claim(VERBS, "namespaces `finalize`", Asked(&[
+        ask("PUT", "/api/v1/namespaces/kube-public/finalize", 200).sends(r#"{"metadata":{"name":"kube-public"},"spec":{"finalizers":["kubernetes"]}}"#),
+    ])),
+    claim(VERBS, "pods `binding`, and `bindings`", Asked(&[
+        post("/api/v1/namespaces/default/pods/p/binding", r#"{"metadata":{"name":"p"},"target":{"kind":"Node","name":"n"}}"#, 201),
+        post("/api/v1/namespaces/default/bindings", r#"{"metadata":{"name":"q"},"target":{"kind":"Node","name":"n"}}"#, 201),
+    ])),
+    claim(VERBS, "pods `eviction`", Partly(&[
+        post("/api/v1/namespaces/default/pods/q/eviction", r#"{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"q"}}"#, 201),
+    ], &["an_eviction_takes_a_disruption_of_the_budget_until_there_is_none"])),
+    claim(VERBS, "pods `ephemeralcontainers`, `resize`", Asked(&[
+        get("/api/v1/namespaces/default/pods/p/ephemeralcontainers", 200), get("/api/v1/namespaces/default/pods/p/resize", 200),
+    ])),
+    claim(VERBS, "pods `log`, `exec`, `attach`, `portforward`, `proxy`; nodes and services `proxy`", Asked(&[
+        get("/api/v1/namespaces/default/pods/p/log", 405).says("kubelet"), get("/api/v1/namespaces/default/pods/p/exec", 405).says("kubelet"),
+        get("/api/v1/namespaces/default/pods/p/attach", 405).says("kubelet"), get("/api/v1/namespaces/default/pods/p/portforward", 405).says("kubelet"),
+        get("/api/v1/namespaces/default/pods/p/proxy", 405).says("kubelet"), get("/api/v1/nodes/n/proxy", 405).says("kubelet"),
+        get("/api/v1/namespaces/default/services/kubernetes/proxy", 405).says("kubelet"),
+    ])),
+    claim(VERBS, "serviceaccounts `token`", Asked(&[
+        post("/api/v1/namespaces/default/serviceaccounts/robot/token", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}"#, 201).says("\"token\":"),
+    ])),
+    // A 504 is asked for again and again by kube-rs, which the suite of the contract does not.
+    claim(READS, "`resourceVersion` on GET", Partly(&[get("/api/v1/namespaces/default/configmaps/m?resourceVersion=0", 200)], CONTRACT)),
+    claim(READS, "`resourceVersion` on LIST", Tests(CONTRACT)),
+    claim(READS, "`resourceVersionMatch`", Partly(&[get("/api/v1/configmaps?resourceVersionMatch=Exact", 422)], CONTRACT)),
+    claim(READS, "`limit`, `continue`", Tests(&["every_row_holds_on_every_target", "a_list_goes_on_from_the_last_key_once_its_first_state_is_given_up_on_a_quiet_store"])),
+    claim(READS, "`resourceVersion` on WATCH", Tests(CONTRACT)),
+    claim(READS, "`sendInitialEvents`, `allowWatchBookmarks`", Partly(&[
+        get("/api/v1/configmaps?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1", 200).says("k8s.io/initial-events-end"),
+    ], &["a_watch_that_means_to_stay_gets_a_bookmark_as_soon_as_it_has_everything"])),
+    claim(READS, "`timeoutSeconds`, `timeout`", Tests(&["a_watch_ends_when_it_was_asked_to"])),
+    claim(READS, "`labelSelector`", Asked(&[
+        get("/api/v1/configmaps?labelSelector=a%3Db,c%21%3Dd,e+in+(f),g+notin+(h),i,%21j,k%3E1,l%3C2,m%3D%3Dn", 200), get("/api/v1/configmaps?labelSelector=%3D%3D%3D", 400),
+    ])),
+    claim(READS, "`fieldSelector`", Asked(&[
+        get("/api/v1/configmaps?fieldSelector=metadata.name%3Dm,metadata.namespace%3Ddefault", 200).says("\"a\":\"3\""),
+        get("/api/v1/pods?fieldSelector=spec.nodeName%3Dn", 200).says("\"name\":\"p\""),
+        get("/apis/example.com/v1/things?fieldSelector=spec.color%3Dred", 200).says("\"name\":\"t\""),
+        get("/api/v1/configmaps?fieldSelector=data.a%3D1", 400).says("data.a"),
+    ])),
+    claim(READS, "`pretty`", Asked(&[
+        get("/api/v1/namespaces/default/configmaps/m?pretty=true", 200).says("\n  \"kind\""),
+        get(MAP, 200).with(&[("User-Agent", "curl/8.0")]).says("\n  \"kind\""),
+    ])),
+    claim(CONTRACT_OF, "the cache cannot be proved to be current within 3 s", Tests(&["failure_13_a_store_that_does_not_answer_makes_no_read_stale_and_none_hang"])),
+    claim(CONTRACT_OF, "the cache is not filled yet, LIST with a limit and no selector", Tests(&["failure_04_a_list_of_any_revision_goes_to_the_store_while_the_cache_fills"])),
+    claim(CONTRACT_OF, "an exact LIST from before the cache's window", Tests(&[
+        "a_watch_from_before_the_window_is_410_and_an_exact_list_is_read_from_the_store",
+        "so_many_read_past_states_at_once_so_many_wait_and_the_others_are_told_to_come_again",
+    ])),
+    claim(WRITES, "`dryRun=All`", Asked(&[
+        post("/api/v1/namespaces/default/configmaps?dryRun=All", r#"{"metadata":{"name":"dry"}}"#, 201), get("/api/v1/namespaces/default/configmaps/dry", 404),
+    ])),
+    claim(WRITES, "`fieldValidation`", Asked(&[
+        post("/api/v1/namespaces/default/configmaps?dryRun=All&fieldValidation=Ignore", r#"{"metadata":{"name":"x"},"no":1}"#, 201),
+        post("/api/v1/namespaces/default/configmaps?dryRun=All", r#"{"metadata":{"name":"x"},"no":1}"#, 201),
+        post("/api/v1/namespaces/default/configmaps?dryRun=All&fieldValidation=Strict", r#"{"metadata":{"name":"x"},"no":1}"#, 400).says("unknown field"),
+    ])),
+    claim(WRITES, "`fieldManager`", Asked(&[
+        post("/api/v1/namespaces/default/configmaps?dryRun=All&fieldManager=%0a", r#"{"metadata":{"name":"x"}}"#, 422).says("fieldManager"),
+    ])),
+    claim(WRITES, "`resourceVersion`, `uid` in the object; `preconditions` of a delete", Asked(&[
+        ask("PUT", THING, 409).sends(r#"{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"t","resourceVersion":"1"}}"#),
+        ask("PUT", MAP, 200).sends(r#"{"metadata":{"name":"m"},"data":{"a":"3"}}"#),
+        ask("PUT", MAP, 409).sends(r#"{"metadata":{"name":"m","resourceVersion":"1"}}"#),
+        ask("PUT", MAP, 409).sends(r#"{"metadata":{"name":"m","uid":"other"}}"#),
+        ask("DELETE", MAP, 409).sends(r#"{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"other"}}"#),
+        ask("PATCH", MAP, 422).sends(r#"{"metadata":{"uid":"other"}}"#).with(MERGE),
+    ])),
+    claim(WRITES, "no resourceVersion", Partly(&[
+        ask("PUT", MAP, 200).sends(r#"{"metadata":{"name":"m"},"data":{"a":"4"}}"#),
+    ], &["concurrent_patches_of_one_object_all_succeed"])),
+    claim(WRITES, "a write that changes nothing", Tests(&["a_no_op_update_writes_nothing"])),
+    claim(WRITES, "`generateName`", Asked(&[
+        post("/api/v1/namespaces/default/configmaps?dryRun=All", r#"{"metadata":{"generateName":"some-"}}"#, 201).says("\"name\":\"some-"),
+    ])),
+    claim(WRITES, "`gracePeriodSeconds`, finalizers, `deletionTimestamp`", Asked(&[
+        post(MAPS, r#"{"metadata":{"name":"held","finalizers":["example.com/hold"]}}"#, 201),
+        ask("DELETE", "/api/v1/namespaces/default/configmaps/held?gracePeriodSeconds=5", 200).says("deletionTimestamp"),
+        get("/api/v1/namespaces/default/configmaps/held", 200).says("deletionTimestamp"),
+    ])),
+    claim(WRITES, "`propagationPolicy`, `orphanDependents`", Partly(&[
+        // No controllers run on this server: what they are to do is only noted.
+        post(MAPS, r#"{"metadata":{"name":"owner"}}"#, 201),
+        ask("DELETE", "/api/v1/namespaces/default/configmaps/owner?propagationPolicy=Foreground", 200).says("foregroundDeletion"),
+        ask("DELETE", "/api/v1/namespaces/default/configmaps/m?propagationPolicy=None", 422),
+    ], &["an_owner_waits_in_the_foreground_for_those_that_block_it", "orphans_keep_living_without_the_reference", "owners_and_owned_go_in_all_three_ways"])),
+    claim(WRITES, "`limit`, `continue`, `resourceVersion` on deletecollection", Tests(&["a_collection_is_deleted_up_to_a_limit"])),
+    claim(WRITES, "answer of deletecollection", Partly(&[
+        ask("DELETE", "/api/v1/namespaces/kube-public/configmaps", 200).says("ConfigMapList"),
+    ], &["what_goes_with_its_collection_is_shown_unless_it_is_too_much"])),
+    claim(WRITES, "`application/json-patch+json`", Asked(&[
+        ask("PATCH", MAP, 200).sends(r#"[{"op":"replace","path":"/data/a","value":"5"}]"#).with(&[("Content-Type", "application/json-patch+json")]),
+        ask("PATCH", MAP, 422).sends(r#"[{"op":"test","path":"/data/a","value":"no"}]"#).with(&[("Content-Type", "application/json-patch+json")]),
+    ])),
+    claim(WRITES, "`application/merge-patch+json`", Asked(&[ask("PATCH", MAP, 200).sends(r#"{"data":{"a":"6"}}"#).with(MERGE)])),
+    claim(WRITES, "`application/strategic-merge-patch+json`", Asked(&[
+        ask("PATCH", MAP, 200).sends(r#"{"data":{"a":"7"}}"#).with(STRATEGIC), ask("PATCH", THING, 415).sends(r#"{"spec":{}}"#).with(STRATEGIC),
+    ])),
+    claim(WRITES, "`application/apply-patch+yaml`, `+cbor`", Asked(&[
+        ask("PATCH", MAP, 415).sends("kind: ConfigMap").with(&[("Content-Type", "application/apply-patch+yaml")]).says("--server-side"),
+        ask("PATCH", MAP, 415).sends("a").with(&[("Content-Type", "application/apply-patch+cbor")]),
+    ])),
+    claim(MEDIA, "JSON", Asked(&[get(MAP, 200).with(&[("Accept", "application/json")]).says("{\"kind\":\"ConfigMap\"")])),
+    claim(MEDIA, "YAML", Asked(&[
+        post("/api/v1/namespaces/default/configmaps?dryRun=All", "metadata:\n  name: made\n", 201).with(&[("Content-Type", "application/yaml")]),
+        get(MAP, 200).with(&[("Accept", "application/yaml")]).says("kind: ConfigMap"),
+        get("/api/v1/configmaps?watch=1&timeoutSeconds=1", 406).with(&[("Accept", "application/yaml")]),
+    ])),
+    claim(MEDIA, "`Table` v1 and v1beta1, with `includeObject`", Asked(&[
+        get(MAPS, 200).with(&[("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")]).says("\"kind\":\"Table\""),
+        get(MAPS, 200).with(&[("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1beta1")]).says("meta.k8s.io/v1beta1"),
+        get("/api/v1/namespaces/default/configmaps?includeObject=Object", 200).with(&[("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")]).says("\"data\":{\"a\""),
+        get(THINGS, 200).with(&[("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")]).says("\"name\":\"Size\""),
+    ])),
+    claim(MEDIA, "`PartialObjectMetadata`, `PartialObjectMetadataList`, v1 and v1beta1", Asked(&[
+        get(MAP, 200).with(&[("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")]).says("\"kind\":\"PartialObjectMetadata\""),
+        get(MAPS, 200).with(&[("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1beta1")]).says("PartialObjectMetadataList"),
+    ])),
+    claim(MEDIA, "gzip", Tests(&["a_long_list_is_compressed_if_the_client_likes", "an_answer_in_gzip_inflates_to_what_it_is_without"])),
+    claim(MEDIA, "`application/vnd.kubernetes.protobuf`", Partly(&[
+        get(MAP, 200).with(&[("Accept", PROTOBUF)]).says("k8s\0"),
+        get(THING, 406).with(&[("Accept", PROTOBUF)]),
+        ask("POST", THINGS, 415).sends("k8s").with(&[("Content-Type", PROTOBUF)]),
+        get(THING, 200).with(&[("Accept", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")]).says("k8s\0"),
+    ], &["every_kind_says_in_protobuf_what_it_says_in_json"])),
+    claim(MEDIA, "CBOR", Asked(&[
+        get(MAP, 406).with(&[("Accept", "application/cbor")]),
+        post(MAPS, "a", 415).with(&[("Content-Type", "application/cbor")]),
+    ])),
+    claim(DOCUMENTS, "`/api`, `/apis`, `/apis/<group>`, `/api/v1`, `/apis/<group>/<version>`", Asked(&[
+        get("/api", 200), get("/apis", 200), get("/apis/apps", 200), get("/api/v1", 200), get("/apis/apps/v1", 200), get("/apis/example.com/v1", 200).says("things/scale"),
+    ])),
+    claim(DOCUMENTS, "aggregated discovery (`apidiscovery.k8s.io` v2)", Asked(&[
+        get("/apis", 200).with(&[("Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")]).says("APIGroupDiscoveryList"),
+    ])),
+    claim(DOCUMENTS, "`/openapi/v3`, with hashes in the index", Asked(&[
+        get("/openapi/v3", 200).says("?hash="), get("/openapi/v3/apis/apps/v1", 200).says("DeploymentSpec"),
+        get("/openapi/v3/apis/apps/v1", 406).with(&[("Accept", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf")]),
+    ])),
+    claim(DOCUMENTS, "`/openapi/v2`", Asked(&[
+        get("/openapi/v2", 200).says("\"swagger\":\"2.0\""),
+        get("/openapi/v2", 200).with(&[("Accept", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")]),
+    ])),
+    claim(DOCUMENTS, "`/version`", Asked(&[get("/version", 200).says("v1.36.3+forebay-")])),
+    claim(DOCUMENTS, "`/healthz`, `/livez`, `/readyz`, with `?verbose`, `?exclude=` and single checks", Partly(&[
+        get("/healthz?verbose", 200).says("[+]ping ok\n[+]log ok\n[+]etcd ok\n"), get("/livez/etcd", 200).says("ok"),
+        get("/readyz?verbose&exclude=etcd", 200).says("[+]etcd excluded: ok\n"), get("/readyz/informer-sync", 200), get("/readyz/shutdown", 200), get("/livez/shutdown", 404),
+    ], &["checks_are_told_in_kube_apiservers_text", "why_a_check_failed_is_told_to_nobody_whom_only_the_open_path_lets_in"])),
+    claim(DOCUMENTS, "`/metrics`", Asked(&[get("/metrics", 200).says("apiserver_request_total")])),
+    claim(DOCUMENTS, "`/openid/v1/jwks`, `/.well-known/openid-configuration`", Partly(&[
+        get("/openid/v1/jwks", 200).says("\"keys\""), get("/.well-known/openid-configuration", 200).says("\"issuer\":\"https://"),
+    ], &["others_learn_issuer_and_keys"])),
+    claim(DOCUMENTS, "`/debug/pprof`, `/logs`, `/metrics/slis`, `/flagz`, `/statusz`", Asked(&[
+        get("/debug/pprof", 404), get("/logs", 404), get("/metrics/slis", 404), get("/flagz", 404), get("/statusz", 404),
+    ])),
+    claim(CRDS, "several versions, `conversion: None`", Asked(&[get("/apis/example.com/v2/namespaces/default/things/t", 200).says("example.com/v2")])),
+    claim(CRDS, "conversion webhooks", Tests(&["what_is_stored_and_not_acted_on_is_said"])),
+    claim(CRDS, "structural schemas: validation, pruning, defaulting, formats, patterns, list types, embedded resources", Partly(&[
+        post(THINGS, r#"{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"u"},"spec":{"size":10}}"#, 422).says("spec.size"),
+    ], &["objects_are_pruned_and_defaulted", "every_violation_of_the_schema_is_a_cause"])),
+    claim(CRDS, "`x-kubernetes-validations` (CEL)", Tests(&["what_is_stored_and_not_acted_on_is_said"])),
+    claim(CRDS, "`status`, `scale`, printer columns, short names, categories, `selectableFields`", Asked(&[
+        get("/apis/example.com/v1", 200).says("\"shortNames\":[\"thg\"]"), get("/apis/example.com/v1", 200).says("\"categories\":[\"all\"]"),
+        get("/apis/example.com/v1/namespaces/default/things/t/status", 200), get("/apis/example.com/v1/things?fieldSelector=spec.color%3Dblue", 200).says("\"items\":[]"),
+    ])),
+    claim(CRDS, "conditions", Partly(&[
+        get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.example.com", 200).says("\"Established\""),
+    ], &["a_second_definition_of_taken_names_is_not_established"])),
+    claim(CRDS, "deleting a CRD", Tests(&["watchers_see_every_object_go_and_then_the_end"])),
+    claim(CRDS, "a CRD's writer", Tests(&["a_definition_is_served_when_its_writer_is_answered"])),
+    claim(CRDS, "a CRD's change and its watches", Tests(&[
+        "a_change_of_the_schema_counts_at_once_and_ends_no_watch", "a_version_that_is_no_longer_served_ends_its_watches",
+        "a_selectable_field_that_is_removed_ends_the_watches_that_select_by_it", "other_columns_end_the_watches_that_show_tables",
+    ])),
+    claim(WHO, "client certificates", Partly(&[
+        post("/apis/authentication.k8s.io/v1/selfsubjectreviews", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}"#, 201).says("system:masters"),
+    ], &["everyone_learns_who_they_are"])),
+    claim(WHO, "bearer tokens from `--token-auth-file`", Tests(&["everyone_learns_who_they_are"])),
+    claim(WHO, "service account tokens", Tests(&["a_token_lives_as_long_as_its_service_account", "a_token_ends_with_what_it_is_bound_to", "keys_outlive_the_server_and_issuers_may_change"])),
+    claim(WHO, "`/.well-known/openid-configuration`, `/openid/v1/jwks`", Tests(&["others_learn_issuer_and_keys"])),
+    claim(WHO, "TokenReview, SelfSubjectReview", Asked(&[
+        post("/apis/authentication.k8s.io/v1/tokenreviews", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"none"}}"#, 201),
+        post("/apis/authentication.k8s.io/v1/selfsubjectreviews", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}"#, 201),
+    ])),
+    claim(WHO, "SubjectAccessReview, LocalSubjectAccessReview, SelfSubjectAccessReview, SelfSubjectRulesReview", Asked(&[
+        post("/apis/authorization.k8s.io/v1/subjectaccessreviews", r#"{"spec":{"user":"u","nonResourceAttributes":{"path":"/","verb":"get"}}}"#, 201).says("\"allowed\":"),
+        post("/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews",
+            r#"{"metadata":{"namespace":"default"},"spec":{"user":"u","resourceAttributes":{"namespace":"default","verb":"get","resource":"pods"}}}"#, 201).says("\"allowed\":"),
+        post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", r#"{"spec":{"nonResourceAttributes":{"path":"/","verb":"get"}}}"#, 201).says("\"allowed\":true"),
+        post("/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", r#"{"spec":{"namespace":"default"}}"#, 201).says("\"resourceRules\""),
+    ])),
+    claim(WHO, "OIDC, webhook tokens, front proxy, bootstrap tokens", Tests(&["every_flag_is_of_the_class_that_is_said"])),
+    claim(WHO, "impersonation (`Impersonate-*`, `kubectl --as`)", Asked(&[
+        post("/apis/authentication.k8s.io/v1/selfsubjectreviews", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}"#, 201)
+            .with(&[("Impersonate-User", "jane"), ("Content-Type", "application/json")]).says("\"username\":\"jane\""),
+    ])),
+    claim(WHO, "anonymous", Asked(&[
+        get("/healthz", 200).anonymous(), get("/livez", 200).anonymous(), get("/readyz", 200).anonymous(), get("/livez/etcd", 200).anonymous(),
+        get("/version", 200).anonymous(), get("/api", 401).anonymous(), get("/metrics", 401).anonymous(), get(MAP, 401).anonymous(), get("/nothing", 401).anonymous(),
+    ])),
+    claim(WHO, "a bad token or certificate", Partly(&[
+        get("/version", 401).anonymous().with(&[("Authorization", "Bearer none")]),
+    ], &["a_client_of_one_server_is_a_stranger_to_another"])),
+    claim(WHO, "`--authorization-mode`", Tests(&["rbac_lets_only_masters_in", "modes_are_reviewed_as_they_are"])),
+    claim(WHO, "admission", Partly(&[
+        post("/api/v1/namespaces/nowhere/configmaps", r#"{"metadata":{"name":"x"}}"#, 404),
+        ask("DELETE", "/api/v1/namespaces/default", 403), ask("DELETE", "/api/v1/namespaces/kube-system", 403), ask("DELETE", "/api/v1/namespaces/kube-public", 403),
+        get("/api/v1/namespaces/default/pods/p", 200).says("\"tolerationSeconds\":300"),
+    ], &["a_missing_namespace_is_not_found_and_a_terminating_one_is_forbidden", "pods_run_as_a_service_account_where_that_is_asked_for"])),
+    claim(WHO, "limits in flight", Tests(&["seats_are_given_back"])),
+    claim(WHO, "limits by cost", Tests(&["what_is_held_is_bounded_and_the_others_wait_in_turn_by_user"])),
+    claim(WHO, "memory", Tests(&["rooms_follow_what_is_left_and_creates_are_refused_when_nothing_helps", "the_worst_mix_of_clients_does_not_kill_a_server_with_little_memory"])),
+    claim(WHO, "connections", Unchecked("16,384 connections are more than a test may open")),
+    claim(WHO, "causes", Tests(&["no_more_is_told_than_a_client_reads"])),
+    claim(WHO, "JSON patch", Tests(&["what_a_patch_cannot_do_is_told_in_upstreams_words"])),
+];
+
+const DECIDE: &str = "Objects that decide nothing yet";
+const VERBS: &str = "Verbs";
+const READS: &str = "Options of reads";
+const CONTRACT_OF: &str = "The contract of GET, LIST and WATCH, row by row";
+const WRITES: &str = "Options of writes";
+const MEDIA: &str = "Media types";
+const DOCUMENTS: &str = "Documents";
+const CRDS: &str = "CustomResourceDefinitions";
+const WHO: &str = "Who may do what";
+const MERGE: &[(&str, &str)] = &[("Content-Type", "application/merge-patch+json")];
+const STRATEGIC: &[(&str, &str)] = &[("Content-Type", "application/strategic-merge-patch+json")];
