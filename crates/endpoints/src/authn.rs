@@ -359,6 +359,7 @@ impl Asker {
 
 #[cfg(test)]
 mod tests {
+    use forebay_fuzz::{Corpus, gist, run};
     use forebay_rt::ManualClock;
     use rcgen::{
         BasicConstraints, CertificateParams, DistinguishedName, DnType, DnValue, IsCa, Issuer, KeyPair,
@@ -509,5 +510,37 @@ mod tests {
         for (uid, want) in [("7", "alice system:authenticated \"7\""), ("", "401")] {
             check(vec![(DnType::CommonName, "alice".into()), (UID, uid.into())], want);
         }
+    }
+
+    #[test]
+    fn fuzz_client_certificates() {
+        use base64::Engine as _;
+        let der = |text: &str| {
+            let text: String = text.split_whitespace().collect();
+            base64::engine::general_purpose::STANDARD.decode(text).expect("base64")
+        };
+        let own = include_str!("testdata/authority.b64");
+        let pem = format!("-----BEGIN CERTIFICATE-----\n{own}-----END CERTIFICATE-----\n");
+        let algorithms = ring::default_provider().signature_verification_algorithms;
+        let authority = ClientAuthority::from_pem(&pem, algorithms).expect("certificates");
+        let (good, own) = (der(include_str!("testdata/version1.b64")), der(own));
+        let others =
+            [include_str!("testdata/version1.rsa2048.b64"), include_str!("testdata/authority.rsa2048.b64")]
+                .map(der);
+        let signed =
+            parsed(&CertificateDer::from(good.as_slice())).expect("read").tbs_certificate.as_ref().to_vec();
+        let corpus = Corpus { inputs: &[&good, &own, &others[0], &others[1]], ..Corpus::default() };
+        run("client certificates", &corpus, |input| {
+            let leaf = CertificateDer::from(input);
+            // As what stands between, too.
+            let chain = [leaf.clone(), CertificateDer::from(own.as_slice()), leaf.clone()];
+            let verdict = authority.judge(&chain, 1_900_000_000_000);
+            if verdict.is_ok() {
+                let has_what_was_signed = input.windows(signed.len()).any(|part| part == signed);
+                assert!(has_what_was_signed, "nobody signed this");
+            }
+            let subject = Subject::of(&leaf).map(|subject| (subject.name, subject.groups, subject.uids));
+            (verdict.map(drop).map_err(gist), subject.map_err(drop))
+        });
     }
 }

@@ -203,7 +203,9 @@ fn a_key_that_is_taken_away_takes_its_tokens_along() {
     };
     check([GOOD, GOOD]);
     assert_eq!(published(), 2);
-    ours.replace_keys(TokenKeys::from_pem(&files.p384_sec1, &[files.p256_sec1.clone()]).expect("keys"));
+    ours.replace_keys(
+        TokenKeys::from_pem(&files.p384_sec1, std::slice::from_ref(&files.p256_sec1)).expect("keys"),
+    );
     check([GONE, GOOD]);
     assert_eq!(published(), 1);
     // It signs with the new key, which is not among those that it was told to believe.

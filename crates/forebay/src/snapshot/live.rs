@@ -175,13 +175,13 @@ mod tests {
                 }
             }
         };
-        let looking = std::thread::spawn(look);
+        let looking = std::thread::Builder::new().name("looks".into()).spawn(look).expect("a thread");
         // As long as it takes to have been looked at often.
         for round in 0.. {
             let listener = listen(scratch.path()).expect("listens");
             assert_eq!(std::fs::read_dir(scratch.path()).expect("listed").count(), 1, "{round}");
             drop(listener);
-            if (round > 100 && seen.load(Ordering::Relaxed) > 1_000) || looking.is_finished() {
+            if (round > 2_000 && seen.load(Ordering::Relaxed) > 20_000) || looking.is_finished() {
                 break;
             }
         }
