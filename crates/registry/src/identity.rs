@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use forebay_apimachinery::options::{DeleteOptions, Preconditions};
 use forebay_apimachinery::selector::label_value_faults;
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::{Lease, Reason, Status};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -171,7 +171,14 @@ impl Registry {
         let served = self.catalog().resource("coordination.k8s.io", "v1", "leases").cloned();
         let served = served.ok_or_else(|| Status::internal("leases are not served"))?;
         let namespace = Some(NAMESPACE.to_owned());
-        Ok(Target { served, namespace, name: None, subresource: None, caller: None })
+        Ok(Target {
+            served,
+            namespace,
+            name: None,
+            subresource: None,
+            caller: None,
+            lease: Lease::of_server(),
+        })
     }
 }
 
