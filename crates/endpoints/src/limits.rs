@@ -13,6 +13,12 @@ pub const CONNECTIONS_MAX: usize = 16_384;
 /// closed at once.
 pub const LEAVING_MAX: usize = 64;
 
+/// Bytes that a stranger may have the server hold, of what it says until something begins or ends; and strangers who have it
+/// hold more, or do not take at once what they are answered, which may be a head of 64 KiB and two buffers of 160 KiB: 28 MiB.
+/// Beyond so many the one gives way on whose connection the longest nothing began or ended.
+pub const STRANGER_BYTES: usize = 16 << 10;
+pub const STRANGERS_WITH_MUCH_MAX: usize = 128;
+
 /// A connection of HTTP/2 on which there was no request for so long is asked to end, as kube-apiserver does (v1.36, IdleTimeout),
 /// and cut when it has not within [`PING_WAIT`]. One of HTTP/1.1 ends after [`HEADER_WAIT`].
 pub const IDLE_WAIT: Duration = Duration::from_secs(90);

@@ -20,7 +20,9 @@ use forebay_rt::{Clock, Duration, Instant, Told};
 use pin_project_lite::pin_project;
 
 use crate::cut::Cut;
-use crate::limits::{IDLE_WAIT, LEAVING_MAX, PING_WAIT, SEATS_PERIOD, STALL_WAIT};
+use crate::limits::{
+    IDLE_WAIT, LEAVING_MAX, PING_WAIT, SEATS_PERIOD, STALL_WAIT, STRANGER_BYTES, STRANGERS_WITH_MUCH_MAX,
+};
 use crate::metrics::SeatCounts;
 use crate::wire::Socket;
 
@@ -43,6 +45,8 @@ struct State {
     seated: HashMap<u64, Seated>,
     // Strangers among them, in the order in which they give way.
     strangers: BTreeSet<Turn>,
+    // Those of them for whom much is held; <= STRANGERS_WITH_MUCH_MAX.
+    with_much: BTreeSet<Turn>,
     // Those who were told to give way and are not gone yet: those whose seats others got are <= LEAVING_MAX.
     leaving: usize,
 }
@@ -68,6 +72,8 @@ pub struct Place {
     open: AtomicUsize,
     /// Milliseconds until something last began or ended.
     since_ms: AtomicU64,
+    /// Bytes that a stranger has said since.
+    unanswered: AtomicUsize,
     cut: Cut,
     asked: Cut,
     asked_ms: AtomicU64,
@@ -209,9 +215,21 @@ const PLACES_AT_ONCE: usize = 512;
 impl State {
     /// Takes a stranger's seat.
     fn give_way(&mut self) -> Option<Arc<Place>> {
-        let (_, number) = self.strangers.pop_first()?;
+        let first = *self.strangers.first()?;
+        self.leave(first)
+    }
+
+    /// Takes the seat of the stranger whose turn this is.
+    fn leave(&mut self, turn: Turn) -> Option<Arc<Place>> {
+        self.forget(turn);
         self.leaving += 1;
-        self.seated.remove(&number).map(|seated| seated.place)
+        self.seated.remove(&turn.1).map(|seated| seated.place)
+    }
+
+    /// It is no stranger, or not any more.
+    fn forget(&mut self, turn: Turn) -> bool {
+        self.with_much.remove(&turn);
+        self.strangers.remove(&turn)
     }
 }
 
@@ -226,7 +244,7 @@ impl Drop for Seat {
         let Some(seats) = &self.0.seats else { return };
         let mut state = seats.state();
         match state.seated.remove(&self.0.number) {
-            Some(seated) => drop(state.strangers.remove(&seated.turn)),
+            Some(seated) => drop(state.forget(seated.turn)),
             None => state.leaving -= 1,
         }
         seats.counted(&state);
@@ -277,9 +295,36 @@ impl Place {
         let mut state = seats.state();
         if let Some(seated) = state.seated.get(&self.number) {
             let turn = seated.turn;
-            state.strangers.remove(&turn);
+            state.forget(turn);
         }
         seats.counted(&state);
+    }
+
+    /// So many bytes were heard that nobody has made anything of yet.
+    pub fn heard(&self, bytes: usize) {
+        if !self.is_known() && self.unanswered.fetch_add(bytes, Ordering::Relaxed) + bytes > STRANGER_BYTES {
+            self.holds_much();
+        }
+    }
+
+    /// Much is held for it, or what its client has not taken at once. A few strangers may have that.
+    pub fn holds_much(&self) {
+        let Some(seats) = self.seats.as_ref().filter(|_| !self.is_known()) else { return };
+        let mut state = seats.state();
+        let Some(turn) = state.seated.get(&self.number).map(|seated| seated.turn) else { return };
+        // It may have become known meanwhile.
+        if !state.strangers.contains(&turn) || !state.with_much.insert(turn) {
+            return;
+        }
+        let is_one_too_many = state.with_much.len() > STRANGERS_WITH_MUCH_MAX;
+        let first = state.with_much.first().copied().filter(|_| is_one_too_many);
+        let gone = first.and_then(|first| state.leave(first));
+        seats.counted(&state);
+        drop(state);
+        if let Some(stranger) = gone {
+            seats.0.counts.gave_way.add(1);
+            stranger.cut.cut();
+        }
     }
 
     /// Something began or ended: among strangers it is the last to give way now.
@@ -290,13 +335,12 @@ impl Place {
         if self.is_known() {
             return;
         }
+        self.unanswered.store(0, Ordering::Relaxed);
         let mut state = seats.state();
-        let State { seated, strangers, .. } = &mut *state;
-        if let Some(seated) = seated.get_mut(&self.number)
-            && strangers.remove(&seated.turn)
-        {
-            seated.turn.0 = now;
-            strangers.insert(seated.turn);
+        let Some(turn) = state.seated.get(&self.number).map(|seated| seated.turn) else { return };
+        if state.forget(turn) {
+            state.strangers.insert((now, self.number));
+            state.seated.get_mut(&self.number).expect("it has one").turn.0 = now;
         }
     }
 
@@ -377,6 +421,32 @@ mod tests {
         assert_eq!(all.len(), LEAVING_MAX + 2, "those who were told are not gone yet");
         all.remove(0);
         assert!(seats.take().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn for_few_strangers_much_is_held_and_for_them_until_something_begins() {
+        let (seats, clock) = (seats(10_000), Clock::system());
+        let mut taken = Vec::new();
+        for _ in 0..STRANGERS_WITH_MUCH_MAX + 4 {
+            taken.push(seats.take());
+            clock.sleep(Duration::from_millis(1)).await;
+        }
+        let place = |at: usize| taken[at].as_ref().expect("a seat").place().clone();
+        place(0).heard(STRANGER_BYTES);
+        place(1).known();
+        for at in 0..taken.len() {
+            place(at).heard(STRANGER_BYTES + 1);
+            // The third is a request then.
+            if at == 2 {
+                drop(place(at).begin());
+            }
+        }
+        let gone: Vec<_> =
+            cut(&taken).iter().enumerate().filter(|(_, cut)| **cut).map(|(at, _)| at).collect();
+        assert_eq!(gone, [0, 3], "one is known, and one was answered");
+        assert_eq!(seats.state().with_much.len(), STRANGERS_WITH_MUCH_MAX);
+        drop(taken);
+        assert!(seats.state().with_much.is_empty());
     }
 
     #[tokio::test(start_paused = true)]

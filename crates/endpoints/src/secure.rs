@@ -185,7 +185,10 @@ impl Session {
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.tls.get_ref().1.wants_write() {
-            ready!(self.send(cx)?);
+            if self.send(cx)?.is_pending() {
+                self.tls.get_ref().0.lags();
+                return Poll::Pending;
+            }
         }
         Pin::new(self.tls.get_mut().0).poll_flush(cx)
     }

@@ -286,7 +286,7 @@ impl Connections {
     /// Everything until requests come; then what the connection does until its end. `None` when it is over.
     async fn begin<'s>(&'s self, stream: TcpStream, place: &'s Arc<Place>) -> Option<Spoken<'s>> {
         let wire = match Wire::new(stream, self.clock.clone()) {
-            Ok(wire) => wire,
+            Ok(wire) => wire.at(place.clone()),
             Err(error) => {
                 tracing::debug!(%error, "a client left before it was served");
                 return None;

@@ -22,6 +22,7 @@ use tokio::task::coop;
 
 use crate::cut::Cut;
 use crate::limits;
+use crate::seats::Place;
 #[cfg(target_os = "linux")]
 use crate::sockopt;
 
@@ -32,6 +33,7 @@ pub struct Wire {
     handshake_left: Option<usize>,
     // Of what was read, bytes that are not paid for yet.
     unpaid: usize,
+    place: Arc<Place>,
 }
 
 /// A socket, seen by everybody who is concerned with its client.
@@ -101,7 +103,18 @@ impl Wire {
             patient: AtomicBool::new(false),
             cut: Cut::default(),
         });
-        Ok(Wire { socket, handshake_left: Some(limits::HANDSHAKE_BYTES_MAX), unpaid: 0 })
+        let handshake_left = Some(limits::HANDSHAKE_BYTES_MAX);
+        Ok(Wire { socket, handshake_left, unpaid: 0, place: Arc::default() })
+    }
+
+    /// The same as a connection that has a seat.
+    pub fn at(self, place: Arc<Place>) -> Wire {
+        Wire { place, ..self }
+    }
+
+    /// What was written is not with the kernel yet.
+    pub fn lags(&self) {
+        self.place.holds_much();
     }
 
     pub fn socket(&self) -> &Arc<Socket> {
@@ -317,6 +330,7 @@ impl AsyncRead for Wire {
                 Ok(read) => {
                     buf.advance(read);
                     self.unpaid += read;
+                    self.place.heard(read);
                     self.handshake_left = self.handshake_left.map(|left| left - read);
                     return Poll::Ready(Ok(()));
                 }

@@ -9,6 +9,7 @@ use super::frames::*;
 use super::victim::{KNOWN, Setup, Victim, WAIT};
 use crate::limits::{
     HANDSHAKE_BYTES_MAX, HANDSHAKE_WAIT, HEADER_WAIT, IDLE_WAIT, PING_WAIT, SEATS_PERIOD, STALL_WAIT,
+    STRANGER_BYTES, STRANGERS_WITH_MUCH_MAX,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -153,6 +154,42 @@ async fn strangers_hold_every_seat_and_whoever_comes_gets_in() {
     let series = "forebay_connections_ended_total{reason=\"gave_way\"}";
     assert!(victim.metric(series).await >= (2 * SEATS) as f64);
     assert_eq!(victim.metric("forebay_connections_open{client=\"known\"}").await, 3.0, "with who asks");
+}
+
+/// Heads that do not end: many short ones, and few long ones. Who is known has none that does not end.
+#[tokio::test]
+async fn strangers_with_long_heads_are_few() {
+    let victim = Victim::start(Setup::default()).await;
+    let mut strangers = Vec::new();
+    for at in 0..STRANGERS_WITH_MUCH_MAX + 3 {
+        let mut stream = victim.open(b"http/1.1").await;
+        let bytes = if at == 0 { STRANGER_BYTES / 2 } else { 2 * STRANGER_BYTES };
+        let head = format!("GET /version HTTP/1.1\r\nHost: x\r\nA: {}", "b".repeat(bytes));
+        stream.write_all(head.as_bytes()).await.expect("open");
+        stream.flush().await.expect("open");
+        strangers.push(stream);
+    }
+    while victim.metric("forebay_connections_ended_total{reason=\"gave_way\"}").await < 2.0 {}
+    let (long, mut frames) = ("b".repeat(2 * STRANGER_BYTES), Frames::begin(&victim).await);
+    let all = [&fields("GET", "/version")[..], &[("a", long.as_str())]].concat();
+    let block = block(&all);
+    let (first, rest) = block.split_at(16 << 10);
+    let (second, rest) = rest.split_at(16 << 10);
+    let head = [
+        frame(HEADERS, END_STREAM, 1, first),
+        frame(CONTINUATION, 0, 1, second),
+        frame(CONTINUATION, END_HEADERS, 1, rest),
+    ];
+    frames.send(&head.concat()).await.expect("open");
+    assert_eq!(frames.said_until(1).await, ["1:200"]);
+    for (at, stream) in strangers.iter_mut().enumerate() {
+        let is_gone = (1..=3).contains(&at);
+        let end = "\r\nConnection: close\r\n\r\n";
+        let _gone = stream.write_all(end.as_bytes()).await;
+        let mut answer = Vec::new();
+        let _gone = timeout(WAIT, stream.read_to_end(&mut answer)).await.expect("an end");
+        assert_eq!(answer.starts_with(b"HTTP/1.1 200"), !is_gone, "{at}");
+    }
 }
 
 #[tokio::test]
