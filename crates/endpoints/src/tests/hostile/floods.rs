@@ -221,3 +221,17 @@ async fn keys_that_change_without_end_end_the_connection() {
     assert!(changes > 1, "some are as they should be");
     assert!(clock.now() - began < Duration::from_secs(1), "it was not the time that ended it");
 }
+
+/// As often as they may between two bytes of data: that takes time, which is the client's own as well, and a turn is short.
+#[tokio::test]
+async fn keys_that_change_as_often_as_they_may_are_followed() {
+    let victim = Victim::start(Setup::default()).await;
+    let mut frames = Frames::begin(&victim).await;
+    for byte in get(1, "/version") {
+        for _ in 0..32 {
+            frames.stream.get_mut().1.refresh_traffic_keys().expect("TLS 1.3");
+        }
+        frames.send(&[byte]).await.expect("open");
+    }
+    assert_eq!(frames.said_until(1).await, ["1:200"]);
+}
