@@ -218,17 +218,20 @@ impl Handler {
     /// See [`body_in::read`]; 429 when there is no seat, or it came so slowly that it had to give way.
     pub async fn receive(&self, head: &Head, body: Incoming) -> Result<Received, Failure> {
         let (rooms, user) = (&self.rooms, head.asker.name());
-        if body.is_end_stream() {
-            return body_in::read(rooms, user, &head.headers, body).await;
-        }
-        let arrival = self.arrivals.begin(user);
-        let received = tokio::select! {
-            biased;
-            received = body_in::read(rooms, user, &head.headers, arrival.note(body)) => received?,
-            () = arrival.gives_way() => return Err(no_seat()),
+        let received = if body.is_end_stream() {
+            body_in::read(rooms, user, &head.headers, body).await?
+        } else {
+            let arrival = self.arrivals.begin(user);
+            tokio::select! {
+                biased;
+                received = body_in::read(rooms, user, &head.headers, arrival.note(body)) => received?,
+                () = arrival.gives_way() => return Err(no_seat()),
+            }
         };
-        drop(arrival);
-        self.sit(head)?;
+        // One whose end came while it was looked at who asks has none yet, either.
+        if head.seat().is_none() {
+            self.sit(head)?;
+        }
         Ok(received)
     }
 
