@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use super::{structure, write_lines};
+use super::{whole, write_lines};
 use crate::strategy::value::Members;
 
 const CONTEXT: usize = 3;
@@ -59,7 +59,7 @@ impl Differences {
         }
         let text = |object: &Members| {
             let mut text = String::new();
-            write_lines(&structure(ty, object, 0), 0, &mut text);
+            write_lines(&whole(ty, object), 0, &mut text);
             text
         };
         unified(&text(old), &text(new), &mut self.looks_left)
