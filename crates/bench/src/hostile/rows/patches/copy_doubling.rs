@@ -6,7 +6,7 @@ pub(super) const ROW: Row = Row {
     name: "patches-copy-doubling",
     from: "CVE-2019-1002100",
     who: Who::Admin,
-    size: Sizes { full: 30, ten: 15 },
+    size: Sizes { full: 30, ten: 30 },
     prepare: Some(prepare),
     act: Act::Request(request),
     law: Law::says(REFUSED),
