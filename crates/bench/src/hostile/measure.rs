@@ -114,6 +114,8 @@ impl<'a> Contest<'a> {
         if let Some(idle) = self.idle {
             return Ok(idle);
         }
+        // What a server still does once it is ready is no measure of its rest.
+        quiet(&running.server).await;
         let bystander = Bystander::start(&running.server.target, self.pace())?;
         let (growth, start) = (Growth::start(&running.server)?, Instant::now());
         tokio::time::sleep(Duration::from_secs(5)).await;
