@@ -107,10 +107,11 @@ impl Peer {
         let Some(Shown { credentials, clock, judged }) = &self.0 else { return };
         let authorities = credentials.authorities.load();
         let Some(Authorities { generation, authority }) = authorities.as_deref() else { return };
-        let mut judged = judged.lock().unwrap_or_else(PoisonError::into_inner);
-        if judged.by != *generation {
+        // Only who reads the connection comes here: nobody else has judged in between.
+        let lock = || judged.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock().by != *generation {
             let verdict = judge(authority, chain.unwrap_or_default(), clock.unix_ms());
-            *judged = Judged { by: *generation, verdict };
+            *lock() = Judged { by: *generation, verdict };
         }
     }
 

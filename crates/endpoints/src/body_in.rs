@@ -38,6 +38,8 @@ pub struct Received {
 pub struct Leased {
     pub bytes: Bytes,
     pub lease: Lease,
+    /// Bytes that are held besides.
+    pub beside: usize,
 }
 
 /// What a request holds of its room.
@@ -105,6 +107,8 @@ impl Received {
     /// Asks for the room that working on it takes, as far as that can be told from outside. What it takes beyond that is taken
     /// on the way, or the request is over.
     ///
+    /// - `beside`: bytes that are held besides: the tree of what is to be changed.
+    ///
     /// # Errors
     /// 429 when there is none.
     pub async fn leased(
@@ -112,16 +116,17 @@ impl Received {
         rooms: &Rooms,
         user: &str,
         content_type: Option<ContentType>,
+        beside: usize,
     ) -> Result<Leased, Failure> {
         let cost = cost::body(&self.bytes, content_type);
-        if self.is_small && cost > BODY_SMALL_BYTES {
+        if self.is_small && cost + beside > BODY_SMALL_BYTES {
             self.held = rooms.bodies.charge(self.bytes.len());
             self.is_small = false;
         }
         let room = if self.is_small { &rooms.writes } else { &rooms.bodies };
-        room.take_more(user, cost, &mut self.held).await.map_err(|_full| rooms.full())?;
+        room.take_more(user, cost + beside, &mut self.held).await.map_err(|_full| rooms.full())?;
         let ledger = RoomLedger { room: room.clone(), held: self.held };
-        Ok(Leased { bytes: self.bytes, lease: Lease::new(ledger, cost) })
+        Ok(Leased { bytes: self.bytes, lease: Lease::new(ledger, cost), beside })
     }
 }
 
@@ -287,7 +292,7 @@ mod tests {
         assert_eq!(refused.status.reason, Reason::TooManyRequests);
         assert!(refused.status.retry_after_seconds > 0);
         let small = read_one(&rooms, 1000, Some(1000)).await.expect("another room");
-        assert!(small.leased(&rooms, "user", Some(ContentType::Json)).await.is_ok());
+        assert!(small.leased(&rooms, "user", Some(ContentType::Json), 0).await.is_ok());
         kept.pop();
         assert!(read_one(&rooms, BODY_BYTES_MAX, None).await.is_ok());
     }
@@ -303,7 +308,7 @@ mod tests {
         };
         let mut bombs = Vec::new();
         let refused = loop {
-            match read_bomb().await.leased(&rooms, "user", Some(ContentType::Json)).await {
+            match read_bomb().await.leased(&rooms, "user", Some(ContentType::Json), 0).await {
                 Ok(bomb) => bombs.push(bomb),
                 Err(refused) => break refused,
             }

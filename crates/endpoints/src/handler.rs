@@ -318,15 +318,11 @@ impl Handler {
         held.map(Some).map_err(|_full| self.rooms.full())
     }
 
-    /// The same for the object that is to be changed, if there is one.
-    ///
-    /// # Errors
-    /// 429 when there is none.
-    pub async fn room_to_change(&self, head: &Head, target: &Target) -> Result<Option<Held>, Failure> {
-        match self.registry.cached(target) {
-            Some(object) => self.room_for_tree(head, &object).await,
-            None => Ok(None),
-        }
+    /// What the tree of the object that is to be changed takes, where that is large. It is asked for with the room for the body,
+    /// once that is there: who waits for one holds nothing of the other.
+    pub fn bytes_to_change(&self, target: &Target) -> usize {
+        let object = self.registry.cached(target).filter(|object| object.body_len() > ANSWER_LARGE_BYTES);
+        object.map_or(0, |object| cost::body(&object.body(), None))
     }
 
     /// The data itself does not fit any more: only what makes none of it, or less, is done.

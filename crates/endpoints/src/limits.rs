@@ -238,6 +238,9 @@ pub const CONNECTIONS_MIN: usize = 256;
 pub const YAML_NODES_MAX: usize = 200_000;
 pub const YAML_DEPTH_MAX: usize = 128;
 
+/// JSON that a YAML body may become: written out in full it at most doubles, apart from control characters.
+pub const YAML_JSON_BYTES_MAX: usize = 4 * BODY_BYTES_MAX;
+
 /// Times that an item of a YAML list may become longer than its JSON, beyond a piece: one that its depth makes longer stands
 /// on one line.
 pub const YAML_GROWTH_MAX: usize = 8;

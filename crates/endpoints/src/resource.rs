@@ -30,7 +30,6 @@ use crate::line::Line;
 use crate::negotiate::{self, Answered, Form};
 use crate::response::{Content, ResponseBody};
 use crate::reviews;
-use crate::room::Held;
 use crate::status::Failure;
 use crate::warnings;
 use crate::watch_body::{Framing, WatchStream};
@@ -254,14 +253,14 @@ async fn create(
             let work = |registry: Registry, target: Target| async move {
                 registry.read_review(&target, &object, &options)
             };
-            let incoming = on_lease(handler, target, leased, 0, work).await?;
+            let incoming = on_lease(handler, target, leased, work).await?;
             reviews::answer(handler, head, target, review, incoming).await?
         }
         None => {
             let work = |registry: Registry, target: Target| async move {
                 registry.create(&target, &object, &options).await
             };
-            on_lease(handler, target, leased, 0, work).await?
+            on_lease(handler, target, leased, work).await?
         }
     };
     written(handler, head, target, form, answer).await
@@ -275,21 +274,17 @@ async fn update(
 ) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = UpdateOptions::from_query(&head.query)?;
-    let tree = handler.room_to_change(head, target).await?;
     let (leased, object) = object_body(handler, head, target, body).await?;
     let may_create = Some(handler.may_create(head));
     let work = |registry: Registry, target: Target| async move {
         registry.update_or_create(&target, &object, &options, may_create).await
     };
-    let answer = on_lease(handler, target, leased, tree.as_ref().map_or(0, Held::bytes), work).await?;
-    drop(tree);
+    let answer = on_lease(handler, target, leased, work).await?;
     written(handler, head, target, form, answer).await
 }
 
 /// What `work` says of a request whose body was `leased`: done apart where the body, or the tree of the object that it is about,
 /// is large. It holds what it was leased until it is over, whoever still waits for it.
-///
-/// - `tree_bytes`: what the tree takes.
 ///
 /// # Errors
 /// What `work` says, or that the request takes more than it may.
@@ -297,16 +292,15 @@ async fn on_lease<T, F>(
     handler: &Handler,
     target: &Target,
     leased: Leased,
-    tree_bytes: usize,
     work: impl FnOnce(Registry, Target) -> F,
 ) -> Result<T, Failure>
 where
     T: Send + 'static,
     F: Future<Output = Result<T, Status>> + Send + 'static,
 {
-    let Leased { bytes, lease } = leased;
+    let Leased { bytes, lease, beside } = leased;
     let target = Target { lease: lease.clone(), ..target.clone() };
-    let done = apart::task(bytes.len().max(tree_bytes), work(handler.registry.clone(), target)).await?;
+    let done = apart::task(bytes.len().max(beside), work(handler.registry.clone(), target)).await?;
     done.map_err(|status| body_in::blamed(status.into(), &lease, &handler.rooms))
 }
 
@@ -340,14 +334,12 @@ async fn patch(
     };
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = PatchOptions::from_query(&head.query, content_type)?;
-    let tree = handler.room_to_change(head, target).await?;
-    let leased = leased_body(handler, head, content_type, body).await?;
+    let leased = leased_body(handler, head, target, content_type, body).await?;
     let bytes = leased.bytes.clone();
     let work = |registry: Registry, target: Target| async move {
         registry.patch(&target, kind, &bytes, &options).await
     };
-    let answer = on_lease(handler, target, leased, tree.as_ref().map_or(0, Held::bytes), work).await?;
-    drop(tree);
+    let answer = on_lease(handler, target, leased, work).await?;
     written(handler, head, target, form, answer).await
 }
 
@@ -393,9 +385,9 @@ async fn delete_options(handler: &Handler, head: &Head, body: Incoming) -> Resul
     }
     // Options are a kind of their own: they have a protobuf form whatever is deleted.
     let content_type = body_in::object_type(&head.headers, Forms::TextAndProtobuf)?;
-    let leased = received.leased(&handler.rooms, user, Some(content_type)).await?;
+    let leased = received.leased(&handler.rooms, user, Some(content_type), 0).await?;
     let options = body_in::object(&leased, content_type, "DeleteOptions".into()).await;
-    let Leased { bytes, lease } = leased;
+    let Leased { bytes, lease, .. } = leased;
     let blamed = |failure| body_in::blamed(failure, &lease, &handler.rooms);
     let (options, on) = (options.map_err(blamed)?, lease.clone());
     let read = apart::Place::of(bytes.len()).done(move || read_delete_options(options, &on)).await?;
@@ -419,12 +411,13 @@ fn read_delete_options(body: Body, lease: &Lease) -> Result<DeleteOptions, Statu
 async fn leased_body(
     handler: &Handler,
     head: &Head,
+    target: &Target,
     content_type: ContentType,
     body: Incoming,
 ) -> Result<Leased, Failure> {
     let user = head.asker.name();
     let received = handler.receive(head, body).await?;
-    received.leased(&handler.rooms, user, Some(content_type)).await
+    received.leased(&handler.rooms, user, Some(content_type), handler.bytes_to_change(target)).await
 }
 
 /// The object that is written, and the lease for what is made of it.
@@ -439,7 +432,7 @@ async fn object_body(
         Source::Custom(_) => Forms::Text,
     };
     let content_type = body_in::object_type(&head.headers, forms)?;
-    let leased = leased_body(handler, head, content_type, body).await?;
+    let leased = leased_body(handler, head, target, content_type, body).await?;
     match body_in::object(&leased, content_type, target.served.gvk.kind.clone()).await {
         Ok(object) => Ok((leased, object)),
         Err(failure) => Err(body_in::blamed(failure, &leased.lease, &handler.rooms)),

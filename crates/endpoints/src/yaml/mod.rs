@@ -3,9 +3,11 @@
 //! In: bodies of clients, and our own JSON for those who ask for YAML. Out: the other one. Bounded in nodes, depth and
 //! size, aliases included.
 
+mod expand;
 mod list;
 mod read;
 mod resolve;
+mod tape;
 mod write;
 
 pub use list::YamlList;

@@ -4,19 +4,17 @@
 //! and reports them. What was read lies in one row, in which an alias is a number: it costs nothing until it is written, and
 //! what is written is counted. How deep anything goes is bounded here, not by what comes.
 
-use std::collections::{HashMap, HashSet};
-use std::ops::Range;
+use std::collections::HashMap;
 
 use forebay_apimachinery::json::{write_sorted, write_string};
 use forebay_apimachinery::lease::{Exhausted, Lease, Meter};
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Tag};
 use serde_json::Value;
 
+use super::expand::written_out;
 use super::resolve::{Scalar, resolve};
-use crate::limits::{BODY_BYTES_MAX, YAML_DEPTH_MAX, YAML_NODES_MAX};
-
-/// JSON that one body may become: YAML that is written out in full at most doubles, apart from control characters.
-const JSON_BYTES_MAX: usize = 4 * BODY_BYTES_MAX;
+use super::tape::{Node, Place, Tape, Text};
+use crate::limits::{YAML_DEPTH_MAX, YAML_NODES_MAX};
 
 /// What a node and an anchor take while the document is read, in rows that double as they grow.
 const NODE_BYTES: usize = 2 * size_of::<Node>();
@@ -63,61 +61,17 @@ pub fn to_json(yaml: &[u8], lease: &Lease) -> Result<Vec<u8>, YamlError> {
         meter: lease.meter(),
         count: 0,
     };
-    let out = match reader.document()? {
+    let mut out = match reader.document()? {
         false => b"{}".to_vec(),
-        true => {
-            let tape = &reader.tape;
-            let mut writer = Writer { tape, out: Vec::new(), meter: lease.meter(), visited: 0 };
-            writer.node(0, 0)?;
-            match writer.out.as_slice() {
-                b"null" => b"{}".to_vec(),
-                _ => std::mem::take(&mut writer.out),
-            }
-        }
+        true => written_out(&reader.tape, lease)?,
     };
+    if out == b"null" {
+        out = b"{}".to_vec();
+    }
     drop(reader);
     drop(reading);
     lease.charge(out.capacity())?;
     Ok(out)
-}
-
-/// What was read, in the order in which it stands: what is in a collection follows it. Texts are JSON.
-struct Tape {
-    nodes: Vec<Node>, // <= YAML_NODES_MAX
-    texts: Vec<u8>,
-}
-
-/// A place among the nodes, or the texts, of a tape: a body is shorter than 4 GiB.
-type Place = u32;
-
-#[derive(Clone, Copy)]
-enum Node {
-    Scalar(Text),
-    /// Items, up to `end`.
-    Sequence {
-        end: Place,
-    },
-    /// A key and a value in turn, up to `end`.
-    Mapping {
-        end: Place,
-        merges: bool,
-    },
-    /// What stands at another place, before this one.
-    Alias(Place),
-    /// A key: the name that it becomes, and the scalar that an alias of it means.
-    Key {
-        name: Text,
-        scalar: Text,
-    },
-    /// The key `<<`.
-    Merge,
-}
-
-/// Where a text stands among the texts.
-#[derive(Clone, Copy)]
-struct Text {
-    from: Place,
-    to: Place,
 }
 
 struct Reader<'y> {
@@ -280,192 +234,6 @@ impl<'y> Reader<'y> {
         let mut json = Vec::with_capacity(name.len() + 2);
         write_string(name, &mut json);
         self.keep(&json)
-    }
-}
-
-impl Tape {
-    fn text(&self, text: Text) -> &[u8] {
-        &self.texts[text.from as usize..text.to as usize]
-    }
-
-    /// What an alias at a place stands for, which is never an alias; another node is itself.
-    fn followed(&self, place: Place) -> Place {
-        match self.nodes[place as usize] {
-            Node::Alias(target) => target,
-            _ => place,
-        }
-    }
-
-    /// The scalar at a place.
-    fn scalar(&self, place: Place) -> Option<Text> {
-        match self.nodes[self.followed(place) as usize] {
-            Node::Scalar(text) | Node::Key { scalar: text, .. } => Some(text),
-            _ => None,
-        }
-    }
-
-    /// The place behind a node.
-    fn end(&self, place: Place) -> Place {
-        match self.nodes[place as usize] {
-            Node::Sequence { end } | Node::Mapping { end, .. } => end,
-            Node::Scalar(_) | Node::Alias(_) | Node::Key { .. } | Node::Merge => place + 1,
-        }
-    }
-
-    /// The items of a sequence.
-    fn items(&self, within: Range<Place>) -> impl Iterator<Item = Place> + '_ {
-        let mut at = within.start;
-        std::iter::from_fn(move || {
-            let item = (at < within.end).then_some(at)?;
-            at = self.end(item);
-            Some(item)
-        })
-    }
-
-    /// The members of a mapping: the name of each, none for a `<<`, and where its value stands.
-    fn members(&self, within: Range<Place>) -> impl Iterator<Item = (Option<Text>, Place)> + '_ {
-        let mut at = within.start;
-        std::iter::from_fn(move || {
-            let name = match self.nodes[(at < within.end).then_some(at)? as usize] {
-                Node::Key { name, .. } => Some(name),
-                _ => None,
-            };
-            let value = at + 1;
-            at = self.end(value);
-            Some((name, value))
-        })
-    }
-}
-
-struct Writer<'t> {
-    tape: &'t Tape,
-    out: Vec<u8>,
-    meter: Meter,
-    visited: usize,
-}
-
-/// A member of a mapping: its name, and where its value stands.
-type Member = (Text, Place);
-
-impl<'t> Writer<'t> {
-    /// Counts one more node. There are no more than may be read but for aliases.
-    fn visit(&mut self, depth: usize) -> Result<(), YamlError> {
-        self.visited += 1;
-        match (self.visited > YAML_NODES_MAX, depth > YAML_DEPTH_MAX) {
-            (true, _) => Err(YamlError::Aliasing),
-            (_, true) => Err(YamlError::TooLarge),
-            _ => Ok(()),
-        }
-    }
-
-    fn text(&mut self, text: Text) -> Result<(), YamlError> {
-        let json = self.tape.text(text);
-        if self.out.len() + json.len() > JSON_BYTES_MAX {
-            return Err(YamlError::Aliasing);
-        }
-        // With the comma or colon behind it, in a row that doubles.
-        self.meter.charge(2 * (json.len() + 1))?;
-        self.out.extend_from_slice(json);
-        Ok(())
-    }
-
-    fn node(&mut self, place: Place, depth: usize) -> Result<(), YamlError> {
-        self.visit(depth)?;
-        let place = self.tape.followed(place);
-        match self.tape.nodes[place as usize] {
-            Node::Scalar(text) | Node::Key { scalar: text, .. } => self.text(text),
-            Node::Sequence { end } => {
-                let items = self.tape.items(place + 1..end);
-                self.collection((b'[', b']'), items, |writer, item| writer.node(item, depth + 1))
-            }
-            Node::Mapping { end, merges: false } => {
-                let members = self.tape.members(place + 1..end);
-                let members = members.filter_map(|(name, value)| Some((name?, value)));
-                self.collection((b'{', b'}'), members, |writer, member| writer.member(member, depth))
-            }
-            Node::Mapping { merges: true, .. } => {
-                let members = self.merged(place, depth)?;
-                self.collection((b'{', b'}'), members, |writer, member| writer.member(member, depth))
-            }
-            // Neither stands where a value does.
-            Node::Alias(_) | Node::Merge => Err(YamlError::Key),
-        }
-    }
-
-    fn member(&mut self, (name, value): Member, depth: usize) -> Result<(), YamlError> {
-        self.text(name)?;
-        self.out.push(b':');
-        self.node(value, depth + 1)
-    }
-
-    fn collection<T>(
-        &mut self,
-        (open, close): (u8, u8),
-        items: impl IntoIterator<Item = T>,
-        mut write: impl FnMut(&mut Self, T) -> Result<(), YamlError>,
-    ) -> Result<(), YamlError> {
-        self.meter.charge(4)?;
-        self.out.push(open);
-        for (index, item) in items.into_iter().enumerate() {
-            if index > 0 {
-                self.out.push(b',');
-            }
-            write(self, item)?;
-        }
-        self.out.push(close);
-        Ok(())
-    }
-
-    /// The members of a mapping that takes over others': its own, then of each other one those whose names are new.
-    fn merged(&mut self, mapping: Place, depth: usize) -> Result<Vec<Member>, YamlError> {
-        let tape = self.tape;
-        let (mut members, mut sources) = (Vec::new(), Vec::new());
-        for (name, value) in tape.members(mapping + 1..tape.end(mapping)) {
-            match name {
-                Some(name) => members.push((name, value)),
-                None => sources.push(value),
-            }
-        }
-        let mut known = HashSet::new();
-        let mut from = 0;
-        for source in sources {
-            for source in self.sources(source)? {
-                let more = self.members_of(source, depth + 1)?;
-                known.extend(members[from..].iter().map(|(name, _)| tape.text(*name)));
-                from = members.len();
-                members.extend(more.into_iter().filter(|(name, _)| !known.contains(tape.text(*name))));
-            }
-        }
-        Ok(members)
-    }
-
-    /// The mappings that the value of a `<<` names: itself, or those in a sequence.
-    fn sources(&mut self, value: Place) -> Result<Vec<Place>, YamlError> {
-        let value = self.tape.followed(value);
-        let sources = match self.tape.nodes[value as usize] {
-            Node::Mapping { .. } => return Ok(vec![value]),
-            Node::Sequence { end } => self.tape.items(value + 1..end),
-            _ => return Err(YamlError::Merge),
-        };
-        let sources: Vec<Place> = sources.map(|source| self.tape.followed(source)).collect();
-        for source in &sources {
-            self.visit(0)?;
-            if !matches!(self.tape.nodes[*source as usize], Node::Mapping { .. }) {
-                return Err(YamlError::Merge);
-            }
-        }
-        Ok(sources)
-    }
-
-    /// All members of a mapping, those that it takes over itself with them. Each is counted: somebody looks at it.
-    fn members_of(&mut self, mapping: Place, depth: usize) -> Result<Vec<Member>, YamlError> {
-        self.visit(depth)?;
-        let members = self.merged(mapping, depth)?;
-        for _ in &members {
-            self.visit(depth)?;
-        }
-        self.meter.charge(members.len() * size_of::<Member>())?;
-        Ok(members)
     }
 }
 
