@@ -20,7 +20,7 @@ pub const TOTAL_BYTES_A_BYTE: u64 = 16 << 10;
 pub const CHARGED_TIMES: u64 = 3;
 
 /// Steps for n bytes, charged ones included: so many times n log n.
-pub const STEPS_TIMES: u64 = 4;
+pub const STEPS_TIMES: u64 = 32;
 
 thread_local! {
     static CHARGED: Cell<u64> = const { Cell::new(0) };

@@ -1,7 +1,7 @@
 //! Every parser of the schemas withstands any input, and what it made canonical stays as it is.
 
-use forebay_apimachinery::{Lease, json};
-use forebay_fuzz::{Corpus, charged, gist, paid, peak_of, run};
+use forebay_apimachinery::{Lease, json, steps};
+use forebay_fuzz::{Corpus, charged, gist, paid, peak_of, run, stepped};
 use forebay_schema::builtin::{TypeId, codec, protobuf, table};
 use forebay_schema::crd::{Definition, JsonPath, check, defaults};
 use forebay_schema::strategic;
@@ -39,6 +39,13 @@ fn text(input: &[u8]) -> String {
     String::from_utf8_lossy(input).into_owned()
 }
 
+/// What `work` gives, its steps told to the law.
+fn counting<T>(work: impl FnOnce() -> T) -> T {
+    let mut given = None;
+    stepped(steps::counted(|| given = Some(work())));
+    given.expect("it was done")
+}
+
 /// The built-in type that a value says it is.
 fn type_of(value: &Value) -> Option<TypeId> {
     let (group, version) =
@@ -50,25 +57,27 @@ fn type_of(value: &Value) -> Option<TypeId> {
 fn fuzz_built_in_objects() {
     let corpus = Corpus { inputs: &[POD, SERVICE, ROLE], words: JSON_WORDS, ..Corpus::default() };
     run("built-in objects", &corpus, |input| {
-        let mut value = json::parse(input, &Lease::of_server()).map_err(gist)?.value;
-        let ty = type_of(&value).ok_or("no kind")?;
-        let problems = codec::normalize(ty, &mut value).map_err(gist)?;
-        let canonical = value.clone();
-        let again = codec::normalize(ty, &mut value).expect("what is canonical is read");
-        assert!(again.is_empty(), "{again:?}");
-        assert_eq!(value, canonical);
-        let (mut stored, mut message) = (Vec::new(), Vec::new());
-        codec::encode(ty, &canonical, &mut stored).map_err(gist)?;
-        // It begins behind the kind.
-        serde_json::from_slice::<Value>(&[b"{", &*stored].concat()).expect("what is stored is JSON");
-        protobuf::encode(ty, &canonical, &mut message).map_err(gist)?;
-        let mut decoded =
-            protobuf::decode(ty, &message, &Lease::of_server()).expect("what was encoded is decoded");
-        codec::normalize(ty, &mut decoded).expect("and canonical");
-        let mut twice = Vec::new();
-        protobuf::encode(ty, &decoded, &mut twice).expect("and encoded");
-        assert_eq!(message, twice, "{canonical}");
-        Ok::<_, String>((problems.len().min(3), stored.len().ilog2()))
+        counting(|| {
+            let mut value = json::parse(input, &Lease::of_server()).map_err(gist)?.value;
+            let ty = type_of(&value).ok_or("no kind")?;
+            let problems = codec::normalize(ty, &mut value).map_err(gist)?;
+            let canonical = value.clone();
+            let again = codec::normalize(ty, &mut value).expect("what is canonical is read");
+            assert!(again.is_empty(), "{again:?}");
+            assert_eq!(value, canonical);
+            let (mut stored, mut message) = (Vec::new(), Vec::new());
+            codec::encode(ty, &canonical, &mut stored).map_err(gist)?;
+            // It begins behind the kind.
+            serde_json::from_slice::<Value>(&[b"{", &*stored].concat()).expect("what is stored is JSON");
+            protobuf::encode(ty, &canonical, &mut message).map_err(gist)?;
+            let mut decoded =
+                protobuf::decode(ty, &message, &Lease::of_server()).expect("what was encoded is decoded");
+            codec::normalize(ty, &mut decoded).expect("and canonical");
+            let mut twice = Vec::new();
+            protobuf::encode(ty, &decoded, &mut twice).expect("and encoded");
+            assert_eq!(message, twice, "{canonical}");
+            Ok::<_, String>((problems.len().min(3), stored.len().ilog2()))
+        })
     });
 }
 
@@ -157,14 +166,16 @@ fn fuzz_strategic_merge() {
         "\0",
     ];
     run("strategic merge", &Corpus { inputs: &inputs, words, one_in: 2, ..Corpus::default() }, |input| {
-        let at = input.iter().position(|byte| *byte == 0).ok_or("one part")?;
-        let original = json::parse(&input[..at], &Lease::of_server()).map_err(gist)?.value;
-        let patch = json::parse(&input[at + 1..], &Lease::of_server()).map_err(gist)?.value;
-        let ty = type_of(&original).ok_or("no kind")?;
-        let merged = strategic::merge(ty, original, patch).map_err(gist)?;
-        let same = strategic::merge(ty, merged.clone(), Value::Null).expect("nothing is merged");
-        assert_eq!(same, merged);
-        Ok::<_, String>(merged.to_string().len().ilog2())
+        counting(|| {
+            let at = input.iter().position(|byte| *byte == 0).ok_or("one part")?;
+            let original = json::parse(&input[..at], &Lease::of_server()).map_err(gist)?.value;
+            let patch = json::parse(&input[at + 1..], &Lease::of_server()).map_err(gist)?.value;
+            let ty = type_of(&original).ok_or("no kind")?;
+            let merged = strategic::merge(ty, original, patch).map_err(gist)?;
+            let same = strategic::merge(ty, merged.clone(), Value::Null).expect("nothing is merged");
+            assert_eq!(same, merged);
+            Ok::<_, String>(merged.to_string().len().ilog2())
+        })
     });
 }
 
@@ -172,24 +183,26 @@ fn fuzz_strategic_merge() {
 fn fuzz_definitions() {
     let corpus = Corpus { inputs: &[CRD], words: SCHEMA_WORDS, one_in: 4, ..Corpus::default() };
     run("definitions", &corpus, |input| {
-        let mut crd = json::parse(input, &Lease::of_server()).map_err(gist)?.value;
-        let ty = type_of(&crd).ok_or("no kind")?;
-        codec::normalize(ty, &mut crd).map_err(gist)?;
-        defaults::apply(&mut crd);
-        check::warnings(&crd, None);
-        let errors = check::validate_create(&crd);
-        let errors: Vec<String> = errors.iter().take(3).map(|error| gist(error.message())).collect();
-        if errors.is_empty() {
-            // What is accepted can be served.
-            let definition = Definition::compile(&crd);
-            for version in &definition.versions {
-                let mut object = serde_json::json!({"metadata": {"name": "a"}, "spec": {"a": "b", "l": [{}], "m": {"x": 1}}});
-                if version.normalize(&mut object, &Lease::of_server()).is_ok() {
-                    version.validate(&object, Some(&object));
+        counting(|| {
+            let mut crd = json::parse(input, &Lease::of_server()).map_err(gist)?.value;
+            let ty = type_of(&crd).ok_or("no kind")?;
+            codec::normalize(ty, &mut crd).map_err(gist)?;
+            defaults::apply(&mut crd);
+            check::warnings(&crd, None);
+            let errors = check::validate_create(&crd);
+            let errors: Vec<String> = errors.iter().take(3).map(|error| gist(error.message())).collect();
+            if errors.is_empty() {
+                // What is accepted can be served.
+                let definition = Definition::compile(&crd);
+                for version in &definition.versions {
+                    let mut object = serde_json::json!({"metadata": {"name": "a"}, "spec": {"a": "b", "l": [{}], "m": {"x": 1}}});
+                    if version.normalize(&mut object, &Lease::of_server()).is_ok() {
+                        version.validate(&object, Some(&object));
+                    }
                 }
             }
-        }
-        Ok::<_, String>(errors)
+            Ok::<_, String>(errors)
+        })
     });
 }
 
@@ -204,18 +217,20 @@ fn fuzz_custom_objects() {
         br#"{"metadata":{"name":"a"},"spec":{"a":"aaa","n":3,"l":[{"k":"x"},{"k":"y"}],"m":{"p":1,"q":"2%"},"e":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"n"}},"o":null},"status":{"any":[1]}}"#,
     ];
     run("custom objects", &Corpus { inputs, words: JSON_WORDS, ..Corpus::default() }, |input| {
-        let mut object = json::parse(input, &Lease::of_server()).map_err(gist)?.value;
-        let lease = Lease::of_one_tree();
-        let unknown = version.normalize(&mut object, &lease).map_err(gist)?;
-        charged(lease.peak());
-        let canonical = object.clone();
-        assert_eq!(version.normalize(&mut object, &Lease::of_server()), Ok(Vec::new()), "{canonical}");
-        assert_eq!(object, canonical);
-        let errors = version.validate(&object, None);
-        // A change that changes nothing adds no violation (ratcheting).
-        assert!(version.validate(&object, Some(&object)).len() <= errors.len(), "{canonical}");
-        let errors: Vec<String> = errors.iter().take(3).map(|error| gist(error.message())).collect();
-        Ok::<_, String>((unknown.len().min(3), errors))
+        counting(|| {
+            let mut object = json::parse(input, &Lease::of_server()).map_err(gist)?.value;
+            let lease = Lease::of_one_tree();
+            let unknown = version.normalize(&mut object, &lease).map_err(gist)?;
+            charged(lease.peak());
+            let canonical = object.clone();
+            assert_eq!(version.normalize(&mut object, &Lease::of_server()), Ok(Vec::new()), "{canonical}");
+            assert_eq!(object, canonical);
+            let errors = version.validate(&object, None);
+            // A change that changes nothing adds no violation (ratcheting).
+            assert!(version.validate(&object, Some(&object)).len() <= errors.len(), "{canonical}");
+            let errors: Vec<String> = errors.iter().take(3).map(|error| gist(error.message())).collect();
+            Ok::<_, String>((unknown.len().min(3), errors))
+        })
     });
 }
 

@@ -29,7 +29,8 @@ fn default(value: &mut Value, node: &Node, meter: &mut Meter) -> Result<(), Exha
     }
     match value {
         Value::Object(map) => {
-            for (name, property) in node.properties() {
+            // Each of them is in the object, or takes memory that is charged.
+            for (name, property) in node.defaulted() {
                 let Some(default) = property.default_value() else { continue };
                 if map.get(name).is_none_or(|value| is_unwanted_null(value, property)) {
                     let place = if map.is_empty() { OBJECT_BYTES } else { MEMBER_BYTES };

@@ -149,6 +149,8 @@ pub(crate) struct Node {
     pub(crate) items: Option<Arc<Node>>,
     /// name -> schema, in order of name.
     properties: Box<[(Arc<str>, Arc<Node>)]>,
+    /// Which of them have a default.
+    defaulted: Box<[u32]>,
     /// What most schemas have nothing of.
     pub(crate) rules: Option<Box<Rules>>,
 }
@@ -179,7 +181,21 @@ pub(crate) struct Rules {
     pub(crate) not: Option<Arc<Node>>,
 }
 
+/// The places of those of `properties` that have a default.
+fn defaulted(properties: &[(Arc<str>, Arc<Node>)]) -> Box<[u32]> {
+    let places = (0..).zip(properties).filter(|(_, (_, property))| property.default_value().is_some());
+    places.map(|(place, _)| place).collect()
+}
+
 impl Node {
+    /// The properties that have a default, which are looked at in each object.
+    pub(crate) fn defaulted(&self) -> impl Iterator<Item = (&str, &Node)> {
+        self.defaulted.iter().map(|&place| {
+            let (name, property) = &self.properties[place as usize];
+            (&**name, &**property)
+        })
+    }
+
     pub(crate) fn has(&self, flag: Flags) -> bool {
         self.flags.0 & flag.0 != 0
     }
@@ -302,6 +318,7 @@ impl Compiler {
             flags: flags(schema),
             additional,
             items,
+            defaulted: defaulted(&properties),
             properties,
             rules: None,
         };
