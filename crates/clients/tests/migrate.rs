@@ -209,7 +209,8 @@ fn all_objects_go_into_etcd_where_kube_apiserver_has_them_and_back_and_clients_l
     assert_eq!(code, Some(1), "not all of it");
     assert!(why.contains("left out /registry/secrets/default/hidden: it is encrypted\n"), "{why}");
     assert!(why.contains("error: 1 keys could not be moved"), "{why}");
-    assert!(digest(&said).1 > keys);
+    // kube-apiserver has taken over the Lease of its host, which was moved with the rest.
+    assert!(digest(&said).1 >= keys, "{keys} before: {said}");
     server.start_again().expect("starts");
     let ours = Kubectl(kubectl, &server);
     assert_eq!(ours.shown(), changed);

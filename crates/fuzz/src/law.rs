@@ -62,7 +62,8 @@ pub fn paid(len: usize, peak: usize, lease_peak: usize, own: usize) {
 /// # Panics
 /// When it costs more than it may.
 pub(crate) fn held(len: usize, check: impl FnOnce()) {
-    (CHARGED.set(0), STEPS.set(0));
+    CHARGED.set(0);
+    STEPS.set(0);
     let cost = allocation_counter::measure(check);
     let (len, charged) = (len as u64, CHARGED_TIMES * CHARGED.get());
     let peak_max = PEAK_FREE_BYTES + PEAK_BYTES_A_BYTE * len + charged;

@@ -298,7 +298,9 @@ pub const CLAIMS: &[Claim] = &[
     ], &["everyone_learns_who_they_are"])),
     claim(WHO, "bearer tokens from `--token-auth-file`", Tests(&["everyone_learns_who_they_are"])),
     claim(WHO, "service account tokens", Tests(&["a_token_lives_as_long_as_its_service_account", "a_token_ends_with_what_it_is_bound_to", "keys_outlive_the_server_and_issuers_may_change"])),
-    claim(WHO, "`/.well-known/openid-configuration`, `/openid/v1/jwks`", Tests(&["others_learn_issuer_and_keys"])),
+    claim(WHO, "`/.well-known/openid-configuration`, `/openid/v1/jwks`", Partly(&[
+        get("/.well-known/openid-configuration", 401).anonymous(), get("/openid/v1/jwks", 401).anonymous(), get("/openid/v1/jwks", 200),
+    ], &["others_learn_issuer_and_keys"])),
     claim(WHO, "TokenReview, SelfSubjectReview", Asked(&[
         post("/apis/authentication.k8s.io/v1/tokenreviews", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"none"}}"#, 201),
         post("/apis/authentication.k8s.io/v1/selfsubjectreviews", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}"#, 201),
@@ -314,6 +316,7 @@ pub const CLAIMS: &[Claim] = &[
     claim(WHO, "impersonation (`Impersonate-*`, `kubectl --as`)", Asked(&[
         post("/apis/authentication.k8s.io/v1/selfsubjectreviews", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}"#, 201)
             .with(&[("Impersonate-User", "jane"), ("Content-Type", "application/json")]).says("\"username\":\"jane\""),
+        get("/version", 400).with(&[("Impersonate-User", "")]), get("/version", 400).with(&[("Impersonate-Usr", "jane")]),
     ])),
     claim(WHO, "anonymous", Asked(&[
         get("/healthz", 200).anonymous(), get("/livez", 200).anonymous(), get("/readyz", 200).anonymous(), get("/livez/etcd", 200).anonymous(),
