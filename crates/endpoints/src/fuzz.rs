@@ -30,7 +30,7 @@ fn fuzz_yaml() {
         "#",
     ];
     // Long ones as well: what is repeated may be chained.
-    let corpus = Corpus { inputs, words, bytes_max: 16 << 10, one_in: 2, ..Corpus::default() };
+    let corpus = Corpus { inputs, words, bytes_max: 16 << 10, one_in: 2 };
     run("yaml", &corpus, |input| {
         let lease = Lease::of_one_tree();
         let (json, peak) = peak_of(|| yaml::to_json(input, &lease));

@@ -300,7 +300,9 @@ where
 {
     let Leased { bytes, lease, beside } = leased;
     let target = Target { lease: lease.clone(), ..target.clone() };
-    let done = apart::task(bytes.len().max(beside), work(handler.registry.clone(), target)).await?;
+    // Boxed: the verbs' own futures are large, and a request that waits for its body would have their places already.
+    let work = Box::pin(work(handler.registry.clone(), target));
+    let done = apart::task(bytes.len().max(beside), work).await?;
     done.map_err(|status| body_in::blamed(status.into(), &lease, &handler.rooms))
 }
 

@@ -76,10 +76,7 @@ pub fn validate_update(crd: &Value, old: &Value) -> Vec<FieldError> {
 /// Patterns that take more than there may be, compiled. It is found before anything else is: what is looked at then is bounded.
 fn too_many_patterns(spec: &Spec<'_>) -> Option<FieldError> {
     let mut patterns = Vec::new();
-    spec.any_schema(|schema| {
-        patterns.extend(Some(schema.str("pattern")).filter(|pattern| !pattern.is_empty()));
-        false
-    });
+    spec.schema_values().for_each(|schema| pattern::each(schema, &mut |pattern| patterns.push(pattern)));
     let detail = format!("its patterns take more than {} MiB together, compiled", PATTERNS_BYTES_MAX >> 20);
     let error = || FieldError::forbidden(&Path::root("spec").child("versions"), detail);
     (!pattern::within_budget(patterns)).then(error)

@@ -10,6 +10,9 @@ mod translate;
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use forebay_apimachinery::steps;
+use serde_json::Value;
+
 pub(crate) use self::compiled::within_budget;
 use self::compiled::{Compiled, compiled};
 
@@ -48,6 +51,42 @@ impl Pattern {
     }
 }
 
+/// Calls `found` with each pattern of a schema as it is written, wherever it stands. Cost: a walk over the schema, which is no
+/// deeper than a CRD may be.
+pub(crate) fn each<'a>(schema: &'a Value, found: &mut impl FnMut(&'a str)) {
+    match schema {
+        Value::Array(schemas) => schemas.iter().for_each(|schema| each(schema, found)),
+        Value::Object(members) => {
+            steps::add(members.len() as u64);
+            for (name, value) in members {
+                match (name.as_str(), value) {
+                    ("pattern", Value::String(pattern)) if !pattern.is_empty() => found(pattern),
+                    (
+                        "properties" | "patternProperties" | "definitions" | "dependencies",
+                        Value::Object(named),
+                    ) => {
+                        named.values().for_each(|schema| each(schema, found));
+                    }
+                    (
+                        "items"
+                        | "additionalItems"
+                        | "additionalProperties"
+                        | "not"
+                        | "allOf"
+                        | "anyOf"
+                        | "oneOf",
+                        _,
+                    ) => {
+                        each(value, found);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Checks a pattern.
 ///
 /// # Errors
@@ -60,6 +99,19 @@ pub(crate) fn check(pattern: &str) -> Result<(), String> {
 mod tests {
     use super::compiled::message;
     use super::*;
+
+    #[test]
+    fn the_patterns_of_a_schema_are_found_wherever_they_stand_and_nothing_else() {
+        let schema = serde_json::json!({
+            "pattern": "a", "default": {"pattern": "no"}, "enum": [{"pattern": "no"}],
+            "properties": {"pattern": {"pattern": "b"}, "x": {"items": [{"pattern": "c"}], "not": {"pattern": "d"}}},
+            "additionalProperties": {"anyOf": [{"pattern": "e"}, {"pattern": ""}]},
+        });
+        let mut found = Vec::new();
+        each(&schema, &mut |pattern| found.push(pattern));
+        found.sort_unstable();
+        assert_eq!(found, ["a", "b", "c", "d", "e"]);
+    }
 
     #[test]
     fn patterns_match_as_in_go() {
