@@ -1,14 +1,15 @@
 //! Tasks that compute for long between their waits, on threads of their own that let the others go first.
 //!
-//! In: a future. Out: its result, unless whoever asked is gone: then it ends at its next wait. The threads are started with
-//! the first one, and stay. In a simulation it is a task of its runtime.
+//! In: a future. Out: its result, unless whoever asked is gone: then it ends at its next wait. It computes on these threads, and
+//! is at home in the runtime of whoever asked: what it starts runs there, and what it waits for, a time or a connection, is
+//! kept there. The threads are started with the first one, and stay. In a simulation it is a task of its runtime.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::OnceLock;
 use std::task::{Context, Poll};
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 
 use crate::background::{APART_NICENESS, APART_THREADS, give_way};
@@ -40,9 +41,25 @@ pub fn apart_task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'sta
         return ApartTask(tokio::spawn(work));
     }
     ApartTask(match RUNTIME.get_or_init(started) {
-        Some(runtime) => runtime.spawn(work),
+        Some(runtime) => runtime.spawn(AtHome { home: Handle::current(), work: Box::pin(work) }),
         None => tokio::spawn(work),
     })
+}
+
+/// Work that is polled as if by the runtime `home`.
+struct AtHome<F> {
+    home: Handle,
+    work: Pin<Box<F>>,
+}
+
+impl<F: Future> Future for AtHome<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = &mut *self;
+        let _home = this.home.enter();
+        this.work.as_mut().poll(cx)
+    }
 }
 
 fn started() -> Option<Runtime> {
@@ -50,7 +67,6 @@ fn started() -> Option<Runtime> {
         .worker_threads(APART_THREADS)
         .thread_name("apart task")
         .on_thread_start(|| give_way(APART_NICENESS))
-        .enable_time()
         .build();
     built.inspect_err(|error| tracing::error!(%error, "there are no threads for long tasks")).ok()
 }
@@ -65,6 +81,20 @@ mod tests {
         let here = std::thread::current().id();
         assert_eq!(apart_task(async move { std::thread::current().id() == here }).await, Some(false));
         assert_eq!(apart_task(async { panic!("as it should") }).await, None::<()>);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_task_starts_and_waits_for_is_at_home_in_the_runtime_of_who_asked() {
+        let here = std::thread::current().id();
+        let clock = crate::Clock::system();
+        let (hour, began) = (crate::Duration::from_secs(3600), clock.now());
+        let task = apart_task(async move {
+            let started = tokio::spawn(async { std::thread::current().id() }).await;
+            crate::Clock::system().sleep(hour).await;
+            (started.is_ok_and(|thread| thread == here), std::thread::current().id() != here)
+        });
+        assert_eq!(task.await, Some((true, true)));
+        assert!(clock.now() - began >= hour, "an hour of the clock that stands still here");
     }
 
     #[tokio::test]
