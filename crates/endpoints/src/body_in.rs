@@ -192,8 +192,12 @@ pub fn content_type(headers: &HeaderMap) -> &str {
 /// # Errors
 /// 400 in kube-apiserver's words; see [`Place::done`].
 pub async fn object(leased: &Leased, content_type: ContentType, kind: Arc<str>) -> Result<Body, Failure> {
-    // JSON stays as it is.
-    let place = if content_type == ContentType::Json { Place::Here } else { Place::of(leased.bytes.len()) };
+    let place = match content_type {
+        // It stays as it is.
+        ContentType::Json => Place::Here,
+        ContentType::Yaml => Place::of(yaml::work(&leased.bytes)),
+        _ => Place::of(leased.bytes.len()),
+    };
     // It has its room until this is over, whoever still waits for it.
     let (bytes, lease) = (leased.bytes.clone(), leased.lease.clone());
     place.done(move || converted(bytes, content_type, &kind, &lease)).await?

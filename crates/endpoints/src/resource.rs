@@ -302,7 +302,8 @@ where
     let target = Target { lease: lease.clone(), ..target.clone() };
     // Boxed: the verbs' own futures are large, and a request that waits for its body would have their places already.
     let work = Box::pin(work(handler.registry.clone(), target));
-    let done = apart::task(bytes.len().max(beside), work).await?;
+    // What YAML became, and a message, is charged already.
+    let done = apart::task(bytes.len().max(beside).max(lease.used()), work).await?;
     done.map_err(|status| body_in::blamed(status.into(), &lease, &handler.rooms))
 }
 

@@ -11,5 +11,5 @@ mod tape;
 mod write;
 
 pub use list::YamlList;
-pub use read::to_json;
+pub use read::{to_json, work};
 pub use write::from_json;

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::expand::written_out;
 use super::resolve::{Scalar, resolve};
 use super::tape::{Node, Place, Tape, Text};
-use crate::limits::{YAML_DEPTH_MAX, YAML_NODES_MAX};
+use crate::limits::{YAML_DEPTH_MAX, YAML_JSON_BYTES_MAX, YAML_NODES_MAX};
 
 /// What a node and an anchor take while the document is read, in rows that double as they grow.
 const NODE_BYTES: usize = 2 * size_of::<Node>();
@@ -40,6 +40,16 @@ pub enum YamlError {
     /// It would take more memory than its request may hold.
     #[error("yaml: {0}")]
     Exhausted(#[from] Exhausted),
+}
+
+/// How many bytes reading it is work on, from above: with an alias, which may stand for all that came before, as many as it may
+/// become; each line is a node, and takes as long as many bytes of JSON.
+pub fn work(yaml: &[u8]) -> usize {
+    const LINE_WORK: usize = 64;
+    match yaml.contains(&b'*') {
+        true => YAML_JSON_BYTES_MAX,
+        false => yaml.len() + LINE_WORK * yaml.iter().filter(|byte| matches!(byte, b'\n' | b',')).count(),
+    }
 }
 
 /// The first document of `yaml` as compact JSON; `{}` when there is none.
@@ -371,6 +381,14 @@ mod tests {
         let turns = "- &a [*b]\n- &b [*a]\n".repeat(45_000);
         let chain = format!("- &b []\n{turns}");
         assert!(matches!(to_json(chain.as_bytes(), &Lease::of_one_tree()), Err(YamlError::TooLarge)));
+    }
+
+    #[test]
+    fn what_may_become_much_is_work() {
+        use crate::limits::APART_BYTES;
+        assert!(work(b"a: 1\nb: [1, 2]\n") < APART_BYTES, "a few lines are not");
+        assert!(work(b"a: &a [1]\nb: [*a, *a]\n") >= APART_BYTES);
+        assert!(work(&b"- a\n".repeat(2_000)) >= APART_BYTES);
     }
 
     #[test]
