@@ -46,10 +46,19 @@ pub struct Leased {
 struct RoomLedger {
     room: Room,
     held: Held,
+    /// Where it belongs once it is not small any more.
+    beyond: Option<Room>,
 }
 
 impl Ledger for RoomLedger {
     fn try_take(&mut self, bytes: usize) -> bool {
+        let all = self.held.bytes() + bytes;
+        if let Some(beyond) = self.beyond.take_if(|_| all > BODY_SMALL_BYTES) {
+            // What a short body becomes may be large: small writes do not wait for it.
+            self.held = beyond.charge(0);
+            self.room = beyond;
+            return self.room.try_take_more(all, &mut self.held);
+        }
         self.room.try_take_more(bytes, &mut self.held)
     }
 }
@@ -125,7 +134,8 @@ impl Received {
         }
         let room = if self.is_small { &rooms.writes } else { &rooms.bodies };
         room.take_more(user, cost + beside, &mut self.held).await.map_err(|_full| rooms.full())?;
-        let ledger = RoomLedger { room: room.clone(), held: self.held };
+        let beyond = self.is_small.then(|| rooms.bodies.clone());
+        let ledger = RoomLedger { room: room.clone(), held: self.held, beyond };
         Ok(Leased { bytes: self.bytes, lease: Lease::new(ledger, cost), beside })
     }
 }
@@ -321,6 +331,19 @@ mod tests {
         assert!((5..12).contains(&bombs.len()), "{}", bombs.len());
         assert!(rooms.writes.totals().held < 64 << 10, "they hold no room of the small ones");
         drop(bombs);
+        assert!(rooms.totals().iter().all(|(_, totals)| totals.held == 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_short_body_that_becomes_much_leaves_the_room_of_small_writes() {
+        let rooms = rooms();
+        let small = read_one(&rooms, 1000, Some(1000)).await.expect("small");
+        let leased = small.leased(&rooms, "user", Some(ContentType::Json), 0).await.expect("room");
+        assert!(rooms.writes.totals().held > 0 && rooms.bodies.totals().held == 0);
+        leased.lease.charge(10 << 20).expect("there is room for large ones");
+        assert_eq!(rooms.writes.totals().held, 0);
+        assert!(rooms.bodies.totals().held >= 10 << 20);
+        drop(leased);
         assert!(rooms.totals().iter().all(|(_, totals)| totals.held == 0));
     }
 
