@@ -25,7 +25,7 @@ use crate::body_in::{self, Forms, Leased};
 use crate::component_statuses;
 use crate::cost;
 use crate::handler::{Handler, Head};
-use crate::limits::{DELETE_COLLECTION_BYTES, GZIP_BYTES_MIN};
+use crate::limits::{APART_BYTES, DELETE_COLLECTION_BYTES, GZIP_BYTES_MIN};
 use crate::line::Line;
 use crate::negotiate::{self, Answered, Form};
 use crate::response::{Content, ResponseBody};
@@ -337,7 +337,11 @@ async fn patch(
     };
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = PatchOptions::from_query(&head.query, content_type)?;
-    let leased = leased_body(handler, head, target, content_type, body).await?;
+    let mut leased = leased_body(handler, head, target, content_type, body).await?;
+    if kind == PatchKind::Json && memchr::memmem::find(&leased.bytes, b"copy").is_some() {
+        // However short it is, what it copies may be as long as a tree may be.
+        leased.beside = leased.beside.max(APART_BYTES);
+    }
     let bytes = leased.bytes.clone();
     let work = |registry: Registry, target: Target| async move {
         registry.patch(&target, kind, &bytes, &options).await

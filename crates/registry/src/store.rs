@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_apimachinery::object::{Interner, Scope};
-use forebay_apimachinery::{Key, Object, Revision, Status};
+use forebay_apimachinery::{Key, Object, Reason, Revision, Status};
 use forebay_backend::{Backend, Expect, Op, Outcome, Txn, Versioned};
 use forebay_rt::{Clock, Tasks};
 use forebay_schema::builtin::protobuf;
@@ -187,7 +187,8 @@ impl Store {
         for _ in 0..ROUNDS_MAX {
             let decision = match judge(current.as_ref()) {
                 Ok(decision) => decision,
-                Err(_) if !live => {
+                // What takes too much takes it again.
+                Err(refusal) if !live && refusal.reason != Reason::RequestEntityTooLarge => {
                     (current, live) = (self.live(key).await?, true);
                     continue;
                 }
