@@ -338,7 +338,9 @@ async fn patch(
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = PatchOptions::from_query(&head.query, content_type)?;
     let mut leased = leased_body(handler, head, target, content_type, body).await?;
-    if kind == PatchKind::Json && memchr::memmem::find(&leased.bytes, b"copy").is_some() {
+    // Its name may be written in escapes.
+    let may_copy = || memchr::memmem::find(&leased.bytes, b"copy").is_some() || leased.bytes.contains(&b'\\');
+    if kind == PatchKind::Json && may_copy() {
         // However short it is, what it copies may be as long as a tree may be.
         leased.beside = leased.beside.max(APART_BYTES);
     }
