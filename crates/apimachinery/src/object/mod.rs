@@ -433,5 +433,7 @@ mod tests {
         }
         let twice = POD.replace(r#""uid":"u""#, r#""uid":"u","resourceVersion":"1""#);
         assert!(decode(&layout(Form::Typed, &[]), &twice).is_err());
+        let second = POD.replace(r#""spec":"#, r#""metadata":{"name":"b"},"spec":"#);
+        assert!(decode(&layout(Form::Typed, &[]), &second).is_err());
     }
 }

@@ -73,6 +73,8 @@ impl Scan<'_, '_> {
                         self.out.type_end = self.text.at + 1;
                     }
                 }
+                // The place of the revision is in one of them, and what metadata is in the other.
+                b"metadata" if self.out.metadata.end > 0 => return self.text.fail("a second metadata"),
                 b"metadata" => self.metadata(wanted)?,
                 other => self.descend(other, 0, wanted)?,
             }
