@@ -246,6 +246,9 @@ impl Traits {
             }
             if is_break {
                 traits.plain = false;
+                // Readers take the others for a newline, or for a space. go-yaml writes them as they are, and they are lost.
+                traits.single_quoted &= c == '\n';
+                traits.literal &= c == '\n';
                 if before_is_space {
                     return Traits { plain: false, single_quoted: false, literal: false };
                 }
