@@ -199,7 +199,9 @@ impl Handler {
             (true, _) => {}
             (false, true) => self.sit(head)?,
             // Nobody is to send a body for which there is no seat anyway.
-            (false, false) if !self.inflight.has_room(kind(head), privilege(head)) => return Err(no_seat()),
+            (false, false) if !self.inflight.has_room(kind(head), privilege(head)) => {
+                return Err(self.rooms.full());
+            }
             (false, false) => {}
         }
         Ok(room)
@@ -207,7 +209,7 @@ impl Handler {
 
     /// A seat, for as long as the request is worked on.
     fn sit(&self, head: &Head) -> Result<(), Failure> {
-        let seat = self.inflight.take(kind(head), privilege(head)).ok_or_else(no_seat)?;
+        let seat = self.inflight.take(kind(head), privilege(head)).ok_or_else(|| self.rooms.full())?;
         *head.seat() = Some(seat);
         Ok(())
     }
@@ -225,7 +227,7 @@ impl Handler {
             tokio::select! {
                 biased;
                 received = body_in::read(rooms, user, &head.headers, arrival.note(body)) => received?,
-                () = arrival.gives_way() => return Err(no_seat()),
+                () = arrival.gives_way() => return Err(self.rooms.full()),
             }
         };
         // One whose end came while it was looked at who asks has none yet, either.
@@ -366,10 +368,6 @@ fn kind(head: &Head) -> Kind {
 
 fn privilege(head: &Head) -> Privilege {
     if head.asker.is_in(MASTERS) { Privilege::Exempt } else { Privilege::None }
-}
-
-fn no_seat() -> Failure {
-    Status::new(Reason::TooManyRequests, "Too many requests, please try again later.").retry_after(1).into()
 }
 
 /// kube-apiserver's words for a path under `/watch` that names nothing.

@@ -167,7 +167,8 @@ pub const ROOM_WAIT: Duration = Duration::from_secs(30);
 /// How long a body that is half read waits for room: others that are half read wait as well.
 pub const BODY_ROOM_WAIT: Duration = Duration::from_secs(5);
 
-/// Requests that wait for room of one class, in all and of one user: about 300 B each. Beyond it they are answered 429.
+/// Requests that wait for room of one class, in all and of one user, and as many of all who hold something already: about 300 B for
+/// the place of each, and under 8 KiB for the request that waits. Beyond it they are answered 429.
 pub const ROOM_WAITING_MAX: usize = 4_096;
 pub const ROOM_WAITING_PER_USER_MAX: usize = 2_048;
 

@@ -1,12 +1,15 @@
 //! Room for what requests hold while they are answered, in bytes: admission by cost.
 //!
 //! In: who asks, and what the answer will take. Out: the bytes, given back when dropped, or a refusal. Over the limit
-//! requests wait, in turn by user so that nobody starves others, so many and so long at most. The limit moves with the
-//! process's memory ([`crate::memory`]). Never: knows what a request is.
+//! requests wait, in turn by user so that nobody starves others, so many and so long at most. Who holds something already and
+//! waits for more goes first, for that is what the others wait for: the one that holds the most. When all that is held is
+//! held by those who wait, the one with the least is refused, so that the others go on. The limit moves with the process's memory
+//! ([`crate::memory`]). Never: knows what a request is.
 //!
 //! Owner of the state: whoever holds the lock, for a few lines.
 
-use std::collections::{HashMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use forebay_rt::{Clock, Duration};
@@ -30,6 +33,9 @@ struct State {
     turns: VecDeque<Arc<str>>,
     /// user -> its requests, oldest first.
     waiting: HashMap<Arc<str>, VecDeque<Waiter>>,
+    /// Requests that hold something and wait for more, the one to go on first at the end; and what they hold together.
+    going: BTreeMap<Rank, Waiter>,
+    going_holds: usize,
     count: usize,
     next: u64,
     totals: Totals,
@@ -53,6 +59,10 @@ struct Wish {
     /// What whoever asks holds already.
     holds: usize,
 }
+
+/// Among those who hold something: the bytes, then whoever came first. One that would fill half of the room holds nothing in this
+/// order: the others would be refused for its sake.
+type Rank = (usize, Reverse<u64>);
 
 struct Waiter {
     number: u64,
@@ -89,6 +99,8 @@ impl Room {
             held: 0,
             turns: VecDeque::new(),
             waiting: HashMap::new(),
+            going: BTreeMap::new(),
+            going_holds: 0,
             count: 0,
             next: 0,
             totals: Totals::default(),
@@ -107,7 +119,7 @@ impl Room {
     /// So many bytes on top of what `held` of this room has. Cancel-safe.
     ///
     /// # Errors
-    /// [`Full`]: too many wait already, or it waited [`BODY_ROOM_WAIT`].
+    /// [`Full`]: too many wait already, it waited [`BODY_ROOM_WAIT`], or it had to give way so that others go on.
     pub async fn take_more(&self, user: &str, bytes: usize, held: &mut Held) -> Result<(), Full> {
         let more = self.ask(user, Wish { bytes, holds: held.bytes }, BODY_ROOM_WAIT);
         held.merge(more.await?);
@@ -115,7 +127,7 @@ impl Room {
     }
 
     async fn ask(&self, user: &str, wish: Wish, wait: Duration) -> Result<Held, Full> {
-        let (number, mut granted) = {
+        let (at, mut granted) = {
             let mut state = self.0.state();
             if state.count == 0
                 && let Some(bytes) = state.fitting(wish)
@@ -123,10 +135,12 @@ impl Room {
                 state.held += bytes;
                 return Ok(Held { room: self.0.clone(), bytes });
             }
-            state.enqueue(user, wish).ok_or(Full)?
+            let place = state.enqueue(user, wish).ok_or(Full)?;
+            self.0.grant(&mut state);
+            place
         };
         // Whoever leaves while it waits gives its place up.
-        let _place = Place { room: &self.0, user, number };
+        let _place = Place { room: &self.0, user, at };
         tokio::select! {
             biased;
             held = &mut granted => held.map_err(|_gone| Full),
@@ -196,6 +210,8 @@ impl Inner {
                 state.held -= std::mem::take(&mut unused.bytes);
             }
         }
+        // What it holds comes back once it knows, and then there is more to give.
+        drop(state.in_the_way());
     }
 }
 
@@ -219,8 +235,19 @@ impl State {
         self.limit.fitting(self.held, wish)
     }
 
-    fn enqueue(&mut self, user: &str, wish: Wish) -> Option<(u64, oneshot::Receiver<Held>)> {
-        let of_user = self.waiting.get(user).map_or(0, VecDeque::len);
+    /// How those who hold something follow on each other.
+    fn rank(&self, number: u64, wish: Wish) -> Rank {
+        let (Limit::Loose(limit) | Limit::Strict(limit)) = self.limit else { return (0, Reverse(number)) };
+        let is_giant = wish.holds.saturating_add(wish.bytes) > limit / 2;
+        (if is_giant { 0 } else { wish.holds }, Reverse(number))
+    }
+
+    fn enqueue(&mut self, user: &str, wish: Wish) -> Option<(At, oneshot::Receiver<Held>)> {
+        let of_user = match wish.holds {
+            0 => self.waiting.get(user).map_or(0, VecDeque::len),
+            // Theirs is no queue of their user's.
+            _ => self.going.len(),
+        };
         // What can never go would hold up whoever comes after it.
         let never_fits = self.limit.fitting(wish.holds, wish).is_none();
         if never_fits || self.count >= ROOM_WAITING_MAX || of_user >= ROOM_WAITING_PER_USER_MAX {
@@ -232,19 +259,47 @@ impl State {
         self.next += 1;
         self.count += 1;
         self.totals.waited += 1;
+        let waiter = Waiter { number, wish, granted };
+        if wish.holds > 0 {
+            let rank = self.rank(number, wish);
+            self.going.insert(rank, waiter);
+            self.going_holds += wish.holds;
+            return Some((At::Going(rank), receiver));
+        }
         if of_user == 0 {
             let user: Arc<str> = Arc::from(user);
             self.turns.push_back(user.clone());
             self.waiting.insert(user, VecDeque::new());
         }
         let queue = self.waiting.get_mut(user)?;
-        queue.push_back(Waiter { number, wish, granted });
-        Some((number, receiver))
+        queue.push_back(waiter);
+        Some((At::Turn(number), receiver))
+    }
+
+    fn off_going(&mut self, rank: Rank) -> Option<Waiter> {
+        let waiter = self.going.remove(&rank)?;
+        self.going_holds -= waiter.wish.holds;
+        self.count -= 1;
+        Some(waiter)
+    }
+
+    /// Takes off the one that gives way, if all that is held is held by those who wait for more of it.
+    fn in_the_way(&mut self) -> Option<Waiter> {
+        if self.going.len() < 2 || self.going_holds < self.held {
+            return None;
+        }
+        self.totals.refused += 1;
+        let (rank, _) = self.going.first_key_value()?;
+        self.off_going(*rank)
     }
 
     /// Takes the one whose turn it is off the queue, if there is room for it. A large one is waited for: others would
     /// pass it for ever.
     fn next_that_fits(&mut self) -> Option<(Waiter, usize)> {
+        if let Some((rank, waiter)) = self.going.last_key_value() {
+            let (rank, bytes) = (*rank, self.fitting(waiter.wish)?);
+            return Some((self.off_going(rank)?, bytes));
+        }
         let user = self.turns.front()?.clone();
         let bytes = self.fitting(self.waiting.get(&user)?.front()?.wish)?;
         let waiter = self.waiting.get_mut(&user)?.pop_front()?;
@@ -263,7 +318,14 @@ impl State {
         }
     }
 
-    fn leave(&mut self, user: &str, number: u64) {
+    fn leave(&mut self, user: &str, at: At) {
+        let number = match at {
+            At::Turn(number) => number,
+            At::Going(rank) => {
+                self.off_going(rank);
+                return;
+            }
+        };
         let Some(queue) = self.waiting.get_mut(user) else { return };
         let before = queue.len();
         queue.retain(|waiter| waiter.number != number);
@@ -278,17 +340,25 @@ impl State {
     }
 }
 
+/// Where a request waits.
+#[derive(Clone, Copy)]
+enum At {
+    /// Among its user's, by number.
+    Turn(u64),
+    Going(Rank),
+}
+
 /// A place in the queue.
 struct Place<'a> {
     room: &'a Arc<Inner>,
     user: &'a str,
-    number: u64,
+    at: At,
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut state = self.room.state();
-        state.leave(self.user, self.number);
+        state.leave(self.user, self.at);
         self.room.grant(&mut state);
     }
 }
@@ -445,6 +515,64 @@ mod tests {
         assert_eq!(room.take_more("b", 90, &mut other).await.err(), Some(Full), "not alone");
         drop(held);
         assert!(room.take_more("b", 90, &mut other).await.is_ok());
+    }
+
+    /// Asks for more in a task of its own, and lets it come to its wait. It ends with what it has.
+    async fn ask_more(room: &Room, mut held: Held, bytes: usize) -> JoinHandle<Result<Held, Full>> {
+        let room = room.clone();
+        let task = tokio::spawn(async move { room.take_more("a", bytes, &mut held).await.map(|()| held) });
+        tokio::task::yield_now().await;
+        task
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_holds_the_most_goes_first_and_before_who_holds_nothing() {
+        let room = room(100);
+        let works = room.take("a", 40).await.expect("room");
+        let (less, more) = (room.take("a", 20).await.expect("room"), room.take("a", 30).await.expect("room"));
+        let new = ask(&room, "b", 10).await;
+        assert!(new.await.expect("no panic").is_ok());
+        let (new, less) = (ask(&room, "b", 60).await, ask_more(&room, less, 20).await);
+        let more = ask_more(&room, more, 20).await;
+        drop(works);
+        let (more, less) = (more.await.expect("no panic"), less.await.expect("no panic"));
+        assert!(more.is_ok() && less.is_ok() && !new.is_finished());
+        drop((more, less));
+        assert!(new.await.expect("no panic").is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn when_all_who_hold_something_wait_the_one_with_the_least_gives_way_at_once() {
+        let room = room(100);
+        let began = tokio::time::Instant::now();
+        let mut held = Vec::new();
+        for bytes in [33, 34, 33] {
+            held.push(room.take("a", bytes).await.expect("room"));
+        }
+        let mut tasks = Vec::new();
+        for held in held {
+            tasks.push(ask_more(&room, held, 10).await);
+        }
+        let done = async |task: JoinHandle<Result<Held, Full>>| {
+            task.await.expect("no panic").map(|held| held.bytes())
+        };
+        let newest = tasks.pop().expect("three");
+        assert_eq!(done(newest).await, Err(Full), "of those with the least");
+        for (task, bytes) in tasks.into_iter().zip([43, 44]) {
+            assert_eq!(done(task).await, Ok(bytes));
+        }
+        assert_eq!((began.elapsed(), room.totals().held, room.totals().refused), (Duration::ZERO, 0, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_gives_way_to_one_that_would_fill_half_of_the_room() {
+        let room = room(100);
+        let (large, small) =
+            (room.take("a", 60).await.expect("room"), room.take("b", 40).await.expect("room"));
+        let large = ask_more(&room, large, 30).await;
+        let small = ask_more(&room, small, 5).await;
+        assert_eq!(large.await.expect("no panic").err(), Some(Full));
+        assert!(small.await.expect("no panic").is_ok());
     }
 
     #[tokio::test(start_paused = true)]
