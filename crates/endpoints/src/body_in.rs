@@ -38,8 +38,8 @@ pub struct Received {
 pub struct Leased {
     pub bytes: Bytes,
     pub lease: Lease,
-    /// Bytes that are held besides.
-    pub beside: usize,
+    /// So many bytes, at least, are worked on: those of the body and of what it is to change.
+    pub work: usize,
 }
 
 /// What a request holds of its room.
@@ -136,7 +136,8 @@ impl Received {
         room.take_more(user, cost + beside, &mut self.held).await.map_err(|_full| rooms.full())?;
         let beyond = self.is_small.then(|| rooms.bodies.clone());
         let ledger = RoomLedger { room: room.clone(), held: self.held, beyond };
-        Ok(Leased { bytes: self.bytes, lease: Lease::new(ledger, cost), beside })
+        let work = self.bytes.len().max(beside);
+        Ok(Leased { bytes: self.bytes, lease: Lease::new(ledger, cost), work })
     }
 }
 

@@ -298,12 +298,12 @@ where
     T: Send + 'static,
     F: Future<Output = Result<T, Status>> + Send + 'static,
 {
-    let Leased { bytes, lease, beside } = leased;
+    let Leased { bytes: _, lease, work: bytes } = leased;
     let target = Target { lease: lease.clone(), ..target.clone() };
     // Boxed: the verbs' own futures are large, and a request that waits for its body would have their places already.
     let work = Box::pin(work(handler.registry.clone(), target));
     // What YAML became, and a message, is charged already.
-    let done = apart::task(bytes.len().max(beside).max(lease.used()), work).await?;
+    let done = apart::task(bytes.max(lease.used()), work).await?;
     done.map_err(|status| body_in::blamed(status.into(), &lease, &handler.rooms))
 }
 
@@ -342,7 +342,7 @@ async fn patch(
     let may_copy = || memchr::memmem::find(&leased.bytes, b"copy").is_some() || leased.bytes.contains(&b'\\');
     if kind == PatchKind::Json && may_copy() {
         // However short it is, what it copies may be as long as a tree may be.
-        leased.beside = leased.beside.max(APART_BYTES);
+        leased.work = leased.work.max(APART_BYTES);
     }
     let bytes = leased.bytes.clone();
     let work = |registry: Registry, target: Target| async move {
