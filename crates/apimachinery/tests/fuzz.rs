@@ -120,7 +120,8 @@ fn fuzz_field_selector() {
 fn fuzz_continue_token() {
     let check = |encoded: &str| {
         let read = ContinueToken::decode(encoded).map_err(gist)?;
-        let parts = read.start.trim_end_matches('\0').split('/');
+        // `..` and a NUL is a name like any other: a list goes on behind the name before it.
+        let parts = read.start.split('/');
         assert!(parts.clone().all(|part| part != ".." && part != "."), "{read:?}");
         assert_eq!(ContinueToken::decode(&read.encode()), Ok(read.clone()));
         Ok::<_, String>((read.at == ContinueAt::Latest, parts.count().min(4)))

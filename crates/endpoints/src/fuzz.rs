@@ -5,15 +5,33 @@ use forebay_apimachinery::resource::split_api_version;
 use forebay_apimachinery::{Lease, json};
 use forebay_fuzz::{Corpus, gist, paid, peak_of, run};
 use forebay_schema::builtin::{TypeId, codec, protobuf, table};
-use http::Method;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::Value;
 
+use crate::limits::YAML_DEPTH_MAX;
 use crate::request_info::RequestInfo;
 use crate::tokens::jwt::Token;
-use crate::{pretty, yaml};
+use crate::{impersonate, pretty, yaml};
 
 fn text(input: &[u8]) -> String {
     String::from_utf8_lossy(input).into_owned()
+}
+
+/// How deep JSON goes.
+fn depth_of(json: &[u8]) -> usize {
+    let (mut at, mut deepest, mut quoted, mut escaped) = (0_usize, 0, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => at += 1,
+            b']' | b'}' if !quoted => at = at.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(at);
+    }
+    deepest
 }
 
 #[test]
@@ -24,6 +42,9 @@ fn fuzz_yaml() {
         b"--- # comment\n? a\n: b\n...\n---\nsecond\n",
         b"{\"a\": [1, {\"b\": null}]}",
         b"- &a [1]\n- &b [*a]\n- &a [*b]\n- {<<: [{c: 1}, {d: 2}], e: 3}\n",
+        // Anchors that are used anew for what another one was before.
+        b"- &a [1]\n- &b [*a]\n- &a [*b]\n",
+        b"- &a {b: c}\n- &b {<<: *a, d: [*a, *a]}\n- &a {<<: *b, d: [*b, *b]}\n",
     ];
     let words = &[
         "&a ", "*a", "<<: ", "- ", ": ", "? ", "|\n", ">+\n", "!!str ", "---\n", "...", "\t", "~", ".inf",
@@ -37,16 +58,18 @@ fn fuzz_yaml() {
         // A text of 1 KiB may be a key, and is a row of tokens until that is known; collections in it have a stack each.
         paid(input.len(), peak, lease.peak(), 1 << 20);
         let json = json.map_err(gist)?;
-        if json.len() > 64 << 10 {
-            // Aliases make more of it than may be read when it is written out.
-            return Ok((false, json.len().ilog2()));
+        let depth = depth_of(&json);
+        assert!(depth <= YAML_DEPTH_MAX + 1, "it goes {depth} deep");
+        if json.len() > 8 << 10 {
+            // Aliases make more of it than may be read when it is written out. Deeper ones lead to deeper ones.
+            return Ok((false, json.len().ilog2(), depth / 4));
         }
         let value: Value = serde_json::from_slice(&json).expect("what is read is JSON");
         let said = yaml::from_json(&json).expect("JSON is said in YAML");
         let again = yaml::to_json(&said, &Lease::of_one_tree()).expect("what is said is read");
         let again: Value = serde_json::from_slice(&again).expect("as JSON");
         assert_eq!(again, value, "{}", text(&said));
-        Ok::<_, String>((value.is_object(), json.len().ilog2()))
+        Ok::<_, String>((value.is_object(), json.len().ilog2(), depth / 4))
     });
 }
 
@@ -201,5 +224,39 @@ fn fuzz_tokens() {
         let token = Token::parse(&input);
         // Nothing that is made up was signed by a key that does not exist.
         token.map(|token| token.verify(&[]).expect_err("no key signed it").len())
+    });
+}
+
+/// Whoever says in a header that somebody else asks is never taken for who asks.
+#[test]
+fn fuzz_impersonation() {
+    let inputs: &[&[u8]] = &[
+        "Impersonate-User: jürgen\nImpersonate-Group: a\nImpersonate-Group: b\n".as_bytes(),
+        b"Impersonate-User: a\nImpersonate-Uid: 1\nImpersonate-Extra-scopes%2fa: b\nAccept: */*\n",
+        b"Impersonate-Group: a\nAccept: */*\n",
+    ];
+    let words =
+        &["Impersonate-", "Impersonate-User: ", "impersonate-uid: ", "é", "\u{fffd}", ": ", "%c3", "\n"];
+    run("impersonation", &Corpus { inputs, words, ..Corpus::default() }, |input| {
+        let mut headers = HeaderMap::new();
+        for line in input.split(|byte| *byte == b'\n') {
+            let (name, value) = line.split_at(memchr::memmem::find(line, b": ").unwrap_or(line.len()));
+            let name = HeaderName::from_bytes(name);
+            let value = HeaderValue::from_bytes(value.strip_prefix(b": ").unwrap_or(value));
+            if let (Ok(name), Ok(value)) = (name, value) {
+                headers.append(name, value);
+            }
+        }
+        let is_asked = headers.keys().any(|name| name.as_str().starts_with("impersonate-"));
+        let user = headers.get("impersonate-user").map(|user| String::from_utf8(user.as_bytes().to_vec()));
+        match impersonate::wanted(&headers) {
+            Ok(None) => assert!(!is_asked, "it would be made as who asks: {headers:?}"),
+            Ok(Some(wanted)) => assert_eq!(user.and_then(Result::ok).as_deref(), Some(wanted.user())),
+            Err(failure) => {
+                assert!(is_asked, "{headers:?}");
+                return Err(gist(&failure.status.message));
+            }
+        }
+        Ok::<_, String>((is_asked, headers.len()))
     });
 }

@@ -77,6 +77,11 @@ fn text(name: &str, value: &HeaderValue) -> Result<String, Failure> {
 }
 
 impl Wanted {
+    #[cfg(test)]
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
     /// Whom the request is made as, if `asker` may.
     ///
     /// # Errors

@@ -56,17 +56,19 @@ pub fn run<A: Hash>(name: &str, corpus: &Corpus<'_>, mut check: impl FnMut(&[u8]
         answers.insert(answer(name, input, &mut check));
     }
     let bytes_max = if corpus.bytes_max == 0 { 4 << 10 } else { corpus.bytes_max };
+    let given = kept.len();
     let mutator = Mutator { random: Random::seeded(seed), words: corpus.words, bytes_max };
     for _ in 0..inputs / corpus.one_in.max(1) {
-        let input = mutator.next(&kept);
+        let input = mutator.next(&kept, given);
         if !answers.insert(answer(name, &input, &mut check)) {
             continue;
         }
         match kept.len() < KEPT_MAX {
             true => kept.push(input),
             false => {
-                let place = mutator.random.below(KEPT_MAX as u64) as usize;
-                kept[place] = input;
+                // Never one that it began with.
+                kept.remove(given + mutator.random.below((KEPT_MAX - given) as u64) as usize);
+                kept.push(input);
             }
         }
     }
@@ -109,7 +111,8 @@ pub fn gist(error: impl std::fmt::Display) -> String {
     gist
 }
 
-fn setting(variable: &str, default: u64) -> u64 {
+/// A number of the environment.
+pub fn setting(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 

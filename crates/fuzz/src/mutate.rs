@@ -28,10 +28,20 @@ pub(crate) struct Mutator<'a> {
 }
 
 impl Mutator<'_> {
-    /// One of `kept`, changed in one to eight ways.
-    pub(crate) fn next(&self, kept: &[Vec<u8>]) -> Vec<u8> {
-        let mut input = self.one_of(kept).cloned().unwrap_or_default();
-        for _ in 0..=self.random.below(8) {
+    /// One of `kept`, changed in one to eight ways: a third of the time one of those that it began with, a third one of the last,
+    /// which have come furthest.
+    ///
+    /// - `given`: how many stand at the front that it began with.
+    pub(crate) fn next(&self, kept: &[Vec<u8>], given: usize) -> Vec<u8> {
+        const LAST: usize = 32;
+        let some = match self.random.below(3) {
+            0 => &kept[..given.min(kept.len())],
+            1 => &kept[kept.len().saturating_sub(LAST)..],
+            _ => kept,
+        };
+        let mut input = self.one_of(some).cloned().unwrap_or_default();
+        let more = if self.random.below(2) == 0 { 0 } else { self.random.below(8) };
+        for _ in 0..=more {
             self.change(&mut input, kept);
         }
         input.truncate(self.bytes_max);
@@ -41,7 +51,7 @@ impl Mutator<'_> {
     fn change(&self, input: &mut Vec<u8>, kept: &[Vec<u8>]) {
         let at = self.place(input.len() + 1);
         let part = self.part(input.len());
-        match self.random.below(11) {
+        match self.random.below(12) {
             0 => drop(input.drain(part)),
             1 => self.put(input, at..at, &[BYTES[self.place(BYTES.len())]]),
             2 => self.put(input, at..at, &[self.random.below(256) as u8]),
@@ -63,6 +73,19 @@ impl Mutator<'_> {
                 self.put(input, at..at, &copy);
             }
             9 => {
+                // The same of a few whole lines, and what each makes of the one before.
+                let starts = || {
+                    let ends = input.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+                    std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).chain([input.len()])
+                };
+                let first = self.place(starts().count());
+                let mut lines = starts().skip(first);
+                let from = lines.next().unwrap_or(0);
+                let to = lines.nth(self.place(4)).unwrap_or(input.len());
+                let copy = input[from..to].repeat(1 << self.random.below(9));
+                self.put(input, from..from, &copy);
+            }
+            10 => {
                 let other = self.one_of(kept).cloned().unwrap_or_default();
                 let from = self.part(other.len());
                 self.put(input, part, &other[from]);

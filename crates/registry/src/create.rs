@@ -178,7 +178,7 @@ impl Registry {
                 Some((warnings, may_create)) => self.validate_create(target, value, warnings, *may_create),
                 None => Ok(()),
             };
-            let value = claims.fill(value, validate).await.map_err(Some)?;
+            let value = claims.fill(value, &target.lease, validate).await.map_err(Some)?;
             let bytes = served.encode(value).map_err(Some)?;
             store.create(key, bytes, self.ttl(served), mode).await
         };

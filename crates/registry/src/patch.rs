@@ -4,6 +4,8 @@
 
 mod unstructured;
 
+use std::sync::{Mutex, PoisonError};
+
 use forebay_apimachinery::json::weight;
 use forebay_apimachinery::options::{FieldValidation, PatchOptions};
 use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, Lease, Reason, Status, json};
@@ -35,16 +37,33 @@ const MOVED_MAX: usize = 50_000_000;
 const COPIED_BYTES_MAX: usize = 3 << 20;
 
 /// A patch, parsed once and applied as often as it takes.
-pub(crate) struct Patch {
-    change: Change,
+pub(crate) struct Patch<'b> {
+    change: Change<'b>,
     /// Members that come twice in it: `duplicate field "data.x"`.
     duplicates: Vec<String>,
 }
 
-enum Change {
+enum Change<'b> {
     Json(json_patch::Patch),
     Merge(Value),
-    Strategic(Value),
+    Strategic(Consumed<'b>),
+}
+
+/// A patch that applying consumes: it is applied once for the most part, and then there is no second tree of it.
+struct Consumed<'b> {
+    tree: Mutex<Option<Value>>,
+    text: &'b [u8],
+}
+
+impl Consumed<'_> {
+    /// The patch, read again after the first time.
+    ///
+    /// - `lease`: what is read again is charged to it.
+    fn take(&self, lease: &Lease) -> Result<Value, Status> {
+        let tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let again = || json::parse(self.text, lease).map(|parsed| parsed.value);
+        tree.map_or_else(again, Ok).map_err(|error| Status::bad_request(error.to_string()))
+    }
 }
 
 impl Registry {
@@ -110,8 +129,8 @@ impl Registry {
     }
 }
 
-impl Patch {
-    pub(crate) fn parse(target: &Target, kind: PatchKind, body: &[u8]) -> Result<Patch, Status> {
+impl<'b> Patch<'b> {
+    pub(crate) fn parse(target: &Target, kind: PatchKind, body: &'b [u8]) -> Result<Patch<'b>, Status> {
         let bad = |why: &dyn std::fmt::Display| match kind {
             PatchKind::StrategicMerge => Status::bad_request(why.to_string()),
             PatchKind::Json | PatchKind::Merge => Status::bad_request(format!("error decoding patch: {why}")),
@@ -139,7 +158,7 @@ impl Patch {
             }),
             (PatchKind::Merge, value @ Value::Object(_)) => Ok(Change::Merge(value)),
             (PatchKind::StrategicMerge, value @ (Value::Object(_) | Value::Null)) => {
-                Ok(Change::Strategic(value))
+                Ok(Change::Strategic(Consumed { tree: Mutex::new(Some(value)), text: body }))
             }
             (PatchKind::Merge, Value::Null) => Err(Status::bad_request("Invalid JSON Patch")),
             (PatchKind::Merge | PatchKind::StrategicMerge, value) => {
@@ -191,17 +210,17 @@ impl Patch {
         };
         // Decoding has consumed the value, and to make it again is cheaper than a copy of each that is right.
         lease.give_back(lease.used().saturating_sub(before));
-        Err(self.refused(ty, &patched()?, wrong))
+        Err(self.refused(ty, &patched()?, wrong, lease))
     }
 
     /// 422 for an object that is not one of its kind: upstream names the document, or the patch when it is strategic.
-    fn refused(&self, ty: Option<TypeId>, patched: &Value, why: String) -> Status {
+    fn refused(&self, ty: Option<TypeId>, patched: &Value, why: String, lease: &Lease) -> Status {
         let (shown, why) = match &self.change {
             Change::Strategic(patch) => {
                 let why = ty
                     .and_then(|ty| unstructured::mismatch(ty, patched))
                     .unwrap_or_else(|| unstructured::decoder(why));
-                (strategic::go_format(patch), why)
+                (patch.take(lease).map(|patch| strategic::go_format(&patch)).unwrap_or_default(), why)
             }
             Change::Json(_) | Change::Merge(_) => (compact(patched), why),
         };
@@ -236,12 +255,10 @@ impl Patch {
             Change::Strategic(patch) => {
                 let ty =
                     ty.ok_or_else(|| Status::internal("a strategic merge patch of a custom resource"))?;
-                strategic::merge(ty, document, json::copy(patch, lease)?).map_err(|error| {
-                    match error.fault() {
-                        PatchFault::BadRequest => Status::bad_request(error.to_string()),
-                        PatchFault::Unprocessable => rejected(),
-                        PatchFault::Internal => Status::new(Reason::Unknown, error.to_string()),
-                    }
+                strategic::merge(ty, document, patch.take(lease)?).map_err(|error| match error.fault() {
+                    PatchFault::BadRequest => Status::bad_request(error.to_string()),
+                    PatchFault::Unprocessable => rejected(),
+                    PatchFault::Internal => Status::new(Reason::Unknown, error.to_string()),
                 })
             }
         }
@@ -283,7 +300,7 @@ enum Malformed {
     Operation,
 }
 
-fn operations(value: Value) -> Result<Change, Malformed> {
+fn operations(value: Value) -> Result<Change<'static>, Malformed> {
     let mut operations = match value {
         Value::Null => Vec::new(),
         Value::Array(operations) => operations,

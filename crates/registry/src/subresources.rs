@@ -47,7 +47,7 @@ impl Registry {
     pub(crate) async fn patch_scale(
         &self,
         target: &Target,
-        patch: &Patch,
+        patch: &Patch<'_>,
         options: &PatchOptions,
     ) -> Result<Answer, Status> {
         let gvk = body_kind(target, "scale")?;

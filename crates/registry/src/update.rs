@@ -79,9 +79,13 @@ impl Registry {
             return self.update_scale(target, body, options).await;
         }
         let store = self.store_of(served)?;
-        let incoming = incoming::read(target, &served.gvk, body, options.field_validation)?;
-        let mut proposed = incoming.value;
-        place(target, &mut proposed)?;
+        let read = || {
+            let mut incoming = incoming::read(target, &served.gvk, body, options.field_validation)?;
+            place(target, &mut incoming.value)?;
+            Ok::<_, Status>(incoming)
+        };
+        let incoming = read()?;
+        let proposed = incoming.value;
         match name_of(&proposed) {
             "" => return Err(Status::bad_request("name must be provided")),
             name if name != target.name() => {
@@ -99,11 +103,13 @@ impl Registry {
             return self.create_on_update(target, body, options, may_create).await;
         }
         let mut last = None;
+        let mut first = Some(proposed);
         let done = self
             .guarded_update(target, &store, mode, |current, claims| {
                 let current = current.ok_or_else(|| not_found(target))?;
-                let _copy = target.lease.scope();
-                let proposed = json::copy(&proposed, &target.lease)?;
+                let _again = target.lease.scope();
+                // A decision consumes it, and most updates take one: it is read again rather than copied for each.
+                let proposed = first.take().map_or_else(|| read().map(|incoming| incoming.value), Ok)?;
                 self.decide(target, proposed, current, Unconditional::ByKind, claims, &mut last)
             })
             .await?;
@@ -135,6 +141,11 @@ impl Registry {
         }
         if !claims.plan_update(&mut proposed, &old)? {
             return Ok(Decision::Keep { carry: Vec::new() });
+        }
+        // Rules copy what may not change, to compare it without what may.
+        let _rules = target.lease.scope();
+        if rules.custom.is_none() {
+            target.lease.charge(json::weight::of(&proposed))?;
         }
         let context = Context { now: &now, user: target.caller.as_deref() };
         strategy::prepare_update(&rules, subresource, &mut proposed, &old, &context);

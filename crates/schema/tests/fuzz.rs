@@ -262,10 +262,15 @@ fn fuzz_quantities_and_times() {
     run("times", &Corpus { inputs, words, bytes_max: 64, ..Corpus::default() }, |input| {
         let input = text(input);
         let (time, micro) = (codec::canonical_time(&input), codec::canonical_micro_time(&input));
-        if let Ok(Some(canonical)) = &time {
+        // Fractions are cut off after it is known not to be Go's zero time, which is no time; in Go as well.
+        if let Ok(Some(canonical)) = &time
+            && canonical != "0001-01-01T00:00:00Z"
+        {
             assert_eq!(codec::canonical_time(canonical), Ok(Some(canonical.as_ref().into())));
         }
-        if let Ok(Some(canonical)) = &micro {
+        if let Ok(Some(canonical)) = &micro
+            && canonical != "0001-01-01T00:00:00.000000Z"
+        {
             assert_eq!(codec::canonical_micro_time(canonical), Ok(Some(canonical.as_ref().into())));
         }
         (time.map(|time| time.is_some()).map_err(gist), micro.map(|time| time.is_some()).map_err(gist))

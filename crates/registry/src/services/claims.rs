@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use forebay_apimachinery::{Object, Reason, Revision, Status};
+use forebay_apimachinery::{Lease, Object, Reason, Revision, Status, json};
 use forebay_watchcache::Snapshot;
 use serde_json::Value;
 
@@ -86,12 +86,14 @@ impl Claims {
     /// A new object with what it takes, all of it claimed.
     ///
     /// - `check`: judges the object as proposed; nothing is claimed for one that is refused.
+    /// - `lease`: what is held meanwhile is charged to it.
     ///
     /// # Errors
     /// What it cannot have, what `check` says, the store's failures. The claims are still to be settled.
     pub(crate) async fn fill(
         &mut self,
         object: Value,
+        lease: &Lease,
         mut check: impl FnMut(&Value) -> Result<(), Status>,
     ) -> Result<Value, Status> {
         let Some(open) = &mut self.0 else {
@@ -100,11 +102,23 @@ impl Claims {
         };
         open.owner.name = crate::create::name_of(&object).to_string();
         open.look().await?;
-        for round in 0..ROUNDS_MAX {
-            let mut proposed = object.clone();
+        // As text it takes a tenth of what a second tree would.
+        let asked = Value::to_string(&object);
+        lease.charge(asked.capacity())?;
+        let mut first = Some(object);
+        for _ in 0..ROUNDS_MAX {
+            let is_first = first.is_some();
+            let mut proposed = match first.take() {
+                Some(object) => object,
+                None => {
+                    json::parse(asked.as_bytes(), lease)
+                        .map_err(|error| Status::internal(error.to_string()))?
+                        .value
+                }
+            };
             open.plan(&mut proposed, None)?;
             // Later rounds differ in what was allocated only.
-            if round == 0 {
+            if is_first {
                 check(&proposed)?;
             }
             if !open.pending() {

@@ -70,18 +70,46 @@ pub enum Bad<'a> {
     Nil,
 }
 
+/// Bytes that are shown of one value: of a longer one, its beginning.
+const SHOWN_BYTES_MAX: usize = 256 << 10;
+
 impl Bad<'_> {
     fn show(&self) -> String {
         match self {
-            Bad::Text(text) => go_quote(text),
+            Bad::Text(text) => go_quote(beginning(text)),
             Bad::Int(int) => int.to_string(),
             Bad::Bool(bool) => bool.to_string(),
-            Bad::Json(Value::String(text)) => go_quote(text),
-            Bad::Json(value) => to_go_text(value),
-            Bad::Shown(text) => text.clone(),
+            Bad::Json(Value::String(text)) => go_quote(beginning(text)),
+            Bad::Json(value) => {
+                let mut text = to_go_text(value);
+                text.truncate(beginning(&text).len());
+                text.shrink_to_fit();
+                text
+            }
+            Bad::Shown(text) => beginning(text).to_owned(),
             Bad::Nil => "null".into(),
         }
     }
+}
+
+/// A list of values that are already as they are to be shown: as many as are shown of it.
+pub fn shown_list(items: impl Iterator<Item = String>) -> Bad<'static> {
+    let mut list = String::from("[");
+    for (index, item) in items.enumerate() {
+        if list.len() > SHOWN_BYTES_MAX {
+            break;
+        }
+        if index > 0 {
+            list.push(',');
+        }
+        list.push_str(&item);
+    }
+    list.push(']');
+    Bad::Shown(list)
+}
+
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(SHOWN_BYTES_MAX)]
 }
 
 impl<'a> From<&'a str> for Bad<'a> {
@@ -227,7 +255,9 @@ impl Causes {
             return;
         }
         let mut message = phrase.to_string();
-        for part in bad.iter().map(Bad::show).chain((!detail.is_empty()).then(|| detail.to_string())) {
+        for part in
+            bad.iter().map(Bad::show).chain((!detail.is_empty()).then(|| beginning(detail).to_string()))
+        {
             message.push_str(": ");
             message.push_str(&part);
         }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Context;
 use super::rules::Update;
-use super::value::{Members, child_made, child_or_empty, int, same_member, same_objects, set, take_over};
+use super::value::{Members, child_made, child_or_empty, int, same_besides, same_member, set, take_over};
 
 /// A new object's status is empty.
 pub fn reset_status(object: &mut Members, _: &Context<'_>) {
@@ -71,10 +71,5 @@ pub fn keep_meta(new: &mut Members, old: &Members, names: &[&str]) {
 
 /// Whether everything but metadata means the same.
 pub fn same_but_meta(new: &Members, old: &Members) -> bool {
-    let without = |object: &Members| {
-        let rest =
-            object.iter().filter(|(name, _)| !matches!(name.as_str(), "metadata" | "apiVersion" | "kind"));
-        rest.map(|(name, value)| (name.clone(), value.clone())).collect::<Members>()
-    };
-    same_objects(&without(new), &without(old))
+    same_besides(new, old, &["metadata", "apiVersion", "kind"])
 }

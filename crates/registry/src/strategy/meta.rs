@@ -10,7 +10,7 @@ use forebay_apimachinery::Seen;
 use forebay_apimachinery::selector::{label_key_faults, label_value_faults};
 use serde_json::Value;
 
-use super::field::{Bad, Causes, Path};
+use super::field::{Bad, Causes, Path, shown_list};
 use super::format;
 use super::names::NameRule;
 use super::value::{
@@ -214,8 +214,8 @@ fn owner_references(meta: &Members, causes: &mut Causes) {
                     "Only one reference can have Controller set to true. Found \"true\" in references for {first} and \
                      {named}"
                 );
-                let all: Vec<String> = objects(meta, "ownerReferences").map(owner_shown).collect();
-                causes.invalid(&at, Bad::Shown(format!("[{}]", all.join(","))), &detail);
+                let all = shown_list(objects(meta, "ownerReferences").map(owner_shown));
+                causes.invalid(&at, all, &detail);
             }
         }
     }

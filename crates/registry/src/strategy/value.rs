@@ -182,8 +182,15 @@ pub fn same(name: &str, a: Option<&Value>, b: Option<&Value>) -> bool {
 
 /// Whether two objects mean the same.
 pub fn same_objects(a: &Members, b: &Members) -> bool {
-    a.iter().all(|(name, value)| same(name, Some(value), b.get(name)))
-        && b.iter().all(|(name, value)| a.contains_key(name) || is_zero(name, value))
+    same_besides(a, b, &[])
+}
+
+/// Whether two objects mean the same, apart from some members.
+pub fn same_besides(a: &Members, b: &Members, besides: &[&str]) -> bool {
+    // Few: what is left out is named in the code.
+    let counts = |name: &String| !besides.contains(&name.as_str());
+    a.iter().all(|(name, value)| !counts(name) || same(name, Some(value), b.get(name)))
+        && b.iter().all(|(name, value)| !counts(name) || a.contains_key(name) || is_zero(name, value))
 }
 
 /// Whether the member `name` of two objects means the same.

@@ -247,7 +247,30 @@ fn same_class_annotation(new: &Members, old: &Members) -> bool {
 
 /// What changes besides what may: the volume's name and the class, once; sizes and attributes of bound claims.
 fn forbidden_change(spec: &Members, old_spec: &Members, new: &Members, old: &Members) -> Option<String> {
-    let (mut wanted, mut before) = (spec.clone(), old_spec.clone());
+    let same_besides_the_selector = || {
+        let (wanted, before) = compared((spec, new), (old_spec, old), false);
+        same_objects(&wanted, &before)
+    };
+    // The one member that may be large is copied for nothing but a message.
+    if spec.get("selector") == old_spec.get("selector") && same_besides_the_selector() {
+        return None;
+    }
+    let (wanted, before) = compared((spec, new), (old_spec, old), true);
+    (!same_objects(&wanted, &before))
+        .then(|| internal::difference("PersistentVolumeClaimSpec", &before, &wanted))
+}
+
+/// Both specs, with what may change made alike.
+fn compared(
+    (spec, new): (&Members, &Members),
+    (old_spec, old): (&Members, &Members),
+    with_selector: bool,
+) -> (Members, Members) {
+    let copied = |spec: &Members| -> Members {
+        let members = spec.iter().filter(|(name, _)| with_selector || *name != "selector");
+        members.map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    let (mut wanted, mut before) = (copied(spec), copied(old_spec));
     align_sources(&mut before);
     if text(old_spec, "volumeName").is_empty() {
         take_over(&mut before, spec, "volumeName");
@@ -269,8 +292,7 @@ fn forbidden_change(spec: &Members, old_spec: &Members, new: &Members, old: &Mem
         }
         take_over(&mut wanted, &before, "volumeAttributesClassName");
     }
-    (!same_objects(&wanted, &before))
-        .then(|| internal::difference("PersistentVolumeClaimSpec", &before, &wanted))
+    (wanted, before)
 }
 
 fn shrinks(spec: &Members, old_spec: &Members, old: &Members, causes: &mut Causes) {

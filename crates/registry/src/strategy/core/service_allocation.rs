@@ -8,6 +8,7 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/core/service/storage/{alloc,storage}.go`.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
@@ -192,12 +193,12 @@ fn node_ports(spec: &Members) -> Vec<i64> {
     objects(spec, "ports").filter_map(|port| int(port, "nodePort")).filter(|port| *port != 0).collect()
 }
 
-/// A stored spec as readers see it: those from before `clusterIPs` and `ipFamilies` have them, too.
-fn seen(old: &Members, known: &[Family]) -> Members {
-    let mut old = old.clone();
+/// A stored spec as readers see it: those from before `clusterIPs` and `ipFamilies` have them, too. Others are not copied.
+fn seen<'o>(old: &'o Members, known: &[Family]) -> Cow<'o, Members> {
+    let mut old = Cow::Borrowed(old);
     let address = text(&old, "clusterIP").to_string();
     if !address.is_empty() && list(&old, "clusterIPs").is_empty() {
-        old.insert("clusterIPs".into(), json!([address]));
+        old.to_mut().insert("clusterIPs".into(), json!([address]));
     }
     if !needs_address(&old) || !list(&old, "ipFamilies").is_empty() {
         return old;
@@ -211,8 +212,9 @@ fn seen(old: &Members, known: &[Family]) -> Members {
     };
     if !families.is_empty() {
         let policy = if families.len() == 2 { "RequireDualStack" } else { "SingleStack" };
-        old.insert("ipFamilyPolicy".into(), policy.into());
         let names: Vec<&str> = families.iter().map(|family| family.name()).collect();
+        let old = old.to_mut();
+        old.insert("ipFamilyPolicy".into(), policy.into());
         old.insert("ipFamilies".into(), json!(names));
     }
     old

@@ -6,6 +6,7 @@
 //! The bound is the law's, `docs/robustness.md`: at most 32 steps an item and level of a tree of them, and of four times as
 //! many items at most five times the steps.
 
+mod filled;
 mod pods;
 
 use forebay_apimachinery::steps;
@@ -18,7 +19,7 @@ use crate::strategy::{
 };
 
 /// Steps for an item and a level.
-const STEPS_MAX: f64 = 32.0;
+const STEPS_MAX: f64 = forebay_fuzz::law::STEPS_TIMES as f64;
 const FEW: usize = 2_000;
 const MANY: usize = 4 * FEW;
 

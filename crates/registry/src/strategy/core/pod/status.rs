@@ -8,7 +8,7 @@ use forebay_apimachinery::Seen;
 use forebay_apimachinery::seen::Firsts;
 
 use crate::strategy::address::legacy_ip;
-use crate::strategy::field::{Bad, Causes, Path};
+use crate::strategy::field::{Causes, Path, shown_list};
 use crate::strategy::format;
 use crate::strategy::meta::{IMMUTABLE, label_key};
 use crate::strategy::value::{Members, child_or_empty, int, list, objects, text};
@@ -129,7 +129,7 @@ fn addresses(status: &Members, old: &Members, name: &str, detail: &str, causes: 
     }
     let v6 = addresses.iter().filter(|address| address.contains(':')).count();
     if addresses.len() > 2 || (addresses.len() == 2 && v6 != 1) {
-        let bad: Vec<String> = addresses.iter().map(|address| format!("{{\"IP\":{address:?}}}")).collect();
-        causes.invalid(&at, Bad::Shown(format!("[{}]", bad.join(","))), detail);
+        let bad = shown_list(addresses.iter().map(|address| format!("{{\"IP\":{address:?}}}")));
+        causes.invalid(&at, bad, detail);
     }
 }
