@@ -32,7 +32,7 @@ cargo xtask <command>
                             simulate N seeds from S on and say what happened; --print shows every line of it,
                             --release builds it optimised, for long runs
   fuzz [inputs [seed]]      give the parsers mutated inputs, a million each unless said otherwise
-  mutants                   make each mistake of crates/sim/mutants in a copy, and see that the simulation finds it
+  mutants                   make each mistake of crates/{sim,fuzz}/mutants in a copy, and see that the simulation, or the fuzzer, finds it
 
 The peers are kept outside the repository: $FOREBAY_PEERS_DIR, or forebay/peers in the user's cache directory.
 ";

@@ -1,8 +1,8 @@
-//! `cargo xtask mutants`: shows that the simulation finds what is wrong.
+//! `cargo xtask mutants`: shows that the simulation and the fuzz targets find what is wrong.
 //!
-//! In: `crates/sim/mutants/*.mutant`, each a deliberate mistake as an edit of the sources. Out: for each the first seed
-//! that finds it; an error when no seed of CI does, when an edit no longer fits, or when something is found with no
-//! mistake made. The sources themselves have no hook: the edits are made in a copy, all at once, each behind a switch
+//! In: `crates/sim/mutants/*.mutant`, each a deliberate mistake as an edit of the sources that a seed is to find, and
+//! `crates/fuzz/mutants/*.mutant`, which a fuzz target is to find. Out: for each what finds it first; an error when nothing of
+//! CI does, when an edit no longer fits, or when something is found with no mistake made. The sources themselves have no hook: the edits are made in a copy, all at once, each behind a switch
 //! that an environment variable throws, so that one build has all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,17 @@ const AT_ONCE: usize = 2;
 struct Mutant {
     name: String,
     what: String,
+    found_by: Finder,
     edits: Vec<Edit>,
+}
+
+/// What is to find a mistake.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Finder {
+    /// The first seed of the simulation that does.
+    Seeds,
+    /// A test among the unit tests of a package, with the inputs that CI gives it.
+    Test { package: String, test: String },
 }
 
 /// One text of one file, there once, and what takes its place.
@@ -33,23 +43,28 @@ struct Edit {
     replace: String,
 }
 
-/// Builds the copy and runs the seeds with each mutant.
+/// Builds the copy and runs with each mutant what is to find it.
 pub fn mutants() -> Done {
-    let mutants = read_all(&run::root().join("crates/sim/mutants"))?;
-    if mutants.is_empty() {
-        return Err("there are no mutants".into());
-    }
+    let mutants = all()?;
     let dir = run::target_dir()?.join("mutants");
     copy(&dir.join("source"), &mutants)?;
-    let binary = build(&dir)?;
-    let sound = simulate(&binary, "", &["--seeds", SOUND_SEEDS])?;
-    if !sound.found.is_empty() {
-        return Err(format!("with no mistake made: {}", sound.found));
+    let mut binaries = BTreeMap::new();
+    for mutant in &mutants {
+        if !binaries.contains_key(&mutant.found_by) {
+            let binary = build(&dir, &mutant.found_by)?;
+            let sound = try_out(&binary, &mutant.found_by, "", &["--seeds", SOUND_SEEDS])?;
+            if !sound.found.is_empty() {
+                return Err(format!("with no mistake made: {}", sound.found));
+            }
+            binaries.insert(mutant.found_by.clone(), binary);
+        }
     }
     let mut missed = Vec::new();
+    let run =
+        |mutant: &Mutant| try_out(&binaries[&mutant.found_by], &mutant.found_by, &mutant.name, &["--first"]);
+    let run = &run;
     for some in mutants.chunks(AT_ONCE) {
         let runs: Vec<_> = std::thread::scope(|scope| {
-            let run = |mutant: &Mutant| simulate(&binary, &mutant.name, &["--first"]);
             let threads: Vec<_> = some.iter().map(|mutant| scope.spawn(move || run(mutant))).collect();
             threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
         });
@@ -66,20 +81,49 @@ pub fn mutants() -> Done {
     if missed.is_empty() { Ok(()) } else { Err(format!("not found\n  {}", missed.join("\n  "))) }
 }
 
+/// Every mutant there is.
+fn all() -> Result<Vec<Mutant>, String> {
+    let mut mutants = Vec::new();
+    for dir in ["crates/sim/mutants", "crates/fuzz/mutants"] {
+        let some = read_all(&run::root().join(dir))?;
+        if some.is_empty() {
+            return Err(format!("there are no mutants in {dir}"));
+        }
+        mutants.extend(some);
+    }
+    Ok(mutants)
+}
+
 struct Run {
     // What the first seed that found something says; empty when none did.
     found: String,
     seconds: f64,
 }
 
-fn simulate(binary: &Path, mutant: &str, args: &[&str]) -> Result<Run, String> {
+/// - `seeds`: the arguments of the simulation.
+fn try_out(binary: &Path, finder: &Finder, mutant: &str, seeds: &[&str]) -> Result<Run, String> {
     let began = Instant::now();
     let mut command = Command::new(binary);
-    let output =
-        command.args(args).env(SWITCH, mutant).env("RUST_BACKTRACE", "0").stdin(Stdio::null()).output();
+    let sign = match finder {
+        Finder::Seeds => {
+            command.args(seeds);
+            "seed "
+        }
+        Finder::Test { test, .. } => {
+            command.args([test.as_str(), "--nocapture"]);
+            // What the fuzzer says of an input, and what a test says that makes its inputs itself.
+            "thread "
+        }
+    };
+    let output = command.env(SWITCH, mutant).env("RUST_BACKTRACE", "0").stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("{}: {error}", run::shown(&command)))?;
     let said = String::from_utf8_lossy(&output.stderr);
-    let found = said.lines().find(|line| line.starts_with("seed ")).unwrap_or_default();
+    // A panic's message stands on the line below its place.
+    let found = said.lines().skip_while(|line| !line.starts_with(sign));
+    let found = match finder {
+        Finder::Seeds => found.take(1).collect::<String>(),
+        Finder::Test { .. } => found.skip(1).take(1).collect(),
+    };
     if output.status.success() != found.is_empty() {
         return Err(format!("{mutant}: ended with {}, and said: {said}", output.status));
     }
@@ -89,13 +133,33 @@ fn simulate(binary: &Path, mutant: &str, args: &[&str]) -> Result<Run, String> {
 
 /// Builds the copy where everything is built, so that other people's crates are built once. The binary has the name of
 /// the real one there, so it is taken away at once.
-fn build(dir: &Path) -> Result<PathBuf, String> {
-    let mut command = run::cargo(&["build", "--quiet", "--package", "forebay-sim", "--bin", "forebay-sim"]);
-    command.current_dir(dir.join("source")).env("CARGO_TARGET_DIR", run::target_dir()?);
-    run::run(&mut command)?;
-    let (built, binary) = (run::target_dir()?.join("debug/forebay-sim"), dir.join("forebay-sim"));
-    fs::copy(&built, &binary).map_err(|error| format!("{}: {error}", built.display()))?;
+fn build(dir: &Path, finder: &Finder) -> Result<PathBuf, String> {
+    let built = |mut command: Command| {
+        command.current_dir(dir.join("source")).env("CARGO_TARGET_DIR", run::target_dir()?);
+        run::output(&mut command)
+    };
+    let (place, name) = match finder {
+        Finder::Seeds => {
+            built(run::cargo(&["build", "--quiet", "--package", "forebay-sim", "--bin", "forebay-sim"]))?;
+            (run::target_dir()?.join("debug/forebay-sim"), "forebay-sim".to_owned())
+        }
+        Finder::Test { package, .. } => {
+            let format = "--message-format=json-render-diagnostics";
+            let said =
+                built(run::cargo(&["test", "--quiet", "--package", package, "--lib", "--no-run", format]))?;
+            let place = said.lines().rev().find_map(executable);
+            (place.ok_or_else(|| format!("{package}: there is no test"))?, package.clone())
+        }
+    };
+    let binary = dir.join(name);
+    fs::copy(&place, &binary).map_err(|error| format!("{}: {error}", place.display()))?;
     Ok(binary)
+}
+
+/// The file that a message of cargo says was built.
+fn executable(message: &str) -> Option<PathBuf> {
+    let (_, rest) = message.split_once("\"executable\":\"")?;
+    rest.split_once('"').map(|(file, _)| PathBuf::from(file))
 }
 
 /// Copies what git knows of, with every edit made. What did not change is left alone, so that cargo builds no more than
@@ -190,9 +254,17 @@ fn read_all(dir: &Path) -> Result<Vec<Mutant>, String> {
     files.iter().map(read).collect()
 }
 
-/// A line that says what it is; then `file: …`, `find:`, lines, `replace:`, lines, `end`, as often as need be.
+/// A line that says what it is, and for a fuzz target another one, `found by: <package> <test>`; then `file: …`, `find:`, lines,
+/// `replace:`, lines, `end`, as often as need be.
 fn parse(name: &str, text: &str) -> Option<Mutant> {
-    let (what, rest) = text.split_once('\n')?;
+    let (what, mut rest) = text.split_once('\n')?;
+    let mut found_by = Finder::Seeds;
+    if let Some(after) = rest.strip_prefix("found by: ") {
+        let (finder, after) = after.split_once('\n')?;
+        let (package, test) = finder.split_once(' ')?;
+        found_by = Finder::Test { package: package.into(), test: test.into() };
+        rest = after;
+    }
     let (mut edits, mut rest) = (Vec::new(), rest.trim_start_matches('\n'));
     while !rest.is_empty() {
         let (file, after) = rest.strip_prefix("file: ")?.split_once("\nfind:\n")?;
@@ -201,7 +273,8 @@ fn parse(name: &str, text: &str) -> Option<Mutant> {
         edits.push(Edit { file: file.into(), find: find.into(), replace: replace.into() });
         rest = after.trim_start_matches('\n');
     }
-    Some(Mutant { name: name.into(), what: what.into(), edits }).filter(|mutant| !mutant.edits.is_empty())
+    Some(Mutant { name: name.into(), what: what.into(), found_by, edits })
+        .filter(|mutant| !mutant.edits.is_empty())
 }
 
 #[cfg(test)]
@@ -210,8 +283,8 @@ mod tests {
 
     #[test]
     fn every_mutant_fits_the_sources() {
-        let mutants = read_all(&run::root().join("crates/sim/mutants")).expect("they can be read");
-        assert!(mutants.len() >= 10, "{} mutants", mutants.len());
+        let mutants = all().expect("they can be read");
+        assert!(mutants.len() >= 14, "{} mutants", mutants.len());
         for mutant in mutants {
             for edit in &mutant.edits {
                 let text = fs::read_to_string(run::root().join(&edit.file)).expect("the file is there");
