@@ -76,7 +76,7 @@ impl<'a> Contest<'a> {
         let server = self.server(row).await?;
         let idle = self.idle(&server).await?;
         let (server, mut measure) = measure(row, server, self.dose, self.pace(), idle).await?;
-        measure.broken = law::broken(row, &measure);
+        measure.broken.extend(law::broken(row, &measure));
         self.running = (measure.survived && !self.is_spent(&server)?).then_some(server);
         Ok(measure)
     }
@@ -147,9 +147,11 @@ async fn measure(
         Dose::Full => row.size.full,
         Dose::Ten => row.size.ten,
     };
-    if let Some(prepare) = row.prepare {
-        prepare(stage.clone(), size).await?;
-    }
+    // A server that refuses what a row needs has not stood it, and the rows behind it are tried all the same.
+    let unprepared = match row.prepare {
+        Some(prepare) => prepare(stage.clone(), size).await.err(),
+        None => None,
+    };
     let request = match row.act {
         Act::Request(request) => Some(Arc::new(request(size))),
         Act::Scene(_) => None,
@@ -158,6 +160,9 @@ async fn measure(
     let growth = Growth::start(server)?;
     let start = Instant::now();
     let act = async {
+        if unprepared.is_some() {
+            return Ok(Tally::default());
+        }
         match (row.act, request) {
             (Act::Scene(scene), _) => scene(stage.clone(), size).await,
             (Act::Request(_), Some(request)) => stage.ask(&request).await.map(Tally::from),
@@ -189,7 +194,7 @@ async fn measure(
         cpu: grown.cpu.saturating_sub(whole.mul_f64(idle)),
         took,
         seen,
-        broken: Vec::new(),
+        broken: unprepared.map(|why| format!("not prepared: {why}")).into_iter().collect(),
     };
     Ok((running, measure))
 }

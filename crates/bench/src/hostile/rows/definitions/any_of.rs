@@ -1,11 +1,11 @@
-//! An object judged by a schema whose alternatives have alternatives: 2^14 of them, none of which it is.
+//! An object judged by a schema whose alternatives have alternatives: 2^13 of them, none of which it is.
 
 use crate::hostile::prelude::*;
 
 pub(super) const ROW: Row = Row {
     name: "definitions-any-of",
     who: Who::Admin,
-    size: Sizes { full: 14, ten: 6 },
+    size: Sizes { full: 13, ten: 6 },
     prepare: Some(prepare),
     act: Act::Request(request),
     law: Law::says(REFUSED),
