@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The most that one tree of values may take: of what a client sends, of what a patch or a default makes of it, of the copy
 /// that is changed. An object of one small member takes 704 B, so that a body of 3 MiB which has more than one of them for
-/// each 46 bytes is refused; of kube-apiserver's 1.5 MiB, for each 23. Real ones have 60 or more.
-pub const TREE_BYTES_MAX: usize = 48 << 20;
+/// each 48 bytes is refused; of kube-apiserver's 1.5 MiB, for each 24. Real ones have 60 or more.
+pub const TREE_BYTES_MAX: usize = 44 << 20;
 
 /// The most that one request may hold: the tree that is written, the one that is replaced, a copy of each, and texts.
 pub const LEASE_BYTES_MAX: usize = 4 * TREE_BYTES_MAX + (32 << 20);
