@@ -54,7 +54,9 @@ impl Make<'_> {
                         !matches!(table.ty(field.ty).kind, TypeKind::Struct | TypeKind::List | TypeKind::Map);
                     // The same ones in all items.
                     let look = self.look(field.name);
-                    if depth > 0 && (is_scalar && look % 4 > 0 || look % 8 > 5 || field.flags.required()) {
+                    if depth > 0
+                        && (is_scalar && !look.is_multiple_of(4) || look % 8 > 5 || field.flags.required())
+                    {
                         members.insert(field.name.into(), self.value(field.name, field.ty, index, depth - 1));
                     }
                 }
@@ -68,7 +70,7 @@ impl Make<'_> {
                 Some(values) if !values.is_empty() => values[index % values.len()].into(),
                 _ => self.text(name, index).into(),
             },
-            TypeKind::Bool => (self.look(name) % 2 == 0).into(),
+            TypeKind::Bool => self.look(name).is_multiple_of(2).into(),
             TypeKind::Int32 | TypeKind::Int64 | TypeKind::Double => (index % 60_000 + 1).into(),
             TypeKind::IntOrString => (index + 1).into(),
             TypeKind::Bytes => "AAAA".into(),
@@ -200,7 +202,7 @@ fn list_of(make: &mut Make<'_>, field: &'static Field, count: usize) -> Value {
 fn cost_of(resource: &Resource, way: &[&'static Field], size: Size, seed: u64) -> (u64, usize, usize) {
     let object = filled(resource, way, size, seed);
     let weight = json::weight::of(&object);
-    let old = (seed % 2 == 0).then(|| {
+    let old = seed.is_multiple_of(2).then(|| {
         let mut old = object.clone();
         let at = way.iter().enumerate().fold(&mut old, |at, (index, field)| {
             let at = &mut at[field.name];
@@ -247,7 +249,7 @@ fn fuzz_filled_lists_of_every_kind() {
             if many > 5 * few + FREE_STEPS {
                 over.push(format!("{what}: {few} steps for {ITEMS}, {many} for {}", 4 * ITEMS));
             }
-            if seed % HEAVY_ONE_IN == 0 {
+            if seed.is_multiple_of(HEAVY_ONE_IN) {
                 let heavy = Size { items: HEAVY_ITEMS, text_bytes: HEAVY_TEXT_BYTES };
                 let (_, held, weight) = cost_of(resource, way, heavy, seed);
                 if held > weight + FREE_BYTES {
