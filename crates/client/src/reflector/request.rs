@@ -1,0 +1,96 @@
+//! The request that is under way: when it was heard from, and when it has to be again.
+
+use forebay_rt::Duration;
+
+use super::rules::Place;
+use crate::limits::{ANSWER_WAIT_MAX, END_BOOKMARK_WAIT, STANDS_AFTER, WATCH_OVERTIME};
+
+/// What was asked for. A watch-list becomes a watch with its end bookmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Watch,
+    WatchList,
+    Page {
+        first: bool,
+    },
+    /// The newest revision.
+    Probe,
+}
+
+/// One request, from its `Ask` to its end.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub kind: Kind,
+    asked_at: Duration,
+    /// When the head of its answer came.
+    pub opened_at: Option<Duration>,
+    heard_at: Duration,
+    /// Whether anything came after the head.
+    pub has_frames: bool,
+    /// When the last bookmark came, but for the one that ends a state, which comes also where there are no others.
+    pub bookmark_at: Option<Duration>,
+    /// How long it asked to be served.
+    timeout: Duration,
+}
+
+impl Request {
+    pub fn new(kind: Kind, timeout_seconds: u32, now: Duration) -> Request {
+        Request {
+            kind,
+            asked_at: now,
+            opened_at: None,
+            heard_at: now,
+            has_frames: false,
+            bookmark_at: None,
+            timeout: Duration::from_secs(timeout_seconds.into()),
+        }
+    }
+
+    pub fn place(&self) -> Place {
+        let open = self.opened_at.is_some();
+        match self.kind {
+            Kind::Watch => Place::Watch { open },
+            Kind::WatchList => Place::WatchList { open },
+            Kind::Page { first } => Place::Page { open, first },
+            Kind::Probe => Place::Probe,
+        }
+    }
+
+    /// A frame came, or an item.
+    pub fn heard(&mut self, now: Duration) {
+        self.heard_at = now;
+        self.has_frames = true;
+    }
+
+    pub fn opened(&mut self, now: Duration) {
+        self.opened_at = Some(now);
+        self.heard_at = now;
+    }
+
+    /// When it counts as dead unless it is heard from.
+    ///
+    /// - `bookmarks`: the time between bookmarks, where there are some.
+    pub fn dead_at(&self, bookmarks: Option<Duration>) -> Duration {
+        match (self.opened_at, self.kind) {
+            (None, _) => self.asked_at + ANSWER_WAIT_MAX,
+            (_, Kind::Page { .. } | Kind::Probe) => self.heard_at + ANSWER_WAIT_MAX,
+            (_, Kind::WatchList) => self.heard_at + END_BOOKMARK_WAIT,
+            (Some(opened), Kind::Watch) => match bookmarks {
+                Some(interval) => self.heard_at + 2 * interval,
+                // Nothing is known but the server's promise to end it.
+                None => (opened + self.timeout).max(self.heard_at) + WATCH_OVERTIME,
+            },
+        }
+    }
+
+    /// When it is a watch that stands.
+    pub fn stands_at(&self) -> Option<Duration> {
+        let opened = self.opened_at.filter(|_| self.kind == Kind::Watch)?;
+        Some(opened + STANDS_AFTER)
+    }
+
+    /// How long it has been open.
+    pub fn age(&self, now: Duration) -> Duration {
+        self.opened_at.map_or(Duration::ZERO, |opened| now.saturating_sub(opened))
+    }
+}

@@ -1,0 +1,324 @@
+//! Every cutter of bodies withstands any input, cuts it the same wherever it comes in pieces, and finds what serde_json finds.
+
+use forebay_apimachinery::object::{Form, Interner, Layout, Object, Scope};
+use forebay_apimachinery::{Key, Revision};
+use forebay_client::wire::{
+    DelimitedFrames, FrameKind, ListItems, ListMeta, ObjectText, Part, StatusFrame, TypeMeta, WatchFrames,
+    WireError,
+};
+use forebay_fuzz::{Corpus, gist, run};
+use serde_json::{Deserializer, Value};
+
+const WORDS: &[&str] = &[
+    "{}",
+    "[]",
+    "null",
+    "\"",
+    "\\\"",
+    "\\\\",
+    " ",
+    "\n",
+    "1e5",
+    ",",
+    ":",
+    "\"a\":",
+    "\"type\":",
+    "\"ADDED\"",
+    "\"BOOKMARK\"",
+    "\"ERROR\"",
+    "\"object\":",
+    "\"items\":",
+    "\"metadata\":",
+    "\"metadata\":{},",
+    "\"resourceVersion\":\"7\"",
+    "\"name\":\"a\",",
+    "\"\\u006eame\":",
+    "\"kind\":\"Pod\",",
+    "\"kind\":\"Status\"",
+    "\"apiVersion\":\"v1\",",
+    "\"continue\":\"x\",",
+    "\"remainingItemCount\":",
+    "k8s.io/initial-events-end",
+    "\\ud800",
+    "é",
+    "{\"a\":1,\"a\":2}",
+];
+
+/// The input in pieces, cut at places that it decides itself.
+fn pieces(input: &[u8]) -> Vec<&[u8]> {
+    let mut state = input.iter().fold(7_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
+    let longest = [1, 3, 16, 200][(state % 4) as usize];
+    let mut rest = input;
+    let mut pieces = Vec::new();
+    while !rest.is_empty() {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let (piece, behind) = rest.split_at((1 + (state >> 33) as usize % longest).min(rest.len()));
+        pieces.push(piece);
+        rest = behind;
+    }
+    pieces
+}
+
+/// Whether some object of a JSON text that yields `values` has two members with one name: a tree does not show it.
+fn has_duplicates<'v>(input: &[u8], values: impl IntoIterator<Item = &'v Value>) -> bool {
+    let (mut colons, mut in_string, mut escaped) = (0, false, false);
+    for byte in input {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => in_string = !in_string,
+            b':' if !in_string => colons += 1,
+            _ => {}
+        }
+    }
+    let mut members = 0;
+    let mut left: Vec<&Value> = values.into_iter().collect();
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Object(object) => {
+                members += object.len();
+                left.extend(object.values());
+            }
+            Value::Array(array) => left.extend(array),
+            _ => {}
+        }
+    }
+    members != colons
+}
+
+fn is_text_or_none(value: Option<&Value>) -> bool {
+    value.is_none_or(|value| value.is_null() || value.is_string())
+}
+
+fn has_texts(value: Option<&Value>, names: &[&str]) -> bool {
+    let members = |value: &Value| names.iter().all(|name| is_text_or_none(value.get(name)));
+    value.is_none_or(|value| value.is_null() || value.is_object() && members(value))
+}
+
+/// Whether everything that names an object is of the right type.
+fn is_object(value: &Value) -> bool {
+    let metadata = &["name", "namespace", "uid", "resourceVersion"];
+    value.is_object()
+        && has_texts(Some(value), &["kind", "apiVersion"])
+        && has_texts(value.get("metadata"), metadata)
+}
+
+fn text<'v>(value: &'v Value, names: &[&str]) -> &'v str {
+    names.iter().try_fold(value, |value, name| value.get(name)).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Whether a cache would have such an object: it has a name, and labels are texts.
+fn is_stored(object: &Value) -> bool {
+    let labels = object.get("metadata").and_then(|metadata| metadata.get("labels"));
+    let are_texts =
+        |labels: &Value| labels.as_object().is_none_or(|labels| labels.values().all(Value::is_string));
+    object["metadata"]["name"].is_string() && labels.is_none_or(are_texts)
+}
+
+/// What was found of an object is what a tree of it has, and so is what becomes of it.
+fn check_object(object: &ObjectText, want: &Value) {
+    let read: Value = serde_json::from_slice(object.bytes()).expect("it was read as a part");
+    assert_eq!(&read, want);
+    assert_eq!(object.name(), text(want, &["metadata", "name"]));
+    assert_eq!(object.namespace(), text(want, &["metadata", "namespace"]));
+    assert_eq!(object.uid(), text(want, &["metadata", "uid"]));
+    assert_eq!(object.resource_version(), text(want, &["metadata", "resourceVersion"]));
+    assert_eq!(object.kind(), text(want, &["kind"]));
+    assert_eq!(object.api_version(), text(want, &["apiVersion"]));
+    let mark = text(want, &["metadata", "annotations", "k8s.io/initial-events-end"]);
+    assert_eq!(object.ends_initial_events(), mark == "true");
+    let of = TypeMeta { kind: "A\"".into(), api_version: "g/v1".into() };
+    let mut stored = want.clone();
+    if let Some(metadata) = stored.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("resourceVersion");
+    }
+    if !(stored["kind"].is_string() && stored["apiVersion"].is_string()) {
+        stored["kind"] = of.kind.clone().into();
+        stored["apiVersion"] = of.api_version.clone().into();
+    }
+    for form in [Form::Typed, Form::Whole] {
+        let value = object.clone().into_value(form, &of);
+        let again: Value = serde_json::from_slice(&value).expect("it stays JSON");
+        assert_eq!(again, stored, "{}", value.escape_ascii());
+        if is_stored(&stored) {
+            let layout =
+                Layout { prefix_len: "/registry/a/".len(), scope: Scope::Cluster, form, fields: vec![] };
+            let key = Key::new("/registry/a/a");
+            let decoded = Object::decode(&layout, key, Revision::FIRST, &value, &mut Interner::default());
+            assert!(decoded.is_ok(), "{decoded:?}: {}", value.escape_ascii());
+        }
+    }
+}
+
+type Frames = (Vec<(FrameKind, ObjectText)>, Result<bool, WireError>);
+
+fn frames_of<'i>(pieces: impl IntoIterator<Item = &'i [u8]>) -> Frames {
+    let mut cutter = WatchFrames::new();
+    let mut frames = Vec::new();
+    for piece in pieces {
+        cutter.push(piece);
+        loop {
+            match cutter.next_frame() {
+                Ok(Some(frame)) => frames.push((frame.kind, frame.object)),
+                Ok(None) => break,
+                Err(error) => return (frames, Err(error)),
+            }
+        }
+    }
+    (frames, Ok(cutter.is_within_frame()))
+}
+
+fn is_event(value: &Value) -> bool {
+    let kinds = ["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"];
+    value.is_object() && kinds.contains(&text(value, &["type"])) && value.get("object").is_some_and(is_object)
+}
+
+#[test]
+fn fuzz_watch_frames() {
+    let inputs: &[&[u8]] = &[
+        br#"{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"b","uid":"c","resourceVersion":"5"},"spec":{"x":[1,{"y":"}\""}]}}}"#,
+        b"{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"7\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}}\n{\"object\":{},\"type\":\"DELETED\"}\n",
+        br#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","details":{"retryAfterSeconds":1,"causes":[{"reason":"x"}]}}}"#,
+        br#" { "z" : [ ] , "object" : { "metadata" : { "\u006eame" : "\u00e9" } } , "type" : "MODIFIED" } "#,
+    ];
+    run("watch frames", &Corpus { inputs, words: WORDS, ..Corpus::default() }, |input| {
+        let (frames, end) = frames_of([input]);
+        assert_eq!(frames_of(pieces(input)), (frames.clone(), end), "it depends on where it is cut");
+        let theirs: Result<Vec<Value>, _> = Deserializer::from_slice(input).into_iter().collect();
+        if let Ok(theirs) = theirs
+            && theirs.iter().all(is_event)
+            && !has_duplicates(input, &theirs)
+        {
+            assert_eq!((end, frames.len()), (Ok(false), theirs.len()));
+            for ((kind, object), want) in frames.iter().zip(&theirs) {
+                check_object(object, &want["object"]);
+                let said = match kind {
+                    FrameKind::Added => "ADDED",
+                    FrameKind::Modified => "MODIFIED",
+                    FrameKind::Deleted => "DELETED",
+                    FrameKind::Bookmark { .. } => "BOOKMARK",
+                    FrameKind::Error(_) => "ERROR",
+                };
+                assert_eq!(said, text(want, &["type"]));
+            }
+        }
+        (frames.len(), end.map_err(gist))
+    });
+}
+
+type Parts = (Vec<Part>, Result<bool, WireError>);
+
+fn parts_of<'i>(pieces: impl IntoIterator<Item = &'i [u8]>) -> Parts {
+    let mut cutter = ListItems::new();
+    let mut parts = Vec::new();
+    for piece in pieces {
+        cutter.push(piece);
+        loop {
+            match cutter.next_part() {
+                Ok(Some(part)) => parts.push(part),
+                Ok(None) => break,
+                Err(error) => return (parts, Err(error)),
+            }
+        }
+    }
+    (parts, Ok(cutter.is_whole()))
+}
+
+/// What the parts are but for the head, which depends on where the pieces end.
+fn behind_head((mut parts, end): Parts) -> Parts {
+    let heads = parts.iter().filter(|part| matches!(part, Part::Head(_))).count();
+    assert!(heads <= 1 && parts.iter().skip(heads).all(|part| !matches!(part, Part::Head(_))));
+    parts.drain(..heads);
+    (parts, end)
+}
+
+fn is_list(value: &Value) -> bool {
+    let items = value.get("items").is_some_and(|items| {
+        items.is_null() || items.as_array().is_some_and(|items| items.iter().all(is_object))
+    });
+    let texts = has_texts(Some(value), &["kind", "apiVersion"]);
+    items && texts && has_texts(value.get("metadata"), &["resourceVersion", "continue"])
+}
+
+fn check_list(parts: &[Part], want: &Value) {
+    let Some((Part::End(meta), items)) = parts.split_last() else { panic!("a list ends") };
+    let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let meta_want = ListMeta {
+        kind: text(want, &["kind"]).into(),
+        api_version: text(want, &["apiVersion"]).into(),
+        revision: some(text(want, &["metadata", "resourceVersion"])),
+        next: some(text(want, &["metadata", "continue"])),
+        remaining: want.get("metadata").and_then(|metadata| metadata.get("remainingItemCount")?.as_u64()),
+    };
+    assert_eq!(meta, &meta_want);
+    let items_want: &[Value] = want["items"].as_array().map_or(&[], Vec::as_slice);
+    assert_eq!(items.len(), items_want.len());
+    for (item, want) in items.iter().zip(items_want) {
+        let Part::Item(object) = item else { panic!("{item:?}") };
+        check_object(object, want);
+    }
+}
+
+#[test]
+fn fuzz_list_items() {
+    let inputs: &[&[u8]] = &[
+        br#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"42","continue":"e30=","remainingItemCount":3},"items":[{"metadata":{"name":"a","resourceVersion":"1"},"spec":{}},{"metadata":{"name":"b"}}]}"#,
+        br#"{"items":[{"apiVersion":"g/v1","kind":"Foo","metadata":{"name":"a","annotations":{"x":"]}"}}}],"metadata":{"resourceVersion":"1"}}"#,
+        br#"{"kind":"Status","apiVersion":"v1","metadata":{"continue":"x"},"code":410,"reason":"Expired","message":"m"}"#,
+        b"{\"metadata\":null,\"items\":null}\n",
+        br#" { "items" : [ { } , { "metadata" : { } } ] , "kind" : "List" } "#,
+    ];
+    run("list items", &Corpus { inputs, words: WORDS, ..Corpus::default() }, |input| {
+        let (parts, end) = behind_head(parts_of([input]));
+        let cut = behind_head(parts_of(pieces(input)));
+        assert_eq!(cut, (parts.clone(), end), "it depends on where it is cut");
+        if let Ok(theirs) = serde_json::from_slice::<Value>(input)
+            && !has_duplicates(input, [&theirs])
+            && is_list(&theirs)
+            && text(&theirs, &["kind"]) != "Status"
+        {
+            assert_eq!(end, Ok(true));
+            check_list(&parts, &theirs);
+        }
+        if let [Part::Status(status)] = &parts[..] {
+            assert!(end.is_err() || StatusFrame::read(input).as_ref() == Ok(status));
+        }
+        (parts.len(), end.map_err(gist))
+    });
+}
+
+fn delimited_of<'i>(pieces: impl IntoIterator<Item = &'i [u8]>) -> (Vec<Vec<u8>>, Result<bool, WireError>) {
+    let mut cutter = DelimitedFrames::new();
+    let mut frames = Vec::new();
+    for piece in pieces {
+        cutter.push(piece);
+        loop {
+            match cutter.next_frame() {
+                Ok(Some(frame)) => frames.push(frame.to_vec()),
+                Ok(None) => break,
+                Err(error) => return (frames, Err(error)),
+            }
+        }
+    }
+    (frames, Ok(cutter.is_within_frame()))
+}
+
+#[test]
+fn fuzz_delimited_frames() {
+    let inputs: &[&[u8]] =
+        &[b"\0\0\0\x03abc\0\0\0\0\0\0\0\x01x", b"\0\0\x01\0", b"\xff\xff\xff\xff", b"\x01\0\0\0"];
+    let words = &["\0\0\0\0", "\0\0\0\x01", "\0", "k8s\0", "\x01\0\0\0"];
+    run("delimited frames", &Corpus { inputs, words, ..Corpus::default() }, |input| {
+        let (frames, end) = delimited_of([input]);
+        assert_eq!(delimited_of(pieces(input)), (frames.clone(), end));
+        // Frames and what is left say the input again.
+        let mut said = Vec::new();
+        for frame in &frames {
+            said.extend_from_slice(&(frame.len() as u32).to_be_bytes());
+            said.extend_from_slice(frame);
+        }
+        let rest = input.strip_prefix(&said[..]).expect("in their order");
+        assert_eq!(end.unwrap_or(true), !rest.is_empty());
+        (frames.len(), end.map_err(gist), rest.len().min(8))
+    });
+}
