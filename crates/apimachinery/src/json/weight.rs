@@ -6,6 +6,7 @@
 
 use serde_json::Value;
 
+use super::string_end;
 use crate::lease::{Exhausted, Lease};
 
 /// An object that is not empty.
@@ -83,15 +84,7 @@ pub fn of_text(json: &[u8]) -> usize {
 
 /// Bytes of a string behind its opening quote, the closing one among them.
 pub fn string_len(text: &[u8]) -> usize {
-    let mut at = 0;
-    while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
-        at += found;
-        if text[at] == b'"' {
-            return at + 1;
-        }
-        at += 2;
-    }
-    text.len()
+    string_end(text, 0).unwrap_or(text.len())
 }
 
 #[cfg(test)]

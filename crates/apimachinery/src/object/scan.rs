@@ -5,9 +5,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use memchr::memchr2;
-
 use super::{Form, Layout, texts};
+use crate::json::quote_or_escape;
 
 pub(super) const RV_HEAD: &[u8] = br#","resourceVersion":""#;
 
@@ -302,60 +301,5 @@ impl<'a> Text<'a> {
         let rest = &self.bytes[self.at..];
         let end = rest.iter().position(|byte| matches!(byte, b',' | b'}' | b']')).unwrap_or(rest.len());
         self.at += end;
-    }
-}
-
-/// Where the first quote or backslash is. Most strings are short: those of up to four words cost no call.
-#[inline]
-fn quote_or_escape(text: &[u8]) -> Option<usize> {
-    const WORDS: usize = 4;
-    for (number, word) in text.as_chunks::<8>().0.iter().take(WORDS).enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let hits = zero_bytes(word ^ bytes_of(b'"')) | zero_bytes(word ^ bytes_of(b'\\'));
-        if hits != 0 {
-            return Some(number * 8 + hits.trailing_zeros() as usize / 8);
-        }
-    }
-    let passed = (text.len() / 8).min(WORDS) * 8;
-    Some(passed + memchr2(b'"', b'\\', &text[passed..])?)
-}
-
-const fn bytes_of(byte: u8) -> u64 {
-    u64::from_le_bytes([byte; 8])
-}
-
-/// The top bit of the first byte that is zero; bits of bytes behind that one mean nothing.
-fn zero_bytes(word: u64) -> u64 {
-    word.wrapping_sub(bytes_of(1)) & !word & bytes_of(0x80)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_quote_or_backslash_is_found_wherever_it_stands() {
-        // Those that differ from a wanted one by a bit or by a carry, and what is not ASCII.
-        let others = [b'a', b'!', b'#', b'[', b']', b'\\' - 1, 0, 1, 0x7f, 0x80, 0xa2, 0xdc, 0xff];
-        for len in 0..48 {
-            for other in others {
-                let mut text = vec![other; len];
-                assert_eq!(quote_or_escape(&text), None, "{other:#x} x {len}");
-                for at in 0..len {
-                    for (wanted, behind) in [(b'"', b'\\'), (b'\\', b'"'), (b'"', other)] {
-                        text[at] = wanted;
-                        if at + 1 < len {
-                            text[at + 1] = behind;
-                        }
-                        assert_eq!(
-                            quote_or_escape(&text),
-                            Some(at),
-                            "{other:#x} x {len}, {wanted:#x} at {at}"
-                        );
-                        text[at..].fill(other);
-                    }
-                }
-            }
-        }
     }
 }

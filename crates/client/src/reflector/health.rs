@@ -61,9 +61,8 @@ impl Why {
 
     /// `None` for what is not a failure: an end, and what a list mends.
     pub(super) fn of(seen: &Seen<'_>) -> Option<Why> {
-        let (said, in_stream) = match seen {
-            Seen::Refused(said) => (said, false),
-            Seen::Error(said) => (said, true),
+        let said = match seen {
+            Seen::Refused(said) | Seen::Error(said) => said,
             Seen::Fault(fault) => return Some(Why::Fault(*fault)),
             Seen::Garbled | Seen::NotAWatch => return Some(Why::Garbled),
             Seen::Stale => return Some(Why::Lagging),
@@ -77,7 +76,7 @@ impl Why {
             403 => Some(Why::Forbidden),
             404 => Some(Why::NotFound),
             429 => Some(Why::TooManyRequests),
-            code if in_stream => Some(Why::StreamError(code)),
+            code if seen.is_in_stream() => Some(Why::StreamError(code)),
             code => Some(Why::Refused(code)),
         }
     }

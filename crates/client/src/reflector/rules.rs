@@ -35,6 +35,13 @@ pub(super) enum Seen<'a> {
     PlainBookmark,
 }
 
+impl Seen<'_> {
+    /// Whether it came as a frame, after an answer that was a success.
+    pub(super) fn is_in_stream(&self) -> bool {
+        matches!(self, Seen::Error(_))
+    }
+}
+
 /// Over which request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
@@ -98,7 +105,7 @@ pub(super) fn judge(seen: &Seen<'_>, at: Place, again: bool) -> Verdict {
 
 fn of_a_watch(seen: &Seen<'_>, open: bool, again: bool) -> Verdict {
     match seen {
-        Seen::Refused(said) | Seen::Error(said) => match Meaning::of(said, matches!(seen, Seen::Error(_))) {
+        Seen::Refused(said) | Seen::Error(said) => match Meaning::of(said, seen.is_in_stream()) {
             Meaning::Expired => Verdict::ListAgain(ListReason::Expired),
             Meaning::LostEvent => Verdict::ListAgain(ListReason::LostEvent),
             Meaning::TooLarge => Verdict::WaitAndAskAgain,
@@ -125,7 +132,7 @@ fn of_a_watch(seen: &Seen<'_>, open: bool, again: bool) -> Verdict {
 
 fn of_a_watch_list(seen: &Seen<'_>, open: bool) -> Verdict {
     match seen {
-        Seen::Refused(said) | Seen::Error(said) => match Meaning::of(said, matches!(seen, Seen::Error(_))) {
+        Seen::Refused(said) | Seen::Error(said) => match Meaning::of(said, seen.is_in_stream()) {
             Meaning::Expired => Verdict::ListNewest,
             Meaning::TooLarge => Verdict::WaitAndAskAgain,
             Meaning::Passing => Verdict::GoOnAfterBackoff,
@@ -150,7 +157,7 @@ fn of_a_watch_list(seen: &Seen<'_>, open: bool) -> Verdict {
 
 fn of_a_page(seen: &Seen<'_>, open: bool, first: bool, again: bool) -> Verdict {
     match seen {
-        Seen::Refused(said) | Seen::Error(said) => match Meaning::of(said, matches!(seen, Seen::Error(_))) {
+        Seen::Refused(said) | Seen::Error(said) => match Meaning::of(said, seen.is_in_stream()) {
             Meaning::Expired if first => Verdict::ListNewest,
             // The server gives a token with which the list would go on and be of no one revision. It is not taken: a list with
             // a hole is worse than a second one.
@@ -178,14 +185,14 @@ fn of_a_page(seen: &Seen<'_>, open: bool, first: bool, again: bool) -> Verdict {
 
 /// What to know an error by, where it may be the revision's own and come for ever; `None` where it passes or is plain.
 pub(super) fn known(seen: &Seen<'_>) -> Option<Known> {
-    let (said, in_stream) = match seen {
-        Seen::Refused(said) => (said, false),
-        Seen::Error(said) => (said, true),
-        Seen::Garbled | Seen::NotAWatch => return Some(Known::Garbled),
-        _ => return None,
-    };
-    let (Meaning::Unfit | Meaning::Unknown) = Meaning::of(said, in_stream) else { return None };
-    Some(Known::Said { code: said.code })
+    match seen {
+        Seen::Garbled | Seen::NotAWatch => Some(Known::Garbled),
+        Seen::Refused(said) | Seen::Error(said) => match Meaning::of(said, seen.is_in_stream()) {
+            Meaning::Unfit | Meaning::Unknown => Some(Known::Said { code: said.code }),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// What a server meant.

@@ -6,9 +6,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use forebay_apimachinery::json::string_end;
 use forebay_apimachinery::object::Form;
 
-use super::text::{string_end, unescape};
+use super::text::unescape;
 use super::walk::{Coming, Reached, Take, Visit, whole};
 use super::{WireError, garbled};
 use crate::limits::OBJECT_BYTES_MAX;
@@ -166,19 +167,15 @@ impl ObjectText {
             (false, false) => front(form, &quote(&of.kind), &quote(&of.api_version)),
         };
         let goes = |cut: &&Cut| cut.what == What::ResourceVersion || !keeps_type;
-        let mut cuts = self.found.cuts.iter().filter(goes);
-        let is_one_revision = match (cuts.next(), cuts.next()) {
-            (None, _) => self.bytes.len() > b"{}".len(),
-            (Some(cut), None) => cut.what == What::ResourceVersion,
-            _ => false,
-        };
-        if !self.found.is_compact || !is_one_revision {
-            return rewrite(&self.bytes, self.found.cuts.iter().filter(goes), &front);
-        }
-        let cut = self.found.cuts.iter().find(goes).map(|cut| with_comma(&self.bytes, cut.member.clone()));
-        match cut {
-            None if front.is_empty() => self.bytes,
-            cut => splice(&self.bytes, cut.unwrap_or(1..1), &front),
+        let cuts = || self.found.cuts.iter().filter(goes);
+        let (mut some, is_compact) = (cuts(), self.found.is_compact);
+        match (some.next(), some.next()) {
+            (None, _) if is_compact && front.is_empty() => self.bytes,
+            (None, _) if is_compact && self.bytes.len() > b"{}".len() => splice(&self.bytes, 1..1, &front),
+            (Some(cut), None) if is_compact && cut.what == What::ResourceVersion => {
+                splice(&self.bytes, with_comma(&self.bytes, cut.member.clone()), &front)
+            }
+            _ => rewrite(&self.bytes, cuts(), &front),
         }
     }
 

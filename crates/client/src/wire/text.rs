@@ -1,51 +1,13 @@
-//! JSON strings: where one ends, and what it says.
+//! What a JSON string says.
 //!
-//! In: bytes behind a quote. Out: where the closing one is, or where to go on when more came; the text without its escapes, as Go
-//! reads it: a lone surrogate is U+FFFD. Never: builds anything for a string that nobody asks for.
+//! In: bytes between quotes. Out: the text without its escapes, as Go reads it: a lone surrogate is U+FFFD. Never: builds anything
+//! for a string that nobody asks for.
 
 use std::borrow::Cow;
 
-use memchr::{memchr, memchr2};
+use memchr::memchr;
 
 use super::{WireError, garbled};
-
-/// Where a string goes that is open at `at`: behind its closing quote, or, as an error, where to go on once there is more.
-#[inline]
-pub(super) fn string_end(text: &[u8], mut at: usize) -> Result<usize, usize> {
-    loop {
-        match quote_or_escape(&text[at..]) {
-            Some(hit) if text[at + hit] == b'"' => return Ok(at + hit + 1),
-            Some(hit) if at + hit + 1 < text.len() => at += hit + 2,
-            // What is escaped comes with the next piece.
-            Some(hit) => return Err(at + hit),
-            None => return Err(text.len()),
-        }
-    }
-}
-
-/// Where the first quote or backslash is. Most strings are short: those of up to four words cost no call.
-#[inline]
-fn quote_or_escape(text: &[u8]) -> Option<usize> {
-    const WORDS: usize = 4;
-    for (number, word) in text.as_chunks::<8>().0.iter().take(WORDS).enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let hits = zero_bytes(word ^ bytes_of(b'"')) | zero_bytes(word ^ bytes_of(b'\\'));
-        if hits != 0 {
-            return Some(number * 8 + hits.trailing_zeros() as usize / 8);
-        }
-    }
-    let passed = (text.len() / 8).min(WORDS) * 8;
-    Some(passed + memchr2(b'"', b'\\', &text[passed..])?)
-}
-
-const fn bytes_of(byte: u8) -> u64 {
-    u64::from_le_bytes([byte; 8])
-}
-
-/// The top bit of the first byte that is zero; bits of bytes behind that one mean nothing.
-fn zero_bytes(word: u64) -> u64 {
-    word.wrapping_sub(bytes_of(1)) & !word & bytes_of(0x80)
-}
 
 /// What stands between the quotes of a string, without escapes.
 pub(super) fn unescape(inner: &[u8]) -> Result<Cow<'_, [u8]>, WireError> {
@@ -115,18 +77,6 @@ pub(super) fn string(value: &[u8]) -> Result<Option<String>, WireError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_string_ends_at_its_quote_wherever_it_is_cut() {
-        let text = br#"plain \" and \\ and a text that is long enough for a call \u0022, not \\\" here, but here\\"tail"#;
-        let end = text.len() - b"tail".len();
-        assert_eq!(string_end(text, 0), Ok(end));
-        for cut in 0..end {
-            let seen = string_end(&text[..cut], 0).expect_err("it goes on");
-            assert!(seen <= cut && cut - seen <= 1, "{cut} {seen}");
-            assert_eq!(string_end(text, seen), Ok(end), "cut at {cut}");
-        }
-    }
 
     #[test]
     fn escapes_mean_what_go_reads() {

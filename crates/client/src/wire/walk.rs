@@ -9,7 +9,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::text::{string_end, unescape};
+use forebay_apimachinery::json::string_end;
+
+use super::text::unescape;
 use super::{WireError, garbled};
 
 /// Objects and arrays inside each other that a visitor enters: a list, its items, one of them, its metadata, its annotations.
