@@ -8,6 +8,7 @@ pub mod asked;
 mod bootstrap;
 mod builtins;
 pub mod catalog;
+mod consumed;
 mod convert;
 pub mod counts;
 mod crd;

@@ -4,8 +4,6 @@
 
 mod unstructured;
 
-use std::sync::{Mutex, PoisonError};
-
 use forebay_apimachinery::json::weight;
 use forebay_apimachinery::options::{FieldValidation, PatchOptions};
 use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, Lease, Reason, Status, json};
@@ -16,6 +14,7 @@ use json_patch::PatchOperation;
 use serde_json::Value;
 
 use crate::catalog::Source;
+use crate::consumed::Consumed;
 use crate::create::name_of;
 use crate::incoming::{self, Incoming};
 use crate::kinds::compact;
@@ -47,23 +46,6 @@ enum Change<'b> {
     Json(json_patch::Patch),
     Merge(Value),
     Strategic(Consumed<'b>),
-}
-
-/// A patch that applying consumes: it is applied once for the most part, and then there is no second tree of it.
-struct Consumed<'b> {
-    tree: Mutex<Option<Value>>,
-    text: &'b [u8],
-}
-
-impl Consumed<'_> {
-    /// The patch, read again after the first time.
-    ///
-    /// - `lease`: what is read again is charged to it.
-    fn take(&self, lease: &Lease) -> Result<Value, Status> {
-        let tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let again = || json::parse(self.text, lease).map(|parsed| parsed.value);
-        tree.map_or_else(again, Ok).map_err(|error| Status::bad_request(error.to_string()))
-    }
 }
 
 impl Registry {
@@ -158,7 +140,7 @@ impl<'b> Patch<'b> {
             }),
             (PatchKind::Merge, value @ Value::Object(_)) => Ok(Change::Merge(value)),
             (PatchKind::StrategicMerge, value @ (Value::Object(_) | Value::Null)) => {
-                Ok(Change::Strategic(Consumed { tree: Mutex::new(Some(value)), text: body }))
+                Ok(Change::Strategic(Consumed::new(value, body)))
             }
             (PatchKind::Merge, Value::Null) => Err(Status::bad_request("Invalid JSON Patch")),
             (PatchKind::Merge | PatchKind::StrategicMerge, value) => {

@@ -10,13 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use forebay_apimachinery::{Lease, Object, Reason, Revision, Status, json};
+use forebay_apimachinery::{Lease, Object, Reason, Revision, Status};
 use forebay_watchcache::Snapshot;
 use serde_json::Value;
 
 use super::claim::{Owner, key_in};
 use super::range::AddressRange;
 use crate::catalog::Served;
+use crate::consumed::Consumed;
 use crate::errors;
 use crate::registry::Registry;
 use crate::request::Target;
@@ -105,20 +106,12 @@ impl Claims {
         // As text it takes a tenth of what a second tree would.
         let asked = Value::to_string(&object);
         lease.charge(asked.capacity())?;
-        let mut first = Some(object);
-        for _ in 0..ROUNDS_MAX {
-            let is_first = first.is_some();
-            let mut proposed = match first.take() {
-                Some(object) => object,
-                None => {
-                    json::parse(asked.as_bytes(), lease)
-                        .map_err(|error| Status::internal(error.to_string()))?
-                        .value
-                }
-            };
+        let object = Consumed::new(object, asked.as_bytes());
+        for round in 0..ROUNDS_MAX {
+            let mut proposed = object.take(lease)?;
             open.plan(&mut proposed, None)?;
             // Later rounds differ in what was allocated only.
-            if is_first {
+            if round == 0 {
                 check(&proposed)?;
             }
             if !open.pending() {
