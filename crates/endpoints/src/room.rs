@@ -187,10 +187,7 @@ impl Room {
 
     pub fn totals(&self) -> Totals {
         let state = self.0.state();
-        let limit = match state.limit {
-            Limit::Loose(bytes) | Limit::Strict(bytes) => bytes,
-            Limit::Closed => 0,
-        };
+        let limit = state.limit.bytes();
         Totals { held: state.held, limit, waiting: state.count, ..state.totals }
     }
 }
@@ -216,6 +213,13 @@ impl Inner {
 }
 
 impl Limit {
+    fn bytes(self) -> usize {
+        match self {
+            Limit::Loose(bytes) | Limit::Strict(bytes) => bytes,
+            Limit::Closed => 0,
+        }
+    }
+
     /// The bytes to hold for `wish`, if there is room for it when `held` are held, its own among them.
     fn fitting(self, held: usize, wish: Wish) -> Option<usize> {
         let alone = held == wish.holds;
@@ -237,8 +241,7 @@ impl State {
 
     /// How those who hold something follow on each other.
     fn rank(&self, number: u64, wish: Wish) -> Rank {
-        let (Limit::Loose(limit) | Limit::Strict(limit)) = self.limit else { return (0, Reverse(number)) };
-        let is_giant = wish.holds.saturating_add(wish.bytes) > limit / 2;
+        let is_giant = wish.holds.saturating_add(wish.bytes) > self.limit.bytes() / 2;
         (if is_giant { 0 } else { wish.holds }, Reverse(number))
     }
 

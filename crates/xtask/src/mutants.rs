@@ -2,8 +2,9 @@
 //!
 //! In: `crates/sim/mutants/*.mutant`, each a deliberate mistake as an edit of the sources that a seed is to find, and
 //! `crates/fuzz/mutants/*.mutant`, which a fuzz target is to find. Out: for each what finds it first; an error when nothing of
-//! CI does, when an edit no longer fits, or when something is found with no mistake made. The sources themselves have no hook: the edits are made in a copy, all at once, each behind a switch
-//! that an environment variable throws, so that one build has all of them.
+//! CI does, when an edit no longer fits, or when something is found with no mistake made. The sources themselves have no
+//! hook: the edits are made in a copy, all at once, each behind a switch that an environment variable throws, so that one
+//! build has all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,6 +18,8 @@ use crate::run::{self, Done};
 const SOUND_SEEDS: &str = "10";
 /// The environment variable that names the mistake to make.
 const SWITCH: &str = "FOREBAY_MUTANT";
+/// The package and the binary of the simulation.
+const SIMULATION: &str = "forebay-sim";
 /// Mutants that run at once.
 const AT_ONCE: usize = 2;
 
@@ -36,6 +39,16 @@ enum Finder {
     Test { package: String, test: String },
 }
 
+impl Finder {
+    /// The package whose binary finds it.
+    fn package(&self) -> &str {
+        match self {
+            Finder::Seeds => SIMULATION,
+            Finder::Test { package, .. } => package,
+        }
+    }
+}
+
 /// One text of one file, there once, and what takes its place.
 struct Edit {
     file: String,
@@ -48,21 +61,23 @@ pub fn mutants() -> Done {
     let mutants = all()?;
     let dir = run::target_dir()?.join("mutants");
     copy(&dir.join("source"), &mutants)?;
+    let finders: BTreeSet<&Finder> = mutants.iter().map(|mutant| &mutant.found_by).collect();
     let mut binaries = BTreeMap::new();
-    for mutant in &mutants {
-        if !binaries.contains_key(&mutant.found_by) {
-            let binary = build(&dir, &mutant.found_by)?;
-            let sound = try_out(&binary, &mutant.found_by, "", &["--seeds", SOUND_SEEDS])?;
-            if !sound.found.is_empty() {
-                return Err(format!("with no mistake made: {}", sound.found));
-            }
-            binaries.insert(mutant.found_by.clone(), binary);
+    for package in finders.iter().map(|finder| finder.package()) {
+        if !binaries.contains_key(package) {
+            binaries.insert(package, build(&dir, package)?);
+        }
+    }
+    for finder in finders {
+        let sound = try_out(&binaries[finder.package()], finder, "", &["--seeds", SOUND_SEEDS])?;
+        if !sound.found.is_empty() {
+            return Err(format!("with no mistake made: {}", sound.found));
         }
     }
     let mut missed = Vec::new();
-    let run =
-        |mutant: &Mutant| try_out(&binaries[&mutant.found_by], &mutant.found_by, &mutant.name, &["--first"]);
-    let run = &run;
+    let run = &|mutant: &Mutant| {
+        try_out(&binaries[mutant.found_by.package()], &mutant.found_by, &mutant.name, &["--first"])
+    };
     for some in mutants.chunks(AT_ONCE) {
         let runs: Vec<_> = std::thread::scope(|scope| {
             let threads: Vec<_> = some.iter().map(|mutant| scope.spawn(move || run(mutant))).collect();
@@ -95,7 +110,7 @@ fn all() -> Result<Vec<Mutant>, String> {
 }
 
 struct Run {
-    // What the first seed that found something says; empty when none did.
+    // What the first seed that found something says, or the test; empty when none did.
     found: String,
     seconds: f64,
 }
@@ -133,26 +148,19 @@ fn try_out(binary: &Path, finder: &Finder, mutant: &str, seeds: &[&str]) -> Resu
 
 /// Builds the copy where everything is built, so that other people's crates are built once. The binary has the name of
 /// the real one there, so it is taken away at once.
-fn build(dir: &Path, finder: &Finder) -> Result<PathBuf, String> {
-    let built = |mut command: Command| {
-        command.current_dir(dir.join("source")).env("CARGO_TARGET_DIR", run::target_dir()?);
-        run::output(&mut command)
+fn build(dir: &Path, package: &str) -> Result<PathBuf, String> {
+    let what: &[&str] = match package {
+        SIMULATION => &["build", "--bin", SIMULATION],
+        _ => &["test", "--lib", "--no-run"],
     };
-    let (place, name) = match finder {
-        Finder::Seeds => {
-            built(run::cargo(&["build", "--quiet", "--package", "forebay-sim", "--bin", "forebay-sim"]))?;
-            (run::target_dir()?.join("debug/forebay-sim"), "forebay-sim".to_owned())
-        }
-        Finder::Test { package, .. } => {
-            let format = "--message-format=json-render-diagnostics";
-            let said =
-                built(run::cargo(&["test", "--quiet", "--package", package, "--lib", "--no-run", format]))?;
-            let place = said.lines().rev().find_map(executable);
-            (place.ok_or_else(|| format!("{package}: there is no test"))?, package.clone())
-        }
-    };
-    let binary = dir.join(name);
-    fs::copy(&place, &binary).map_err(|error| format!("{}: {error}", place.display()))?;
+    let mut command = run::cargo(what);
+    command.args(["--quiet", "--package", package, "--message-format=json-render-diagnostics"]);
+    command.current_dir(dir.join("source")).env("CARGO_TARGET_DIR", run::target_dir()?);
+    let said = run::output(&mut command)?;
+    let built =
+        said.lines().rev().find_map(executable).ok_or_else(|| format!("{package}: nothing was built"))?;
+    let binary = dir.join(package);
+    fs::copy(&built, &binary).map_err(|error| format!("{}: {error}", built.display()))?;
     Ok(binary)
 }
 
