@@ -116,6 +116,8 @@ impl Run<'_> {
         self.target.prepare().await?;
         self.served().await?;
         self.write(Phase::Old).await?;
+        // Every cache has what was written before it grows old: what one takes in later is young to it.
+        self.served().await?;
         let now = self.target.now(&KINDS[0]).await?;
         self.has_compacted = self.target.age(now).await?;
         self.served().await?;
