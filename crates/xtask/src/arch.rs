@@ -30,6 +30,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("registry", &["apimachinery", "backend", "printers", "rt", "schema", "watchcache"]),
     ("endpoints", &["apimachinery", "deflate", "registry", "rt", "schema"]),
     ("client", &["apimachinery", "rt"]),
+    ("connector", &["apimachinery", "client", "rt"]),
     ("informer", &["apimachinery", "client", "revlog", "rt"]),
     ("controllers", &["apimachinery", "registry", "rt"]),
     ("forebay", &["*"]),
