@@ -47,7 +47,8 @@ pub struct Connected {
 pub fn connect(config: kube::Config, options: Options) -> Result<Connected, Error> {
     let not_usable = |error| Error::Config(Box::new(error));
     let connect_max = config.connect_timeout.unwrap_or(limits::CONNECT_MAX);
-    let pool = Pool::new(Dialer::new(&config)?, options, connect_max);
+    let dialer = Dialer::new(&config, connect_max, options.clock.clone())?;
+    let pool = Pool::new(dialer, options, connect_max);
     let service = config.extra_headers_layer().map_err(not_usable)?.layer(Carries(pool.clone()));
     let base = config.base_uri_layer();
     let namespace = config.default_namespace.clone();

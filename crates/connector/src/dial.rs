@@ -17,9 +17,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
+use crate::Error;
 use crate::book::Protocol;
+use crate::limits::{ADDRESSES_IN_TIME, PING_INTERVAL, PING_TIMEOUT};
 use crate::proxy::Proxy;
-use crate::{Error, limits};
 
 /// Bytes there and back.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -40,6 +41,9 @@ pub(crate) struct Dialer {
     at: Place,
     proxy: Option<Proxy>,
     tls: Option<Tls>,
+    clock: Clock,
+    /// For an address that does not answer while there are others.
+    patience: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +63,7 @@ struct Tls {
 impl Dialer {
     /// # Errors
     /// When something of the configuration cannot be used: the URL, a certificate, a proxy.
-    pub fn new(config: &kube::Config) -> Result<Dialer, Error> {
+    pub fn new(config: &kube::Config, connect_max: Duration, clock: Clock) -> Result<Dialer, Error> {
         let url = &config.cluster_url;
         let tls = match url.scheme_str() {
             Some("https") => Some(Tls::new(config)?),
@@ -68,14 +72,15 @@ impl Dialer {
         };
         let at = Place::of(url, if tls.is_some() { 443 } else { 80 })?;
         let proxy = config.proxy_url.as_ref().map(Proxy::new).transpose()?;
-        Ok(Dialer { at, proxy, tls })
+        let patience = connect_max / ADDRESSES_IN_TIME;
+        Ok(Dialer { at, proxy, tls, clock, patience })
     }
 
     /// Connects; the whole takes as long as whoever calls waits. Cancel-safe.
     pub async fn dial(&self, offer: Offer) -> Result<(Box<dyn Stream>, Protocol), Error> {
         let tcp = match &self.proxy {
-            None => connect(&self.at).await?,
-            Some(proxy) => proxy.tunnel(connect(proxy.place()).await?, &self.at).await?,
+            None => self.connect(&self.at).await?,
+            Some(proxy) => proxy.tunnel(self.connect(proxy.place()).await?, &self.at).await?,
         };
         let Some(tls) = &self.tls else { return Ok((Box::new(tcp), Protocol::Http1)) };
         let config = match offer {
@@ -90,6 +95,30 @@ impl Dialer {
             _ => Protocol::Http1,
         };
         Ok((Box::new(stream), protocol))
+    }
+
+    /// Connects to the first address that answers, one after the other.
+    async fn connect(&self, place: &Place) -> Result<TcpStream, Error> {
+        let no_address = |source| Error::Dns { host: place.host.clone(), source };
+        let found = tokio::net::lookup_host((place.host.as_str(), place.port)).await.map_err(no_address)?;
+        let addresses: Vec<SocketAddr> = found.collect();
+        let mut failed = no_address(io::Error::new(io::ErrorKind::NotFound, "the name has no addresses"));
+        for (at, address) in addresses.iter().enumerate() {
+            let connects = async { prepared(TcpStream::connect(address).await?) };
+            let tried = match at + 1 == addresses.len() {
+                true => connects.await,
+                // One that swallows packets leaves time to those after it.
+                false => tokio::select! {
+                    connected = connects => connected,
+                    () = self.clock.sleep(self.patience) => Err(io::ErrorKind::TimedOut.into()),
+                },
+            };
+            match tried {
+                Ok(tcp) => return Ok(tcp),
+                Err(source) => failed = Error::Connect { address: address.to_string(), source },
+            }
+        }
+        Err(failed)
     }
 }
 
@@ -125,43 +154,10 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// Connects to the first address that answers, one after the other.
-async fn connect(place: &Place) -> Result<TcpStream, Error> {
-    let no_address = |source| Error::Dns { host: place.host.clone(), source };
-    let found = tokio::net::lookup_host((place.host.as_str(), place.port)).await.map_err(no_address)?;
-    let addresses: Vec<SocketAddr> = found.collect();
-    let mut failed = no_address(io::Error::new(io::ErrorKind::NotFound, "the name has no addresses"));
-    let clock = Clock::system();
-    for (at, address) in addresses.iter().enumerate() {
-        // One that swallows packets leaves time to those after it.
-        let patience = match at + 1 < addresses.len() {
-            true => limits::CONNECT_MAX / (2 * addresses.len() as u32),
-            false => Duration::MAX / 4,
-        };
-        let refused = |source| Error::Connect { address: address.to_string(), source };
-        let tried = tokio::select! {
-            connected = TcpStream::connect(address) => connected.and_then(prepared),
-            () = sleep(&clock, patience) => Err(io::ErrorKind::TimedOut.into()),
-        };
-        match tried {
-            Ok(tcp) => return Ok(tcp),
-            Err(error) => failed = refused(error),
-        }
-    }
-    Err(failed)
-}
-
-async fn sleep(clock: &Clock, span: Duration) {
-    match clock.now().checked_add(span) {
-        Some(at) => clock.sleep_until(at).await,
-        None => std::future::pending().await,
-    }
-}
-
 /// Small pieces are sent at once; and the kernel asks whether the other end is there, which HTTP/1.1 cannot.
 fn prepared(tcp: TcpStream) -> io::Result<TcpStream> {
     tcp.set_nodelay(true)?;
-    let asks = TcpKeepalive::new().with_time(limits::PING_INTERVAL).with_interval(limits::PING_TIMEOUT);
+    let asks = TcpKeepalive::new().with_time(PING_INTERVAL).with_interval(PING_TIMEOUT);
     SockRef::from(&tcp).set_tcp_keepalive(&asks)?;
     Ok(tcp)
 }

@@ -33,7 +33,7 @@ pub enum Error {
     /// What the server speaks is not HTTP/2, although it agreed to.
     #[error("the HTTP/2 connection was not begun")]
     Begin2(#[source] h2::Error),
-    #[error("the HTTP/2 connection was closed before its SETTINGS")]
+    #[error("the server closed the HTTP/2 connection before it took a request")]
     NoSettings,
     #[error("the HTTP/1.1 connection was not begun")]
     Begin1(#[source] hyper::Error),

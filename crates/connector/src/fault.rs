@@ -148,3 +148,46 @@ fn closed(phase: Phase) -> Fault {
         Phase::Body => Fault::CutShort,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(kind: io::ErrorKind) -> Fault {
+        fault_of(&io::Error::from(kind))
+    }
+
+    #[test]
+    fn what_the_system_says_is_a_fault() {
+        use io::ErrorKind as Kind;
+        for (kind, fault) in [
+            (Kind::ConnectionRefused, Fault::Refused),
+            (Kind::NetworkUnreachable, Fault::Unreachable),
+            (Kind::HostUnreachable, Fault::Unreachable),
+            (Kind::TimedOut, Fault::TimedOut),
+            (Kind::ConnectionReset, Fault::Reset),
+            (Kind::BrokenPipe, Fault::Reset),
+            (Kind::PermissionDenied, Fault::Other),
+        ] {
+            assert_eq!(of(kind), fault, "{kind}");
+        }
+    }
+
+    #[test]
+    fn the_innermost_error_counts_also_within_an_io_error_and_within_what_many_were_told() {
+        let inner = io::Error::from(io::ErrorKind::ConnectionRefused);
+        let dialled = Error::Connect { address: "127.0.0.1:1".into(), source: inner };
+        let told = Error::NotConnected(std::sync::Arc::new(dialled));
+        let wrapped = io::Error::new(io::ErrorKind::UnexpectedEof, kube::Error::Service(Box::new(told)));
+        assert_eq!(fault_of(&kube::Error::ReadEvents(wrapped)), Fault::Refused);
+    }
+
+    #[test]
+    fn a_chain_without_an_end_ends() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("again")]
+        struct Again(#[source] Option<Box<Again>>);
+        let deep = (0..10_000).fold(Again(None), |inner, _| Again(Some(Box::new(inner))));
+        assert_eq!((chain(&deep).len(), fault_of(&deep)), (CAUSES_READ_MAX, Fault::Other));
+    }
+}

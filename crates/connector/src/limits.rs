@@ -39,6 +39,10 @@ pub const UPGRADES_MAX: usize = 256;
 /// How long a connection may take from the first packet to the server's SETTINGS, where the configuration does not say.
 pub const CONNECT_MAX: Duration = Duration::from_secs(30);
 
+/// Addresses of a name that may swallow what is sent to them while there is still time for one that answers: an address that is not
+/// the last has a quarter of the time.
+pub const ADDRESSES_IN_TIME: u32 = 4;
+
 /// How long an HTTP/2 connection may be silent before it is pinged. As client-go.
 pub const PING_INTERVAL: Duration = Duration::from_secs(30);
 

@@ -125,13 +125,19 @@ async fn after_a_goaway_new_requests_go_over_a_new_connection_and_old_answers_go
     assert_eq!(get(&client, "/goaway").await.expect("an answer"), "0");
     // The frame is on its way: who asks before it comes is served by the old connection, or asks again.
     while get(&client, "/ok").await.expect("an answer") != "1" {}
-    let goes_on = std::future::poll_fn(|cx| {
-        std::task::Poll::Ready(http_body::Body::poll_frame(std::pin::Pin::new(&mut old), cx).is_pending())
-    });
-    assert!(goes_on.await);
+    assert!(is_pending(&mut old).await);
     assert_eq!(pool.stats().connections, 2);
     drop(old);
     assert_eq!(until(&pool, |it| it.closed == 1).await.connections, 1);
+}
+
+#[tokio::test]
+async fn what_a_connection_that_goes_away_did_not_serve_is_sent_again_and_at_last_a_fault() {
+    let server = Server::start(Speaks::GoesAway).await;
+    let Connected { client, pool } = connected(&server);
+    assert_eq!(fault(&client, "/ok").await, Fault::GoAway);
+    assert_eq!(server.accepted() as u32, 1 + limits::RESENT_MAX);
+    until(&pool, |it| it.connections == 0).await;
 }
 
 #[tokio::test]
@@ -162,8 +168,9 @@ async fn a_connection_that_ends_is_reset_before_a_head_and_cut_short_within_a_bo
     let (_, old) = watch(&client, 0).await;
     assert_eq!(fault(&client, "/cut").await, Fault::Reset);
     assert_eq!(end_of(old).await, Some(Fault::CutShort));
-    assert_eq!(get(&client, "/ok").await.expect("an answer"), "1");
-    until(&pool, |it| it.closed == 1).await;
+    assert_eq!(fault(&client, "/cut-within").await, Fault::CutShort);
+    assert_eq!(get(&client, "/ok").await.expect("an answer"), "2");
+    until(&pool, |it| it.closed == 2).await;
 }
 
 #[tokio::test]
@@ -296,15 +303,23 @@ async fn an_upgrade_takes_an_http1_connection_of_its_own() {
 }
 
 #[tokio::test]
-async fn connections_end_when_nobody_holds_the_pool_any_more() {
+async fn connections_end_when_nobody_holds_the_pool_or_an_answer_any_more() {
     let server = Server::start(HTTP2).await;
     let Connected { client, pool } = connected(&server);
-    let (_, body) = watch(&client, 0).await;
+    let (_, mut body) = watch(&client, 0).await;
     drop((client, pool));
-    // The answer holds it: the watch is still there, and is cut with the rest only when it goes.
-    let mut body = body;
-    let goes_on = std::future::poll_fn(|cx| {
-        std::task::Poll::Ready(http_body::Body::poll_frame(std::pin::Pin::new(&mut body), cx).is_pending())
-    });
-    assert!(goes_on.await);
+    assert!(is_pending(&mut body).await);
+    assert_eq!(server.open(), 1);
+    drop(body);
+    while server.open() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Whether nothing came, and no end.
+async fn is_pending(body: &mut Body) -> bool {
+    std::future::poll_fn(|cx| {
+        std::task::Poll::Ready(http_body::Body::poll_frame(std::pin::Pin::new(&mut *body), cx).is_pending())
+    })
+    .await
 }

@@ -3,11 +3,15 @@
 //! In: servers that fail. Out: the fault. Never: a fault without a server, which is a table in the crate.
 
 use crate::server::{Server, Speaks};
+use std::sync::Arc;
+
 use forebay_client::reflector::Fault;
 use forebay_connector::{Connected, Options, connect, fault_of};
 use forebay_rt::Duration;
 use http::Request;
-use kube::client::Body;
+use http_body_util::BodyExt as _;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use kube::client::{Body, ConfigExt as _};
 
 const HTTP2: Speaks = Speaks::Http2(Some(100));
 
@@ -57,6 +61,60 @@ async fn nobody_listens_and_no_address_and_no_trust_are_told_apart_by_both_clien
             let client = client(config.clone());
             assert_eq!(fault(client, "/ok").await, expected, "client {at}, {}", config.cluster_url);
         }
+    }
+}
+
+#[tokio::test]
+async fn an_http1_answer_that_ends_too_early_is_told_from_none_by_both_clients() {
+    let clients: [fn(kube::Config) -> kube::Client; 2] = [ours, ordinary];
+    for (bytes, expected) in [
+        (&b""[..], Fault::Reset),
+        (b"HTTP/1.1 200 OK\r\ncontent-", Fault::Reset),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf", Fault::CutShort),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n", Fault::CutShort),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\nhalf", Fault::CutShort),
+        (b"SSH-2.0-OpenSSH_9.9\r\n", Fault::Other),
+    ] {
+        for (at, client) in clients.into_iter().enumerate() {
+            let server = Server::start(Speaks::PlainBytes(bytes)).await;
+            let said = String::from_utf8_lossy(bytes);
+            assert_eq!(fault(client(server.config("http")), "/ok").await, expected, "client {at}: {said:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn faults_of_an_http2_client_of_hyper_are_told_apart_too() {
+    for (path, expected) in [
+        ("/reset", Fault::StreamReset),
+        ("/reset-within", Fault::StreamReset),
+        ("/cut", Fault::Reset),
+        ("/cut-within", Fault::CutShort),
+        ("/stops", Fault::PingLost),
+    ] {
+        let server = Server::start(HTTP2).await;
+        let error = by_hyper(&server, path).await;
+        assert_eq!(fault_of(&error), expected, "{path}: {error:?}");
+    }
+}
+
+/// How a request fails with hyper's own HTTP/2.
+async fn by_hyper(server: &Server, path: &str) -> hyper::Error {
+    let mut config = server.config("https").rustls_client_config().expect("it can be used");
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let tcp = tokio::net::TcpStream::connect(server.address).await.expect("it listens");
+    let name = "127.0.0.1".try_into().expect("a name");
+    let tls = tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, tcp).await.expect("TLS");
+    let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+    let short = Duration::from_millis(100);
+    builder.timer(TokioTimer::new()).keep_alive_interval(short).keep_alive_timeout(10 * short);
+    let (mut sender, connection) = builder.handshake(TokioIo::new(tls)).await.expect("HTTP/2");
+    let _runs = tokio::spawn(connection);
+    let url = format!("https://{}{path}", server.address);
+    let request = Request::get(url).body(http_body_util::Empty::<bytes::Bytes>::new()).expect("a request");
+    match sender.send_request(request).await {
+        Ok(answer) => answer.into_body().collect().await.expect_err("it fails"),
+        Err(error) => error,
     }
 }
 

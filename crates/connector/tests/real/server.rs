@@ -7,7 +7,7 @@
 //! - `/late`: over HTTP/1.1, no answer, ever. `/refused-once`, `/refused`: REFUSED_STREAM, once or always.
 //! - `/reset`, `/reset-within`: RST_STREAM before the head, or within the body.
 //! - `/goaway`: GOAWAY after an answer.
-//! - `/cut`: the connection ends. `/stops`: nothing is read or written any more.
+//! - `/cut`, `/cut-within`: the connection ends, before the head or within the body. `/stops`: nothing is read or written any more.
 
 use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
@@ -30,6 +30,7 @@ pub struct Server {
     pub address: SocketAddr,
     pub certificate: CertificateDer<'static>,
     accepted: Arc<AtomicUsize>,
+    open: Arc<AtomicUsize>,
 }
 
 /// What is spoken.
@@ -39,10 +40,14 @@ pub enum Speaks {
     Http2(Option<u32>),
     /// Over TLS, whatever the client offers.
     Http1,
-    /// Without TLS.
+    /// HTTP/1.1 without TLS.
     Plain,
+    /// Without TLS, these bytes are what comes after a request, and then the end.
+    PlainBytes(&'static [u8]),
     /// HTTP/2 is agreed on, and these bytes are what comes.
     Bytes(&'static [u8]),
+    /// HTTP/2: each connection goes away at its first request, and says that it did not serve it.
+    GoesAway,
     /// HTTP/2 is agreed on, and nothing comes.
     Nothing,
 }
@@ -54,14 +59,22 @@ impl Server {
         let (certificate, tls) = tls(speaks);
         let accepted = Arc::new(AtomicUsize::new(0));
         let count = accepted.clone();
+        let open = Arc::new(AtomicUsize::new(0));
+        let count_open = open.clone();
         let once = Arc::new(AtomicUsize::new(0));
         tokio::spawn(async move {
             while let Ok((tcp, _)) = listener.accept().await {
                 let number = count.fetch_add(1, Ordering::SeqCst);
-                tokio::spawn(serve(tcp, tls.clone(), speaks, number, once.clone()));
+                let served = serve(tcp, tls.clone(), speaks, number, once.clone());
+                let open = count_open.clone();
+                open.fetch_add(1, Ordering::SeqCst);
+                tokio::spawn(async move {
+                    served.await;
+                    open.fetch_sub(1, Ordering::SeqCst);
+                });
             }
         });
-        Server { address, certificate, accepted }
+        Server { address, certificate, accepted, open }
     }
 
     /// A configuration for this server.
@@ -76,6 +89,11 @@ impl Server {
     pub fn accepted(&self) -> usize {
         self.accepted.load(Ordering::SeqCst)
     }
+
+    /// Connections that the client has not ended.
+    pub fn open(&self) -> usize {
+        self.open.load(Ordering::SeqCst)
+    }
 }
 
 fn tls(speaks: Speaks) -> (CertificateDer<'static>, TlsAcceptor) {
@@ -86,8 +104,8 @@ fn tls(speaks: Speaks) -> (CertificateDer<'static>, TlsAcceptor) {
     let config = rustls::ServerConfig::builder().with_no_client_auth();
     let mut config = config.with_single_cert(vec![certificate.clone()], key).expect("they fit");
     config.alpn_protocols = match speaks {
-        Speaks::Http1 | Speaks::Plain => Vec::new(),
-        Speaks::Http2(_) | Speaks::Bytes(_) | Speaks::Nothing => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+        Speaks::Http1 | Speaks::Plain | Speaks::PlainBytes(_) => Vec::new(),
+        _ => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
     };
     (certificate, TlsAcceptor::from(Arc::new(config)))
 }
@@ -96,6 +114,9 @@ fn tls(speaks: Speaks) -> (CertificateDer<'static>, TlsAcceptor) {
 async fn serve(tcp: TcpStream, tls: TlsAcceptor, speaks: Speaks, number: usize, once: Arc<AtomicUsize>) {
     if speaks == Speaks::Plain {
         return http1(tcp, number).await;
+    }
+    if let Speaks::PlainBytes(bytes) = speaks {
+        return plain(tcp, bytes).await;
     }
     let tcp = tcp.into_std().expect("a socket");
     let cuts = tcp.try_clone().expect("the socket once more");
@@ -112,14 +133,45 @@ async fn serve(tcp: TcpStream, tls: TlsAcceptor, speaks: Speaks, number: usize, 
             Http2 { connection, cuts, number, once, open: Vec::new() }.run().await;
         }
         Speaks::Bytes(bytes) => {
-            use tokio::io::AsyncWriteExt as _;
             let _ = stream.write_all(bytes).await;
             let _ = stream.flush().await;
             std::future::pending().await
         }
         Speaks::Nothing => std::future::pending().await,
-        Speaks::Http1 | Speaks::Plain => http1(stream, number).await,
+        Speaks::GoesAway => goes_away(stream).await,
+        Speaks::Http1 | Speaks::Plain | Speaks::PlainBytes(_) => http1(stream, number).await,
     }
+}
+
+/// Frames by hand: h2's server serves whatever it has read.
+async fn goes_away(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
+    const PREFACE_BYTES: usize = 24;
+    const HEADERS: u8 = 1;
+    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    let goaway = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let mut preface = [0; PREFACE_BYTES];
+    let _ = stream.read_exact(&mut preface).await;
+    let _ = stream.write_all(&settings).await;
+    let _ = stream.flush().await;
+    let mut head = [0; 9];
+    while stream.read_exact(&mut head).await.is_ok() {
+        let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+        let _ = stream.read_exact(&mut payload).await;
+        if head[3] == HEADERS {
+            let _ = stream.write_all(&goaway).await;
+            let _ = stream.flush().await;
+        }
+    }
+}
+
+async fn plain(mut tcp: TcpStream, bytes: &[u8]) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let Ok(byte) = tcp.read_u8().await else { return };
+        head.push(byte);
+    }
+    let _ = tcp.write_all(bytes).await;
+    let _ = tcp.shutdown().await;
 }
 
 async fn http1(io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, number: usize) {
@@ -177,6 +229,12 @@ impl Http2 {
                 self.connection.graceful_shutdown();
             }
             "/cut" => {
+                self.flush().await;
+                self.cuts.shutdown(Shutdown::Write).expect("it was open");
+                std::future::pending().await
+            }
+            "/cut-within" => {
+                let _open = self.begin(&mut respond, false);
                 self.flush().await;
                 self.cuts.shutdown(Shutdown::Write).expect("it was open");
                 std::future::pending().await
