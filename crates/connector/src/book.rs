@@ -103,6 +103,10 @@ impl<C: Clone> Book<C> {
 
     /// How many connections to open for so many who wait and found no seat; they count as being opened.
     pub fn begin_opening(&mut self, want: Want, waiting: usize) -> usize {
+        // A server that wants no requests now wants no more connections either; it says when that is over.
+        if self.entries.iter().any(|it| it.carrier.is_some() && it.streams_max == 0) {
+            return 0;
+        }
         let live = self.entries.iter().filter(|it| it.carrier.is_some()).count() + self.opening;
         let more = match self.protocol {
             Protocol::Http2 => CONNECTIONS_MAX.saturating_sub(live).min(1_usize.saturating_sub(self.opening)),
@@ -293,7 +297,10 @@ mod tests {
             book.add((), Protocol::Http2, Flags::default(), now());
         }
         assert_eq!(book.begin_opening(Want::Ordinary, 9), 0);
+        book.allow(2, 0);
         book.leave(3);
+        assert_eq!(book.begin_opening(Want::Ordinary, 9), 0);
+        book.leave(2);
         assert_eq!(book.begin_opening(Want::Ordinary, 9), 1);
     }
 

@@ -50,12 +50,16 @@ struct Opener {
 #[derive(Default)]
 struct Desk {
     book: Book<Carrier>,
-    // Oldest first, <= WAITING_MAX.
-    waiting: VecDeque<Waiting>,
+    // Each oldest first; both together <= WAITING_MAX.
+    ordinary: VecDeque<Waiting>,
+    watches: VecDeque<Waiting>,
+    /// Who ever waited.
+    came: u64,
 }
 
 struct Waiting {
-    want: Want,
+    /// Who came before has a lower one.
+    number: u64,
     seat: oneshot::Sender<Result<Seat, Error>>,
 }
 
@@ -149,16 +153,7 @@ impl Shared {
     /// A seat, once there is one. Cancel-safe: who waits no more gets none.
     async fn seat(&self, want: Want) -> Result<Seat, Error> {
         let (given, seat) = oneshot::channel();
-        self.settle(|desk| {
-            if desk.waiting.len() >= WAITING_MAX {
-                desk.waiting.retain(|it| !it.seat.is_closed());
-            }
-            if desk.waiting.len() >= WAITING_MAX {
-                return Err(Error::Full(WAITING_MAX));
-            }
-            desk.waiting.push_back(Waiting { want, seat: given });
-            Ok(())
-        })?;
+        self.settle(|desk| desk.wait(want, given))?;
         seat.await.unwrap_or(Err(Error::Gone))
     }
 
@@ -208,9 +203,9 @@ impl Shared {
                 let error = Arc::new(error);
                 let waited = self.settle(|desk| {
                     desk.book.end_opening();
-                    std::mem::take(&mut desk.waiting)
+                    (std::mem::take(&mut desk.ordinary), std::mem::take(&mut desk.watches))
                 });
-                for waiting in waited {
+                for waiting in waited.0.into_iter().chain(waited.1) {
                     // Fails for who no longer waits.
                     let _ = waiting.seat.send(Err(Error::NotConnected(error.clone())));
                 }
@@ -285,41 +280,79 @@ fn remove(shared: &Weak<Shared>, id: u64) {
 }
 
 impl Desk {
+    fn wait(&mut self, want: Want, seat: oneshot::Sender<Result<Seat, Error>>) -> Result<(), Error> {
+        if self.waiting() >= WAITING_MAX {
+            self.ordinary.retain(|it| !it.seat.is_closed());
+            self.watches.retain(|it| !it.seat.is_closed());
+        }
+        if self.waiting() >= WAITING_MAX {
+            return Err(Error::Full(WAITING_MAX));
+        }
+        self.came += 1;
+        let number = self.came;
+        self.queue(want).push_back(Waiting { number, seat });
+        Ok(())
+    }
+
     /// Gives seats to who waits, oldest first, and says how many connections to open for the others. An ordinary request does not
     /// wait behind a watch that finds no seat.
     fn serve(&mut self, shared: &Weak<Shared>) -> (Vec<Seat>, usize) {
-        let (mut given_back, mut left) = (Vec::new(), VecDeque::new());
-        let Some(shared) = shared.upgrade().filter(|_| !self.waiting.is_empty()) else {
-            return (given_back, 0);
-        };
-        while let Some(waiting) = self.waiting.pop_front() {
-            if waiting.seat.is_closed() {
-                continue;
-            }
-            // What an ordinary request does not get, a watch does not get either.
-            let in_vain =
-                left.iter().any(|it: &Waiting| it.want == waiting.want || it.want == Want::Ordinary);
-            match (!in_vain).then(|| self.book.take(waiting.want)).flatten() {
-                Some((id, carrier)) => {
-                    let seat =
-                        Seat { shared: shared.clone(), id, want: waiting.want, carrier, spoils: false };
-                    if let Err(Ok(seat)) = waiting.seat.send(Ok(seat)) {
-                        given_back.push(seat);
-                    }
+        let (mut given_back, mut in_vain) = (Vec::new(), None);
+        while let Some(want) = self.next(in_vain) {
+            let Some(shared) = shared.upgrade() else { break };
+            let Some((id, carrier)) = self.book.take(want) else {
+                // What an ordinary request does not get, a watch does not get either.
+                if want == Want::Ordinary {
+                    break;
                 }
-                None => left.push_back(waiting),
-            }
-            // Neither kind finds one.
-            if left.back().is_some_and(|it| it.want == Want::Ordinary) {
-                left.append(&mut self.waiting);
+                in_vain = Some(want);
+                continue;
+            };
+            if let Some(waiting) = self.queue(want).pop_front() {
+                let seat = Seat { shared, id, want, carrier, spoils: false };
+                if let Err(Ok(seat)) = waiting.seat.send(Ok(seat)) {
+                    given_back.push(seat);
+                }
             }
         }
-        self.waiting = left;
-        let openings = match self.waiting.iter().map(|it| it.want).next() {
-            Some(want) => self.book.begin_opening(want, self.waiting.len()),
-            None => 0,
-        };
+        // Watches are refused a connection before ordinary requests are.
+        let (ordinary, all) = (self.ordinary.len(), self.waiting());
+        let mut openings = 0;
+        for (want, waiting, here) in
+            [(Want::Ordinary, ordinary, ordinary > 0), (Want::Watch, all, all > ordinary)]
+        {
+            openings += if here { self.book.begin_opening(want, waiting) } else { 0 };
+        }
         (given_back, openings)
+    }
+
+    /// What the oldest wants who waits, and does not want what nobody gets.
+    fn next(&mut self, in_vain: Option<Want>) -> Option<Want> {
+        let oldest = [Want::Ordinary, Want::Watch].into_iter().filter(|it| in_vain != Some(*it));
+        oldest
+            .filter_map(|want| self.oldest(want).map(|number| (number, want)))
+            .min_by_key(|it| it.0)
+            .map(|it| it.1)
+    }
+
+    /// The number of the oldest who still waits.
+    fn oldest(&mut self, want: Want) -> Option<u64> {
+        let queue = self.queue(want);
+        while queue.front().is_some_and(|it| it.seat.is_closed()) {
+            queue.pop_front();
+        }
+        queue.front().map(|it| it.number)
+    }
+
+    fn queue(&mut self, want: Want) -> &mut VecDeque<Waiting> {
+        match want {
+            Want::Ordinary => &mut self.ordinary,
+            Want::Watch => &mut self.watches,
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.ordinary.len() + self.watches.len()
     }
 }
 
@@ -423,5 +456,68 @@ fn want(request: &Request<RequestBody>) -> Want {
     match request.uri().query().unwrap_or_default().split('&').any(lasts) {
         true => Want::Watch,
         false => Want::Ordinary,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::{Pin, pin};
+    use std::task::{Poll, Waker};
+
+    use tokio::runtime::{Builder, Runtime};
+
+    use super::*;
+    use crate::limits::CONNECT_MAX;
+
+    fn runtime() -> Runtime {
+        Builder::new_current_thread().enable_all().build().expect("a runtime")
+    }
+
+    /// Of a server that is never asked for: the runtime does not run meanwhile.
+    fn pool(runtime: &Runtime) -> Pool {
+        let config = kube::Config::new("http://127.0.0.1:1".parse().expect("a URL"));
+        let options = Options::default();
+        let dialer = Dialer::new(&config, CONNECT_MAX, options.clock.clone()).expect("it can be used");
+        runtime.block_on(async { Pool::new(dialer, options, CONNECT_MAX) })
+    }
+
+    fn look<T>(future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
+        future.poll(&mut std::task::Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn who_asks_after_the_runtime_of_the_connections_ended_is_told_so() {
+        let home = runtime();
+        let pool = pool(&home);
+        drop(home);
+        let request = Request::new(RequestBody::empty());
+        let sent = runtime().block_on(pool.send(request)).map(|_| ());
+        assert!(matches!(&sent, Err(Error::NotConnected(why)) if matches!(**why, Error::Gone)), "{sent:?}");
+    }
+
+    #[test]
+    fn who_comes_to_a_full_queue_is_refused_until_others_have_gone() {
+        let home = runtime();
+        let Pool(shared) = pool(&home);
+        let mut waiting: Vec<_> = (0..WAITING_MAX).map(|_| Box::pin(shared.seat(Want::Watch))).collect();
+        assert!(waiting.iter_mut().all(|it| look(it.as_mut()).is_pending()));
+        let refused = look(pin!(shared.seat(Want::Ordinary))).map(|it| it.map(|_| ()));
+        assert!(matches!(refused, Poll::Ready(Err(Error::Full(WAITING_MAX)))), "{refused:?}");
+        waiting.truncate(WAITING_MAX - 1);
+        assert!(look(pin!(shared.seat(Want::Ordinary))).is_pending());
+    }
+
+    #[test]
+    fn what_lasts_is_told_by_its_query() {
+        for (url, lasts) in [
+            ("/api/v1/pods?watch=true&resourceVersion=1", Want::Watch),
+            ("/api/v1/pods?limit=500&watch=1", Want::Watch),
+            ("/api/v1/namespaces/a/pods/b/log?follow=true", Want::Watch),
+            ("/api/v1/pods?watch=false", Want::Ordinary),
+            ("/api/v1/pods", Want::Ordinary),
+        ] {
+            let request = Request::get(url).body(RequestBody::empty()).expect("a request");
+            assert_eq!(want(&request), lasts, "{url}");
+        }
     }
 }

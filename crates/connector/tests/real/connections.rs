@@ -227,6 +227,23 @@ async fn what_comes_after_renew_goes_over_a_new_connection_and_the_old_one_drain
 }
 
 #[tokio::test]
+async fn what_the_configuration_says_of_tokens_headers_and_paths_arrives() {
+    let server = Server::start(HTTP2).await;
+    let mut config = server.config("https");
+    config.cluster_url = format!("{}cluster/one", config.cluster_url).parse().expect("a URL");
+    config.auth_info.token = Some(String::from("secret").into());
+    config.headers.push((http::header::USER_AGENT, http::HeaderValue::from_static("test")));
+    let Connected { client, .. } = connect(config, Options::default()).expect("it can be used");
+    assert_eq!(
+        get(&client, "/headers").await.expect("an answer"),
+        "GET /cluster/one/headers Bearer secret test - - -"
+    );
+    let put = Request::put("/headers").header("connection", "close").body(Body::empty()).expect("a request");
+    let put = client.send(put).await.expect("an answer").into_body().collect_bytes().await.expect("a body");
+    assert_eq!(put, "PUT /cluster/one/headers Bearer secret test 0 - -");
+}
+
+#[tokio::test]
 async fn a_body_of_a_request_goes_through_whatever_its_length_and_a_dropped_request_frees_its_seat() {
     let server = Server::start(HTTP2).await;
     let Connected { client, pool } = connected(&server);

@@ -3,7 +3,7 @@
 //! In: connections on a port of 127.0.0.1. Out: answers, and the failures that a path names. Each answer says the number of its
 //! connection. Never: an API server.
 //!
-//! - `/ok`: an answer. `/echo`: the request's body. `/watch…`: the head and a piece, and then nothing more.
+//! - `/ok`: an answer. `…/headers`: what came. `/echo`: the request's body. `/watch…`: the head and a piece, and then nothing more.
 //! - `/late`: over HTTP/1.1, no answer, ever. `/refused-once`, `/refused`: REFUSED_STREAM, once or always.
 //! - `/reset`, `/reset-within`: RST_STREAM before the head, or within the body.
 //! - `/goaway`: GOAWAY after an answer.
@@ -227,6 +227,15 @@ impl Http2 {
             "/goaway" => {
                 self.begin(&mut respond, true);
                 self.connection.graceful_shutdown();
+            }
+            path if path.ends_with("/headers") => {
+                let said = ["authorization", "user-agent", "content-length", "connection", "host"];
+                let said =
+                    said.map(|it| request.headers().get(it).map_or("-", |it| it.to_str().expect("a text")));
+                let text = format!("{} {path} {}", request.method(), said.join(" "));
+                let mut stream =
+                    respond.send_response(Response::new(()), false).expect("the stream is there");
+                stream.send_data(text.into(), true).expect("the stream is there");
             }
             "/cut" => {
                 self.flush().await;
