@@ -15,11 +15,13 @@ mod error;
 mod feed;
 mod layer;
 mod pages;
+mod told;
 
 pub use error::{FeedError, ReadError, TxnError};
 pub use feed::{Backlog, Feed, FeedStep, Follow};
 pub use layer::Layer;
 pub use pages::Pages;
+pub use told::{Tell, Told};
 
 use std::future::Future;
 use std::pin::Pin;
@@ -180,6 +182,13 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Every change below `prefix` (it ends with `/`) after `after`, then what is committed from now on.
     fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>>;
+
+    /// The collection below `prefix`, for a store that tells states and changes on one way; then neither a feed nor a page of it is
+    /// asked for. A new one begins with a state.
+    fn tell(&self, prefix: &str) -> Option<Box<dyn Tell>> {
+        let _ = prefix;
+        None
+    }
 
     /// How large the store is now.
     fn size(&self) -> Size;

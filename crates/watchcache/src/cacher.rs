@@ -109,6 +109,17 @@ pub(crate) struct Window {
     pub(crate) holes: Arc<[Hole]>,
     // Up to where it will reach back once that has been read.
     pub(crate) early: Option<Revision>,
+    pub(crate) states: States,
+}
+
+/// The states that a store which tells them has told, the first among them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct States {
+    pub told: u64,
+    /// Objects by which the last one was not as the one before: those of the first are all.
+    pub differences: usize,
+    /// That of the last one; none before there is one.
+    pub revision: Option<Revision>,
 }
 
 /// Why a read is not proved to be consistent.
@@ -308,6 +319,18 @@ impl Cacher {
         let mut published = self.0.published.clone();
         // An error means that the ingest task is gone, which ends the wait as well.
         let _gone = published.wait_for(|now| !matches!(now, Published::Filling { .. })).await.map(drop);
+    }
+
+    /// Waits until another filling than `fill` is there, or none comes. Cancel-safe.
+    pub(crate) async fn filled_again(&self, fill: u64) {
+        let mut published = self.0.published.clone();
+        let is_other = |now: &Published| match now {
+            Published::Filling { .. } => false,
+            Published::Ready { snapshot, .. } => snapshot.fill() != fill,
+            Published::Closed => true,
+        };
+        // An error means that the ingest task is gone, which ends the wait as well.
+        let _gone = published.wait_for(is_other).await.map(drop);
     }
 
     /// The published snapshot once its revision is at least `min`.
@@ -535,7 +558,7 @@ impl Cacher {
     }
 
     /// A place in the window, or in the narrowest lane of it that has what `interest` asks for.
-    fn cursor(
+    pub(crate) fn cursor(
         &self,
         window: &Window,
         interest: &Interest,
@@ -557,12 +580,7 @@ impl Cacher {
         }
     }
 
-    #[cfg(test)]
-    pub(crate) fn published_now(&self) -> Result<(Arc<Snapshot>, Window), ReadError> {
-        self.ready()
-    }
-
-    fn ready(&self) -> Result<(Arc<Snapshot>, Window), ReadError> {
+    pub(crate) fn ready(&self) -> Result<(Arc<Snapshot>, Window), ReadError> {
         match &*self.0.published.borrow() {
             Published::Ready { snapshot, window } => Ok((snapshot.clone(), window.clone())),
             Published::Filling { since } => {

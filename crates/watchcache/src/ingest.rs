@@ -7,6 +7,7 @@ mod bridge;
 mod early;
 mod fill;
 mod loose;
+mod told;
 
 pub(crate) use bridge::Hole;
 use early::Early;
@@ -21,7 +22,7 @@ use forebay_revlog::{Limits, Writer};
 use forebay_rt::{Clock, Instant, Tasks};
 use tokio::sync::{Notify, watch};
 
-use crate::cacher::{History, Published, Resource, Window};
+use crate::cacher::{History, Published, Resource, States, Window};
 use crate::counters::Counters;
 use crate::event::Event;
 use crate::lanes::Router;
@@ -97,6 +98,7 @@ struct State {
     lost_upto: u64,
     // Oldest first, at most HOLES_MAX.
     holes: Arc<[Hole]>,
+    states: States,
     // What some other state has already, which this one is to have in common with it.
     known: Option<Snapshot>,
     // History before the window that is still being read.
@@ -176,6 +178,9 @@ impl Ingest {
         fill: Fill,
         filled_at: &mut Option<Instant>,
     ) -> Result<std::convert::Infallible, Lost> {
+        if let Some(tell) = self.backend.tell(self.resource.prefix.as_str()) {
+            return self.follow_told(fill, tell, filled_at).await;
+        }
         let (oldest, current) = tokio::try_join!(self.backend.oldest(), self.backend.barrier())?;
         let current = current.max(oldest);
         let is_overtaken = fill.overtaken >= limits::FILLS_FROM_HISTORY_MAX;
@@ -230,6 +235,7 @@ impl Ingest {
             snapshot: Snapshot::new(start, number, self.resource.indexed.clone().into()),
             lost_upto: 0,
             holes: Arc::from([]),
+            states: States::default(),
             known: None,
             early: None,
             sealing: Sealing::new(self.resource.pace, self.inflated.clone(), window.next_seq()),
@@ -479,7 +485,8 @@ impl Ingest {
             let snapshot = Arc::new(state.snapshot.clone());
             let (log, lanes) = (state.window.log(), state.lanes.lanes());
             let early = state.early.as_ref().map(|early| early.after);
-            let window = Window { log, lanes, lost_upto: state.lost_upto, holes: state.holes.clone(), early };
+            let (lost_upto, holes, states) = (state.lost_upto, state.holes.clone(), state.states);
+            let window = Window { log, lanes, lost_upto, holes, early, states };
             self.publish.send_replace(Published::Ready { snapshot, window });
         }
     }

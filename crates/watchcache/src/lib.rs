@@ -18,6 +18,7 @@ mod early_readers;
 mod entries;
 mod error;
 mod event;
+mod follow;
 mod ingest;
 mod interest;
 mod lanes;
@@ -35,11 +36,12 @@ mod unreadable;
 mod wanted;
 mod watcher;
 
-pub use cacher::{Cacher, History, Resource};
+pub use cacher::{Cacher, History, Resource, States};
 pub use counters::Counters;
 pub use early_readers::EarlyReaders;
 pub use error::ReadError;
 pub use event::{Event, EventKind};
+pub use follow::{Changed, Followed, Follower};
 pub use forebay_revlog::Position;
 pub use interest::{FieldSource, FieldTerm, Interest, Reach};
 pub use past::ExactPage;
@@ -53,6 +55,8 @@ mod back_tests;
 #[cfg(test)]
 mod early_tests;
 #[cfg(test)]
+mod follow_tests;
+#[cfg(test)]
 mod lag_tests;
 #[cfg(test)]
 mod lane_tests;
@@ -64,6 +68,8 @@ mod past_tests;
 mod room_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod told_tests;
 #[cfg(test)]
 mod tree_tests;
 #[cfg(test)]

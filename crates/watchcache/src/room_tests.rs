@@ -149,7 +149,7 @@ fn most(cacher: &Cacher) -> (usize, u64) {
 fn held(cacher: &Cacher) -> Vec<Arc<Object>> {
     let snapshot = cacher.snapshot().expect("ready");
     let (mut seen, mut held) = (HashSet::new(), Vec::new());
-    let (_, window) = cacher.published_now().expect("ready");
+    let (_, window) = cacher.ready().expect("ready");
     let events = window.log.undo(window.log.oldest(), snapshot.revision().get()).expect("held");
     let of_events = events.iter().flat_map(|event| event.previous.iter().chain(&event.current));
     for object in snapshot.range(&everything(cacher).reach, None).chain(of_events) {

@@ -201,6 +201,27 @@ impl Snapshot {
         index.places(start.min(end)..end).map(|entry| &entry.object)
     }
 
+    /// How many objects come before the one at `key`, if there is one. O(log n).
+    pub(crate) fn place_of(&self, key: &Key) -> Option<usize> {
+        self.tree.get(key)?;
+        Some(self.tree.rank(key, Side::Before))
+    }
+
+    /// The object that so many others come before. O(log n).
+    pub(crate) fn at_place(&self, place: usize) -> Option<&Arc<Object>> {
+        self.tree.places(place.min(self.len())..self.len()).next()
+    }
+
+    /// Which filling of the cache it comes from.
+    pub(crate) fn fill(&self) -> u64 {
+        self.fill
+    }
+
+    /// The same as the state of another filling, at its revision.
+    pub(crate) fn begun_at(self, revision: Revision, fill: u64) -> Snapshot {
+        Snapshot { revision, fill, ..self }
+    }
+
     /// The objects from `key` on, and the ones before it, backwards.
     pub(crate) fn around(
         &self,

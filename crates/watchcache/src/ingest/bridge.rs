@@ -36,10 +36,10 @@ impl Hole {
 }
 
 /// A key that differs, and when it was changed last.
-struct Difference {
-    revision: Revision,
-    previous: Option<Arc<Object>>,
-    current: Option<Arc<Object>>,
+pub(super) struct Difference {
+    pub(super) revision: Revision,
+    pub(super) previous: Option<Arc<Object>>,
+    pub(super) current: Option<Arc<Object>>,
 }
 
 impl Ingest {
@@ -154,25 +154,32 @@ impl Ingest {
 impl State {
     /// Takes in what differs at the far end of `hole`.
     fn cross(&mut self, hole: Hole, differences: Vec<Difference>, now_ms: u64) {
-        let mut events = Vec::with_capacity(differences.len());
-        for Difference { revision, previous, current } in differences {
-            match (&previous, &current) {
+        for Difference { previous, current, .. } in &differences {
+            match (previous, current) {
                 (_, Some(current)) => drop(self.snapshot.put(current.clone())),
                 (Some(previous), None) => drop(self.snapshot.remove(previous.key())),
                 (None, None) => {}
             }
-            let event = Event { revision, previous, current, is_of_hole: true };
-            let bytes = event.cost_bytes();
-            events.push((revision.get(), Arc::new(event), bytes));
         }
-        self.append(events, now_ms);
+        self.append_differences(differences, now_ms);
         self.window.announce(hole.after.get());
         self.snapshot.set_revision(hole.after);
         self.note_hole(hole);
     }
 
+    /// Gives the window events of a hole, which the state has already.
+    pub(super) fn append_differences(&mut self, differences: Vec<Difference>, now_ms: u64) {
+        let event = |Difference { revision, previous, current }| {
+            let event = Event { revision, previous, current, is_of_hole: true };
+            let bytes = event.cost_bytes();
+            (revision.get(), Arc::new(event), bytes)
+        };
+        let events = differences.into_iter().map(event).collect();
+        self.append(events, now_ms);
+    }
+
     /// Keeps the hole for as long as the window reaches back beyond it.
-    fn note_hole(&mut self, hole: Hole) {
+    pub(super) fn note_hole(&mut self, hole: Hole) {
         let oldest = Revision::from_log(self.window.log().oldest());
         let mut holes: Vec<Hole> =
             self.holes.iter().copied().filter(|hole| hole.after > oldest).chain([hole]).collect();

@@ -1,0 +1,394 @@
+//! One who follows a cache for good: its objects, what happens to them, and never that it begins anew.
+//!
+//! A follower knows the state that it has told: a snapshot, and what it told since by key. Where the window no longer has what comes
+//! next, or is of another history, it goes on with what differs between that state and the current one. So one that is slow is told
+//! less, each key at most once, and holds at most the keys and what has been replaced since; nobody waits for it.
+//!
+//! In: a cache, an interest. Out: [`Followed`], in order, each once it can be read. Owner: whoever handles them. Never: loses or
+//! repeats a change, tells one that a read of the cache does not show.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use forebay_apimachinery::{Key, Object, Revision};
+use forebay_revlog::{Cursor, Step};
+use forebay_rt::Duration;
+use smallvec::SmallVec;
+
+use crate::cacher::{Cacher, States};
+use crate::error::ReadError;
+use crate::event::Event;
+use crate::interest::{Interest, Reach};
+use crate::limits;
+use crate::snapshot::Snapshot;
+
+/// What a follower tells.
+#[derive(Clone, Debug)]
+pub enum Followed {
+    /// An object that matches is there, is another one, or is gone: before and now. At least one of them is there.
+    Change(Changed),
+    /// Everything was told that was there when it began. Told once.
+    Synced(Revision),
+    /// The store told its state anew, and everything that differs was told.
+    Relisted(States),
+    /// The cache has ended. Nothing follows.
+    Ended,
+}
+
+/// An object before and after what happened to it.
+#[derive(Clone, Debug)]
+pub struct Changed {
+    /// The last that was told of it.
+    pub previous: Option<Arc<Object>>,
+    /// `None` when it is gone, or matches no more.
+    pub current: Option<Arc<Object>>,
+    /// Of the change, or of the state that shows it.
+    pub revision: Revision,
+}
+
+/// See the module's doc.
+pub struct Follower {
+    cacher: Cacher,
+    interest: Interest,
+    at: At,
+    // What was told: this, and on top of it what was told since. None when nothing was.
+    base: Option<Arc<Snapshot>>,
+    since: BTreeMap<Key, Option<Arc<Object>>>,
+    // Read, and not told yet; at most a batch.
+    pending: VecDeque<Followed>,
+    // Where it follows, and which of the states that were told it has told of.
+    fill: Option<u64>,
+    states: u64,
+    has_synced: bool,
+    // There is more to compare, which others' turn comes before.
+    is_halfway: bool,
+    conflated: u64,
+}
+
+enum At {
+    /// To begin, for the first time or where there is no history.
+    Nowhere,
+    /// The window of this filling has ended, and there is no other one yet.
+    Closed(u64),
+    /// Telling what differs from a state.
+    Differences {
+        to: Arc<Snapshot>,
+        after: Option<Key>,
+        then: Cursor<Arc<Event>>,
+    },
+    Events(Cursor<Arc<Event>>),
+    Ended,
+}
+
+/// How long one wait for a snapshot is; after it there is another.
+const SHOWN_WAIT: Duration = Duration::from_secs(60);
+
+impl Cacher {
+    /// A follower that begins with all that matches.
+    pub fn follow(&self, interest: Interest) -> Follower {
+        Follower {
+            cacher: self.clone(),
+            interest,
+            at: At::Nowhere,
+            base: None,
+            since: BTreeMap::new(),
+            pending: VecDeque::new(),
+            fill: None,
+            states: 0,
+            has_synced: false,
+            is_halfway: false,
+            conflated: 0,
+        }
+    }
+}
+
+impl Follower {
+    /// What comes next. Cancel-safe.
+    pub async fn next(&mut self) -> Followed {
+        loop {
+            if let Some(next) = self.try_next() {
+                return next;
+            }
+            self.ready().await;
+        }
+    }
+
+    /// The same if there is something now; never waits.
+    pub fn try_next(&mut self) -> Option<Followed> {
+        self.leave_other_history();
+        self.is_halfway = false;
+        loop {
+            if let Some(next) = self.pending.front() {
+                return if self.is_shown(next) { self.pop() } else { None };
+            }
+            let goes_on = match &mut self.at {
+                At::Nowhere => self.begin(),
+                At::Closed(fill) => {
+                    let fill = *fill;
+                    self.leave_closed(fill)
+                }
+                At::Differences { .. } => self.pull_differences(),
+                At::Events(_) => self.pull_events(),
+                At::Ended => false,
+            };
+            if !goes_on {
+                return None;
+            }
+        }
+    }
+
+    /// Waits until [`Follower::try_next`] may have something; for ever after the end. Cancel-safe.
+    pub async fn ready(&mut self) {
+        if self.is_halfway {
+            return tokio::task::yield_now().await;
+        }
+        if let Some(Followed::Change(early)) = self.pending.front() {
+            // In vain or not: what is next is seen by looking.
+            let (revision, deadline) = (early.revision, self.cacher.clock().now() + SHOWN_WAIT);
+            let _shown = self.cacher.at_least(revision, deadline).await;
+            return;
+        }
+        match &mut self.at {
+            At::Nowhere => self.cacher.wait_ready().await,
+            At::Closed(fill) => self.cacher.filled_again(*fill).await,
+            At::Differences { .. } => {}
+            At::Events(cursor) => {
+                std::future::poll_fn(|cx| cursor.poll_ready(cx)).await;
+            }
+            At::Ended => std::future::pending().await,
+        }
+    }
+
+    /// The revision up to which everything was told; none before it has synced.
+    pub fn revision(&self) -> Option<Revision> {
+        match &self.at {
+            At::Events(cursor) if self.pending.is_empty() => Some(Revision::from_log(cursor.seen().max(1))),
+            _ => self.base.as_ref().map(|base| base.revision()),
+        }
+    }
+
+    /// Changes that were told as the sum of several, because the window had forgotten them.
+    pub fn conflated(&self) -> u64 {
+        self.conflated
+    }
+
+    /// Whether what `next` tells can be read.
+    fn is_shown(&self, next: &Followed) -> bool {
+        let Followed::Change(change) = next else { return true };
+        // A cache that shows nothing now begins anew.
+        self.cacher.snapshot().map_or(true, |shown| shown.revision() >= change.revision)
+    }
+
+    /// What was read from a history that is no longer shown was never to be told.
+    fn leave_other_history(&mut self) {
+        let other = |shown: Arc<Snapshot>| self.fill.is_some_and(|fill| fill != shown.fill());
+        if self.cacher.snapshot().is_ok_and(other) && !matches!(self.at, At::Ended) {
+            self.pending.retain(|next| matches!(next, Followed::Synced(_)));
+            self.at = At::Nowhere;
+        }
+    }
+
+    fn pop(&mut self) -> Option<Followed> {
+        let next = self.pending.pop_front()?;
+        if let Followed::Change(Changed { previous, current, .. }) = &next
+            && let Some(object) = current.as_ref().or(previous.as_ref())
+        {
+            self.since.insert(object.key().clone(), current.clone());
+        }
+        Some(next)
+    }
+
+    /// Begins with what differs from the current state. Whether there is something to go on with.
+    fn begin(&mut self) -> bool {
+        let begun = self.cacher.ready().and_then(|(snapshot, window)| {
+            let cursor = self.cacher.cursor(&window, &self.interest, snapshot.revision())?;
+            Ok((snapshot, window.states, cursor))
+        });
+        match begun {
+            Ok((snapshot, states, then)) => {
+                if !self.has_synced {
+                    self.states = states.told;
+                } else if self.fill != Some(snapshot.fill()) {
+                    // That its state was told is to be told, however many of them there were.
+                    self.states = states.told.saturating_sub(1);
+                }
+                self.fill = Some(snapshot.fill());
+                self.at = At::Differences { to: snapshot, after: None, then };
+                true
+            }
+            Err(ReadError::Closed) => self.end(),
+            Err(_) if self.cacher.is_stopped() => self.end(),
+            // Filled again, or so far behind between two looks that the next finds it.
+            Err(_) => false,
+        }
+    }
+
+    fn leave_closed(&mut self, fill: u64) -> bool {
+        match self.cacher.snapshot() {
+            _ if self.cacher.is_stopped() => self.end(),
+            Ok(shown) if shown.fill() != fill => {
+                self.at = At::Nowhere;
+                true
+            }
+            Err(ReadError::Closed) => self.end(),
+            _ => false,
+        }
+    }
+
+    fn end(&mut self) -> bool {
+        self.at = At::Ended;
+        self.pending.push_back(Followed::Ended);
+        true
+    }
+
+    fn pull_differences(&mut self) -> bool {
+        let At::Differences { to, after, .. } = &self.at else { return false };
+        let told = Told { base: self.base.as_deref(), since: &self.since };
+        let (found, last) = told.differences(to, &self.interest, after.as_ref());
+        if self.has_synced {
+            self.conflated += found.len() as u64;
+        }
+        self.pending.extend(found.into_iter().map(Followed::Change));
+        let At::Differences { to, after, .. } = &mut self.at else { return false };
+        if last.is_some() {
+            *after = last;
+            self.is_halfway = self.pending.is_empty();
+            return !self.is_halfway;
+        }
+        let revision = to.revision();
+        // What is pending is told before anything else is asked of the state.
+        let At::Differences { to, then, .. } = std::mem::replace(&mut self.at, At::Nowhere) else { return false };
+        self.at = At::Events(then);
+        (self.base, self.since) = (Some(to), BTreeMap::new());
+        if !std::mem::replace(&mut self.has_synced, true) {
+            self.pending.push_back(Followed::Synced(revision));
+        }
+        true
+    }
+
+    fn pull_events(&mut self) -> bool {
+        // Before the look at the window: what this shows is in it.
+        let shown = self.cacher.ready();
+        let At::Events(cursor) = &mut self.at else { return false };
+        let mut pulled = SmallVec::<[_; limits::WATCH_BATCH_MAX]>::new();
+        match cursor.take(limits::WATCH_BATCH_MAX, &mut pulled) {
+            Some(Step::Expired { .. }) => {
+                self.at = At::Nowhere;
+                return true;
+            }
+            Some(Step::Closed) => {
+                self.at = self.fill.map_or(At::Nowhere, At::Closed);
+                return true;
+            }
+            None | Some(Step::Item(..) | Step::Progress(_)) => {}
+        }
+        if pulled.is_empty() {
+            if let Ok((shown, window)) = shown {
+                return self.is_at_tail(shown, window.states);
+            }
+            return false;
+        }
+        for (_, event) in pulled {
+            let matches = |object: &&Arc<Object>| self.interest.matches(object);
+            let (previous, current) =
+                (event.previous.as_ref().filter(matches), event.current.as_ref().filter(matches));
+            if previous.is_some() || current.is_some() {
+                let (previous, current) = (previous.cloned(), current.cloned());
+                let change = Changed { previous, current, revision: event.revision };
+                self.pending.push_back(Followed::Change(change));
+            }
+        }
+        true
+    }
+
+    /// Everything that `shown` has was told: it is what was told, and holds nothing else up.
+    fn is_at_tail(&mut self, shown: Arc<Snapshot>, states: States) -> bool {
+        if self.fill != Some(shown.fill()) {
+            return false;
+        }
+        if !self.since.is_empty() || self.base.as_ref().is_none_or(|base| !Arc::ptr_eq(base, &shown)) {
+            (self.base, self.since) = (Some(shown), BTreeMap::new());
+        }
+        let is_new = states.told > self.states;
+        if is_new {
+            self.states = states.told;
+            self.pending.push_back(Followed::Relisted(states));
+        }
+        is_new
+    }
+}
+
+/// What was told.
+struct Told<'a> {
+    base: Option<&'a Snapshot>,
+    since: &'a BTreeMap<Key, Option<Arc<Object>>>,
+}
+
+impl Told<'_> {
+    /// What differs from it in `to` behind `after`, in key order, a batch of it; and the last key that was looked at, unless that was
+    /// all.
+    fn differences(
+        &self,
+        to: &Snapshot,
+        interest: &Interest,
+        after: Option<&Key>,
+    ) -> (Vec<Changed>, Option<Key>) {
+        let mut found = Vec::new();
+        let mut told = self.after(&interest.reach, after).peekable();
+        let mut now = to.candidates(interest, after).filter(|object| interest.selects(object)).peekable();
+        let mut looked_at = None;
+        for _ in 0..Interest::LOOKS_MAX {
+            let (before, current) = match (told.peek(), now.peek()) {
+                (None, None) => return (found, None),
+                (Some(_), None) => (told.next(), None),
+                (None, Some(_)) => (None, now.next()),
+                (Some(before), Some(current)) => match before.key().cmp(current.key()) {
+                    std::cmp::Ordering::Less => (told.next(), None),
+                    std::cmp::Ordering::Equal => (told.next(), now.next()),
+                    std::cmp::Ordering::Greater => (None, now.next()),
+                },
+            };
+            looked_at = before.or(current).map(|object| object.key().clone());
+            let before = before.filter(|object| interest.selects(object));
+            let is_same = match (before, current) {
+                (Some(before), Some(current)) => before.revision() == current.revision(),
+                (before, current) => before.is_none() && current.is_none(),
+            };
+            if !is_same {
+                let revision = current.map_or(to.revision(), |current| current.revision());
+                found.push(Changed { previous: before.cloned(), current: current.cloned(), revision });
+            }
+            if found.len() >= limits::INITIAL_BATCH_MAX {
+                return (found, looked_at);
+            }
+        }
+        (found, looked_at)
+    }
+
+    /// The objects of it behind `after`, in key order.
+    fn after(&self, reach: &Reach, after: Option<&Key>) -> impl Iterator<Item = &Arc<Object>> {
+        let mut base = self.base.into_iter().flat_map(move |base| base.range(reach, after)).peekable();
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut since = self.since.range::<Key, _>((from, Bound::Unbounded)).peekable();
+        std::iter::from_fn(move || {
+            loop {
+                let since_is_next = match (base.peek(), since.peek()) {
+                    (_, None) => return base.next(),
+                    (None, Some(_)) => true,
+                    (Some(object), Some((key, _))) => {
+                        if object.key() == *key {
+                            base.next();
+                        } else if object.key() < *key {
+                            return base.next();
+                        }
+                        true
+                    }
+                };
+                if since_is_next && let Some((_, Some(object))) = since.next() {
+                    return Some(object);
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,400 @@
+//! A cache whose store tells states and changes on one way: another API server, by an informer's reflector.
+//!
+//! The first state is put at rest as it comes. A later one is merged, key by key, into what is held: what has the same revision stays
+//! as it is, what differs takes its place, and what was not told of is gone at its end. Nothing of it is shown before that; then the
+//! differences stand in the window as events.
+//!
+//! In: [`Told`]s. Out: a state, and its window. Never: holds two states, beyond what differs between them.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use forebay_apimachinery::{Key, Object, Revision};
+use forebay_backend::{Change, FeedError, FeedStep, Tell, Told};
+use forebay_rt::Instant;
+
+use super::bridge::{Difference, Hole};
+use super::loose::next_part;
+use super::{Fill, Ingest, Lost, State, check_order};
+use crate::cacher::States;
+use crate::counters::Counters;
+use crate::limits;
+use crate::room::Share;
+use crate::seal::Resting;
+use crate::snapshot::Snapshot;
+
+/// What is known of a cache that is told.
+struct Cache {
+    state: State,
+    arriving: Option<Arriving>,
+}
+
+/// The first state, while it comes.
+struct First {
+    resting: Resting,
+    // Not in the state yet.
+    page: Vec<Arc<Object>>,
+    bytes: usize,
+    share: Option<Share>,
+}
+
+/// A later state, while it comes.
+struct Arriving {
+    // What is shown meanwhile.
+    before: Snapshot,
+    // Which of its places were told of since the state began.
+    seen: Bits,
+    // What differs, so far.
+    touched: BTreeMap<Key, Touched>,
+    // How often a state began before one ended.
+    attempt: u32,
+    may_go_back: bool,
+}
+
+struct Touched {
+    // What was there before; none when it is new.
+    previous: Option<Arc<Object>>,
+    // When it was told of last.
+    attempt: u32,
+}
+
+/// A set of places.
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn none_of(len: usize) -> Bits {
+        Bits(vec![0; len.div_ceil(64)])
+    }
+
+    fn add(&mut self, place: usize) {
+        self.0[place / 64] |= 1 << (place % 64);
+    }
+
+    fn clear(&mut self) {
+        self.0.fill(0);
+    }
+
+    /// Those below `len` that are not in it, ascending.
+    fn missing(&self, len: usize) -> impl Iterator<Item = usize> {
+        let words = self.0.iter().enumerate().filter(|(_, word)| **word != u64::MAX);
+        words
+            .flat_map(|(at, word)| (0..64).filter(move |bit| word >> bit & 1 == 0).map(move |bit| at * 64 + bit))
+            .take_while(move |place| *place < len)
+    }
+}
+
+impl Ingest {
+    /// Is told until the teller is at its end.
+    pub(super) async fn follow_told(
+        &self,
+        fill: Fill,
+        mut tell: Box<dyn Tell>,
+        filled_at: &mut Option<Instant>,
+    ) -> Result<std::convert::Infallible, Lost> {
+        let mut told = Vec::new();
+        let state = self.first_state(fill, &mut *tell, &mut told).await?;
+        self.counters.initializations.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        *filled_at = Some(self.clock.now());
+        let mut cache = Cache { state, arriving: None };
+        self.publish(&mut cache.state);
+        loop {
+            if let Err(lost) = self.take_told(&mut cache, &mut told).await {
+                cache.state.window.lose();
+                return Err(lost);
+            }
+            self.tidy(&mut cache.state);
+            if cache.arriving.is_none() {
+                self.publish(&mut cache.state);
+            }
+            self.next_told(&mut cache, &mut *tell, &mut told).await?;
+        }
+    }
+
+    /// Waits for the next that is told, or something else to be done.
+    async fn next_told(
+        &self,
+        cache: &mut Cache,
+        tell: &mut dyn Tell,
+        told: &mut Vec<Told>,
+    ) -> Result<(), FeedError> {
+        let state = &mut cache.state;
+        let behind = state.sealing.is_behind(&state.window);
+        let alarm = if behind { state.sweep_at.min(state.seal_at) } else { state.sweep_at };
+        let may_hasten = state.may_hasten();
+        tokio::select! {
+            biased;
+            () = self.kick.notified() => tell.hasten(self.wanted.upto()),
+            () = state.sealing.finished() => {}
+            () = self.resource.room.short(), if may_hasten => {}
+            next = poll_fn(|context| tell.poll_told(context, told)) => next?,
+            () = self.clock.sleep_until(alarm) => {}
+        }
+        Ok(())
+    }
+
+    /// The first state. What is told behind it is left in `told`.
+    async fn first_state(
+        &self,
+        fill: Fill,
+        tell: &mut dyn Tell,
+        told: &mut Vec<Told>,
+    ) -> Result<State, FeedError> {
+        let mut state = self.state(Revision::FIRST, fill.number);
+        let mut first = self.first();
+        loop {
+            tokio::select! {
+                biased;
+                () = self.kick.notified() => tell.hasten(self.wanted.upto()),
+                next = poll_fn(|context| tell.poll_told(context, told)) => next?,
+            }
+            let mut next = std::mem::take(told).into_iter();
+            while let Some(one) = next.next() {
+                match one {
+                    Told::StateBegins { .. } => {
+                        state = self.state(Revision::FIRST, fill.number);
+                        first = self.first();
+                    }
+                    Told::Change(change) => self.take_first(&mut state, &mut first, change).await,
+                    Told::Progress(_) => {}
+                    Told::StateEnds(revision) => {
+                        self.put_at_rest(&mut state, &mut first, true).await;
+                        *told = next.collect();
+                        self.begin_at(&mut state, revision, None).await?;
+                        return Ok(state);
+                    }
+                }
+            }
+        }
+    }
+
+    fn first(&self) -> First {
+        let (page, bytes, share) = (Vec::new(), 0, None);
+        First { resting: Resting::new(self.inflated.clone()), page, bytes, share }
+    }
+
+    async fn take_first(&self, state: &mut State, first: &mut First, change: Change) {
+        let Some(value) = change.value else {
+            // Whatever of it is on its way is in its place before it goes.
+            self.put_at_rest(state, first, true).await;
+            state.snapshot.remove(&change.key);
+            return;
+        };
+        if first.page.is_empty() {
+            first.share = self.room_for(limits::FILL_BYTES).await;
+        }
+        let Some(object) = self.decode(state, change.key, change.revision, &value) else { return };
+        first.bytes += object.body_len();
+        first.page.push(object);
+        if first.bytes >= limits::FILL_BYTES || first.page.len() >= limits::FILL_PAGE {
+            self.put_at_rest(state, first, false).await;
+        }
+    }
+
+    /// Has the page put at rest.
+    ///
+    /// - `all`: and waits until everything is in its place.
+    async fn put_at_rest(&self, state: &mut State, first: &mut First, all: bool) {
+        let mut page = std::mem::take(&mut first.page);
+        first.bytes = 0;
+        if !page.is_empty() {
+            page.sort_by(|a, b| (a.key(), a.revision()).cmp(&(b.key(), b.revision())));
+            place(state, first.resting.put(page, first.share.take()).await);
+        }
+        while all && let Some(page) = first.resting.next().await {
+            place(state, page);
+        }
+    }
+
+    /// Lets `state` begin at `revision`, with a window of its own.
+    async fn begin_at(
+        &self,
+        state: &mut State,
+        revision: Revision,
+        differences: Option<usize>,
+    ) -> Result<(), FeedError> {
+        let number = state.snapshot.fill() + u64::from(differences.is_some());
+        let mut begun = self.state(revision, number);
+        std::mem::swap(&mut begun.share, &mut state.share);
+        std::mem::swap(&mut begun.snapshot, &mut state.snapshot);
+        let placed = begun.snapshot.begun_at(revision, number);
+        let indexed = forebay_rt::blocking(move || placed.with_indexes()).await;
+        begun.snapshot = indexed.map_err(|error| FeedError::Failed { cause: error.to_string() })?;
+        let differences = differences.unwrap_or(begun.snapshot.len());
+        begun.states = States { told: state.states.told + 1, differences, revision: Some(revision) };
+        begun.renewed = true;
+        let before = std::mem::replace(state, begun);
+        // Who follows the window of before finds the new one once that is at its end.
+        self.publish(state);
+        before.window.lose();
+        Ok(())
+    }
+
+    /// Takes everything that was told.
+    async fn take_told(&self, cache: &mut Cache, told: &mut Vec<Told>) -> Result<(), Lost> {
+        let mut changes = Vec::new();
+        for one in std::mem::take(told) {
+            if !matches!(one, Told::Change(_)) {
+                self.take_changes(cache, &mut changes).await?;
+            }
+            match one {
+                Told::Change(change) => changes.push(change),
+                Told::Progress(revision) if cache.arriving.is_none() => {
+                    if revision > cache.state.snapshot.revision() {
+                        let step = FeedStep::Progress(revision);
+                        self.drain(&step, &mut cache.state, &mut Vec::new(), None).await;
+                    }
+                }
+                Told::Progress(_) => {}
+                Told::StateBegins { may_go_back } => cache.begin(may_go_back),
+                Told::StateEnds(revision) => self.end(cache, revision).await?,
+            }
+        }
+        self.take_changes(cache, &mut changes).await
+    }
+
+    async fn take_changes(&self, cache: &mut Cache, changes: &mut Vec<Change>) -> Result<(), Lost> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        if cache.arriving.is_none() {
+            check_order(cache.state.snapshot.revision(), &FeedStep::Changes, changes)?;
+            let shown_from = Some(Revision::FIRST);
+            self.drain(&FeedStep::Changes, &mut cache.state, changes, shown_from).await;
+            return Ok(());
+        }
+        while let Some((part, bytes)) = next_part(changes) {
+            self.make_room(&mut cache.state, bytes, None).await;
+            for change in part {
+                self.merge(cache, change);
+            }
+            self.settle(&mut cache.state);
+            self.go_on_in_haste(&mut cache.state);
+        }
+        Ok(())
+    }
+
+    /// Takes one object of a state that arrives, or a change on top of it.
+    fn merge(&self, cache: &mut Cache, change: Change) {
+        let Cache { state, arriving: Some(arriving) } = cache else { return };
+        let Change { key, revision, value } = change;
+        if let Some(place) = arriving.before.place_of(&key) {
+            arriving.seen.add(place);
+        }
+        let held = state.snapshot.get(&key).cloned();
+        let stays = |held: &Arc<Object>| match arriving.may_go_back {
+            true => held.revision() == revision,
+            false => held.revision() >= revision,
+        };
+        if value.is_some() && held.as_ref().is_some_and(stays) {
+            if let Some(touched) = arriving.touched.get_mut(&key) {
+                touched.attempt = arriving.attempt;
+            }
+            return;
+        }
+        let current = value.and_then(|value| self.decode(state, key.clone(), revision, &value));
+        match current {
+            Some(object) => drop(state.snapshot.put(object)),
+            None => drop(state.snapshot.remove(&key)),
+        }
+        let attempt = arriving.attempt;
+        arriving.touched.entry(key).or_insert(Touched { previous: held, attempt }).attempt = attempt;
+    }
+
+    /// The state that arrived is whole.
+    async fn end(&self, cache: &mut Cache, revision: Revision) -> Result<(), FeedError> {
+        let Some(mut arriving) = cache.arriving.take() else { return Ok(()) };
+        let state = &mut cache.state;
+        arriving.drop_what_was_not_told(state);
+        let before = arriving.before.revision();
+        let differences = arriving.differences(&state.snapshot, revision);
+        tracing::debug!(
+            resource = self.resource.name, %before, after = %revision, objects = differences.len(),
+            "the state was told anew"
+        );
+        if revision < before || revision == before && !differences.is_empty() {
+            // Revisions of before are of another history.
+            Counters::add(&self.counters.went_back, 1);
+            return self.begin_at(state, revision, Some(differences.len())).await;
+        }
+        Counters::add(&self.counters.holes_bridged, 1);
+        let states = States { told: state.states.told + 1, differences: differences.len(), revision: Some(revision) };
+        state.append_differences(differences, self.clock.unix_ms());
+        state.window.announce(revision.get());
+        state.snapshot.set_revision(revision);
+        state.note_hole(Hole { before, after: revision });
+        state.states = states;
+        state.renewed = true;
+        self.note_pressure(state);
+        Ok(())
+    }
+}
+
+/// Puts objects in their places, but for one that was changed since.
+fn place(state: &mut State, page: Vec<Arc<Object>>) {
+    for object in page {
+        let is_newer = |held: &Arc<Object>| held.revision() > object.revision();
+        if !state.snapshot.get(object.key()).is_some_and(is_newer) {
+            state.snapshot.place(object);
+        }
+    }
+}
+
+impl Cache {
+    fn begin(&mut self, may_go_back: bool) {
+        match &mut self.arriving {
+            Some(arriving) => {
+                arriving.attempt += 1;
+                arriving.may_go_back |= may_go_back;
+                arriving.seen.clear();
+            }
+            None => {
+                let before = self.state.snapshot.clone();
+                let seen = Bits::none_of(before.len());
+                self.state.snapshot.forget_unreadable();
+                let touched = BTreeMap::new();
+                self.arriving = Some(Arriving { before, seen, touched, attempt: 0, may_go_back });
+            }
+        }
+    }
+}
+
+impl Arriving {
+    /// What nobody told of since the state began is gone.
+    fn drop_what_was_not_told(&mut self, state: &mut State) {
+        let attempt = self.attempt;
+        for (key, touched) in &self.touched {
+            if touched.attempt != attempt {
+                state.snapshot.remove(key);
+            }
+        }
+        for place in self.seen.missing(self.before.len()) {
+            let Some(gone) = self.before.at_place(place) else { break };
+            state.snapshot.remove(gone.key());
+            let touched = Touched { previous: Some(gone.clone()), attempt };
+            self.touched.entry(gone.key().clone()).or_insert(touched);
+        }
+    }
+
+    /// What differs, by revision; those that are gone come at the end.
+    fn differences(self, now: &Snapshot, end: Revision) -> Vec<Difference> {
+        let before = self.before.revision();
+        let mut differences = Vec::new();
+        for (key, Touched { previous, .. }) in self.touched {
+            let current = now.get(&key).cloned();
+            let is_same = match (&previous, &current) {
+                (Some(previous), Some(current)) => previous.revision() == current.revision(),
+                (None, None) => true,
+                _ => false,
+            };
+            if is_same {
+                continue;
+            }
+            let put = current.as_ref().map(|current| current.revision());
+            let revision = put.filter(|put| *put > before && *put <= end).unwrap_or(end);
+            differences.push(Difference { revision, previous, current });
+        }
+        differences.sort_by_key(|difference| difference.revision);
+        differences
+    }
+}

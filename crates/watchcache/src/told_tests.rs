@@ -1,0 +1,406 @@
+//! A cache that is told its states: by a script, against a model.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use forebay_apimachinery::{Key, Revision};
+use forebay_backend::{
+    Backend, BoxFuture, Change, Feed, FeedError, Outcome, Range, RangePage, ReadError, Size, Tell, Told, Txn,
+    TxnError, Versioned,
+};
+use forebay_rt::{Clock, ManualClock, Random, Tasks};
+use tokio::sync::mpsc;
+
+use crate::interest::Reach;
+use crate::tests::{PREFIX, World};
+use crate::{Cacher, Changed, Followed, Follower, Interest};
+
+type Lines = mpsc::UnboundedReceiver<Result<Told, FeedError>>;
+
+/// A store that tells what a test says.
+struct Scripted(Mutex<Option<Lines>>);
+
+struct Script(Lines);
+
+impl Tell for Script {
+    fn poll_told(&mut self, context: &mut Context<'_>, told: &mut Vec<Told>) -> Poll<Result<(), FeedError>> {
+        match std::task::ready!(self.0.poll_recv(context)) {
+            None => Poll::Ready(Err(FeedError::Closed)),
+            Some(line) => Poll::Ready(line.map(|line| told.push(line))),
+        }
+    }
+
+    fn hasten(&mut self, _upto: Revision) {}
+}
+
+/// What no cache that is told asks for.
+fn never<T>() -> T {
+    panic!("a cache that is told asks for nothing else")
+}
+
+impl Backend for Scripted {
+    fn commit(&self, _txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
+        never()
+    }
+    fn get<'a>(&'a self, _key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>> {
+        never()
+    }
+    fn range(&self, _range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>> {
+        never()
+    }
+    fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
+        never()
+    }
+    fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
+        never()
+    }
+    fn oldest_known(&self) -> Revision {
+        Revision::FIRST
+    }
+    fn feed<'a>(&'a self, _prefix: &'a str, _after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
+        never()
+    }
+    fn tell(&self, _prefix: &str) -> Option<Box<dyn Tell>> {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Some(Box::new(Script(lines.unwrap_or_else(|| mpsc::unbounded_channel().1))))
+    }
+    fn size(&self) -> Size {
+        Size::default()
+    }
+}
+
+struct Scene {
+    cacher: Cacher,
+    tell: mpsc::UnboundedSender<Result<Told, FeedError>>,
+    store: Arc<Scripted>,
+    clock: Clock,
+    hand: ManualClock,
+    _tasks: Tasks,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let (clock, hand) = Clock::manual(1_000_000);
+        let (tell, lines) = mpsc::unbounded_channel();
+        let store = Arc::new(Scripted(Mutex::new(Some(lines))));
+        let tasks = Tasks::new();
+        let cacher = World::start(store.clone(), &clock, &tasks);
+        Scene { cacher, tell, store, clock, hand, _tasks: tasks }
+    }
+
+    fn say(&self, told: Told) {
+        self.tell.send(Ok(told)).expect("it listens");
+    }
+
+    fn begin(&self, may_go_back: bool) {
+        self.say(Told::StateBegins { may_go_back });
+    }
+
+    fn put(&self, place: &str, revision: u64) {
+        let (key, revision) = (key(place), at(revision));
+        self.say(Told::Change(Change { key, revision, value: Some(pod(place).into()) }));
+    }
+
+    fn delete(&self, place: &str, revision: u64) {
+        self.say(Told::Change(Change { key: key(place), revision: at(revision), value: None }));
+    }
+
+    fn end(&self, revision: u64) {
+        self.say(Told::StateEnds(at(revision)));
+    }
+
+    /// A state of `objects`.
+    fn state(&self, objects: &[(&str, u64)], revision: u64) {
+        self.begin(false);
+        for (place, revision) in objects {
+            self.put(place, *revision);
+        }
+        self.end(revision);
+    }
+
+    fn follower(&self) -> Follower {
+        self.cacher.follow(Interest::all(Reach::Below(PREFIX.into())))
+    }
+
+    /// What is shown once `revision` is.
+    async fn shown(&self, revision: u64) -> Vec<String> {
+        self.cacher.wait_ready().await;
+        let deadline = self.clock.now() + forebay_rt::Duration::from_secs(3);
+        let shown = self.cacher.at_least(at(revision), deadline).await.expect("it comes");
+        let all = Reach::Below(PREFIX.into());
+        shown.range(&all, None).map(|object| format!("{}@{}", place(object.key()), object.revision())).collect()
+    }
+}
+
+fn at(revision: u64) -> Revision {
+    Revision::new(revision).expect("a revision")
+}
+
+fn key(place: &str) -> Key {
+    Key::from(format!("{PREFIX}{place}"))
+}
+
+fn place(key: &Key) -> &str {
+    &key.as_str()[PREFIX.len()..]
+}
+
+fn pod(place: &str) -> String {
+    let (namespace, name) = place.split_once('/').expect("namespace/name");
+    format!(
+        r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"{name}","namespace":"{namespace}","uid":"u"}},"spec":{{}}}}"#
+    )
+}
+
+/// What was told, in short.
+fn short(told: &Followed) -> String {
+    let shown = |object: &Arc<forebay_apimachinery::Object>| format!("{}@{}", place(object.key()), object.revision());
+    match told {
+        Followed::Change(Changed { previous: None, current: Some(new), .. }) => format!("+{}", shown(new)),
+        Followed::Change(Changed { previous: Some(old), current: Some(new), .. }) => {
+            format!("~{} to {}", shown(old), new.revision())
+        }
+        Followed::Change(Changed { previous: Some(old), current: None, .. }) => format!("-{}", shown(old)),
+        Followed::Change(Changed { previous: None, current: None, .. }) => "nothing".into(),
+        Followed::Synced(revision) => format!("synced {revision}"),
+        Followed::Relisted(states) => format!("relisted {}", states.differences),
+        Followed::Ended => "ended".into(),
+    }
+}
+
+async fn told(follower: &mut Follower, count: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    while lines.len() < count {
+        lines.push(short(&follower.next().await));
+    }
+    lines
+}
+
+#[tokio::test]
+async fn a_state_is_shown_whole_with_what_changed_on_top_of_it() {
+    let scene = Scene::new();
+    scene.begin(false);
+    scene.put("b/two", 4);
+    scene.put("a/one", 3);
+    scene.put("a/gone", 5);
+    scene.put("a/one", 7);
+    scene.delete("a/gone", 8);
+    assert!(scene.cacher.snapshot().is_err(), "nothing of half a state is shown");
+    scene.end(9);
+    assert_eq!(scene.shown(9).await, ["a/one@7", "b/two@4"]);
+    scene.put("a/three", 11);
+    assert_eq!(scene.shown(11).await, ["a/one@7", "a/three@11", "b/two@4"]);
+}
+
+#[tokio::test]
+async fn an_unchanged_state_is_told_of_to_nobody_and_keeps_its_objects() {
+    let scene = Scene::new();
+    scene.state(&[("a/one", 3), ("b/two", 4)], 9);
+    let mut follower = scene.follower();
+    assert_eq!(told(&mut follower, 3).await, ["+a/one@3", "+b/two@4", "synced 9"]);
+    let before = scene.cacher.snapshot().expect("ready");
+    scene.state(&[("b/two", 4), ("a/one", 3)], 20);
+    assert_eq!(told(&mut follower, 1).await, ["relisted 0"]);
+    let after = scene.cacher.snapshot().expect("ready");
+    assert_eq!(after.revision(), at(20));
+    for place in ["a/one", "b/two"] {
+        let (before, after) = (before.get(&key(place)), after.get(&key(place)));
+        assert!(Arc::ptr_eq(before.expect("there"), after.expect("there")));
+    }
+}
+
+#[tokio::test]
+async fn what_differs_is_told_in_order_and_what_is_gone_with_its_last_state() {
+    let scene = Scene::new();
+    scene.state(&[("a/gone", 2), ("a/one", 3), ("b/two", 4)], 9);
+    let mut follower = scene.follower();
+    told(&mut follower, 4).await;
+    scene.state(&[("c/new", 15), ("b/two", 12), ("a/one", 3)], 20);
+    let lines = told(&mut follower, 4).await;
+    assert_eq!(lines, ["~b/two@4 to 12", "+c/new@15", "-a/gone@2", "relisted 3"]);
+    scene.put("a/one", 21);
+    assert_eq!(told(&mut follower, 1).await, ["~a/one@3 to 21"]);
+}
+
+#[tokio::test]
+async fn nothing_stays_of_a_state_that_was_given_up() {
+    let scene = Scene::new();
+    scene.begin(false);
+    scene.put("a/dropped", 2);
+    scene.state(&[("a/one", 3)], 9);
+    assert_eq!(scene.shown(9).await, ["a/one@3"]);
+    let mut follower = scene.follower();
+    told(&mut follower, 2).await;
+    scene.begin(false);
+    scene.put("a/dropped", 12);
+    scene.put("a/one", 11);
+    scene.put("a/stays", 13);
+    scene.state(&[("a/one", 14), ("a/stays", 13)], 20);
+    assert_eq!(scene.shown(20).await, ["a/one@14", "a/stays@13"]);
+    assert_eq!(told(&mut follower, 3).await, ["+a/stays@13", "~a/one@3 to 14", "relisted 2"]);
+}
+
+#[tokio::test]
+async fn an_older_object_takes_no_place_unless_the_store_was_put_back() {
+    let scene = Scene::new();
+    scene.state(&[("a/one", 8), ("a/two", 9)], 9);
+    let mut follower = scene.follower();
+    told(&mut follower, 3).await;
+    scene.state(&[("a/one", 3), ("a/two", 9)], 10);
+    assert_eq!(told(&mut follower, 1).await, ["relisted 0"]);
+    scene.begin(true);
+    scene.put("a/one", 3);
+    scene.end(5);
+    assert_eq!(told(&mut follower, 3).await, ["~a/one@8 to 3", "-a/two@9", "relisted 2"]);
+    assert_eq!(scene.shown(5).await, ["a/one@3"]);
+    scene.put("a/two", 6);
+    assert_eq!(told(&mut follower, 1).await, ["+a/two@6"], "it goes on from there");
+}
+
+#[tokio::test]
+async fn who_cannot_tell_any_more_is_replaced_and_nobody_is_told_what_has_not_changed() {
+    let mut scene = Scene::new();
+    scene.state(&[("a/one", 3), ("a/two", 4)], 9);
+    let mut follower = scene.follower();
+    told(&mut follower, 3).await;
+    let (tell, lines) = mpsc::unbounded_channel();
+    *scene.store.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(lines);
+    let failed = scene.tell.send(Err(FeedError::Failed { cause: "the connection is gone".into() }));
+    failed.expect("it listens");
+    scene.tell = tell;
+    scene.state(&[("a/one", 3), ("a/two", 12)], 20);
+    let mut next = Box::pin(told(&mut follower, 2));
+    for _ in 0..1_000_000 {
+        tokio::select! {
+            biased;
+            lines = &mut next => {
+                assert_eq!(lines, ["~a/two@4 to 12", "relisted 2"]);
+                return;
+            }
+            // The pause before the store is asked again.
+            () = tokio::task::yield_now() => scene.hand.advance_ms(100),
+        }
+    }
+    panic!("nothing was told");
+}
+
+/// Random states and changes: what is shown is what was told, and a follower's tale adds up to it, whether it listens all the time or
+/// hardly ever.
+#[tokio::test]
+async fn whatever_is_told_adds_up_for_the_quick_and_for_the_slow() {
+    for seed in 0..40 {
+        let random = Random::seeded(seed);
+        let scene = Scene::new();
+        let (mut model, mut revision) = (BTreeMap::<String, u64>::new(), 1);
+        let mut tales: Vec<Tale> = Vec::new();
+        for round in 0..30 {
+            match random.below(if round == 0 { 1 } else { 4 }) {
+                0 => {
+                    let goes_back = round > 0 && random.below(4) == 0;
+                    revision = if goes_back { revision / 2 + 1 } else { revision + 10 };
+                    model = state(&random, &scene, &model, revision, goes_back);
+                }
+                _ => {
+                    revision += 1;
+                    let place = format!("a/{}", random.below(6));
+                    if model.remove(&place).is_some() && random.below(2) == 0 {
+                        scene.delete(&place, revision);
+                    } else {
+                        scene.put(&place, revision);
+                        model.insert(place, revision);
+                    }
+                }
+            }
+            let cacher = scene.cacher.clone();
+            cacher.wait_ready().await;
+            let all: Vec<String> = model.iter().map(|(place, revision)| format!("{place}@{revision}")).collect();
+            // A state that goes back is shown when it is what is shown.
+            let is_there = async || {
+                scene.shown(1).await == all && cacher.snapshot().is_ok_and(|now| now.revision() == at(revision))
+            };
+            for turn in 0.. {
+                if is_there().await {
+                    break;
+                }
+                assert!(turn < 1_000_000, "seed {seed}, round {round}: {:?} instead of {all:?}", scene.shown(1).await);
+                tokio::task::yield_now().await;
+            }
+            if random.below(3) == 0 {
+                tales.push(Tale { follower: scene.follower(), told: BTreeMap::new(), is_slow: random.below(2) == 0 });
+            }
+            for tale in tales.iter_mut().filter(|tale| !tale.is_slow || random.below(8) == 0) {
+                tale.listen(seed).await;
+                assert_eq!(tale.told, model, "seed {seed}, round {round}");
+            }
+        }
+        for tale in &mut tales {
+            tale.listen(seed).await;
+            assert_eq!(tale.told, model, "seed {seed}");
+        }
+    }
+}
+
+/// Tells a state that has most of `model`, and something new; now and then it is begun twice.
+fn state(
+    random: &Random,
+    scene: &Scene,
+    model: &BTreeMap<String, u64>,
+    revision: u64,
+    goes_back: bool,
+) -> BTreeMap<String, u64> {
+    scene.begin(goes_back);
+    if random.below(3) == 0 {
+        for number in 0..4 {
+            scene.put(&format!("given-up/{number}"), revision - 1);
+        }
+        scene.begin(goes_back);
+    }
+    let mut next = BTreeMap::new();
+    for number in 0..6 {
+        let place = format!("a/{number}");
+        let held = model.get(&place).copied().filter(|held| *held < revision && random.below(4) > 0);
+        let put = match (held, random.below(3)) {
+            (Some(held), 0 | 1) => held,
+            (None, 0) => continue,
+            _ => revision - 1,
+        };
+        scene.put(&place, put);
+        next.insert(place, put);
+    }
+    scene.end(revision);
+    next
+}
+
+struct Tale {
+    follower: Follower,
+    told: BTreeMap<String, u64>,
+    is_slow: bool,
+}
+
+impl Tale {
+    /// Takes everything that there is, and holds each change against what was told before it.
+    async fn listen(&mut self, seed: u64) {
+        loop {
+            while let Some(next) = self.follower.try_next() {
+                let Followed::Change(Changed { previous, current, .. }) = next else { continue };
+                let object = current.as_ref().or(previous.as_ref()).expect("one of them");
+                let place = place(object.key()).to_owned();
+                let before = match &current {
+                    Some(current) => self.told.insert(place, current.revision().get()),
+                    None => self.told.remove(&place),
+                };
+                let previous = previous.map(|previous| previous.revision().get());
+                assert_eq!(previous, before, "seed {seed}: what was there before is what was told of it");
+                assert_ne!(before, current.map(|current| current.revision().get()), "seed {seed}: it differs");
+            }
+            if std::future::poll_fn(|context| {
+                let ready = std::pin::pin!(self.follower.ready());
+                Poll::Ready(ready.poll(context).is_pending())
+            })
+            .await
+            {
+                return;
+            }
+        }
+    }
+}
