@@ -7,6 +7,7 @@
 mod parse;
 mod part;
 mod quote;
+mod reader;
 mod string_end;
 mod typed;
 pub mod weight;
@@ -16,6 +17,7 @@ pub(crate) use parse::replace_invalid_utf8;
 pub use parse::{DEPTH_MAX, DUPLICATES_MAX, ParseError, Parsed, parse, read};
 pub use part::{Part, read_part};
 pub use quote::{go_quote, is_print};
+pub use reader::{Reader, Unexpected};
 pub use string_end::{quote_or_escape, string_end};
 pub(crate) use typed::Members;
 pub use typed::kind_of;

@@ -4,6 +4,7 @@
 
 pub mod accept;
 pub mod continue_token;
+pub mod field_path;
 pub mod json;
 pub mod key;
 pub mod lease;
@@ -16,6 +17,7 @@ pub mod selector;
 pub mod status;
 pub mod steps;
 
+pub use field_path::{FieldPath, PathError, PathStep};
 pub use key::Key;
 pub use lease::{Exhausted, Lease};
 pub use object::Object;

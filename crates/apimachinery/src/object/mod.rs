@@ -190,6 +190,12 @@ impl Object {
         None
     }
 
+    /// The labels as they stand in the object, each with its value.
+    pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        let mut labels = Texts(self.labels.as_deref().unwrap_or_default()).flatten();
+        std::iter::from_fn(move || Some((texts::as_str(labels.next()?), texts::as_str(labels.next()?))))
+    }
+
     /// The value at the `index`th path of [`Layout::fields`], as text; `None` when it is absent.
     pub fn field(&self, index: usize) -> Option<&str> {
         Texts(&self.fields).nth(index)?.map(texts::as_str)
@@ -373,6 +379,7 @@ mod tests {
         let metadata: serde_json::Value = serde_json::from_slice(&metadata).expect("valid");
         assert_eq!((&metadata["resourceVersion"], &metadata["labels"]["tier"]), (&"7".into(), &"x".into()));
         assert_eq!((pod.label("app"), pod.label("tier"), pod.label("x")), (Some("a\"b"), Some("x"), None));
+        assert_eq!(pod.labels().collect::<Vec<_>>(), [("app", "a\"b"), ("tier", "x")]);
         assert_eq!((pod.field(0), pod.field(1), pod.field(2)), (Some("n1"), Some("true"), None));
     }
 

@@ -1,0 +1,35 @@
+//! What goes wrong when an object is looked at.
+
+use std::sync::Arc;
+
+use forebay_apimachinery::PathError;
+use forebay_apimachinery::json::Unexpected;
+
+/// The object does not read as what it was to be. It stays so: the same handle gives the same error again.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{kind} {namespace}/{name} does not read as {wanted}")]
+pub struct DecodeError {
+    pub kind: String,
+    /// Empty for cluster scope.
+    pub namespace: String,
+    pub name: String,
+    /// The Rust type.
+    pub wanted: &'static str,
+    /// Where and why.
+    #[source]
+    pub cause: Arc<serde_json::Error>,
+}
+
+/// A field could not be looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FieldError {
+    /// What was given as a path is none.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// `[*]` is many fields.
+    #[error("a path with [*] is not one field")]
+    Many,
+    /// The object is no JSON there, or is nested deeper than [`DEPTH_MAX`](crate::limits::DEPTH_MAX).
+    #[error("a field cannot be looked for in the object")]
+    Garbled(#[from] Unexpected),
+}
