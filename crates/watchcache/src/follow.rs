@@ -168,6 +168,13 @@ impl Follower {
         }
     }
 
+    /// The objects that it has told of and that match, as it told them, in key order.
+    pub fn told(&self) -> std::vec::IntoIter<Arc<Object>> {
+        let told = Told { base: self.base.as_deref(), since: &self.since };
+        let matching = told.after(&self.interest.reach, None).filter(|object| self.interest.selects(object));
+        matching.cloned().collect::<Vec<_>>().into_iter()
+    }
+
     /// Changes that were told as the sum of several, because the window had forgotten them.
     pub fn conflated(&self) -> u64 {
         self.conflated

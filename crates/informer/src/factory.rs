@@ -1,0 +1,175 @@
+//! The informers of one server: one for each kind and selection, whoever asks for it.
+//!
+//! In: a client, what to watch. Out: [`Informer`]s. Owner: the program. Never: keeps an informer that nobody holds.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use forebay_apimachinery::object::{Form, Layout, Scope};
+use forebay_apimachinery::{FieldPath, Key, PathStep};
+use forebay_client::Collection;
+use forebay_connector::{Connected, Pool, Rate, Throttle};
+use forebay_rt::{Clock, Duration, Random, Tasks};
+use forebay_watchcache::limits::PACE;
+use forebay_watchcache::{Cacher, EarlyReaders, History, Resource, Room};
+
+use crate::driver::Way;
+use crate::error::Error;
+use crate::informer::{Informer, Part, Shared};
+use crate::limits;
+use crate::progress::Progress;
+use crate::upstream::Upstream;
+use crate::watched::{Wanted, Watched};
+
+/// An API server as a program reaches it: by any `kube::Client`, or by one of [`forebay_connector::connect`], which needs a
+/// connection for a hundred watches instead of one for each.
+#[derive(Clone)]
+pub struct Server {
+    client: kube::Client,
+    pool: Option<Pool>,
+}
+
+/// How a factory's informers behave.
+#[derive(Debug)]
+pub struct Options {
+    /// What the server's logs call the program.
+    pub user_agent: String,
+    /// How fast to ask, all informers together; `None` is as fast as it goes.
+    pub rate: Option<Rate>,
+    /// What all informers together may hold in plain form before it is compressed.
+    pub loose_bytes_max: usize,
+    /// What a collection may hold of replaced objects, in bytes, for handlers that are behind.
+    pub window_bytes_max: usize,
+    pub clock: Clock,
+    /// For jitter.
+    pub random: Random,
+}
+
+/// See the module's doc. Cheap to clone.
+#[derive(Clone)]
+pub struct Factory(Arc<Inner>);
+
+struct Inner {
+    way: Way,
+    window_bytes_max: usize,
+    random: Random,
+    room: Arc<Room>,
+    early: Arc<EarlyReaders>,
+    tasks: Tasks,
+    informers: Mutex<HashMap<Wanted, Weak<Shared>>>,
+}
+
+impl From<kube::Client> for Server {
+    fn from(client: kube::Client) -> Server {
+        Server { client, pool: None }
+    }
+}
+
+impl From<Connected> for Server {
+    fn from(connected: Connected) -> Server {
+        Server { client: connected.client, pool: Some(connected.pool) }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            user_agent: concat!("forebay-informer/", env!("CARGO_PKG_VERSION")).into(),
+            rate: Some(Rate { qps: limits::QPS, burst: limits::BURST }),
+            loose_bytes_max: limits::LOOSE_BYTES_MAX,
+            window_bytes_max: limits::WINDOW_BYTES_MAX,
+            clock: Clock::system(),
+            random: Random::system(),
+        }
+    }
+}
+
+impl Factory {
+    /// A factory without informers. Nothing is asked of the server yet.
+    pub fn new(server: impl Into<Server>, options: Options) -> Factory {
+        let Server { client, pool } = server.into();
+        let Options { user_agent, rate, loose_bytes_max, window_bytes_max, clock, random } = options;
+        let throttle = Throttle::new(rate, clock.clone(), Random::seeded(random.next_u64()));
+        let (throttle, user_agent) = (Arc::new(throttle), Arc::from(user_agent));
+        Factory(Arc::new(Inner {
+            way: Way { client, pool, throttle, user_agent, clock },
+            window_bytes_max,
+            random,
+            room: Arc::new(Room::new(loose_bytes_max)),
+            early: Arc::new(EarlyReaders::admitted()),
+            tasks: Tasks::new(),
+            informers: Mutex::default(),
+        }))
+    }
+
+    /// The informer of `watched`: the one that there is already, or a new one, which begins at once. It lives for as long as
+    /// somebody holds it. Must be called within a runtime.
+    ///
+    /// # Errors
+    /// [`Error::Path`] of an index.
+    pub fn informer<K>(&self, watched: &Watched<K>) -> Result<Informer<K>, Error> {
+        let wanted = watched.wanted();
+        let mut informers = self.0.informers.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = informers.get(&wanted).and_then(Weak::upgrade);
+        let shared = match found {
+            Some(shared) => shared,
+            None => {
+                let fields = wanted.indexes.iter().map(|path| members(path)).collect::<Result<Vec<_>, _>>()?;
+                let part = |collection: &Collection| self.part(collection, &fields);
+                let parts = wanted.collections.iter().map(part).collect();
+                let indexes = wanted.indexes.clone();
+                let (clock, tasks) = (self.0.way.clock.clone(), self.0.tasks.clone());
+                let shared = Arc::new(Shared { parts, indexes, clock, tasks });
+                informers.retain(|_, informer| informer.strong_count() > 0);
+                informers.insert(wanted, Arc::downgrade(&shared));
+                shared
+            }
+        };
+        Ok(Informer::new(shared, Arc::new(watched.kind().clone())))
+    }
+
+    /// How many informers there are that somebody holds.
+    pub fn informers(&self) -> usize {
+        let informers = self.0.informers.lock().unwrap_or_else(PoisonError::into_inner);
+        informers.values().filter(|informer| informer.strong_count() > 0).count()
+    }
+
+    /// Ends all informers and handlers, and waits for them, at most `wait`.
+    pub async fn stop(&self, wait: Duration) {
+        self.0.tasks.clone().stop(wait).await;
+    }
+
+    fn part(&self, collection: &Collection, fields: &[Vec<String>]) -> Part {
+        let progress = Arc::<Progress>::default();
+        let upstream = Upstream {
+            way: self.0.way.clone(),
+            collection: collection.clone(),
+            progress: progress.clone(),
+            random: Random::seeded(self.0.random.next_u64()),
+        };
+        let resource = Resource {
+            name: collection.path(),
+            prefix: Key::from("/"),
+            layout: Layout { prefix_len: 1, scope: Scope::Namespaced, form: Form::Whole, fields: fields.to_vec() },
+            indexed: (0..fields.len()).collect(),
+            pace: PACE,
+            history: History::Own,
+            room: self.0.room.clone(),
+            early: self.0.early.clone(),
+        };
+        let cacher = Cacher::start(resource, Arc::new(upstream), self.0.way.clock.clone(), &self.0.tasks);
+        cacher.cap_window(Some(self.0.window_bytes_max));
+        Part { cacher, progress, namespace: collection.namespace.clone() }
+    }
+}
+
+/// The path of a field as an index goes along it: members only.
+fn members(path: &str) -> Result<Vec<String>, Error> {
+    let refused = |why: String| Error::Path { path: path.into(), why };
+    let parsed: FieldPath = path.parse().map_err(|error: forebay_apimachinery::PathError| refused(error.to_string()))?;
+    let step = |step: &PathStep| match step {
+        PathStep::Member(name) => Ok(name.clone()),
+        PathStep::Element(_) | PathStep::Elements => Err(refused("an index has one value an object".into())),
+    };
+    parsed.steps().iter().map(step).collect()
+}

@@ -1,0 +1,30 @@
+//! Every limit of this crate, and what happens there.
+
+use forebay_rt::Duration;
+
+/// Values that are given to the cache at a time, in bytes; one object is always given. What is more waits in the connection.
+pub(crate) const TOLD_BYTES_MAX: usize = 256 << 10;
+
+/// Bytes of a refusal that are read; its `Status` is in them or it counts as having none.
+pub(crate) const REFUSAL_BYTES_MAX: usize = 64 << 10;
+
+/// How long the body of a refusal may take; then its code alone counts.
+pub(crate) const REFUSAL_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// What all caches of a factory may hold in plain form before it is at rest. Who takes in more waits for room.
+pub const LOOSE_BYTES_MAX: usize = 8 << 20;
+
+/// Bytes of replaced objects that the window of one collection holds for handlers that are behind. One that is further behind is told
+/// the sum of what it missed.
+pub const WINDOW_BYTES_MAX: usize = 2 << 20;
+
+/// Requests a second, and at once, of all informers of a factory: client-go's defaults for controllers, several times over, since a
+/// watch is asked for once in five minutes.
+pub const QPS: f64 = 50.0;
+pub const BURST: u32 = 100;
+
+/// How long a read waits for a revision unless it says otherwise.
+pub const READ_WAIT: Duration = Duration::from_secs(10);
+
+/// Changes that a handler is given before others of the same thread have their turn.
+pub(crate) const HANDLED_AT_ONCE: usize = 256;

@@ -1,0 +1,146 @@
+//! What became of a collection's requests: counts, and how it fares now.
+//!
+//! In: what the driver does and sees. Out: [`Stats`], [`Health`]. Owner: shared by the driver, which writes, and whoever asks. Never:
+//! decides anything.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use forebay_backend::Change;
+use forebay_client::reflector::{self, Fault, ListReason, Report};
+use forebay_client::{Ask, Collection};
+use forebay_rt::{Duration, Instant};
+
+/// What a collection has cost so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Whole states that were had, and why they were asked for.
+    pub states: BTreeMap<&'static str, u64>,
+    /// Requests for a page.
+    pub pages_asked: u64,
+    /// Requests for a whole state and what changes afterwards.
+    pub watch_lists_asked: u64,
+    /// Requests for what changes.
+    pub watches_asked: u64,
+    /// Objects and changes that were taken.
+    pub objects_taken: u64,
+    /// Bytes of answers, as they came over the network.
+    pub bytes_read: u64,
+    /// Requests and answers that came to grief below HTTP, by how.
+    pub faults: BTreeMap<String, u64>,
+}
+
+/// How a collection fares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// Since when a whole state is held; it stays when the connection does not.
+    pub synced_since: Option<Instant>,
+    /// When something last came from the server that was not a refusal.
+    pub last_heard_at: Option<Instant>,
+    /// Why it fails now, if it does, and since when.
+    pub failing: Option<(reflector::Why, Instant)>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    pages: AtomicU64,
+    watch_lists: AtomicU64,
+    watches: AtomicU64,
+    objects: AtomicU64,
+    bytes: AtomicU64,
+    rest: Mutex<Rest>,
+}
+
+#[derive(Debug, Default)]
+struct Rest {
+    states: BTreeMap<&'static str, u64>,
+    faults: BTreeMap<String, u64>,
+    // With the moment that its times are counted from.
+    health: Option<(reflector::Health, Instant)>,
+}
+
+impl Progress {
+    fn rest(&self) -> MutexGuard<'_, Rest> {
+        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn asked(&self, ask: &Ask) {
+        let count = match ask {
+            Ask::List { .. } => &self.pages,
+            Ask::Watch { .. } => &self.watches,
+            Ask::WatchList { .. } => &self.watch_lists,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn took(&self, change: Option<&Change>) {
+        self.objects.fetch_add(u64::from(change.is_some()), Ordering::Relaxed);
+    }
+
+    pub(crate) fn read(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn failed(&self, fault: Fault) {
+        *self.rest().faults.entry(format!("{fault:?}")).or_default() += 1;
+    }
+
+    pub(crate) fn fares(&self, health: reflector::Health, began: Instant) {
+        self.rest().health = Some((health, began));
+    }
+
+    pub(crate) fn report(&self, collection: &Collection, report: Report) {
+        let path = collection.path();
+        match report {
+            Report::Listed { why, way, revision } => {
+                *self.rest().states.entry(reason(why)).or_default() += 1;
+                tracing::info!(path, why = reason(why), ?way, %revision, "a whole state was had");
+            }
+            Report::Failing(why) => tracing::warn!(path, ?why, "the collection cannot be followed"),
+            Report::Recovered => tracing::info!(path, "the collection is followed again"),
+            report => tracing::info!(path, ?report, "of the collection"),
+        }
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let rest = self.rest();
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Stats {
+            states: rest.states.clone(),
+            pages_asked: count(&self.pages),
+            watch_lists_asked: count(&self.watch_lists),
+            watches_asked: count(&self.watches),
+            objects_taken: count(&self.objects),
+            bytes_read: count(&self.bytes),
+            faults: rest.faults.clone(),
+        }
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        let Some((health, began)) = self.rest().health else {
+            return Health { synced_since: None, last_heard_at: None, failing: None };
+        };
+        let at = |since: Duration| began + since;
+        Health {
+            synced_since: health.synced_since.map(at),
+            last_heard_at: health.last_heard_at.map(at),
+            failing: health.failing.map(|failing| (failing.why, at(failing.since))),
+        }
+    }
+}
+
+/// As a metric's label.
+fn reason(why: ListReason) -> &'static str {
+    match why {
+        ListReason::First => "first",
+        ListReason::Expired => "expired",
+        ListReason::WentBack => "went_back",
+        ListReason::Restored => "restored",
+        ListReason::LostEvent => "lost_event",
+        ListReason::SameErrorTwice => "same_error_twice",
+        ListReason::Garbled => "garbled",
+        ListReason::ServedAgain => "served_again",
+        ListReason::MadeAnew => "made_anew",
+    }
+}

@@ -1,0 +1,151 @@
+//! What happens to the objects of an informer, told to one who listens, at its own pace.
+//!
+//! In: followers of caches, one for each namespace that is watched by itself. Out: [`Notice`]s. Owner: whoever listens. Never: loses
+//! or repeats a change, waits for anybody, holds anybody up.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use forebay_apimachinery::{Object, Revision};
+use forebay_rt::{Alarm, Clock, Duration, Instant};
+use forebay_view::{Handle, TypeMeta};
+use forebay_watchcache::{Changed, Followed, Follower};
+
+/// What a subscription tells.
+pub enum Notice<K> {
+    /// It is there and was not; what there is at the beginning among them.
+    Added(Handle<K>),
+    /// It is another one: the last that was told, and the one that is there now.
+    Updated { old: Handle<K>, new: Handle<K> },
+    /// It is gone; its last state.
+    Deleted(Handle<K>),
+    /// Everything was told that was there at the beginning. Once.
+    Synced,
+    /// A whole state had to be asked for, and so many objects were not as they had been; all of them were told by now.
+    Relisted { differences: usize },
+    /// Nothing happened to it; it is told because a [resync](Subscription::resync) was asked for.
+    Resync(Handle<K>),
+    /// The informer has ended. Nothing follows.
+    Ended,
+}
+
+/// See the module's doc.
+pub struct Subscription<K> {
+    followers: Vec<Follower>,
+    // Whose turn it is to be asked first.
+    turn: usize,
+    unsynced: usize,
+    ended: usize,
+    kind: Arc<TypeMeta>,
+    clock: Clock,
+    resync: Option<Resync>,
+    of: PhantomData<fn() -> K>,
+}
+
+struct Resync {
+    every: Duration,
+    at: Instant,
+    alarm: Alarm,
+    // What is still to be told, the last first.
+    left: Vec<Arc<Object>>,
+}
+
+impl<K> Subscription<K> {
+    pub(crate) fn new(followers: Vec<Follower>, kind: Arc<TypeMeta>, clock: Clock) -> Subscription<K> {
+        let unsynced = followers.len();
+        Subscription { followers, turn: 0, unsynced, ended: 0, kind, clock, resync: None, of: PhantomData }
+    }
+
+    /// Has every object told again every so often, though nothing happened to it: for work that depends on something else.
+    #[must_use]
+    pub fn resync(mut self, every: Duration) -> Subscription<K> {
+        let at = self.clock.now() + every;
+        self.resync = Some(Resync { every, at, alarm: Alarm::default(), left: Vec::new() });
+        self
+    }
+
+    /// What comes next; [`Notice::Ended`] again and again after the end. Cancel-safe.
+    pub async fn next(&mut self) -> Notice<K> {
+        loop {
+            if let Some(next) = self.try_next() {
+                return next;
+            }
+            if self.ended == self.followers.len() {
+                return Notice::Ended;
+            }
+            self.ready().await;
+        }
+    }
+
+    /// The same if there is something now; never waits.
+    pub fn try_next(&mut self) -> Option<Notice<K>> {
+        let count = self.followers.len();
+        for _ in 0..count {
+            let follower = &mut self.followers[self.turn];
+            let Some(next) = follower.try_next() else {
+                self.turn = (self.turn + 1) % count;
+                continue;
+            };
+            if let Some(notice) = self.notice(next) {
+                return Some(notice);
+            }
+        }
+        self.resynced()
+    }
+
+    /// Waits until [`Subscription::try_next`] may have something. Cancel-safe.
+    pub async fn ready(&mut self) {
+        let due = async {
+            match &mut self.resync {
+                Some(Resync { at, alarm, .. }) => alarm.rings(*at).await,
+                None => std::future::pending().await,
+            }
+        };
+        let waits = self.followers.iter_mut().map(|follower| Box::pin(follower.ready()));
+        tokio::select! { _ = futures_util::future::select_all(waits) => {} () = due => {} }
+    }
+
+    /// The revision up to which everything was told: the lowest where there are several namespaces.
+    pub fn revision(&self) -> Option<Revision> {
+        self.followers.iter().map(Follower::revision).collect::<Option<Vec<_>>>()?.into_iter().min()
+    }
+
+    /// Changes that were told as the sum of several, because this one was too slow for each.
+    pub fn conflated(&self) -> u64 {
+        self.followers.iter().map(Follower::conflated).sum()
+    }
+
+    fn notice(&mut self, next: Followed) -> Option<Notice<K>> {
+        Some(match next {
+            Followed::Change(Changed { previous: None, current: Some(new), .. }) => Notice::Added(self.handle(new)),
+            Followed::Change(Changed { previous: Some(old), current: Some(new), .. }) => {
+                Notice::Updated { old: self.handle(old), new: self.handle(new) }
+            }
+            Followed::Change(Changed { previous: Some(old), current: None, .. }) => Notice::Deleted(self.handle(old)),
+            Followed::Change(Changed { previous: None, current: None, .. }) => return None,
+            Followed::Synced(_) => {
+                self.unsynced -= 1;
+                return (self.unsynced == 0).then_some(Notice::Synced);
+            }
+            Followed::Relisted(states) => Notice::Relisted { differences: states.differences },
+            Followed::Ended => {
+                self.ended += 1;
+                return (self.ended == self.followers.len()).then_some(Notice::Ended);
+            }
+        })
+    }
+
+    fn resynced(&mut self) -> Option<Notice<K>> {
+        let resync = self.resync.as_mut().filter(|_| self.unsynced == 0)?;
+        if resync.left.is_empty() && self.clock.now() >= resync.at {
+            resync.at = self.clock.now() + resync.every;
+            resync.left = self.followers.iter().rev().flat_map(|follower| follower.told().rev()).collect();
+        }
+        let next = resync.left.pop()?;
+        Some(Notice::Resync(self.handle(next)))
+    }
+
+    fn handle(&self, object: Arc<Object>) -> Handle<K> {
+        Handle::new(object, self.kind.clone())
+    }
+}

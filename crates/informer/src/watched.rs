@@ -1,0 +1,96 @@
+//! What is to be watched: a kind, which of its objects, and how they are to be found.
+
+use std::marker::PhantomData;
+
+use forebay_client::Collection;
+use forebay_view::TypeMeta;
+use kube::Resource;
+use kube::core::ApiResource;
+
+/// A kind's objects: all of them, or those of some namespaces and selectors.
+#[derive(Clone, Debug)]
+pub struct Watched<K> {
+    kind: TypeMeta,
+    collection: Collection,
+    namespaces: Vec<String>,
+    indexes: Vec<String>,
+    of: PhantomData<fn() -> K>,
+}
+
+/// What an informer is one of: those that are the same share it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Wanted {
+    pub(crate) collections: Vec<Collection>,
+    pub(crate) indexes: Vec<String>,
+}
+
+impl<K: Resource<DynamicType = ()>> Watched<K> {
+    /// All objects of a kind that is known at compile time.
+    pub fn all() -> Watched<K> {
+        Watched::of(&ApiResource {
+            group: K::group(&()).into_owned(),
+            version: K::version(&()).into_owned(),
+            api_version: K::api_version(&()).into_owned(),
+            kind: K::kind(&()).into_owned(),
+            plural: K::plural(&()).into_owned(),
+        })
+    }
+}
+
+impl<K> Watched<K> {
+    /// All objects of a kind that is known when the program runs: of `DynamicObject`, `serde_json::Value`, or `PartialObjectMeta`,
+    /// which all kinds can be read as.
+    pub fn of(resource: &ApiResource) -> Watched<K> {
+        Watched {
+            kind: TypeMeta::new(&resource.kind, &resource.api_version),
+            collection: Collection::all(&resource.group, &resource.version, &resource.plural),
+            namespaces: Vec::new(),
+            indexes: Vec::new(),
+            of: PhantomData,
+        }
+    }
+
+    /// Only those of `namespace`, and of the other namespaces that are named so: a watch for each.
+    #[must_use]
+    pub fn namespace(mut self, namespace: &str) -> Watched<K> {
+        self.namespaces.push(namespace.into());
+        self
+    }
+
+    /// Only those whose labels match, as `kubectl -l` takes it.
+    #[must_use]
+    pub fn labels(mut self, selector: &str) -> Watched<K> {
+        self.collection.label_selector = selector.into();
+        self
+    }
+
+    /// Only those whose fields match, as `kubectl --field-selector` takes it; which fields there are is the server's to say.
+    #[must_use]
+    pub fn fields(mut self, selector: &str) -> Watched<K> {
+        self.collection.field_selector = selector.into();
+        self
+    }
+
+    /// Keeps an index by the field at `path`: `spec.nodeName`, `metadata.labels['app.kubernetes.io/name']`. Objects without the
+    /// field have the empty value. Asked for by [`View::indexed`](crate::View::indexed). About 24 bytes an object.
+    #[must_use]
+    pub fn index(mut self, path: &str) -> Watched<K> {
+        self.indexes.push(path.into());
+        self
+    }
+
+    pub(crate) fn kind(&self) -> &TypeMeta {
+        &self.kind
+    }
+
+    pub(crate) fn wanted(&self) -> Wanted {
+        let mut namespaces: Vec<Option<String>> = self.namespaces.iter().cloned().map(Some).collect();
+        namespaces.sort();
+        namespaces.dedup();
+        if namespaces.is_empty() {
+            namespaces.push(None);
+        }
+        let of = |namespace| Collection { namespace, ..self.collection.clone() };
+        Wanted { collections: namespaces.into_iter().map(of).collect(), indexes: self.indexes.clone() }
+    }
+}
