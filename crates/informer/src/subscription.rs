@@ -79,15 +79,18 @@ impl<K> Subscription<K> {
 
     /// The same if there is something now; never waits.
     pub fn try_next(&mut self) -> Option<Notice<K>> {
-        let count = self.followers.len();
-        for _ in 0..count {
-            let follower = &mut self.followers[self.turn];
-            let Some(next) = follower.try_next() else {
-                self.turn = (self.turn + 1) % count;
-                continue;
-            };
-            if let Some(notice) = self.notice(next) {
-                return Some(notice);
+        let (count, mut empty) = (self.followers.len(), 0);
+        while empty < count {
+            match self.followers[self.turn].try_next() {
+                Some(next) => {
+                    if let Some(notice) = self.notice(next) {
+                        return Some(notice);
+                    }
+                }
+                None => {
+                    self.turn = (self.turn + 1) % count;
+                    empty += 1;
+                }
             }
         }
         self.resynced()

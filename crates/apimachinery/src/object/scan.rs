@@ -99,14 +99,15 @@ impl Scan<'_, '_> {
 
     fn metadata(&mut self, wanted: &[usize]) -> Result<(), ScanError> {
         let from = self.text.at();
+        let wanted = self.below(b"metadata", 0, wanted);
         self.text.begin(b'{')?;
         let mut member = 0;
         while let Some(name) = self.text.member(member)? {
             member += 1;
             match &*name {
                 b"resourceVersion" => return fail(&self.text, "a resourceVersion in the stored object"),
-                b"labels" => self.labels()?,
-                _ => self.descend(&name, 1, &self.below(b"metadata", 0, wanted))?,
+                b"labels" => self.labels(&self.below(b"labels", 1, &wanted))?,
+                _ => self.descend(&name, 1, &wanted)?,
             }
             if self.precedes_revision(&name) {
                 self.out.rv_at = self.text.at();
@@ -124,7 +125,8 @@ impl Scan<'_, '_> {
         }
     }
 
-    fn labels(&mut self) -> Result<(), ScanError> {
+    /// - `wanted`: fields that are labels.
+    fn labels(&mut self, wanted: &[usize]) -> Result<(), ScanError> {
         if self.text.peek() != Some(b'{') {
             return Ok(self.text.skip()?);
         }
@@ -136,6 +138,10 @@ impl Scan<'_, '_> {
             let value = self.text.string()?;
             texts::push(&mut self.out.labels, Some(name));
             texts::push(&mut self.out.labels, Some(&value));
+            let is_label = |field: &&usize| matches!(&self.layout.fields[**field][2..], [label] if label == name);
+            for &field in wanted.iter().filter(is_label) {
+                self.out.fields[field] = Some(value.clone());
+            }
         }
         Ok(())
     }

@@ -1,0 +1,221 @@
+//! Informers of a real server.
+//!
+//! In: a server for each test, over connections of ours. Out: what the informers show and tell, and what they asked for.
+//! Never: a wait without a limit.
+
+use std::time::Duration;
+
+use forebay_clients::Server;
+use forebay_informer::{Factory, Informer, Notice, Options, Revision, Subscription, Watched};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::PartialObjectMeta;
+use kube::{Api, Client, ResourceExt};
+use serde_json::json;
+
+/// Longest wait for anything.
+const WAIT_MAX: Duration = Duration::from_secs(30);
+
+struct World {
+    server: Server,
+    client: Client,
+    factory: Factory,
+}
+
+impl World {
+    async fn new() -> World {
+        let server = Server::start().unwrap_or_else(|why| panic!("{why}"));
+        let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).expect("a kubeconfig");
+        let options = KubeConfigOptions::default();
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.expect("a configuration");
+        let connected = forebay_connector::connect(config, forebay_connector::Options::default());
+        let connected = connected.expect("a configuration that can be used");
+        let client = connected.client.clone();
+        let factory = Factory::new(connected, Options::default());
+        World { server, client, factory }
+    }
+
+    async fn namespace(&self, name: &str) -> Api<ConfigMap> {
+        let namespace: Namespace = made(json!({"metadata": {"name": name}}));
+        Api::all(self.client.clone()).create(&PostParams::default(), &namespace).await.expect("a namespace");
+        Api::namespaced(self.client.clone(), name)
+    }
+}
+
+fn made<K: serde::de::DeserializeOwned>(object: serde_json::Value) -> K {
+    serde_json::from_value(object).expect("the kind")
+}
+
+/// A ConfigMap, and the revision of its creation.
+async fn create(maps: &Api<ConfigMap>, name: &str, app: &str) -> Revision {
+    let map = made(json!({"metadata": {"name": name, "labels": {"app": app}}, "data": {"mode": "a"}}));
+    revision(&maps.create(&PostParams::default(), &map).await.expect("it is created"))
+}
+
+async fn set_mode(maps: &Api<ConfigMap>, name: &str, mode: &str) -> Revision {
+    let patch = Patch::Merge(json!({"data": {"mode": mode}}));
+    revision(&maps.patch(name, &PatchParams::default(), &patch).await.expect("it is patched"))
+}
+
+fn revision(object: &impl ResourceExt) -> Revision {
+    let revision = object.resource_version().and_then(|revision| revision.parse().ok());
+    revision.and_then(Revision::new).expect("a resourceVersion")
+}
+
+async fn in_time<T>(what: &str, work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(WAIT_MAX, work).await.unwrap_or_else(|_| panic!("{what} did not come in {WAIT_MAX:?}"))
+}
+
+/// The next `count` notices, in short.
+async fn told(subscription: &mut Subscription<ConfigMap>, count: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    while lines.len() < count {
+        lines.push(match in_time("a notice", subscription.next()).await {
+            Notice::Added(map) => format!("+{}", map.name()),
+            Notice::Updated { old, new } => format!("~{} {} to {}", new.name(), mode(&old), mode(&new)),
+            Notice::Deleted(map) => format!("-{} {}", map.name(), mode(&map)),
+            Notice::Synced => "synced".into(),
+            Notice::Relisted { differences } => format!("relisted {differences}"),
+            Notice::Resync(map) => format!("again {}", map.name()),
+            Notice::Ended => "ended".into(),
+        });
+    }
+    lines
+}
+
+fn mode(map: &forebay_informer::Handle<ConfigMap>) -> String {
+    map.typed().expect("a ConfigMap").data.as_ref().map_or(String::new(), |data| data["mode"].clone())
+}
+
+async fn synced(informer: &Informer<ConfigMap>) {
+    in_time("a state", informer.synced()).await.expect("it is not stopped");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_collection_is_mirrored_and_what_happens_to_it_is_told() {
+    let world = World::new().await;
+    let maps = world.namespace("here").await;
+    for name in ["one", "two"] {
+        create(&maps, name, "web").await;
+    }
+    let informer = world.factory.informer(&Watched::<ConfigMap>::all().namespace("here").labels("app")).expect("no index");
+    synced(&informer).await;
+    let mut subscription = informer.subscribe();
+    assert_eq!(told(&mut subscription, 3).await, ["+one", "+two", "synced"]);
+    let revision = set_mode(&maps, "one", "b").await;
+    let view = informer.wait_for(revision).await.expect("it is seen");
+    let one = view.get("here", "one").expect("it is there");
+    assert_eq!((mode(&one).as_str(), one.revision()), ("b", revision));
+    assert_eq!(one.metadata().expect("metadata").labels["app"], "web");
+    create(&maps, "three", "db").await;
+    maps.delete("two", &DeleteParams::default()).await.expect("it is deleted");
+    assert_eq!(told(&mut subscription, 3).await, ["~one a to b", "+three", "-two a"]);
+    assert_eq!(view.len(), 2, "a view stays as it was");
+    assert_eq!(informer.view().expect("synced").len(), 2);
+    let (_, stats) = &informer.stats()[0];
+    assert_eq!((stats.pages_asked, stats.watch_lists_asked, stats.states["first"]), (0, 1, 1));
+    assert!(informer.health().failing.is_none() && informer.age().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_killed_costs_no_list_and_no_event() {
+    let mut world = World::new().await;
+    let maps = world.namespace("here").await;
+    create(&maps, "one", "web").await;
+    let informer = world.factory.informer(&Watched::<ConfigMap>::all().namespace("here").labels("app")).expect("no index");
+    synced(&informer).await;
+    let mut subscription = informer.subscribe();
+    told(&mut subscription, 2).await;
+    world.server.kill().expect("it is killed");
+    world.server.start_again().expect("it comes back");
+    let revision = set_mode(&maps, "one", "b").await;
+    assert_eq!(told(&mut subscription, 1).await, ["~one a to b"]);
+    assert!(informer.view().expect("held all the time").revision() >= Some(revision));
+    let (_, stats) = &informer.stats()[0];
+    assert_eq!((stats.pages_asked, stats.watch_lists_asked), (0, 1));
+    assert!(stats.watches_asked > 0 && stats.states.len() == 1, "{stats:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_are_found_by_label_by_field_and_by_function_in_several_namespaces() {
+    let world = World::new().await;
+    let (here, there, elsewhere) =
+        (world.namespace("here").await, world.namespace("there").await, world.namespace("elsewhere").await);
+    for (maps, name, app) in [(&here, "one", "web"), (&there, "two", "web"), (&there, "three", "db")] {
+        create(maps, name, app).await;
+    }
+    create(&elsewhere, "four", "web").await;
+    let watched = Watched::<ConfigMap>::all()
+        .namespace("here")
+        .namespace("there")
+        .labels("app")
+        .index("data.mode")
+        .index("metadata.labels['app']");
+    let informer = world.factory.informer(&watched).expect("indexes");
+    synced(&informer).await;
+    let by_mode = informer.index_by(|map: &forebay_informer::Handle<ConfigMap>| vec![mode(map)]);
+    let revision = set_mode(&there, "two", "b").await;
+    let view = informer.wait_for(revision).await;
+    // The other namespace has had no event of its own, and may lag until its bookmark.
+    let view = view.or_else(|_| informer.view()).expect("synced");
+    let names = |found: Vec<forebay_informer::Handle<ConfigMap>>| -> Vec<String> {
+        found.iter().map(|map| format!("{}/{}", map.namespace(), map.name())).collect()
+    };
+    assert_eq!(names(view.iter().collect()), ["here/one", "there/three", "there/two"]);
+    assert_eq!(names(view.labelled("app=web").expect("a selector").collect()), ["here/one", "there/two"]);
+    assert_eq!(names(view.labelled("app in (db),app").expect("a selector").collect()), ["there/three"]);
+    assert_eq!(names(view.indexed("data.mode", "a").expect("an index").collect()), ["here/one", "there/three"]);
+    assert_eq!(names(view.in_namespace("there").collect()), ["there/three", "there/two"]);
+    assert_eq!(names(by_mode.get("b")), ["there/two"]);
+    assert_eq!(names(by_mode.get("a")), ["here/one", "there/three"]);
+    assert!(view.indexed("data.other", "a").is_err() && view.labelled("a=,").is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn informers_are_shared_cast_and_end_with_the_last_who_holds_them() {
+    let world = World::new().await;
+    let maps = world.namespace("here").await;
+    create(&maps, "one", "web").await;
+    let all = Watched::<ConfigMap>::all().namespace("here").labels("app");
+    let informer = world.factory.informer(&all).expect("no index");
+    let resource = ApiResource::erase::<ConfigMap>(&());
+    let same = Watched::<DynamicObject>::of(&resource).namespace("here").labels("app");
+    let dynamic: Informer<DynamicObject> = world.factory.informer(&same).expect("no index");
+    assert_eq!(world.factory.informers(), 1, "what is the same is asked for once");
+    synced(&informer).await;
+    let one = dynamic.view().expect("synced").get("here", "one").expect("there");
+    assert_eq!(one.typed().expect("an object").data["data"]["mode"], "a");
+    let metadata = informer.cast::<PartialObjectMeta<ConfigMap>>().view().expect("synced");
+    let metadata = metadata.get("here", "one").expect("there");
+    assert_eq!(metadata.typed().expect("metadata").metadata.name.as_deref(), Some("one"));
+    let mut subscription = informer.subscribe();
+    told(&mut subscription, 2).await;
+    world.factory.stop(Duration::from_secs(5)).await;
+    assert_eq!(told(&mut subscription, 1).await, ["ended"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handler_that_panics_or_never_returns_hurts_nobody_else() {
+    let world = World::new().await;
+    let maps = world.namespace("here").await;
+    create(&maps, "one", "web").await;
+    let informer = world.factory.informer(&Watched::<ConfigMap>::all().namespace("here").labels("app")).expect("no index");
+    let _stuck = informer.handle(|_| std::future::pending::<()>());
+    let (seen, mut all) = tokio::sync::mpsc::unbounded_channel();
+    let panics = informer.handle(move |notice| {
+        let seen = seen.clone();
+        async move {
+            let Notice::Added(map) = notice else { return };
+            seen.send(map.name().to_owned()).expect("the test listens");
+            assert_ne!(map.name(), "one", "as it is to be");
+        }
+    });
+    create(&maps, "two", "web").await;
+    let mut names = Vec::new();
+    for _ in 0..2 {
+        names.push(in_time("a notice", all.recv()).await.expect("it goes on"));
+    }
+    assert_eq!(names, ["one", "two"]);
+    assert_eq!(panics.stats().panics, 1);
+}
