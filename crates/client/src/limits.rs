@@ -68,3 +68,6 @@ pub const INFLATED_BYTES_MAX: usize = 64 << 10;
 
 /// Causes of a Status that are kept, x 72 B = 9 KB; later ones are forgotten. A server names at most 100 broken objects in one.
 pub const CAUSES_MAX: usize = 128;
+
+/// Paths of a projection. Each may have 64 steps with a node of some 100 B: 1.6 MB for each collection that is projected so, at most.
+pub const PROJECTION_PATHS_MAX: usize = 256;

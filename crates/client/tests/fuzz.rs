@@ -3,8 +3,8 @@
 use forebay_apimachinery::object::{Form, Interner, Layout, Object, Scope};
 use forebay_apimachinery::{Key, Revision};
 use forebay_client::wire::{
-    DelimitedFrames, FrameKind, ListItems, ListMeta, ObjectText, Part, StatusFrame, TypeMeta, WatchFrames,
-    WireError,
+    DelimitedFrames, FrameKind, LAST_APPLIED, ListItems, ListMeta, MANAGED_FIELDS, ObjectText, Part,
+    Projection, StatusFrame, TypeMeta, WatchFrames, WireError,
 };
 use forebay_fuzz::{Corpus, gist, run};
 use serde_json::{Deserializer, Value};
@@ -321,4 +321,58 @@ fn fuzz_delimited_frames() {
         assert_eq!(end.unwrap_or(true), !rest.is_empty());
         (frames.len(), end.map_err(gist), rest.len().min(8))
     });
+}
+
+#[test]
+fn fuzz_projections() {
+    let inputs: &[&[u8]] = &[
+        br#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"b","uid":"u","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"},"managedFields":[{}]},"spec":{"a":[{"b":1},{"c":[[]]}]}}"#,
+        br#"{"metadata":{"resourceVersion":"7","labels":{"a":"b"},"name":"a"},"spec":{"a":[],"a":{"b":2}},"a":{"b":{"c":null}}}"#,
+    ];
+    let path = |text: &str| text.parse().expect("a path");
+    let drops = [path(MANAGED_FIELDS), path(LAST_APPLIED), path("spec.a[*].b"), path("a.b")];
+    let keeps = [path("metadata.labels"), path("spec.a[*]"), path("a.b.c")];
+    let projections = [
+        Projection::metadata_only(),
+        Projection::new(&drops, None).expect("a projection"),
+        Projection::new(&drops, Some(&keeps)).expect("a projection"),
+        Projection::new(&[path("metadata"), path("spec")], None).expect("a projection"),
+    ];
+    let of = TypeMeta { kind: "Pod".into(), api_version: "v1".into() };
+    run("projections", &Corpus { inputs, words: WORDS, ..Corpus::default() }, |input| {
+        // Anything may be asked for a part.
+        let raw = projections.each_ref().map(|it| it.apply(input).map(|part| part.len()).map_err(gist));
+        let Ok(object) = ObjectText::read(input) else { return (raw, vec![]) };
+        let parts = [Form::Typed, Form::Whole].iter().flat_map(|form| {
+            let value = object.clone().into_value(*form, &of);
+            projections.each_ref().map(|it| part_of(it, *form, &value))
+        });
+        (raw, parts.collect())
+    });
+}
+
+/// The length of what stays, if anything does; it stays when it is asked for again, and decodes if the value did.
+fn part_of(projection: &Projection, form: Form, value: &[u8]) -> Option<usize> {
+    let part = projection.apply(value);
+    let is_json = serde_json::from_slice::<Value>(value).is_ok();
+    assert!(part.is_ok() || !is_json, "it was JSON");
+    let part = part.ok()?;
+    assert!(part.len() <= value.len());
+    assert_eq!(projection.apply(&part).as_ref(), Ok(&part));
+    if is_json {
+        let tree: Value = serde_json::from_slice(value).expect("it was");
+        let left: Value = serde_json::from_slice(&part).expect("it is still");
+        for name in ["name", "namespace", "uid"] {
+            assert_eq!(tree["metadata"][name], left["metadata"][name]);
+        }
+        if tree["metadata"]["name"].is_string() && decodes(form, value) {
+            assert!(decodes(form, &part), "{}", String::from_utf8_lossy(&part));
+        }
+    }
+    Some(part.len())
+}
+
+fn decodes(form: Form, value: &[u8]) -> bool {
+    let layout = Layout { prefix_len: 1, scope: Scope::Cluster, form, fields: vec![] };
+    Object::decode(&layout, Key::new("/a"), Revision::from_log(7), value, &mut Interner::default()).is_ok()
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use forebay_apimachinery::object::{Form, Interner, Layout, Object, RecentBlocks, Scope, Sealer};
 use forebay_apimachinery::{FieldPath, Key, Revision};
+use forebay_client::wire::{LAST_APPLIED, MANAGED_FIELDS, Projection};
 use forebay_rt::Clock;
 use forebay_view::{Handle, TypeMeta};
 use k8s_openapi::api::core::v1::Pod;
@@ -27,7 +28,7 @@ fn main() {
     let texts: Vec<Vec<u8>> = plain.iter().map(|object| handle(object).to_json()).collect();
     println!("{OBJECTS} pods of {} bytes; ns a call: min median max of {RUNS} runs", texts[0].len());
     // Neighbours are in other blocks.
-    let order = |at: usize| at * 997 % OBJECTS;
+    let order = |at: usize| at * 613 % OBJECTS;
     let node: FieldPath = "spec.nodeName".parse().expect("a path");
     let tree: Vec<Value> = texts.iter().map(|text| serde_json::from_slice(text).expect("JSON")).collect();
 
@@ -52,6 +53,11 @@ fn main() {
     row("field, plain, path read each time", |at| {
         handle(&plain[order(at)]).field("spec.nodeName").is_ok_and(|node| node.is_some())
     });
+    let drop = [MANAGED_FIELDS, LAST_APPLIED].map(|path| path.parse().expect("a path"));
+    let less = Projection::new(&drop, None).expect("a projection");
+    for (what, projection) in [("less", &less), ("metadata only", &Projection::metadata_only())] {
+        row(&format!("projection, {what}"), |at| projection.apply(&texts[order(at)]).is_ok());
+    }
     row("label, plain", |at| handle(&plain[order(at)]).label("app").is_some());
 }
 
