@@ -37,12 +37,14 @@ mod factory;
 mod handlers;
 mod index;
 mod informer;
+pub mod leader_election;
 pub mod limits;
 mod progress;
 mod subscription;
 mod upstream;
 mod view;
 mod watched;
+pub mod work_queue;
 
 pub use error::Error;
 pub use factory::{Factory, Options, Server};
