@@ -39,6 +39,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("conformance", &["*"]),
     ("sim", &["*"]),
     ("bench", &["clients"]),
+    ("faults", &["apimachinery", "client", "clients", "connector", "informer", "rt", "testing"]),
     ("xtask", &[]),
 ];
 
