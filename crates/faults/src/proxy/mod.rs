@@ -13,6 +13,8 @@ mod effects;
 mod frames;
 mod service;
 mod state;
+#[cfg(test)]
+mod tests;
 mod upstream;
 mod watches;
 
@@ -38,8 +40,8 @@ pub struct Proxy {
     state: Arc<State>,
     port: u16,
     authority: String,
-    // What runs in it ends with it.
-    _runtime: Runtime,
+    // Until it is dropped; what runs in it ends with it.
+    runtime: Option<Runtime>,
 }
 
 impl Proxy {
@@ -62,7 +64,7 @@ impl Proxy {
         let listener = runtime.block_on(TcpListener::bind(address)).map_err(Error::Start)?;
         let state = shared.state.clone();
         runtime.spawn(connections::accept(shared, port, listener));
-        Ok(Proxy { state, port, authority: certificates.authority, _runtime: runtime })
+        Ok(Proxy { state, port, authority: certificates.authority, runtime: Some(runtime) })
     }
 
     pub fn port(&self) -> u16 {
@@ -98,5 +100,9 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.state.close();
+        // Without waiting for it, which a task may not.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
