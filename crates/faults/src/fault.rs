@@ -41,7 +41,8 @@ pub enum Fault {
     ErrorNoLeader,
     /// An ERROR event of 410 ends every open watch.
     ErrorExpired,
-    /// Open watches end. Watches from the revision that an informer asks for first, or from before, get 410 from then on.
+    /// Open watches end. From then on watches that go on from the revision that an informer asks for first, or from before, get
+    /// 410. The whole state, not older than that, is to be had.
     Expired,
     /// Open watches end. New ones end before their first event.
     EmptyWatches,

@@ -26,6 +26,12 @@ pub const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// Objects in each namespace when the churn begins: a store has to be more than its last event.
 pub const OBJECTS: u64 = 20;
 
+/// Requests at once while namespaces are filled: more would wait for each other in the server.
+pub const FILL_AT_ONCE: usize = 16;
+
+/// Longest wait for stores to be equal, after the writes have ended: a client that sees has them within a second.
+pub const EQUAL_MAX: Duration = Duration::from_secs(10);
+
 /// Every so many writes of a namespace one object is deleted and another one made: a deletion that is missed stays for ever.
 pub const DELETE_EVERY: u64 = 5;
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::Parser;
 use forebay_clients::server::{Kind, Server};
 use forebay_faults::fault::{Fault, ROWS};
+use forebay_faults::limits::EQUAL_MAX;
 use forebay_faults::rivals::{self, RIVALS, Rival};
 use forebay_faults::run::{Plan, Stage};
 use forebay_faults::{Error, configuration, table};
@@ -76,7 +77,7 @@ fn run(flags: &Flags) -> Result<(), Error> {
         a_while: Duration::from_secs(flags.outage),
         long: Duration::from_secs(flags.gone),
         blind_max: Duration::from_secs(flags.bound),
-        equal_max: Duration::from_secs(10),
+        equal_max: EQUAL_MAX,
     };
     let server = Server::start_as(kind).map_err(Error::Harness)?;
     let mut stage = Stage::set(&configuration(server.kubeconfig())?, plan)?;

@@ -17,11 +17,8 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::Error;
-use crate::limits::{DELETE_EVERY, OBJECTS};
+use crate::limits::{DELETE_EVERY, FILL_AT_ONCE, OBJECTS};
 use crate::subject::Digest;
-
-/// Requests at once while namespaces are filled.
-const AT_ONCE: usize = 16;
 
 /// The server past the proxies.
 pub struct Direct {
@@ -104,7 +101,7 @@ impl Direct {
             let made = stream::iter(objects).map(|(namespace, at)| async move {
                 self.maps(namespace).create(&PostParams::default(), &map(at, 0)).await.map_err(direct)
             });
-            made.buffer_unordered(AT_ONCE).try_for_each(|_| async { Ok(()) }).await
+            made.buffer_unordered(FILL_AT_ONCE).try_for_each(|_| async { Ok(()) }).await
         })?;
         Ok(World { namespaces, writes: 0 })
     }

@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 
-use super::asked::Asked;
+use super::asked::{Asked, Kind};
 use super::frames::{Form, Said};
 use crate::fault::Fault;
 
@@ -60,7 +60,7 @@ pub enum OfRequest {
     Gateway(u16),
     /// A success without a single event.
     Empty,
-    /// Refused with [`EXPIRED`] if it asks for no more than its informer did first; see [`super::state`].
+    /// Refused with [`EXPIRED`] if it goes on from no later than its informer did first; see [`super::state`].
     IfNotExpired,
     /// Without bookmarks.
     ForwardedWithoutBookmarks,
@@ -150,7 +150,8 @@ impl Fault {
                 2 => OfRequest::Gateway(503),
                 _ => OfRequest::Refused(said(504, "Timeout", "the request timed out", None, None)),
             },
-            Fault::Expired if is_watch => OfRequest::IfNotExpired,
+            // A state that is not older than a revision is to be had, however old that is.
+            Fault::Expired if asked.kind == Kind::Watch => OfRequest::IfNotExpired,
             Fault::EmptyWatches if is_watch => OfRequest::Empty,
             Fault::TooLarge if asked.revision.is_some() => OfRequest::Refused(said(
                 504,

@@ -4,6 +4,7 @@
 //! our own. Never: what an object is.
 
 use bytes::{Bytes, BytesMut};
+use memchr::memchr;
 
 use crate::limits::FRAME_BYTES_MAX;
 
@@ -76,7 +77,7 @@ impl Form {
     /// Bytes of the first frame of `bytes`, if it is whole.
     fn whole(self, bytes: &[u8]) -> Option<usize> {
         match self {
-            Form::Json => bytes.iter().position(|byte| *byte == b'\n').map(|end| end + 1),
+            Form::Json => memchr(b'\n', bytes).map(|end| end + 1),
             Form::Protobuf => {
                 let length = bytes.first_chunk::<4>().map(|length| u32::from_be_bytes(*length) as usize)?;
                 (bytes.len() >= 4 + length).then_some(4 + length)

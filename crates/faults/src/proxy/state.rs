@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::asked::Asked;
+use super::asked::{Asked, Kind};
 use super::counts::Counts;
 use super::effects::OfRequest;
 use crate::fault::Fault;
@@ -87,7 +87,7 @@ impl State {
         let turn = seen.turn;
         seen.turn += 1;
         let then = now.map_or(OfRequest::Forwarded, |fault| fault.of_request(asked, turn));
-        let revision = asked.revision.filter(|_| asked.watches());
+        let revision = asked.revision.filter(|_| asked.kind == Kind::Watch);
         match (then, revision) {
             (OfRequest::IfNotExpired, Some(revision)) => {
                 let expired = *seen.expired.entry(asked.interest.clone()).or_insert(revision);
@@ -133,6 +133,9 @@ mod tests {
         assert_eq!(state.ask(&watch("pods", 7), ""), OfRequest::Refused(EXPIRED));
         assert_eq!(state.ask(&watch("secrets", 9), ""), OfRequest::Refused(EXPIRED));
         assert_eq!(state.ask(&watch("pods", 8), ""), OfRequest::Forwarded);
+        let whole = "/api/v1/pods?watch=true&sendInitialEvents=true&resourceVersion=7";
+        let whole = Asked::of(&Method::GET, &whole.parse().unwrap());
+        assert_eq!(state.ask(&whole, ""), OfRequest::Forwarded);
         state.end();
         assert_eq!(state.ask(&watch("pods", 7), ""), OfRequest::Refused(EXPIRED));
         assert_eq!(state.ask(&watch("leases", 1), ""), OfRequest::Forwarded);
