@@ -63,7 +63,8 @@ impl Form {
     pub fn garbage(self) -> Bytes {
         match self {
             Form::Json => Bytes::from_static(b"{\"type\":\"MODIFIED\",\"object\":{\"metadata\":]}}\n"),
-            Form::Protobuf => Bytes::from_static(b"\0\0\0\x08\xff\xff\xff\xff\xff\xff\xff\xff"),
+            // Fields of a wire type that there is none of. Bytes that seem to be cut off are taken for an EOF by client-go.
+            Form::Protobuf => Bytes::from_static(b"\0\0\0\x08\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f"),
         }
     }
 

@@ -548,7 +548,7 @@ fn unauthorized() {
 #[test]
 fn undecodable() {
     for (accept, garbage) in
-        [(JSON, r#"{"type":"MODIFIED","object":{"metadata":]}}"#), (PROTOBUF, r"\x00\x00\x00\x08\xff")]
+        [(JSON, r#"{"type":"MODIFIED","object":{"metadata":]}}"#), (PROTOBUF, r"\x00\x00\x00\x08\x0f")]
     {
         within(async move {
             let mut stage = Stage::set(Protocol::Http2, accept).await;
