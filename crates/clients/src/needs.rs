@@ -200,10 +200,11 @@ fn sources(dep_info: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// This test is `target/<profile>/deps/<name>-<hash>`.
+/// A test is `target/<profile>/deps/<name>-<hash>`, a program that uses this crate `target/<profile>/<name>`.
 fn profile_dir() -> Result<PathBuf, String> {
     let this = std::env::current_exe().map_err(|e| e.to_string())?;
-    this.ancestors().nth(2).map(Path::to_owned).ok_or_else(|| format!("{} is too short", this.display()))
+    let dir = this.parent().map(|dir| if dir.ends_with("deps") { dir.parent() } else { Some(dir) });
+    dir.flatten().map(Path::to_owned).ok_or_else(|| format!("{} is too short", this.display()))
 }
 
 /// A directory in cargo's target directory that outlives a run.

@@ -40,6 +40,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("conformance", &["*"]),
     ("sim", &["*"]),
     ("bench", &["clients"]),
+    ("faults", &["apimachinery", "client", "clients", "connector", "informer", "rt", "testing"]),
     ("xtask", &[]),
 ];
 

@@ -1,0 +1,101 @@
+//! What was asked of a proxy.
+//!
+//! In: each request, when it comes, whatever is answered. Out: sums, and who asked for what. Never: what never came, because there
+//! was no connection.
+
+use std::collections::BTreeMap;
+
+use super::asked::{Asked, Kind};
+
+/// Sums.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Lists, each counted once however many pages it has.
+    pub lists: u64,
+    /// Watches that begin with the whole state.
+    pub watch_lists: u64,
+    /// Watches that go on.
+    pub watches: u64,
+    /// Further pages.
+    pub pages: u64,
+    pub others: u64,
+}
+
+/// Who asked for what, and how often.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    // (interest, User-Agent) -> what was asked; as many as the clients of a run have.
+    pub by: BTreeMap<(String, String), Tally>,
+}
+
+impl Tally {
+    /// All that asks for the whole state.
+    pub fn whole(&self) -> u64 {
+        self.lists + self.watch_lists
+    }
+
+    /// What came after `before`.
+    pub fn since(&self, before: &Tally) -> Tally {
+        Tally {
+            lists: self.lists - before.lists,
+            watch_lists: self.watch_lists - before.watch_lists,
+            watches: self.watches - before.watches,
+            pages: self.pages - before.pages,
+            others: self.others - before.others,
+        }
+    }
+
+    fn add(&mut self, kind: Kind) {
+        *match kind {
+            Kind::List => &mut self.lists,
+            Kind::WatchList => &mut self.watch_lists,
+            Kind::Watch => &mut self.watches,
+            Kind::Page => &mut self.pages,
+            Kind::Other => &mut self.others,
+        } += 1;
+    }
+}
+
+impl Counts {
+    pub fn add(&mut self, asked: &Asked, user_agent: &str) {
+        self.by.entry((asked.interest.clone(), user_agent.to_owned())).or_default().add(asked.kind);
+    }
+
+    /// All together.
+    pub fn tally(&self) -> Tally {
+        self.by.values().fold(Tally::default(), |sum, each| Tally {
+            lists: sum.lists + each.lists,
+            watch_lists: sum.watch_lists + each.watch_lists,
+            watches: sum.watches + each.watches,
+            pages: sum.pages + each.pages,
+            others: sum.others + each.others,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::Method;
+
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_by_what_and_by_whom() {
+        let mut counts = Counts::default();
+        for (uri, who) in [
+            ("/api/v1/pods", "a"),
+            ("/api/v1/pods?continue=x", "a"),
+            ("/api/v1/pods?watch=1&resourceVersion=5", "a"),
+            ("/api/v1/pods?watch=1&sendInitialEvents=true", "b"),
+        ] {
+            counts.add(&Asked::of(&Method::GET, &uri.parse().unwrap()), who);
+        }
+        let (of_a, of_b) = (
+            Tally { lists: 1, pages: 1, watches: 1, ..Tally::default() },
+            Tally { watch_lists: 1, ..Tally::default() },
+        );
+        let key = |who: &str| ("/api/v1/pods".to_owned(), who.to_owned());
+        assert_eq!(counts.by, BTreeMap::from([(key("a"), of_a), (key("b"), of_b)]));
+        assert_eq!(counts.tally().whole(), 2);
+    }
+}
