@@ -26,6 +26,8 @@ use kube::client::Body;
 
 use crate::limits;
 use crate::progress::Progress;
+use crate::saved::{Loaded, Place};
+use tokio::sync::mpsc;
 
 /// How a collection is reached.
 #[derive(Clone)]
@@ -46,7 +48,7 @@ pub(crate) struct Driver {
     reflector: Reflector,
     // Since when the reflector's times are.
     began: Instant,
-    started: bool,
+    saved: Saved,
     wake_at: Option<Duration>,
     alarm: Alarm,
     under_way: UnderWay,
@@ -54,6 +56,15 @@ pub(crate) struct Driver {
     current: Option<Change>,
     // The type of a list's items, which do not say it themselves.
     items: TypeMeta,
+}
+
+/// What there is to begin with.
+enum Saved {
+    /// It may be on disk.
+    At(Option<Arc<Place>>),
+    Loading(mpsc::Receiver<Loaded>),
+    /// It has begun.
+    Past,
 }
 
 enum UnderWay {
@@ -83,14 +94,21 @@ enum Cut {
 }
 
 impl Driver {
-    pub(crate) fn new(way: Way, collection: Collection, progress: Arc<Progress>, random: Random) -> Driver {
+    /// - `saved`: where a state may be to begin with.
+    pub(crate) fn new(
+        way: Way,
+        collection: Collection,
+        progress: Arc<Progress>,
+        random: Random,
+        saved: Option<Arc<Place>>,
+    ) -> Driver {
         Driver {
             began: way.clock.now(),
             way,
             collection,
             progress,
             reflector: Reflector::new(Arc::new(random)),
-            started: false,
+            saved: Saved::At(saved),
             wake_at: None,
             alarm: Alarm::default(),
             under_way: UnderWay::Nothing,
@@ -236,11 +254,37 @@ impl Driver {
         }
     }
 
+    /// Begins: from what is on disk, or from nothing.
+    fn poll_saved(&mut self, context: &mut Context<'_>, told: &mut Vec<Told>) -> Poll<()> {
+        let from = match &mut self.saved {
+            Saved::At(Some(place)) => {
+                self.saved = Saved::Loading(place.load());
+                told.push(Told::StateBegins { may_go_back: false });
+                return Poll::Ready(());
+            }
+            Saved::Loading(loaded) => match ready!(loaded.poll_recv(context)) {
+                Some(Loaded::Changes(changes)) => {
+                    told.extend(changes.into_iter().map(Told::Change));
+                    return Poll::Ready(());
+                }
+                Some(Loaded::End(revision)) => {
+                    told.push(Told::StateEnds(revision));
+                    Some(revision)
+                }
+                // A state that had begun is given up by the next.
+                None => None,
+            },
+            Saved::At(None) | Saved::Past => None,
+        };
+        self.saved = Saved::Past;
+        self.step(Input::Start { from }, told);
+        Poll::Ready(())
+    }
+
     /// One thing that there is to be done now.
     fn poll_once(&mut self, context: &mut Context<'_>, told: &mut Vec<Told>) -> Poll<()> {
-        if !std::mem::replace(&mut self.started, true) {
-            self.step(Input::Start { from: None }, told);
-            return Poll::Ready(());
+        if !matches!(self.saved, Saved::Past) {
+            return self.poll_saved(context, told);
         }
         if let Some(at) = self.wake_at
             && self.alarm.poll_rings(self.began + at, context).is_ready()
@@ -387,7 +431,7 @@ pub(crate) fn key(namespace: &str, name: &str) -> Key {
     Key::from(format!("/{namespace}/{name}"))
 }
 
-fn change(object: ObjectText, revision: Revision, of: &TypeMeta) -> Change {
+pub(crate) fn change(object: ObjectText, revision: Revision, of: &TypeMeta) -> Change {
     let key = key_of(&object);
     Change { key, revision, value: Some(Bytes::from(object.into_value(Form::Whole, of))) }
 }

@@ -13,6 +13,9 @@ pub enum Error {
     /// What was waited for did not come in time; [`Informer::health`](crate::Informer::health) may say why.
     #[error("revision {asked} was not seen in time; what is known is of {current}")]
     Late { asked: Revision, current: Revision },
+    /// What this program wrote of an object was not seen in time: its watch is behind, or the object does not match.
+    #[error("what was written of {object} was not seen in time")]
+    NotInSight { object: String },
     /// The factory was stopped, or the informer's last handle dropped.
     #[error("the informer was stopped")]
     Stopped,

@@ -3,11 +3,12 @@
 //! In: a client, what to watch. Out: [`Informer`]s. Owner: the program. Never: keeps an informer that nobody holds.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use forebay_apimachinery::object::{Form, Layout, Scope};
 use forebay_apimachinery::{FieldPath, Key, PathStep};
-use forebay_client::Collection;
+use forebay_client::{Ask, Collection};
 use forebay_connector::{Connected, Pool, Rate, Throttle};
 use forebay_rt::{Clock, Duration, Random, Tasks};
 use forebay_watchcache::limits::PACE;
@@ -17,7 +18,9 @@ use crate::driver::Way;
 use crate::error::Error;
 use crate::informer::{Informer, Part, Shared};
 use crate::limits;
+use crate::own_writes::Writes;
 use crate::progress::Progress;
+use crate::saved::Place;
 use crate::upstream::Upstream;
 use crate::watched::{Wanted, Watched};
 
@@ -40,6 +43,9 @@ pub struct Options {
     pub loose_bytes_max: usize,
     /// What a collection may hold of replaced objects, in bytes, for handlers that are behind.
     pub window_bytes_max: usize,
+    /// Where states are kept for the next start of the program, in files that only its user may read: Secrets are in them as well.
+    /// `None` keeps none.
+    pub state_dir: Option<PathBuf>,
     pub clock: Clock,
     /// For jitter.
     pub random: Random,
@@ -52,6 +58,7 @@ pub struct Factory(Arc<Inner>);
 struct Inner {
     way: Way,
     window_bytes_max: usize,
+    state_dir: Option<PathBuf>,
     random: Random,
     room: Arc<Room>,
     early: Arc<EarlyReaders>,
@@ -78,6 +85,7 @@ impl Default for Options {
             rate: Some(Rate { qps: limits::QPS, burst: limits::BURST }),
             loose_bytes_max: limits::LOOSE_BYTES_MAX,
             window_bytes_max: limits::WINDOW_BYTES_MAX,
+            state_dir: None,
             clock: Clock::system(),
             random: Random::system(),
         }
@@ -88,12 +96,13 @@ impl Factory {
     /// A factory without informers. Nothing is asked of the server yet.
     pub fn new(server: impl Into<Server>, options: Options) -> Factory {
         let Server { client, pool } = server.into();
-        let Options { user_agent, rate, loose_bytes_max, window_bytes_max, clock, random } = options;
+        let Options { user_agent, rate, loose_bytes_max, window_bytes_max, state_dir, clock, random } = options;
         let throttle = Throttle::new(rate, clock.clone(), Random::seeded(random.next_u64()));
         let (throttle, user_agent) = (Arc::new(throttle), Arc::from(user_agent));
         Factory(Arc::new(Inner {
             way: Way { client, pool, throttle, user_agent, clock },
             window_bytes_max,
+            state_dir,
             random,
             room: Arc::new(Room::new(loose_bytes_max)),
             early: Arc::new(EarlyReaders::admitted()),
@@ -119,9 +128,13 @@ impl Factory {
                 let parts = wanted.collections.iter().map(part).collect();
                 let indexes = wanted.indexes.clone();
                 let (clock, tasks) = (self.0.way.clock.clone(), self.0.tasks.clone());
-                let shared = Arc::new(Shared { parts, indexes, clock, tasks });
+                let shared = Arc::new(Shared { parts, indexes, writes: Writes::default(), clock, tasks });
                 informers.retain(|_, informer| informer.strong_count() > 0);
                 informers.insert(wanted, Arc::downgrade(&shared));
+                if self.0.state_dir.is_some() {
+                    let (kept, clock) = (Arc::downgrade(&shared), self.0.way.clock.clone());
+                    self.0.tasks.spawn("informer states", keep(kept, clock));
+                }
                 shared
             }
         };
@@ -134,14 +147,26 @@ impl Factory {
         informers.values().filter(|informer| informer.strong_count() > 0).count()
     }
 
-    /// Ends all informers and handlers, and waits for them, at most `wait`.
+    fn held(&self) -> Vec<Arc<Shared>> {
+        let informers = self.0.informers.lock().unwrap_or_else(PoisonError::into_inner);
+        informers.values().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Ends all informers and handlers, and waits for them, at most `wait`. What is to be kept on disk is written there before.
     pub async fn stop(&self, wait: Duration) {
+        for informer in self.held() {
+            informer.save().await;
+        }
         self.0.tasks.clone().stop(wait).await;
     }
 
     fn part(&self, collection: &Collection, fields: &[Vec<String>]) -> Part {
         let progress = Arc::<Progress>::default();
+        let all = Ask::List { limit: None, next: None, at: None };
+        let place = |dir: &PathBuf| Arc::new(Place::new(dir, all.target(collection)));
+        let saved = self.0.state_dir.as_ref().map(place);
         let upstream = Upstream {
+            saved: saved.clone(),
             way: self.0.way.clone(),
             collection: collection.clone(),
             progress: progress.clone(),
@@ -159,7 +184,21 @@ impl Factory {
         };
         let cacher = Cacher::start(resource, Arc::new(upstream), self.0.way.clock.clone(), &self.0.tasks);
         cacher.cap_window(Some(self.0.window_bytes_max));
-        Part { cacher, progress, namespace: collection.namespace.clone() }
+        Part { cacher, progress, namespace: collection.namespace.clone(), saved }
+    }
+}
+
+/// Saves the states of an informer every so often, until nobody holds it.
+async fn keep(informer: Weak<Shared>, clock: Clock) {
+    let mut saved = Vec::new();
+    loop {
+        clock.sleep(limits::SAVE_PERIOD).await;
+        let Some(informer) = informer.upgrade() else { return };
+        let now = informer.revisions();
+        if now != saved {
+            informer.save().await;
+            saved = now;
+        }
     }
 }
 

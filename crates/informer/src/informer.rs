@@ -13,7 +13,9 @@ use forebay_watchcache::{Cacher, Interest, Reach};
 
 use crate::error::Error;
 use crate::limits;
+use crate::own_writes::Writes;
 use crate::progress::{Health, Progress, Stats};
+use crate::saved::{self, Place};
 use crate::subscription::Subscription;
 use crate::view::View;
 
@@ -29,6 +31,7 @@ pub(crate) struct Shared {
     /// One, or one for each namespace.
     pub(crate) parts: Vec<Part>,
     pub(crate) indexes: Vec<String>,
+    pub(crate) writes: Writes,
     pub(crate) clock: Clock,
     pub(crate) tasks: Tasks,
 }
@@ -37,6 +40,24 @@ pub(crate) struct Part {
     pub(crate) cacher: Cacher,
     pub(crate) progress: Arc<Progress>,
     pub(crate) namespace: Option<String>,
+    pub(crate) saved: Option<Arc<Place>>,
+}
+
+impl Shared {
+    /// That of each part.
+    pub(crate) fn revisions(&self) -> Vec<Option<Revision>> {
+        let revision = |part: &Part| Some(part.cacher.snapshot().ok()?.revision());
+        self.parts.iter().map(revision).collect()
+    }
+
+    /// Writes what there is to disk, where it is to be kept there.
+    pub(crate) async fn save(&self) {
+        for part in &self.parts {
+            if let (Some(place), Ok(snapshot)) = (&part.saved, part.cacher.snapshot()) {
+                saved::save(place.clone(), snapshot).await;
+            }
+        }
+    }
 }
 
 impl<K> Clone for Informer<K> {

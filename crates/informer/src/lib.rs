@@ -31,6 +31,7 @@
 //! # }
 //! ```
 
+mod bridge;
 mod driver;
 mod error;
 mod factory;
@@ -39,7 +40,9 @@ mod index;
 mod informer;
 pub mod leader_election;
 pub mod limits;
+mod own_writes;
 mod progress;
+mod saved;
 mod subscription;
 mod upstream;
 mod view;
@@ -55,6 +58,7 @@ pub use forebay_view::{Checked, Handle, Metadata};
 pub use handlers::{Handling, HandlerStats};
 pub use index::Index;
 pub use informer::Informer;
+pub use own_writes::OwnWrites;
 pub use progress::{Health, Stats};
 pub use subscription::{Notice, Subscription};
 pub use view::View;

@@ -28,3 +28,15 @@ pub const READ_WAIT: Duration = Duration::from_secs(10);
 
 /// Changes that a handler is given before others of the same thread have their turn.
 pub(crate) const HANDLED_AT_ONCE: usize = 256;
+
+/// Writes of a program that are not in sight yet and that its reads wait for: 4,096 x about 150 B. Beyond it the next is not waited for.
+pub(crate) const WRITES_MAX: usize = 4096;
+
+/// Batches of a saved state that are read ahead of the cache, each of [`TOLD_BYTES_MAX`].
+pub(crate) const BATCHES_LOADED_MAX: usize = 2;
+
+/// How often a state that is to be kept on disk is written there, if it has changed; and once more when the factory is stopped.
+pub const SAVE_PERIOD: Duration = Duration::from_secs(5 * 60);
+
+/// Letters of a collection's path in the name of its file.
+pub(crate) const FILE_NAME_MAX: usize = 80;

@@ -13,12 +13,14 @@ use forebay_rt::Random;
 
 use crate::driver::{Driver, Way};
 use crate::progress::Progress;
+use crate::saved::Place;
 
 pub(crate) struct Upstream {
     pub(crate) way: Way,
     pub(crate) collection: Collection,
     pub(crate) progress: Arc<Progress>,
     pub(crate) random: Random,
+    pub(crate) saved: Option<Arc<Place>>,
 }
 
 const TOLD_ONLY: &str = "a collection of another server is told, and neither read nor written here";
@@ -58,7 +60,8 @@ impl Backend for Upstream {
 
     fn tell(&self, _prefix: &str) -> Option<Box<dyn Tell>> {
         let random = Random::seeded(self.random.next_u64());
-        Some(Box::new(Driver::new(self.way.clone(), self.collection.clone(), self.progress.clone(), random)))
+        let (way, collection, saved) = (self.way.clone(), self.collection.clone(), self.saved.clone());
+        Some(Box::new(Driver::new(way, collection, self.progress.clone(), random, saved)))
     }
 
     fn size(&self) -> Size {

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use forebay_clients::Server;
-use forebay_informer::{Factory, Informer, Notice, Options, Revision, Subscription, Watched};
+use forebay_informer::{Connected, Factory, Informer, Notice, Options, Revision, Subscription, Watched};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -19,7 +19,7 @@ const WAIT_MAX: Duration = Duration::from_secs(30);
 
 struct World {
     server: Server,
-    client: Client,
+    connected: Connected,
     factory: Factory,
 }
 
@@ -31,15 +31,18 @@ impl World {
         let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.expect("a configuration");
         let connected = forebay_connector::connect(config, forebay_connector::Options::default());
         let connected = connected.expect("a configuration that can be used");
-        let client = connected.client.clone();
-        let factory = Factory::new(connected, Options::default());
-        World { server, client, factory }
+        let factory = Factory::new(connected.clone(), Options::default());
+        World { server, connected, factory }
+    }
+
+    fn client(&self) -> Client {
+        self.connected.client.clone()
     }
 
     async fn namespace(&self, name: &str) -> Api<ConfigMap> {
         let namespace: Namespace = made(json!({"metadata": {"name": name}}));
-        Api::all(self.client.clone()).create(&PostParams::default(), &namespace).await.expect("a namespace");
-        Api::namespaced(self.client.clone(), name)
+        Api::all(self.client()).create(&PostParams::default(), &namespace).await.expect("a namespace");
+        Api::namespaced(self.client(), name)
     }
 }
 
@@ -156,9 +159,17 @@ async fn objects_are_found_by_label_by_field_and_by_function_in_several_namespac
     synced(&informer).await;
     let by_mode = informer.index_by(|map: &forebay_informer::Handle<ConfigMap>| vec![mode(map)]);
     let revision = set_mode(&there, "two", "b").await;
-    let view = informer.wait_for(revision).await;
     // The other namespace has had no event of its own, and may lag until its bookmark.
-    let view = view.or_else(|_| informer.view()).expect("synced");
+    let view = in_time("the write", async {
+        loop {
+            let view = informer.view().expect("synced");
+            if view.get("there", "two").is_some_and(|two| two.revision() == revision) {
+                break view;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    let view = view.await;
     let names = |found: Vec<forebay_informer::Handle<ConfigMap>>| -> Vec<String> {
         found.iter().map(|map| format!("{}/{}", map.namespace(), map.name())).collect()
     };
@@ -202,12 +213,12 @@ async fn a_handler_that_panics_or_never_returns_hurts_nobody_else() {
     create(&maps, "one", "web").await;
     let informer = world.factory.informer(&Watched::<ConfigMap>::all().namespace("here").labels("app")).expect("no index");
     let _stuck = informer.handle(|_| std::future::pending::<()>());
-    let (seen, mut all) = tokio::sync::mpsc::unbounded_channel();
+    let (seen, mut all) = tokio::sync::mpsc::channel(16);
     let panics = informer.handle(move |notice| {
         let seen = seen.clone();
         async move {
             let Notice::Added(map) = notice else { return };
-            seen.send(map.name().to_owned()).expect("the test listens");
+            seen.try_send(map.name().to_owned()).expect("the test listens");
             assert_ne!(map.name(), "one", "as it is to be");
         }
     });
@@ -218,4 +229,111 @@ async fn a_handler_that_panics_or_never_returns_hurts_nobody_else() {
     }
     assert_eq!(names, ["one", "two"]);
     assert_eq!(panics.stats().panics, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_program_wrote_is_in_its_next_read() {
+    let world = World::new().await;
+    let maps = world.namespace("here").await;
+    let informer = world.factory.informer(&Watched::<ConfigMap>::all().namespace("here").labels("app")).expect("no index");
+    synced(&informer).await;
+    let writes = informer.writes_of(maps.clone());
+    for round in 0..20 {
+        let name = format!("map-{round}");
+        let map = made(json!({"metadata": {"name": name, "labels": {"app": "web"}}, "data": {"mode": "a"}}));
+        writes.create(&PostParams::default(), &map).await.expect("it is created");
+        let read = informer.read_object("here", &name).await.expect("in sight");
+        assert_eq!(read.map(|map| mode(&map)).as_deref(), Some("a"));
+        let patch = Patch::Merge(json!({"data": {"mode": "b"}}));
+        writes.patch(&name, &PatchParams::default(), &patch).await.expect("it is patched");
+        let view = informer.read().await.expect("in sight");
+        assert_eq!(view.get("here", &name).map(|map| mode(&map)).as_deref(), Some("b"));
+        writes.delete("here", &name, &DeleteParams::default()).await.expect("it is deleted");
+        let read = informer.read_object("here", &name).await.expect("in sight");
+        assert!(read.is_none(), "round {round}");
+    }
+    // What others write is not waited for, and what was written elsewhere is none of it.
+    create(&world.namespace("there").await, "other", "web").await;
+    assert_eq!(informer.read().await.expect("nothing is waited for").len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_starts_again_goes_on_from_what_it_saved_without_a_list() {
+    let world = World::new().await;
+    let maps = world.namespace("here").await;
+    for number in 0..50 {
+        create(&maps, &format!("map-{number:02}"), "web").await;
+    }
+    let dir = world.server.dir().join("states");
+    let watched = Watched::<ConfigMap>::all().namespace("here").labels("app");
+    let factory = || Factory::new(world.connected.clone(), Options { state_dir: Some(dir.clone()), ..Options::default() });
+    let first = factory();
+    let informer = first.informer(&watched).expect("no index");
+    synced(&informer).await;
+    in_time("the end", first.stop(Duration::from_secs(5))).await;
+    drop(informer);
+    let revision = set_mode(&maps, "map-07", "b").await;
+    maps.delete("map-08", &DeleteParams::default()).await.expect("it is deleted");
+    let second = factory();
+    let informer = second.informer(&watched).expect("no index");
+    let mut subscription = informer.subscribe();
+    let told = in_time("the state and what happened since", async {
+        let mut after = Vec::new();
+        let mut count = 0;
+        loop {
+            match subscription.next().await {
+                Notice::Added(_) => count += 1,
+                Notice::Updated { new, .. } => after.push(format!("~{}", new.name())),
+                Notice::Deleted(map) => {
+                    after.push(format!("-{}", map.name()));
+                    break (count, after);
+                }
+                _ => {}
+            }
+        }
+    });
+    let (count, after) = told.await;
+    assert_eq!((count, after), (50, vec!["~map-07".to_owned(), "-map-08".to_owned()]));
+    assert!(informer.view().expect("synced").revision() > Some(revision));
+    let (_, stats) = &informer.stats()[0];
+    assert_eq!((stats.pages_asked, stats.watch_lists_asked, stats.states.len()), (0, 0, 0), "{stats:?}");
+    // One that was cut is as if there were none.
+    in_time("the end", second.stop(Duration::from_secs(5))).await;
+    drop(informer);
+    for file in std::fs::read_dir(&dir).expect("the directory") {
+        let path = file.expect("a file").path();
+        let whole = std::fs::read(&path).expect("it is read");
+        std::fs::write(&path, &whole[..whole.len() / 2]).expect("it is cut");
+    }
+    let third = factory();
+    let informer = third.informer(&watched).expect("no index");
+    synced(&informer).await;
+    let (_, stats) = &informer.stats()[0];
+    assert_eq!((stats.watch_lists_asked, stats.states["first"]), (1, 1));
+    assert_eq!(informer.view().expect("synced").len(), 49);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_controller_of_kube_runs_on_an_informer_and_reads_the_whole_from_it() {
+    use futures_util::StreamExt as _;
+    use kube::runtime::controller::Action;
+    let world = World::new().await;
+    let maps = world.namespace("here").await;
+    create(&maps, "one", "web").await;
+    let informer = world.factory.informer(&Watched::<ConfigMap>::all().namespace("here").labels("app")).expect("no index");
+    let (seen, mut reconciled) = tokio::sync::mpsc::channel(64);
+    let reconcile = |object: std::sync::Arc<PartialObjectMeta<ConfigMap>>, context: std::sync::Arc<_>| async move {
+        let (informer, seen): &(Informer<ConfigMap>, tokio::sync::mpsc::Sender<String>) = &context;
+        let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
+        let map = informer.view().expect("synced").get(&namespace, &name);
+        seen.try_send(format!("{name} {}", map.map_or("gone".into(), |map| mode(&map)))).expect("there is room");
+        Ok::<_, std::convert::Infallible>(Action::await_change())
+    };
+    let context = std::sync::Arc::new((informer.clone(), seen));
+    let controller = informer.controller().run(reconcile, |_, _, _| Action::await_change(), context);
+    let running = tokio::spawn(controller.for_each(|_| std::future::ready(())));
+    assert_eq!(in_time("a reconcile", reconciled.recv()).await.as_deref(), Some("one a"));
+    set_mode(&maps, "one", "b").await;
+    assert_eq!(in_time("a reconcile", reconciled.recv()).await.as_deref(), Some("one b"));
+    running.abort();
 }

@@ -16,7 +16,10 @@ use crate::interest::Reach;
 use crate::tests::{PREFIX, World};
 use crate::{Cacher, Changed, Followed, Follower, Interest};
 
-type Lines = mpsc::UnboundedReceiver<Result<Told, FeedError>>;
+/// Lines of a script that are not told yet.
+const LINES_MAX: usize = 256;
+
+type Lines = mpsc::Receiver<Result<Told, FeedError>>;
 
 /// A store that tells what a test says.
 struct Scripted(Mutex<Option<Lines>>);
@@ -63,7 +66,7 @@ impl Backend for Scripted {
     }
     fn tell(&self, _prefix: &str) -> Option<Box<dyn Tell>> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Some(Box::new(Script(lines.unwrap_or_else(|| mpsc::unbounded_channel().1))))
+        Some(Box::new(Script(lines.unwrap_or_else(|| mpsc::channel(LINES_MAX).1))))
     }
     fn size(&self) -> Size {
         Size::default()
@@ -72,7 +75,7 @@ impl Backend for Scripted {
 
 struct Scene {
     cacher: Cacher,
-    tell: mpsc::UnboundedSender<Result<Told, FeedError>>,
+    tell: mpsc::Sender<Result<Told, FeedError>>,
     store: Arc<Scripted>,
     clock: Clock,
     _tasks: Tasks,
@@ -81,7 +84,7 @@ struct Scene {
 impl Scene {
     fn new() -> Scene {
         let (clock, _hand) = Clock::manual(1_000_000);
-        let (tell, lines) = mpsc::unbounded_channel();
+        let (tell, lines) = mpsc::channel(LINES_MAX);
         let store = Arc::new(Scripted(Mutex::new(Some(lines))));
         let tasks = Tasks::new();
         let cacher = World::start(store.clone(), &clock, &tasks);
@@ -89,7 +92,7 @@ impl Scene {
     }
 
     fn say(&self, told: Told) {
-        self.tell.send(Ok(told)).expect("it listens");
+        self.tell.try_send(Ok(told)).expect("it listens");
     }
 
     fn begin(&self, may_go_back: bool) {
@@ -262,9 +265,9 @@ async fn who_cannot_tell_any_more_is_replaced_and_nobody_is_told_what_has_not_ch
     scene.state(&[("a/one", 3), ("a/two", 4)], 9);
     let mut follower = scene.follower();
     told(&mut follower, 3).await;
-    let (tell, lines) = mpsc::unbounded_channel();
+    let (tell, lines) = mpsc::channel(LINES_MAX);
     *scene.store.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(lines);
-    let failed = scene.tell.send(Err(FeedError::Failed { cause: "the connection is gone".into() }));
+    let failed = scene.tell.try_send(Err(FeedError::Failed { cause: "the connection is gone".into() }));
     failed.expect("it listens");
     scene.tell = tell;
     scene.state(&[("a/one", 3), ("a/two", 12)], 20);

@@ -4,6 +4,7 @@
 
 mod clientgo;
 mod kube_rs;
+mod ours;
 
 use crate::subject::Start;
 
@@ -15,7 +16,8 @@ pub struct Rival {
 }
 
 /// All of them, in the order of the table.
-pub const RIVALS: [Rival; 3] = [
+pub const RIVALS: [Rival; 4] = [
+    Rival { name: "forebay-informer", start: ours::start },
     Rival { name: "client-go", start: clientgo::start },
     Rival { name: "kube-rs", start: kube_rs::start_paged },
     Rival { name: "kube-rs-streaming", start: kube_rs::start_streaming },
