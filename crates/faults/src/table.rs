@@ -30,7 +30,11 @@ fn cell(verdict: &Verdict, plan: &Plan) -> String {
         None => format!("> {}", seconds(plan.blind_max)),
     };
     let equal = if verdict.equal { "equal" } else { "**not equal**" };
-    format!("{} lists, {blind}, {equal}", verdict.asked.whole())
+    let probes = match verdict.asked.probes {
+        0 => String::new(),
+        probes => format!(" and {probes} of one object"),
+    };
+    format!("{} lists{probes}, {blind}, {equal}", verdict.asked.whole())
 }
 
 fn seconds(time: Duration) -> String {

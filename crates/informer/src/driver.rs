@@ -189,7 +189,12 @@ impl Driver {
     fn poll_answer(&mut self, context: &mut Context<'_>, told: &mut Vec<Told>) -> Poll<()> {
         let UnderWay::Answer(answer) = &mut self.under_way else { return Poll::Pending };
         let input = match ready!(answer.poll_cut(context, &self.progress)) {
-            Cutting::Frame(frame) => self.frame(frame),
+            Cutting::Frame(frame) => {
+                if let FrameKind::Modified | FrameKind::Deleted = frame.kind {
+                    self.step(Input::PastState, told);
+                }
+                self.frame(frame)
+            }
             Cutting::Part(part) => match self.part(part) {
                 Some(input) => input,
                 None => return Poll::Ready(()),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use forebay_apimachinery::options::ListOptions;
 use forebay_apimachinery::{GroupResource, Object, Revision, Status};
-use forebay_rt::{Clock, Duration, Instant};
-use forebay_watchcache::{Cacher, EventKind, Interest, ReadError, Snapshot, WatchStep, Watcher};
+use forebay_rt::Instant;
+use forebay_watchcache::{Cacher, Changed, Followed, Follower, Interest, Snapshot};
 use tokio::sync::watch;
 
 use crate::errors;
@@ -23,35 +23,19 @@ pub enum Notice {
     Put(Arc<Object>),
     /// The object is gone; its last state.
     Deleted(Arc<Object>),
-    /// Everything that was there when the list began has been told.
+    /// Everything that was there at the beginning has been told. Once.
     Synced,
-    /// History was lost. The list begins anew: what is not told of again until `Synced` is gone.
-    Reset,
     /// The resource is no longer served. Nothing follows.
     Ended,
 }
 
-/// Lists a collection, follows it, and lists it again when its history is gone.
-///
-/// Nothing is told before a GET shows it: who looks at an object because of a notice sees at least that state. The window
-/// of the cache has an event a moment before its snapshot does.
+/// Follows a collection: what is there, then what happens to it. Where history is gone it goes on with what differs, and nothing is
+/// told before a GET shows it: who looks at an object because of a notice sees at least that state.
 pub struct Informer {
     cacher: Cacher,
-    clock: Clock,
-    interest: Interest,
-    state: State,
-    // Read, and to be told once the snapshot has this revision.
-    early: Option<(Revision, Notice)>,
-}
-
-/// How long one wait for a snapshot is; after it there is another.
-const SHOWN_WAIT: Duration = Duration::from_secs(60);
-
-enum State {
-    /// To be listed, for the first time or again.
-    Unlisted,
-    Following(Box<Watcher>),
-    Ended,
+    follower: Follower,
+    // Told next, in place of an object of the same name that is gone.
+    instead: Option<Arc<Object>>,
 }
 
 /// The objects of a collection at one moment. Pins its snapshot until dropped.
@@ -72,8 +56,8 @@ impl Registry {
     pub fn informer(&self, target: &Target, options: &ListOptions) -> Result<Informer, Status> {
         let store = self.store_of(&target.served)?;
         let interest = plan::interest(target, &store, options)?;
-        let (cacher, clock) = (store.cacher.clone(), self.clock.clone());
-        Ok(Informer { cacher, clock, interest, state: State::Unlisted, early: None })
+        let cacher = store.cacher.clone();
+        Ok(Informer { follower: cacher.follow(interest), cacher, instead: None })
     }
 
     /// The objects of a collection, with every commit that was acknowledged before the call.
@@ -133,52 +117,36 @@ impl CatalogChanges {
 impl Informer {
     /// The next notice if there is one now; never waits.
     pub fn try_next(&mut self) -> Option<Notice> {
-        if let Some((revision, notice)) = self.early.take() {
-            return self.once_shown(revision, notice);
+        if let Some(object) = self.instead.take() {
+            return Some(Notice::Put(object));
         }
         loop {
-            let step = match &mut self.state {
-                State::Ended => return None,
-                State::Following(watcher) => watcher.try_next()?,
-                State::Unlisted => match self.list() {
-                    Ok(watcher) => {
-                        self.state = State::Following(Box::new(watcher));
-                        continue;
-                    }
-                    Err(_) if self.cacher.is_stopped() => return Some(self.end()),
-                    Err(_) => return None,
-                },
-            };
-            return Some(match step {
-                WatchStep::Event { kind, object, revision } => {
-                    let notice = match kind {
-                        EventKind::Added | EventKind::Modified => Notice::Put(object),
-                        EventKind::Deleted => Notice::Deleted(object),
-                    };
-                    return self.once_shown(revision, notice);
+            return Some(match self.follower.try_next()? {
+                Followed::Change(Changed { previous: Some(gone), current: Some(object), is_sum: true, .. })
+                    if uid(&gone) != uid(&object) =>
+                {
+                    self.instead = Some(object);
+                    Notice::Deleted(gone)
                 }
-                WatchStep::InitialEventsEnd(_) => Notice::Synced,
-                WatchStep::Closed if self.cacher.is_stopped() => self.end(),
-                WatchStep::Expired { .. } | WatchStep::Closed => {
-                    self.state = State::Unlisted;
-                    Notice::Reset
-                }
+                Followed::Change(Changed { current: Some(object), .. }) => Notice::Put(object),
+                Followed::Change(Changed { previous: Some(object), .. }) => Notice::Deleted(object),
+                Followed::Change(_) | Followed::Relisted(_) => continue,
+                Followed::Synced(_) => Notice::Synced,
+                Followed::Ended => Notice::Ended,
             });
         }
     }
 
     /// Waits until [`Informer::try_next`] may have something; for ever after the end. Cancel-safe.
     pub async fn ready(&mut self) {
-        if let Some((revision, _)) = &self.early {
-            // In vain or not: what is next is seen by looking.
-            let _shown = self.cacher.at_least(*revision, self.clock.now() + SHOWN_WAIT).await;
-            return;
+        if self.instead.is_none() {
+            self.follower.ready().await;
         }
-        match &mut self.state {
-            State::Ended => std::future::pending().await,
-            State::Following(watcher) => watcher.ready().await,
-            State::Unlisted => self.cacher.wait_ready().await,
-        }
+    }
+
+    /// How often history was gone, and what differs was told instead: what came and went meanwhile was not told of.
+    pub fn gaps(&self) -> u64 {
+        self.follower.gaps()
     }
 
     /// Waits until everything up to `revision` can be had from [`Informer::try_next`] without waiting, at most until
@@ -189,22 +157,13 @@ impl Informer {
         }
         self.cacher.at_least(revision, deadline).await.is_ok()
     }
+}
 
-    /// `notice`, if a GET shows what it tells; else it is kept. A cache that shows nothing now begins anew anyway.
-    fn once_shown(&mut self, revision: Revision, notice: Notice) -> Option<Notice> {
-        if self.cacher.snapshot().is_ok_and(|shown| shown.revision() < revision) {
-            self.early = Some((revision, notice));
-            return None;
-        }
-        Some(notice)
+/// What tells an object from another one of the same name; nothing where that cannot be read.
+fn uid(object: &Object) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Uid {
+        uid: String,
     }
-
-    fn list(&self) -> Result<Watcher, ReadError> {
-        self.cacher.watch_list(self.interest.clone(), self.cacher.snapshot()?)
-    }
-
-    fn end(&mut self) -> Notice {
-        self.state = State::Ended;
-        Notice::Ended
-    }
+    serde_json::from_slice(&object.metadata()).ok().map(|Uid { uid }| uid)
 }

@@ -58,7 +58,6 @@ async fn next(informer: &mut Informer, count: usize) -> Vec<String> {
             Some(Notice::Put(object)) => seen.push(format!("put {}", object.name())),
             Some(Notice::Deleted(object)) => seen.push(format!("deleted {}", object.name())),
             Some(Notice::Synced) => seen.push("synced".into()),
-            Some(Notice::Reset) => seen.push("reset".into()),
             Some(Notice::Ended) => seen.push("ended".into()),
             None => informer.ready().await,
         }

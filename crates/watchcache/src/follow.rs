@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Object, Revision};
 use forebay_revlog::{Cursor, Step};
-use forebay_rt::Duration;
+use forebay_rt::{Alarm, Duration, Instant};
 use smallvec::SmallVec;
 
 use crate::cacher::{Cacher, States};
@@ -45,6 +45,8 @@ pub struct Changed {
     pub current: Option<Arc<Object>>,
     /// Of the change, or of the state that shows it.
     pub revision: Revision,
+    /// Whether it may be several changes in one: then the object that is there now may be another one of the same name.
+    pub is_sum: bool,
 }
 
 /// See the module's doc.
@@ -63,7 +65,11 @@ pub struct Follower {
     has_synced: bool,
     // There is more to compare, which others' turn comes before.
     is_halfway: bool,
+    // When to look whether what was told has another form by now: a state that was put at rest is published without an event.
+    rebase_at: Instant,
+    alarm: Alarm,
     conflated: u64,
+    gaps: u64,
 }
 
 enum At {
@@ -98,7 +104,10 @@ impl Cacher {
             states: 0,
             has_synced: false,
             is_halfway: false,
+            rebase_at: self.clock().now(),
+            alarm: Alarm::default(),
             conflated: 0,
+            gaps: 0,
         }
     }
 }
@@ -154,7 +163,12 @@ impl Follower {
             At::Closed(fill) => self.cacher.filled_again(*fill).await,
             At::Differences { .. } => {}
             At::Events(cursor) => {
-                std::future::poll_fn(|cx| cursor.poll_ready(cx)).await;
+                let rebase = self.alarm.rings(self.rebase_at);
+                tokio::select! {
+                    biased;
+                    _woken = std::future::poll_fn(|cx| cursor.poll_ready(cx)) => {}
+                    () = rebase => {}
+                }
             }
             At::Ended => std::future::pending().await,
         }
@@ -178,6 +192,11 @@ impl Follower {
     /// Changes that were told as the sum of several, because the window had forgotten them.
     pub fn conflated(&self) -> u64 {
         self.conflated
+    }
+
+    /// How often it went on behind a gap, with what differs: what came and went within one was told to nobody.
+    pub fn gaps(&self) -> u64 {
+        self.gaps
     }
 
     /// Whether what `next` tells can be read.
@@ -220,6 +239,7 @@ impl Follower {
                     // That its state was told is to be told, however many of them there were.
                     self.states = states.told.saturating_sub(1);
                 }
+                self.gaps += u64::from(self.has_synced);
                 self.fill = Some(snapshot.fill());
                 self.at = At::Differences { to: snapshot, after: None, then };
                 true
@@ -302,7 +322,8 @@ impl Follower {
                 (event.previous.as_ref().filter(matches), event.current.as_ref().filter(matches));
             if previous.is_some() || current.is_some() {
                 let (previous, current) = (previous.cloned(), current.cloned());
-                let change = Changed { previous, current, revision: event.revision };
+                let (revision, is_sum) = (event.revision, event.is_of_hole);
+                let change = Changed { previous, current, revision, is_sum };
                 self.pending.push_back(Followed::Change(change));
             }
         }
@@ -314,6 +335,7 @@ impl Follower {
         if self.fill != Some(shown.fill()) {
             return false;
         }
+        self.rebase_at = self.cacher.clock().now() + limits::REBASE_PERIOD;
         if !self.since.is_empty() || self.base.as_ref().is_none_or(|base| !Arc::ptr_eq(base, &shown)) {
             (self.base, self.since) = (Some(shown), BTreeMap::new());
         }
@@ -364,7 +386,8 @@ impl Told<'_> {
             };
             if !is_same {
                 let revision = current.map_or(to.revision(), |current| current.revision());
-                found.push(Changed { previous: before.cloned(), current: current.cloned(), revision });
+                let (previous, current) = (before.cloned(), current.cloned());
+                found.push(Changed { previous, current, revision, is_sum: true });
             }
             if found.len() >= limits::INITIAL_BATCH_MAX {
                 return (found, looked_at);

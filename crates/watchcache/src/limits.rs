@@ -192,6 +192,9 @@ pub const WATCH_BATCH_MAX: usize = 16;
 /// What an event is taken to be before one was seen.
 pub const EVENT_BYTES_GUESS: usize = 8 << 10;
 
+/// How often a follower that has nothing to tell looks whether what it told is at rest by now: until then it holds what was replaced.
+pub const REBASE_PERIOD: Duration = Duration::from_secs(10);
+
 /// Objects of the initial state that a watcher pulls at a time.
 pub const INITIAL_BATCH_MAX: usize = 64;
 

@@ -26,6 +26,12 @@ impl Reflector {
         }
     }
 
+    pub(super) fn past_state(&mut self, now: Duration) {
+        if let Some(request) = self.under_way.as_mut().filter(|request| request.kind == Kind::WatchList) {
+            request.past_state_at.get_or_insert(now);
+        }
+    }
+
     pub(super) fn event(&mut self, revision: Revision, now: Duration) {
         match self.heard(now) {
             Some(Kind::Watch) if self.held.is_some_and(|held| revision < held) => {

@@ -18,6 +18,9 @@ pub enum Input {
     Failed(Fault),
     /// A frame of a watch: an object was added, modified or deleted.
     Event { revision: Revision },
+    /// The frame of the next [`Event`](Input::Event) modifies or deletes an object: of a watch-list that is behind its state, whose
+    /// end bookmark is due, however much else is told.
+    PastState,
     /// A frame of a watch: nothing up to `revision` was missed.
     Bookmark {
         revision: Revision,

@@ -116,6 +116,7 @@ impl Reflector {
             Input::Timer => self.timer(now),
             Input::MadeAnew => self.made_anew(now),
             Input::Opened => self.opened(now),
+            Input::PastState => self.past_state(now),
             Input::Event { revision } => self.event(revision, now),
             Input::Bookmark { revision, ends_state } => self.bookmark(revision, ends_state, now),
             Input::PageBegan { revision } => self.page_began(revision, now),

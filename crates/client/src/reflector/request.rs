@@ -29,6 +29,8 @@ pub(super) struct Request {
     pub has_frames: bool,
     /// When the last bookmark came, but for the one that ends a state, which comes also where there are no others.
     pub bookmark_at: Option<Duration>,
+    /// When what came over a watch-list was first no longer its state.
+    pub past_state_at: Option<Duration>,
     /// How long it asked to be served.
     timeout: Duration,
 }
@@ -42,6 +44,7 @@ impl Request {
             heard_at: now,
             has_frames: false,
             bookmark_at: None,
+            past_state_at: None,
             timeout: Duration::from_secs(timeout_seconds.into()),
         }
     }
@@ -74,7 +77,7 @@ impl Request {
         match (self.opened_at, self.kind) {
             (None, _) => self.asked_at + ANSWER_WAIT_MAX,
             (_, Kind::Page { .. } | Kind::Probe) => self.heard_at + ANSWER_WAIT_MAX,
-            (_, Kind::WatchList) => self.heard_at + END_BOOKMARK_WAIT,
+            (_, Kind::WatchList) => self.past_state_at.unwrap_or(self.heard_at) + END_BOOKMARK_WAIT,
             (Some(opened), Kind::Watch) => match bookmarks {
                 Some(interval) => self.heard_at + 2 * interval,
                 // Nothing is known but the server's promise to end it.

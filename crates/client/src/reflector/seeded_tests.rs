@@ -121,6 +121,7 @@ fn anything(random: &Random, around: Option<Revision>) -> Input {
     match random.below(12) {
         0..=3 => any_failure(random),
         4 => Input::Opened,
+        5 if random.below(4) == 0 => Input::PastState,
         5 => Input::Event { revision },
         6 | 7 => Input::Bookmark { revision, ends_state: random.below(2) == 0 },
         8 => Input::PageBegan { revision },

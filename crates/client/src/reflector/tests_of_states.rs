@@ -78,6 +78,26 @@ fn an_end_bookmark_that_never_comes_turns_into_pages() {
 }
 
 #[test]
+fn events_behind_the_state_do_not_put_off_its_end_bookmark() {
+    let mut run = begun();
+    run.tell(Input::Opened);
+    run.event(4);
+    let behind = run.now;
+    loop {
+        run.tell(Input::PastState);
+        run.event(5);
+        run.now += Duration::from_secs(3);
+        match run.tell(Input::Timer).as_str() {
+            "" => assert!(run.now - behind < END_BOOKMARK_WAIT, "it waits for ever"),
+            done => {
+                assert_eq!(done, "hang up, new connection, list 500");
+                return;
+            }
+        }
+    }
+}
+
+#[test]
 fn a_watch_list_that_ends_is_no_proof_until_the_second_time() {
     let mut run = begun();
     for remembered in [false, true] {

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use forebay_apimachinery::options::ListOptions;
-use forebay_apimachinery::{GroupResource, Key, Object};
+use forebay_apimachinery::{GroupResource, Object};
 use forebay_registry::request::Target;
 use forebay_registry::{CatalogChanges, Informer, Notice, Registry};
 use forebay_rt::{Clock, Random};
@@ -27,8 +27,8 @@ struct Follower {
     resource: GroupResource,
     informer: Informer,
     synced: bool,
-    // Keys told of since the list began anew; `None` when it is the first one.
-    seen: Option<HashSet<Key>>,
+    // As many of its gaps were seen to.
+    gaps: u64,
 }
 
 pub struct Collector {
@@ -119,7 +119,7 @@ impl Collector {
             match self.registry.informer(&collection(served, None), &ListOptions::default()) {
                 Ok(informer) => {
                     let follower =
-                        Follower { resource: resource.clone(), informer, synced: false, seen: None };
+                        Follower { resource: resource.clone(), informer, synced: false, gaps: 0 };
                     self.followers.insert(self.followed, follower);
                     self.followed += 1;
                 }
@@ -138,13 +138,17 @@ impl Collector {
         for (followed, follower) in &mut self.followers {
             let most = if read == Read::All { usize::MAX } else { limits::NOTICES_MAX };
             for _ in 0..most {
-                let Some(notice) = follower.informer.try_next() else { break };
+                let Some(notice) = follower.informer.try_next() else {
+                    if follower.gaps != follower.informer.gaps() {
+                        follower.gaps = follower.informer.gaps();
+                        // Owners that are in no graph may have come and gone.
+                        touched.extend(self.graph.owned().cloned());
+                    }
+                    break;
+                };
                 any = true;
                 match notice {
                     Notice::Put(object) => {
-                        if let Some(seen) = &mut follower.seen {
-                            seen.insert(object.key().clone());
-                        }
                         put(&mut self.graph, *followed, &object, &mut touched);
                     }
                     Notice::Deleted(object) => {
@@ -152,21 +156,13 @@ impl Collector {
                         self.graph.remove(&uid, &mut touched);
                         self.unknown.remove(&*uid);
                     }
-                    Notice::Reset => (follower.synced, follower.seen) = (false, Some(HashSet::new())),
-                    Notice::Synced => {
-                        follower.synced = true;
-                        if let Some(seen) = follower.seen.take() {
-                            self.graph.retain(*followed, &seen, &mut touched);
-                            // Owners that are in no graph may have gone as well.
-                            touched.extend(self.graph.owned().cloned());
-                        }
-                    }
+                    Notice::Synced => follower.synced = true,
                     Notice::Ended => ended.push(*followed),
                 }
             }
         }
         for followed in ended {
-            self.graph.retain(followed, &HashSet::new(), &mut touched);
+            self.graph.forget(followed, &mut touched);
             self.followers.remove(&followed);
         }
         for uid in touched {

@@ -131,13 +131,13 @@ impl Graph {
         }
     }
 
-    /// Takes out every object of `resource` whose key is not in `seen`.
-    pub fn retain(&mut self, resource: Followed, seen: &HashSet<Key>, touched: &mut Vec<Uid>) {
+    /// Takes out every object of `resource`, which is no longer served.
+    pub fn forget(&mut self, resource: Followed, touched: &mut Vec<Uid>) {
         let gone: Vec<Uid> = self
             .tracked
             .iter()
             .map(|ByPlace(node)| node)
-            .filter(|node| node.at.0 == resource && !seen.contains(&node.at.1))
+            .filter(|node| node.at.0 == resource)
             .map(|node| node.uid.clone())
             .collect();
         for uid in gone {
@@ -382,14 +382,16 @@ mod tests {
     }
 
     #[test]
-    fn a_new_list_without_an_object_ends_it() {
+    fn the_end_of_a_resource_ends_its_objects() {
         let mut graph = Graph::default();
         feed(&mut graph, "a owner");
         feed(&mut graph, "b a");
-        let (mut touched, seen) = (Vec::new(), HashSet::from([key("b")]));
-        graph.retain(0, &seen, &mut touched);
-        assert_eq!(touched, [Uid::from("b")]);
-        assert_eq!(graph.nodes.len(), 1);
+        let mut touched = Vec::new();
+        graph.forget(1, &mut touched);
+        assert_eq!((touched.len(), graph.nodes.len()), (0, 2), "nothing of another one");
+        graph.forget(0, &mut touched);
+        assert!(touched.contains(&Uid::from("b")));
+        assert_eq!(graph.nodes.len(), 0);
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub struct Asked {
 pub enum Kind {
     /// GET of a collection, from its beginning.
     List,
+    /// A list of one object at most.
+    Probe,
     /// A further page of one.
     Page,
     /// A watch that begins with the whole state.
@@ -44,6 +46,7 @@ impl Asked {
             // Without a revision, or from 0, the state comes as events, whether it was asked for or not.
             () if watches && (value("sendInitialEvents") == "true" || revision.is_none()) => Kind::WatchList,
             () if watches => Kind::Watch,
+            () if value("continue").is_empty() && value("limit") == "1" => Kind::Probe,
             () if value("continue").is_empty() => Kind::List,
             () => Kind::Page,
         };
@@ -87,6 +90,7 @@ mod tests {
         get("?limit=500&resourceVersion=0", Kind::List, None);
         get("?resourceVersion=7&resourceVersionMatch=NotOlderThan", Kind::List, Some(7));
         get("?limit=500&continue=abc", Kind::Page, None);
+        get("?limit=1", Kind::Probe, None);
         get("?watch=true&resourceVersion=7", Kind::Watch, Some(7));
         get("?watch=1&resourceVersion=0", Kind::WatchList, None);
         get("?watch=true", Kind::WatchList, None);

@@ -16,6 +16,8 @@ pub struct Tally {
     pub watch_lists: u64,
     /// Watches that go on.
     pub watches: u64,
+    /// Lists of one object at most: what is asked for is the newest resourceVersion.
+    pub probes: u64,
     /// Further pages.
     pub pages: u64,
     pub others: u64,
@@ -40,6 +42,7 @@ impl Tally {
             lists: self.lists - before.lists,
             watch_lists: self.watch_lists - before.watch_lists,
             watches: self.watches - before.watches,
+            probes: self.probes - before.probes,
             pages: self.pages - before.pages,
             others: self.others - before.others,
         }
@@ -50,6 +53,7 @@ impl Tally {
             Kind::List => &mut self.lists,
             Kind::WatchList => &mut self.watch_lists,
             Kind::Watch => &mut self.watches,
+            Kind::Probe => &mut self.probes,
             Kind::Page => &mut self.pages,
             Kind::Other => &mut self.others,
         } += 1;
@@ -67,6 +71,7 @@ impl Counts {
             lists: sum.lists + each.lists,
             watch_lists: sum.watch_lists + each.watch_lists,
             watches: sum.watches + each.watches,
+            probes: sum.probes + each.probes,
             pages: sum.pages + each.pages,
             others: sum.others + each.others,
         })
@@ -84,6 +89,7 @@ mod tests {
         let mut counts = Counts::default();
         for (uri, who) in [
             ("/api/v1/pods", "a"),
+            ("/api/v1/pods?limit=1", "a"),
             ("/api/v1/pods?continue=x", "a"),
             ("/api/v1/pods?watch=1&resourceVersion=5", "a"),
             ("/api/v1/pods?watch=1&sendInitialEvents=true", "b"),
@@ -91,7 +97,7 @@ mod tests {
             counts.add(&Asked::of(&Method::GET, &uri.parse().unwrap()), who);
         }
         let (of_a, of_b) = (
-            Tally { lists: 1, pages: 1, watches: 1, ..Tally::default() },
+            Tally { lists: 1, probes: 1, pages: 1, watches: 1, ..Tally::default() },
             Tally { watch_lists: 1, ..Tally::default() },
         );
         let key = |who: &str| ("/api/v1/pods".to_owned(), who.to_owned());
