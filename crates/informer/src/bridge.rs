@@ -33,7 +33,9 @@ impl<K: Send + Sync + 'static> Informer<K> {
     }
 
     /// The same with metadata alone, as `kube::runtime::metadata_watcher` tells it.
-    pub fn metadata_events(&self) -> impl Stream<Item = watcher::Result<Event<PartialObjectMeta<K>>>> + Send + use<K>
+    pub fn metadata_events(
+        &self,
+    ) -> impl Stream<Item = watcher::Result<Event<PartialObjectMeta<K>>>> + Send + use<K>
     where
         K: Clone,
     {

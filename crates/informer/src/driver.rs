@@ -14,7 +14,8 @@ use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{BoxFuture, Change, FeedError, Tell, Told};
 use forebay_client::reflector::{Effect, Fault, Input, Reflector, Refusal};
 use forebay_client::wire::{
-    Frame, FrameKind, Inflate, ListItems, ObjectText, Part, StatusFrame, TypeMeta, WatchFrames, WireError, decimal,
+    Frame, FrameKind, Inflate, ListItems, ObjectText, Part, StatusFrame, TypeMeta, WatchFrames, WireError,
+    decimal,
 };
 use forebay_client::{Ask, Collection};
 use forebay_connector::{Pool, Throttle, fault_of};
@@ -251,7 +252,9 @@ impl Driver {
             Part::End(meta) => {
                 let revision = meta.revision.as_deref().and_then(decimal).and_then(Revision::new);
                 Some(match revision {
-                    Some(revision) => Input::Page { revision, next: meta.next.filter(|next| !next.is_empty()) },
+                    Some(revision) => {
+                        Input::Page { revision, next: meta.next.filter(|next| !next.is_empty()) }
+                    }
                     None => Input::Garbled,
                 })
             }

@@ -96,7 +96,8 @@ impl Factory {
     /// A factory without informers. Nothing is asked of the server yet.
     pub fn new(server: impl Into<Server>, options: Options) -> Factory {
         let Server { client, pool } = server.into();
-        let Options { user_agent, rate, loose_bytes_max, window_bytes_max, state_dir, clock, random } = options;
+        let Options { user_agent, rate, loose_bytes_max, window_bytes_max, state_dir, clock, random } =
+            options;
         let throttle = Throttle::new(rate, clock.clone(), Random::seeded(random.next_u64()));
         let (throttle, user_agent) = (Arc::new(throttle), Arc::from(user_agent));
         Factory(Arc::new(Inner {
@@ -123,7 +124,8 @@ impl Factory {
         let shared = match found {
             Some(shared) => shared,
             None => {
-                let fields = wanted.indexes.iter().map(|path| members(path)).collect::<Result<Vec<_>, _>>()?;
+                let fields =
+                    wanted.indexes.iter().map(|path| members(path)).collect::<Result<Vec<_>, _>>()?;
                 let part = |collection: &Collection| self.part(collection, &fields);
                 let parts = wanted.collections.iter().map(part).collect();
                 let indexes = wanted.indexes.clone();
@@ -175,7 +177,12 @@ impl Factory {
         let resource = Resource {
             name: collection.path(),
             prefix: Key::from("/"),
-            layout: Layout { prefix_len: 1, scope: Scope::Namespaced, form: Form::Whole, fields: fields.to_vec() },
+            layout: Layout {
+                prefix_len: 1,
+                scope: Scope::Namespaced,
+                form: Form::Whole,
+                fields: fields.to_vec(),
+            },
             indexed: (0..fields.len()).collect(),
             pace: PACE,
             history: History::Own,
@@ -205,7 +212,8 @@ async fn keep(informer: Weak<Shared>, clock: Clock) {
 /// The path of a field as an index goes along it: members only.
 fn members(path: &str) -> Result<Vec<String>, Error> {
     let refused = |why: String| Error::Path { path: path.into(), why };
-    let parsed: FieldPath = path.parse().map_err(|error: forebay_apimachinery::PathError| refused(error.to_string()))?;
+    let parsed: FieldPath =
+        path.parse().map_err(|error: forebay_apimachinery::PathError| refused(error.to_string()))?;
     let step = |step: &PathStep| match step {
         PathStep::Member(name) => Ok(name.clone()),
         PathStep::Element(_) | PathStep::Elements => Err(refused("an index has one value an object".into())),

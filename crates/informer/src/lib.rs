@@ -55,7 +55,7 @@ pub use forebay_apimachinery::Revision;
 pub use forebay_client::reflector::{Fault, Why};
 pub use forebay_connector::{Connected, Rate};
 pub use forebay_view::{Checked, Handle, Metadata};
-pub use handlers::{Handling, HandlerStats};
+pub use handlers::{HandlerStats, Handling};
 pub use index::Index;
 pub use informer::Informer;
 pub use own_writes::OwnWrites;

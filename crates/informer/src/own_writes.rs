@@ -99,7 +99,8 @@ impl<K> Informer<K> {
             pending.retain(|key, seen| !self.is_in_sight(key, seen));
         }
         if pending.len() < limits::WRITES_MAX {
-            let is_older = |held: &Seen| matches!((held, &seen), (Seen::At(held), Seen::At(new)) if held > new);
+            let is_older =
+                |held: &Seen| matches!((held, &seen), (Seen::At(held), Seen::At(new)) if held > new);
             if !pending.get(&key).is_some_and(is_older) {
                 pending.insert(key, seen);
             }

@@ -104,7 +104,8 @@ impl Place {
                 return give.blocking_send(Loaded::End(revision)).map_err(gone);
             }
             let object = ObjectText::read(&line).map_err(io::Error::other)?;
-            let at = object.revision().and_then(Revision::new).ok_or_else(|| garbled("no resourceVersion"))?;
+            let at =
+                object.revision().and_then(Revision::new).ok_or_else(|| garbled("no resourceVersion"))?;
             batch.push(change(object, at, &TypeMeta::default()));
             (bytes, objects) = (bytes + line.len(), objects + 1);
             if bytes >= limits::TOLD_BYTES_MAX {
@@ -128,11 +129,8 @@ impl Place {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = BufWriter::new(options.open(&new)?);
         let mut out = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
-        let head = Head {
-            format: FORMAT,
-            collection: self.collection.clone(),
-            revision: snapshot.revision().get(),
-        };
+        let head =
+            Head { format: FORMAT, collection: self.collection.clone(), revision: snapshot.revision().get() };
         serde_json::to_writer(&mut out, &head)?;
         out.write_all(b"\n")?;
         let (all, mut line, mut objects) = (Reach::Below(Key::from("/")), Vec::new(), 0);

@@ -120,11 +120,15 @@ impl<K> Subscription<K> {
 
     fn notice(&mut self, next: Followed) -> Option<Notice<K>> {
         Some(match next {
-            Followed::Change(Changed { previous: None, current: Some(new), .. }) => Notice::Added(self.handle(new)),
+            Followed::Change(Changed { previous: None, current: Some(new), .. }) => {
+                Notice::Added(self.handle(new))
+            }
             Followed::Change(Changed { previous: Some(old), current: Some(new), .. }) => {
                 Notice::Updated { old: self.handle(old), new: self.handle(new) }
             }
-            Followed::Change(Changed { previous: Some(old), current: None, .. }) => Notice::Deleted(self.handle(old)),
+            Followed::Change(Changed { previous: Some(old), current: None, .. }) => {
+                Notice::Deleted(self.handle(old))
+            }
             Followed::Change(Changed { previous: None, current: None, .. }) => return None,
             Followed::Synced(_) => {
                 self.unsynced -= 1;

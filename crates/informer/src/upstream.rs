@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
-    Backend, BoxFuture, Feed, FeedError, Outcome, Range, RangePage, ReadError, Size, Tell, Txn, TxnError, Versioned,
+    Backend, BoxFuture, Feed, FeedError, Outcome, Range, RangePage, ReadError, Size, Tell, Txn, TxnError,
+    Versioned,
 };
 use forebay_client::Collection;
 use forebay_rt::Random;

@@ -79,7 +79,8 @@ impl<K> View<K> {
             let name = label_of(path)?;
             labels.exact(name).map(|value| equal(at, value))
         };
-        let fields: Vec<FieldTerm> = self.shared.indexes.iter().enumerate().filter_map(by_label).take(1).collect();
+        let fields: Vec<FieldTerm> =
+            self.shared.indexes.iter().enumerate().filter_map(by_label).take(1).collect();
         let reach = Reach::Below(Key::from("/"));
         Ok(self.matching(Interest { reach, labels: Arc::new(labels), fields: fields.into() }))
     }

@@ -28,7 +28,8 @@ impl World {
         let server = Server::start().unwrap_or_else(|why| panic!("{why}"));
         let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).expect("a kubeconfig");
         let options = KubeConfigOptions::default();
-        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.expect("a configuration");
+        let config =
+            kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.expect("a configuration");
         let connected = forebay_connector::connect(config, forebay_connector::Options::default());
         let connected = connected.expect("a configuration that can be used");
         let factory = Factory::new(connected.clone(), Options::default());
@@ -67,7 +68,9 @@ fn revision(object: &impl ResourceExt) -> Revision {
 }
 
 async fn in_time<T>(what: &str, work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(WAIT_MAX, work).await.unwrap_or_else(|_| panic!("{what} did not come in {WAIT_MAX:?}"))
+    tokio::time::timeout(WAIT_MAX, work)
+        .await
+        .unwrap_or_else(|_| panic!("{what} did not come in {WAIT_MAX:?}"))
 }
 
 /// The next `count` notices, in short.
@@ -102,7 +105,10 @@ async fn a_collection_is_mirrored_and_what_happens_to_it_is_told() {
     for name in ["one", "two"] {
         create(&maps, name, "web").await;
     }
-    let informer = world.factory.informer(&Watched::<ConfigMap>::all().namespace("here").labels("app")).expect("no index");
+    let informer = world
+        .factory
+        .informer(&Watched::<ConfigMap>::all().namespace("here").labels("app"))
+        .expect("no index");
     synced(&informer).await;
     let mut subscription = informer.subscribe();
     assert_eq!(told(&mut subscription, 3).await, ["+one", "+two", "synced"]);
@@ -126,7 +132,10 @@ async fn a_server_that_is_killed_costs_no_list_and_no_event() {
     let mut world = World::new().await;
     let maps = world.namespace("here").await;
     create(&maps, "one", "web").await;
-    let informer = world.factory.informer(&Watched::<ConfigMap>::all().namespace("here").labels("app")).expect("no index");
+    let informer = world
+        .factory
+        .informer(&Watched::<ConfigMap>::all().namespace("here").labels("app"))
+        .expect("no index");
     synced(&informer).await;
     let mut subscription = informer.subscribe();
     told(&mut subscription, 2).await;
@@ -176,7 +185,10 @@ async fn objects_are_found_by_label_by_field_and_by_function_in_several_namespac
     assert_eq!(names(view.iter().collect()), ["here/one", "there/three", "there/two"]);
     assert_eq!(names(view.labelled("app=web").expect("a selector").collect()), ["here/one", "there/two"]);
     assert_eq!(names(view.labelled("app in (db),app").expect("a selector").collect()), ["there/three"]);
-    assert_eq!(names(view.indexed("data.mode", "a").expect("an index").collect()), ["here/one", "there/three"]);
+    assert_eq!(
+        names(view.indexed("data.mode", "a").expect("an index").collect()),
+        ["here/one", "there/three"]
+    );
     assert_eq!(names(view.in_namespace("there").collect()), ["there/three", "there/two"]);
     assert_eq!(names(by_mode.get("b")), ["there/two"]);
     assert_eq!(names(by_mode.get("a")), ["here/one", "there/three"]);
@@ -211,7 +223,10 @@ async fn a_handler_that_panics_or_never_returns_hurts_nobody_else() {
     let world = World::new().await;
     let maps = world.namespace("here").await;
     create(&maps, "one", "web").await;
-    let informer = world.factory.informer(&Watched::<ConfigMap>::all().namespace("here").labels("app")).expect("no index");
+    let informer = world
+        .factory
+        .informer(&Watched::<ConfigMap>::all().namespace("here").labels("app"))
+        .expect("no index");
     let _stuck = informer.handle(|_| std::future::pending::<()>());
     let (seen, mut all) = tokio::sync::mpsc::channel(16);
     let panics = informer.handle(move |notice| {
@@ -235,7 +250,10 @@ async fn a_handler_that_panics_or_never_returns_hurts_nobody_else() {
 async fn what_a_program_wrote_is_in_its_next_read() {
     let world = World::new().await;
     let maps = world.namespace("here").await;
-    let informer = world.factory.informer(&Watched::<ConfigMap>::all().namespace("here").labels("app")).expect("no index");
+    let informer = world
+        .factory
+        .informer(&Watched::<ConfigMap>::all().namespace("here").labels("app"))
+        .expect("no index");
     synced(&informer).await;
     let writes = informer.writes_of(maps.clone());
     for round in 0..20 {
@@ -266,7 +284,9 @@ async fn a_program_that_starts_again_goes_on_from_what_it_saved_without_a_list()
     }
     let dir = world.server.dir().join("states");
     let watched = Watched::<ConfigMap>::all().namespace("here").labels("app");
-    let factory = || Factory::new(world.connected.clone(), Options { state_dir: Some(dir.clone()), ..Options::default() });
+    let factory = || {
+        Factory::new(world.connected.clone(), Options { state_dir: Some(dir.clone()), ..Options::default() })
+    };
     let first = factory();
     let informer = first.informer(&watched).expect("no index");
     synced(&informer).await;
@@ -320,13 +340,17 @@ async fn a_controller_of_kube_runs_on_an_informer_and_reads_the_whole_from_it() 
     let world = World::new().await;
     let maps = world.namespace("here").await;
     create(&maps, "one", "web").await;
-    let informer = world.factory.informer(&Watched::<ConfigMap>::all().namespace("here").labels("app")).expect("no index");
+    let informer = world
+        .factory
+        .informer(&Watched::<ConfigMap>::all().namespace("here").labels("app"))
+        .expect("no index");
     let (seen, mut reconciled) = tokio::sync::mpsc::channel(64);
     let reconcile = |object: std::sync::Arc<PartialObjectMeta<ConfigMap>>, context: std::sync::Arc<_>| async move {
         let (informer, seen): &(Informer<ConfigMap>, tokio::sync::mpsc::Sender<String>) = &context;
         let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
         let map = informer.view().expect("synced").get(&namespace, &name);
-        seen.try_send(format!("{name} {}", map.map_or("gone".into(), |map| mode(&map)))).expect("there is room");
+        seen.try_send(format!("{name} {}", map.map_or("gone".into(), |map| mode(&map))))
+            .expect("there is room");
         Ok::<_, std::convert::Infallible>(Action::await_change())
     };
     let context = std::sync::Arc::new((informer.clone(), seen));

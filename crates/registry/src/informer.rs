@@ -122,9 +122,12 @@ impl Informer {
         }
         loop {
             return Some(match self.follower.try_next()? {
-                Followed::Change(Changed { previous: Some(gone), current: Some(object), is_sum: true, .. })
-                    if uid(&gone) != uid(&object) =>
-                {
+                Followed::Change(Changed {
+                    previous: Some(gone),
+                    current: Some(object),
+                    is_sum: true,
+                    ..
+                }) if uid(&gone) != uid(&object) => {
                     self.instead = Some(object);
                     Notice::Deleted(gone)
                 }

@@ -285,7 +285,9 @@ impl Follower {
         }
         let revision = to.revision();
         // What is pending is told before anything else is asked of the state.
-        let At::Differences { to, then, .. } = std::mem::replace(&mut self.at, At::Nowhere) else { return false };
+        let At::Differences { to, then, .. } = std::mem::replace(&mut self.at, At::Nowhere) else {
+            return false;
+        };
         self.at = At::Events(then);
         (self.base, self.since) = (Some(to), BTreeMap::new());
         if !std::mem::replace(&mut self.has_synced, true) {

@@ -131,7 +131,10 @@ impl Scene {
         let deadline = self.clock.now() + forebay_rt::Duration::from_secs(3);
         let shown = self.cacher.at_least(at(revision), deadline).await.expect("it comes");
         let all = Reach::Below(PREFIX.into());
-        shown.range(&all, None).map(|object| format!("{}@{}", place(object.key()), object.revision())).collect()
+        shown
+            .range(&all, None)
+            .map(|object| format!("{}@{}", place(object.key()), object.revision()))
+            .collect()
     }
 }
 
@@ -156,7 +159,8 @@ fn pod(place: &str) -> String {
 
 /// What was told, in short.
 fn short(told: &Followed) -> String {
-    let shown = |object: &Arc<forebay_apimachinery::Object>| format!("{}@{}", place(object.key()), object.revision());
+    let shown =
+        |object: &Arc<forebay_apimachinery::Object>| format!("{}@{}", place(object.key()), object.revision());
     match told {
         Followed::Change(Changed { previous: None, current: Some(new), .. }) => format!("+{}", shown(new)),
         Followed::Change(Changed { previous: Some(old), current: Some(new), .. }) => {
@@ -304,20 +308,30 @@ async fn whatever_is_told_adds_up_for_the_quick_and_for_the_slow() {
             }
             let cacher = scene.cacher.clone();
             cacher.wait_ready().await;
-            let all: Vec<String> = model.iter().map(|(place, revision)| format!("{place}@{revision}")).collect();
+            let all: Vec<String> =
+                model.iter().map(|(place, revision)| format!("{place}@{revision}")).collect();
             // A state that goes back is shown when it is what is shown.
             let is_there = async || {
-                scene.shown(1).await == all && cacher.snapshot().is_ok_and(|now| now.revision() == at(revision))
+                scene.shown(1).await == all
+                    && cacher.snapshot().is_ok_and(|now| now.revision() == at(revision))
             };
             for turn in 0.. {
                 if is_there().await {
                     break;
                 }
-                assert!(turn < 1_000_000, "seed {seed}, round {round}: {:?} instead of {all:?}", scene.shown(1).await);
+                assert!(
+                    turn < 1_000_000,
+                    "seed {seed}, round {round}: {:?} instead of {all:?}",
+                    scene.shown(1).await
+                );
                 tokio::task::yield_now().await;
             }
             if random.below(3) == 0 {
-                tales.push(Tale { follower: scene.follower(), told: BTreeMap::new(), is_slow: random.below(2) == 0 });
+                tales.push(Tale {
+                    follower: scene.follower(),
+                    told: BTreeMap::new(),
+                    is_slow: random.below(2) == 0,
+                });
             }
             for tale in tales.iter_mut().filter(|tale| !tale.is_slow || random.below(8) == 0) {
                 tale.listen(seed).await;
@@ -382,7 +396,11 @@ impl Tale {
                 };
                 let previous = previous.map(|previous| previous.revision().get());
                 assert_eq!(previous, before, "seed {seed}: what was there before is what was told of it");
-                assert_ne!(before, current.map(|current| current.revision().get()), "seed {seed}: it differs");
+                assert_ne!(
+                    before,
+                    current.map(|current| current.revision().get()),
+                    "seed {seed}: it differs"
+                );
             }
             if std::future::poll_fn(|context| {
                 let ready = std::pin::pin!(self.follower.ready());

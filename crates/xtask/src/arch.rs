@@ -61,16 +61,8 @@ const BELOW_ENDPOINTS: &[&str] = &[
 const ABOVE_BACKEND: &[&str] = &["watchcache", "registry", "controllers", "endpoints"];
 
 /// Crates of a running server above `rt`.
-const SERVING: &[&str] = &[
-    "backend",
-    "embedded",
-    "etcd",
-    "watchcache",
-    "registry",
-    "controllers",
-    "endpoints",
-    "forebay",
-];
+const SERVING: &[&str] =
+    &["backend", "embedded", "etcd", "watchcache", "registry", "controllers", "endpoints", "forebay"];
 
 /// Crates, what they may not depend on, and why.
 const NO_DEPENDENCY: &[(&[&str], &[&str], &str)] = &[

@@ -138,7 +138,8 @@ impl Scan<'_, '_> {
             let value = self.text.string()?;
             texts::push(&mut self.out.labels, Some(name));
             texts::push(&mut self.out.labels, Some(&value));
-            let is_label = |field: &&usize| matches!(&self.layout.fields[**field][2..], [label] if label == name);
+            let is_label =
+                |field: &&usize| matches!(&self.layout.fields[**field][2..], [label] if label == name);
             for &field in wanted.iter().filter(is_label) {
                 self.out.fields[field] = Some(value.clone());
             }

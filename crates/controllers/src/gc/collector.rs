@@ -118,8 +118,7 @@ impl Collector {
             }
             match self.registry.informer(&collection(served, None), &ListOptions::default()) {
                 Ok(informer) => {
-                    let follower =
-                        Follower { resource: resource.clone(), informer, synced: false, gaps: 0 };
+                    let follower = Follower { resource: resource.clone(), informer, synced: false, gaps: 0 };
                     self.followers.insert(self.followed, follower);
                     self.followed += 1;
                 }

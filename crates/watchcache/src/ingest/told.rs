@@ -79,7 +79,9 @@ impl Bits {
     fn missing(&self, len: usize) -> impl Iterator<Item = usize> {
         let words = self.0.iter().enumerate().filter(|(_, word)| **word != u64::MAX);
         words
-            .flat_map(|(at, word)| (0..64).filter(move |bit| word >> bit & 1 == 0).map(move |bit| at * 64 + bit))
+            .flat_map(|(at, word)| {
+                (0..64).filter(move |bit| word >> bit & 1 == 0).map(move |bit| at * 64 + bit)
+            })
             .take_while(move |place| *place < len)
     }
 }
@@ -318,7 +320,8 @@ impl Ingest {
             return self.begin_at(state, revision, Some(differences.len())).await;
         }
         Counters::add(&self.counters.holes_bridged, 1);
-        let states = States { told: state.states.told + 1, differences: differences.len(), revision: Some(revision) };
+        let states =
+            States { told: state.states.told + 1, differences: differences.len(), revision: Some(revision) };
         state.append_differences(differences, self.clock.unix_ms());
         state.window.announce(revision.get());
         state.snapshot.set_revision(revision);
