@@ -1,5 +1,5 @@
 //! Several electors on one Lease, with clocks that show different times at different speeds, requests that are slow, lost or
-//! carried out after nobody waits for them any more, a server that goes away, electors that crash and come back: never two
+//! carried out after nobody waits for them any more, a server that goes away from all or from one, electors that crash and come back: never two
 //! lead, and in the end one does. A seed is one run.
 
 use std::collections::BTreeMap;
@@ -43,6 +43,7 @@ struct Node {
     // Of several alarms only the last one rings.
     alarm: u64,
     leads: bool,
+    cut_off_until: u64,
 }
 
 enum Event {
@@ -71,6 +72,7 @@ impl Sim {
                 request: 0,
                 alarm: 0,
                 leads: false,
+                cut_off_until: 0,
             })
             .collect();
         let base = Clock::manual(0).0.now();
@@ -141,12 +143,13 @@ impl Sim {
 
     fn mischief(&mut self) -> Result<(), String> {
         let node = self.random.below(self.nodes.len() as u64) as usize;
-        match self.random.below(5) {
+        match self.random.below(7) {
             0 => self.away_until = self.now + self.random.below(30 * SECOND),
             1 | 2 if self.nodes[node].machine.is_some() => {
                 self.crash(node);
             }
             3 => self.step(node, Input::Cancel)?,
+            4 | 5 => self.nodes[node].cut_off_until = self.now + self.random.below(40 * SECOND),
             // Somebody who does not care writes a label.
             _ => {
                 self.version += 1;
@@ -227,7 +230,8 @@ impl Sim {
     fn send(&mut self, node: usize, what: Request) {
         self.nodes[node].request += 1;
         let request = self.nodes[node].request;
-        if !self.one_in(10) {
+        let is_cut_off = self.now < self.nodes[node].cut_off_until.min(FAULTS_UNTIL);
+        if !is_cut_off && !self.one_in(10) {
             let after = self.delay();
             self.put(after, Event::Arrives { node, request, what });
         }
