@@ -9,6 +9,7 @@ use super::*;
 const ANSWERS: u8 = 0;
 const AWAY: u8 = 1;
 const FORBIDS: u8 = 2;
+const SLOW: u8 = 3;
 
 /// A server as one elector sees it.
 #[derive(Clone, Default)]
@@ -39,7 +40,12 @@ impl Server {
         match self.how.load(Ordering::SeqCst) {
             AWAY => std::future::pending().await,
             FORBIDS => Err(LeaseError::Forbidden { message: "no".into() }),
-            _ => what(&mut self.lease.lock().expect("nobody panics in here")),
+            how => {
+                if how == SLOW {
+                    clock().sleep(Duration::from_millis(200)).await;
+                }
+                what(&mut self.lease.lock().expect("nobody panics in here"))
+            }
         }
     }
 }
@@ -232,6 +238,22 @@ async fn who_is_not_allowed_asks_again_and_leads_once_it_is() {
     running.cancel.raise();
     assert_eq!(running.task.await.expect("it ends"), End::Cancelled);
     assert_eq!(server.holder(), "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_under_way_is_given_up_when_leadership_ends() {
+    let (server, log, began) = (Server::default(), Log::default(), clock().now());
+    let running = starts(&server, "a", &log, began);
+    pass(1).await;
+    server.is(SLOW);
+    clock().sleep(Duration::from_millis(1_100)).await;
+    // In the middle of the first renewal, whose answer would be there before it has stopped.
+    running.cancel.raise();
+    assert_eq!(running.task.await.expect("it ends"), End::Cancelled);
+    assert_eq!(told(&log), ["a sees a", "a started", "a stops", "a stopped; holder a"]);
+    let lease = server.lease.lock().expect("nobody panics in here").clone().expect("a lease");
+    // Made and given back.
+    assert_eq!((record::holder(&lease), lease.metadata.resource_version.as_deref()), ("", Some("2")));
 }
 
 /// Says when it is dropped.

@@ -369,6 +369,17 @@ fn a_leader_that_is_cancelled_stops_and_then_gives_the_lease_back() {
 }
 
 #[test]
+fn a_leader_that_is_cancelled_in_the_middle_of_a_renewal_looks_before_it_gives_the_lease_back() {
+    check_leader(&[
+        ("2000: tick", "update(me 15 t0 a0 r2000 @101) wake=7000"),
+        ("cancel", "STOPPED wake=2000"),
+        ("tick", "get wake=7000"),
+        ("got me 15 0 2000 102", "update(- 1 t0 a2000 r2000 @102) wake=7000"),
+        ("written", "over(Cancelled)"),
+    ]);
+}
+
+#[test]
 fn a_release_that_fails_looks_again_and_ends_after_a_few() {
     check_leader(&[
         ("1000: cancel", "STOPPED wake=1000"),

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use forebay_rt::{Clock, Duration};
 use tokio::sync::Notify;
 
+use super::limits;
 use super::metrics::Metrics;
 use super::queue::{Next, Priority, Queue};
 use super::rate::{RateLimiter, default_limiter};
@@ -92,7 +93,7 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         self.change(|keys| keys.add(key, priority, now));
     }
 
-    /// There is work for `key` in `delay`, with priority 0. Of several times the soonest counts; an add meanwhile comes besides.
+    /// There is work for `key` in `delay`, with priority 0; in [`limits::DELAY_MAX`] at the latest. Of several times the soonest counts; an add meanwhile comes besides.
     pub fn add_after(&self, key: K, delay: Duration) {
         self.add_after_with_priority(key, delay, 0);
     }
@@ -100,7 +101,8 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
     /// The same with another priority.
     pub fn add_after_with_priority(&self, key: K, delay: Duration, priority: Priority) {
         let now = self.0.clock.now();
-        self.change(|keys| keys.add_at(key, priority, now + delay, now));
+        let at = now + delay.min(limits::DELAY_MAX);
+        self.change(|keys| keys.add_at(key, priority, at, now));
     }
 
     /// There is work for `key` when the limiter says so: `key` failed. With priority 0.

@@ -148,6 +148,16 @@ async fn a_key_to_be_looked_at_again_comes_then_with_its_priority_and_has_not_fa
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_delay_that_no_clock_reaches_is_a_long_one() {
+    let queue = queue();
+    queue.add_after("never", Duration::MAX);
+    queue.add_after("soon", ms(1));
+    assert_eq!(queue.next().await.map(|item| *item.key()), Some("soon"));
+    let numbers = queue.metrics();
+    assert_eq!((numbers.waiting, numbers.ready), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn shutting_down_ends_those_that_wait_and_gives_out_what_is_ready() {
     let queue = queue();
     queue.add("a");

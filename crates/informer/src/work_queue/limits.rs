@@ -17,6 +17,9 @@ pub const BUCKET_QPS: u32 = 10;
 /// Retries of all keys together that need not wait for the bucket. As client-go's.
 pub const BUCKET_BURST: u32 = 100;
 
+/// Longest delay: 10 years. Whoever asks for more means never, and no clock of a machine reaches beyond some hundred years.
+pub const DELAY_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
+
 /// Keys for which room is kept in the table once it is empty: a storm of 100,000 leaves 10 MB behind otherwise.
 pub const ROOM_KEPT: usize = 1_024;
 
