@@ -90,8 +90,8 @@ struct Answer {
 }
 
 enum Cut {
-    Watch(WatchFrames),
-    List { items: ListItems, is_paged: bool },
+    Watch(Box<WatchFrames>),
+    List { items: Box<ListItems>, is_paged: bool },
 }
 
 impl Driver {
@@ -178,8 +178,8 @@ impl Driver {
         let (head, body) = answer.into_parts();
         let is_gzip = head.headers.get(CONTENT_ENCODING).is_some_and(|coding| coding == "gzip");
         let cut = match is_watch {
-            true => Cut::Watch(WatchFrames::new()),
-            false => Cut::List { items: ListItems::new(), is_paged: false },
+            true => Cut::Watch(Box::default()),
+            false => Cut::List { items: Box::default(), is_paged: false },
         };
         let inflate = is_gzip.then(Inflate::new);
         self.under_way = UnderWay::Answer(Box::new(Answer { body, inflate, cut, is_at_end: false }));
