@@ -21,7 +21,9 @@ fn start(server: &Server, name: &str, args: &[&str]) -> Child {
     let dir: PathBuf = here.ancestors().nth(2).expect("target/<profile>").join("examples");
     let mut command = Command::new(dir.join(name));
     command.args(args).env("KUBECONFIG", server.kubeconfig()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().unwrap_or_else(|error| panic!("{name}: {error}"))
+    command
+        .spawn()
+        .unwrap_or_else(|error| panic!("{name}: {error}; `cargo test` without a target builds the examples"))
 }
 
 /// What it printed, once it has ended well.
