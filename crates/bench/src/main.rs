@@ -26,7 +26,7 @@ use tokio::signal::unix::{SignalKind, signal};
 #[command(name = "cargo xtask bench")]
 struct Options {
     /// Scenarios to run, in this order: start, create, restart, resident, list, storm, readers, watchlist, envtest, fanout, crowd, lanes, idle, curve,
-    /// million, kep3157, kep2340, hostile [default: all]
+    /// million, kep3157, kep2340, hostile, informer [default: all]
     #[arg(value_parser = scenario)]
     scenarios: Vec<Scenario>,
     /// Objects to create

@@ -14,8 +14,8 @@ use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{BoxFuture, Change, FeedError, Tell, Told};
 use forebay_client::reflector::{Effect, Fault, Input, Reflector, Refusal};
 use forebay_client::wire::{
-    Frame, FrameKind, Inflate, ListItems, ObjectText, Part, StatusFrame, TypeMeta, WatchFrames, WireError,
-    decimal,
+    Frame, FrameKind, Inflate, ListItems, ObjectText, Part, Projection, StatusFrame, TypeMeta, WatchFrames,
+    WireError, decimal,
 };
 use forebay_client::{Ask, Collection};
 use forebay_connector::{Pool, Throttle, fault_of};
@@ -55,6 +55,7 @@ pub(crate) struct Driver {
     under_way: UnderWay,
     // The object of the input that is being taken.
     current: Option<Change>,
+    projection: Arc<Projection>,
     // The type of a list's items, which do not say it themselves.
     items: TypeMeta,
 }
@@ -115,7 +116,13 @@ impl Driver {
             under_way: UnderWay::Nothing,
             current: None,
             items: TypeMeta::default(),
+            projection: Arc::default(),
         }
+    }
+
+    /// The same, which stores no more of an object than `projection` leaves.
+    pub(crate) fn cutting(self, projection: Arc<Projection>) -> Driver {
+        Driver { projection, ..self }
     }
 
     fn now(&self) -> Duration {
@@ -228,7 +235,10 @@ impl Driver {
                 Input::Event { revision }
             }
             FrameKind::Added | FrameKind::Modified => {
-                self.current = Some(change(object, revision, &TypeMeta::default()));
+                match change(object, revision, &TypeMeta::default(), &self.projection) {
+                    Ok(change) => self.current = Some(change),
+                    Err(_) => return Input::Garbled,
+                }
                 Input::Event { revision }
             }
         }
@@ -246,7 +256,10 @@ impl Driver {
                 let Some(revision) = object.revision().and_then(Revision::new) else {
                     return Some(Input::Garbled);
                 };
-                self.current = Some(change(object, revision, &self.items));
+                match change(object, revision, &self.items, &self.projection) {
+                    Ok(change) => self.current = Some(change),
+                    Err(_) => return Some(Input::Garbled),
+                }
                 Some(Input::Item)
             }
             Part::End(meta) => {
@@ -439,9 +452,17 @@ pub(crate) fn key(namespace: &str, name: &str) -> Key {
     Key::from(format!("/{namespace}/{name}"))
 }
 
-pub(crate) fn change(object: ObjectText, revision: Revision, of: &TypeMeta) -> Change {
+/// # Errors
+/// When the object cannot be read so far.
+pub(crate) fn change(
+    object: ObjectText,
+    revision: Revision,
+    of: &TypeMeta,
+    projection: &Projection,
+) -> Result<Change, WireError> {
     let key = key_of(&object);
-    Change { key, revision, value: Some(Bytes::from(object.into_value(Form::Whole, of))) }
+    let value = object.into_projected(Form::Whole, of, projection)?;
+    Ok(Change { key, revision, value: Some(Bytes::from(value)) })
 }
 
 /// What a server said instead of an answer.

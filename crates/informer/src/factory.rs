@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use forebay_apimachinery::object::{Form, Layout, Scope};
-use forebay_apimachinery::{FieldPath, Key, PathStep};
+use forebay_apimachinery::{FieldPath, Key, PathError, PathStep};
+use forebay_client::wire::Projection;
 use forebay_client::{Ask, Collection};
 use forebay_connector::{Connected, Pool, Rate, Throttle};
 use forebay_rt::{Clock, Duration, Random, Tasks};
@@ -22,7 +23,7 @@ use crate::own_writes::Writes;
 use crate::progress::Progress;
 use crate::saved::Place;
 use crate::upstream::Upstream;
-use crate::watched::{Wanted, Watched};
+use crate::watched::{Cut, Wanted, Watched};
 
 /// An API server as a program reaches it: by any `kube::Client`, or by one of [`forebay_connector::connect`], which needs a
 /// connection for a hundred watches instead of one for each.
@@ -126,7 +127,8 @@ impl Factory {
             None => {
                 let fields =
                     wanted.indexes.iter().map(|path| members(path)).collect::<Result<Vec<_>, _>>()?;
-                let part = |collection: &Collection| self.part(collection, &fields);
+                let projection = Arc::new(projection(&wanted.cut)?);
+                let part = |collection: &Collection| self.part(collection, &fields, &wanted.cut, &projection);
                 let parts = wanted.collections.iter().map(part).collect();
                 let indexes = wanted.indexes.clone();
                 let (clock, tasks) = (self.0.way.clock.clone(), self.0.tasks.clone());
@@ -162,13 +164,20 @@ impl Factory {
         self.0.tasks.clone().stop(wait).await;
     }
 
-    fn part(&self, collection: &Collection, fields: &[Vec<String>]) -> Part {
+    fn part(
+        &self,
+        collection: &Collection,
+        fields: &[Vec<String>],
+        cut: &Cut,
+        projection: &Arc<Projection>,
+    ) -> Part {
         let progress = Arc::<Progress>::default();
         let all = Ask::List { limit: None, next: None, at: None };
-        let place = |dir: &PathBuf| Arc::new(Place::new(dir, all.target(collection)));
+        let place = |dir: &PathBuf| Arc::new(Place::new(dir, format!("{} {cut:?}", all.target(collection))));
         let saved = self.0.state_dir.as_ref().map(place);
         let upstream = Upstream {
             saved: saved.clone(),
+            projection: projection.clone(),
             way: self.0.way.clone(),
             collection: collection.clone(),
             progress: progress.clone(),
@@ -209,14 +218,25 @@ async fn keep(informer: Weak<Shared>, clock: Clock) {
     }
 }
 
+fn projection(cut: &Cut) -> Result<Projection, Error> {
+    let parse = |path: &String| path.parse().map_err(|error: PathError| refused(path, &error));
+    let dropped = cut.dropped.iter().map(parse).collect::<Result<Vec<FieldPath>, _>>()?;
+    let kept = cut.kept.as_ref().map(|kept| kept.iter().map(parse).collect::<Result<Vec<FieldPath>, _>>());
+    let kept = kept.transpose()?;
+    let all = || cut.dropped.iter().chain(cut.kept.iter().flatten()).cloned().collect::<Vec<_>>().join(", ");
+    Projection::new(&dropped, kept.as_deref()).map_err(|error| refused(&all(), &error))
+}
+
+fn refused(path: &str, why: &impl std::fmt::Display) -> Error {
+    Error::Path { path: path.into(), why: why.to_string() }
+}
+
 /// The path of a field as an index goes along it: members only.
 fn members(path: &str) -> Result<Vec<String>, Error> {
-    let refused = |why: String| Error::Path { path: path.into(), why };
-    let parsed: FieldPath =
-        path.parse().map_err(|error: forebay_apimachinery::PathError| refused(error.to_string()))?;
+    let parsed: FieldPath = path.parse().map_err(|error: PathError| refused(path, &error))?;
     let step = |step: &PathStep| match step {
         PathStep::Member(name) => Ok(name.clone()),
-        PathStep::Element(_) | PathStep::Elements => Err(refused("an index has one value an object".into())),
+        PathStep::Element(_) | PathStep::Elements => Err(refused(path, &"an index has one value an object")),
     };
     parsed.steps().iter().map(step).collect()
 }

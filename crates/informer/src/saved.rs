@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Revision};
-use forebay_client::wire::{ObjectText, TypeMeta};
+use forebay_client::wire::{ObjectText, Projection, TypeMeta};
 use forebay_watchcache::{Reach, Snapshot};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -91,6 +91,7 @@ impl Place {
             return Err(garbled("it is of something else"));
         };
         let (mut batch, mut bytes, mut objects) = (Vec::new(), 0, 0);
+        let everything = Projection::default();
         let gone = |_| garbled("nobody takes it");
         loop {
             next_line(&mut lines, &mut line)?;
@@ -106,7 +107,8 @@ impl Place {
             let object = ObjectText::read(&line).map_err(io::Error::other)?;
             let at =
                 object.revision().and_then(Revision::new).ok_or_else(|| garbled("no resourceVersion"))?;
-            batch.push(change(object, at, &TypeMeta::default()));
+            let saved = change(object, at, &TypeMeta::default(), &everything).map_err(io::Error::other)?;
+            batch.push(saved);
             (bytes, objects) = (bytes + line.len(), objects + 1);
             if bytes >= limits::TOLD_BYTES_MAX {
                 give.blocking_send(Loaded::Changes(std::mem::take(&mut batch))).map_err(gone)?;

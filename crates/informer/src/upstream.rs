@@ -10,6 +10,7 @@ use forebay_backend::{
     Versioned,
 };
 use forebay_client::Collection;
+use forebay_client::wire::Projection;
 use forebay_rt::Random;
 
 use crate::driver::{Driver, Way};
@@ -22,6 +23,7 @@ pub(crate) struct Upstream {
     pub(crate) progress: Arc<Progress>,
     pub(crate) random: Random,
     pub(crate) saved: Option<Arc<Place>>,
+    pub(crate) projection: Arc<Projection>,
 }
 
 const TOLD_ONLY: &str = "a collection of another server is told, and neither read nor written here";
@@ -62,7 +64,8 @@ impl Backend for Upstream {
     fn tell(&self, _prefix: &str) -> Option<Box<dyn Tell>> {
         let random = Random::seeded(self.random.next_u64());
         let (way, collection, saved) = (self.way.clone(), self.collection.clone(), self.saved.clone());
-        Some(Box::new(Driver::new(way, collection, self.progress.clone(), random, saved)))
+        let driver = Driver::new(way, collection, self.progress.clone(), random, saved);
+        Some(Box::new(driver.cutting(self.projection.clone())))
     }
 
     fn size(&self) -> Size {

@@ -14,7 +14,15 @@ pub struct Watched<K> {
     collection: Collection,
     namespaces: Vec<String>,
     indexes: Vec<String>,
+    cut: Cut,
     of: PhantomData<fn() -> K>,
+}
+
+/// What of an object is not stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Cut {
+    pub(crate) dropped: Vec<String>,
+    pub(crate) kept: Option<Vec<String>>,
 }
 
 /// What an informer is one of: those that are the same share it.
@@ -22,6 +30,7 @@ pub struct Watched<K> {
 pub(crate) struct Wanted {
     pub(crate) collections: Vec<Collection>,
     pub(crate) indexes: Vec<String>,
+    pub(crate) cut: Cut,
 }
 
 impl<K: Resource<DynamicType = ()>> Watched<K> {
@@ -46,6 +55,7 @@ impl<K> Watched<K> {
             collection: Collection::all(&resource.group, &resource.version, &resource.plural),
             namespaces: Vec::new(),
             indexes: Vec::new(),
+            cut: Cut::default(),
             of: PhantomData,
         }
     }
@@ -79,6 +89,28 @@ impl<K> Watched<K> {
         self
     }
 
+    /// Does not store the field at `path`: `metadata.managedFields`, which is often a quarter of an object,
+    /// `metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']`, `spec.containers[*].env`.
+    #[must_use]
+    pub fn drop_field(mut self, path: &str) -> Watched<K> {
+        self.cut.dropped.push(path.into());
+        self
+    }
+
+    /// Stores no more than what is at the paths that are named so, and what an object is: kind, name, namespace, uid and
+    /// resourceVersion. Labels and fields that are looked for have to be among them.
+    #[must_use]
+    pub fn keep_field(mut self, path: &str) -> Watched<K> {
+        self.cut.kept.get_or_insert_default().push(path.into());
+        self
+    }
+
+    /// Stores metadata alone.
+    #[must_use]
+    pub fn metadata_only(self) -> Watched<K> {
+        self.keep_field("metadata")
+    }
+
     pub(crate) fn kind(&self) -> &TypeMeta {
         &self.kind
     }
@@ -91,6 +123,10 @@ impl<K> Watched<K> {
             namespaces.push(None);
         }
         let of = |namespace| Collection { namespace, ..self.collection.clone() };
-        Wanted { collections: namespaces.into_iter().map(of).collect(), indexes: self.indexes.clone() }
+        Wanted {
+            collections: namespaces.into_iter().map(of).collect(),
+            indexes: self.indexes.clone(),
+            cut: self.cut.clone(),
+        }
     }
 }

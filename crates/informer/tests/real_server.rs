@@ -361,3 +361,25 @@ async fn a_controller_of_kube_runs_on_an_informer_and_reads_the_whole_from_it() 
     assert_eq!(in_time("a reconcile", reconciled.recv()).await.as_deref(), Some("one b"));
     running.abort();
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_wanted_is_not_stored() {
+    let world = World::new().await;
+    let maps = world.namespace("here").await;
+    create(&maps, "one", "web").await;
+    set_mode(&maps, "one", "b").await;
+    let all = Watched::<ConfigMap>::all().namespace("here").labels("app");
+    let whole = world.factory.informer(&all).expect("no index");
+    let lean = world.factory.informer(&all.clone().drop_field("metadata.labels")).expect("a path");
+    let bare = world.factory.informer(&all.clone().metadata_only()).expect("a path");
+    assert!(world.factory.informer(&all.clone().drop_field("metadata[")).is_err());
+    let mut held = Vec::new();
+    for informer in [&whole, &lean, &bare] {
+        synced(informer).await;
+        let one = informer.view().expect("synced").get("here", "one").expect("there");
+        let object = one.typed().expect("a ConfigMap");
+        let (metadata, data) = (&object.metadata, object.data.as_ref());
+        held.push((metadata.labels.is_some(), data.is_some(), metadata.uid.is_some()));
+    }
+    assert_eq!(held, [(true, true, true), (false, true, true), (true, false, true)]);
+}

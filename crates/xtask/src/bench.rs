@@ -16,7 +16,8 @@ pub fn bench(args: &[String]) -> Done {
     if !help && !asked(&["--ours-only"]) {
         peers::ensure_all()?;
     }
-    let mut build = run::cargo(&["build", "--release", "--package", "forebay-bench"]);
+    let mut build =
+        run::cargo(&["build", "--release", "--package", "forebay-bench", "--package", "forebay-faults"]);
     if !help && !asked(&["--theirs-only"]) {
         build.args(["--package", "forebay"]);
     }

@@ -9,6 +9,7 @@ mod envtest;
 mod fanout;
 mod hostile;
 mod idle;
+mod informer;
 mod kep;
 mod lanes;
 mod list;
@@ -50,6 +51,7 @@ pub enum Scenario {
     Kep3157,
     Kep2340,
     Hostile,
+    Informer,
 }
 
 /// What a scenario measured on one contender.
@@ -63,7 +65,7 @@ pub struct Outcome {
 }
 
 impl Scenario {
-    pub const ALL: [Scenario; 18] = [
+    pub const ALL: [Scenario; 19] = [
         Scenario::Start,
         Scenario::Create,
         Scenario::Restart,
@@ -82,6 +84,7 @@ impl Scenario {
         Scenario::Kep3157,
         Scenario::Kep2340,
         Scenario::Hostile,
+        Scenario::Informer,
     ];
 
     pub fn name(self) -> &'static str {
@@ -104,6 +107,7 @@ impl Scenario {
             Scenario::Kep3157 => "kep3157",
             Scenario::Kep2340 => "kep2340",
             Scenario::Hostile => "hostile",
+            Scenario::Informer => "informer",
         }
     }
 
@@ -128,6 +132,7 @@ impl Scenario {
             Scenario::Kep3157 => kep::about_3157(lab),
             Scenario::Kep2340 => kep::about_2340(lab),
             Scenario::Hostile => hostile::about(lab),
+            Scenario::Informer => informer::about(lab),
         }
     }
 
@@ -153,6 +158,7 @@ impl Scenario {
             Scenario::Kep3157 => kep::run_3157(lab, who).await?.into(),
             Scenario::Kep2340 => kep::run_2340(lab, who).await?.into(),
             Scenario::Hostile => hostile::run(lab, who).await?,
+            Scenario::Informer => informer::run(lab, who).await?.into(),
         };
         add(&mut outcome.metrics, "CPU taken by others", Unit::Cores, others.cores()?);
         Ok(outcome)
