@@ -17,6 +17,7 @@ use forebay_watchcache::{Cacher, EarlyReaders, History, Resource, Room};
 
 use crate::driver::Way;
 use crate::error::Error;
+use crate::handlers::Handlers;
 use crate::informer::{Informer, Part, Shared};
 use crate::limits;
 use crate::own_writes::Writes;
@@ -132,7 +133,14 @@ impl Factory {
                 let parts = wanted.collections.iter().map(part).collect();
                 let indexes = wanted.indexes.clone();
                 let (clock, tasks) = (self.0.way.clock.clone(), self.0.tasks.clone());
-                let shared = Arc::new(Shared { parts, indexes, writes: Writes::default(), clock, tasks });
+                let shared = Arc::new(Shared {
+                    parts,
+                    indexes,
+                    writes: Writes::default(),
+                    handlers: Handlers::default(),
+                    clock,
+                    tasks,
+                });
                 informers.retain(|_, informer| informer.strong_count() > 0);
                 informers.insert(wanted, Arc::downgrade(&shared));
                 if self.0.state_dir.is_some() {
@@ -151,7 +159,7 @@ impl Factory {
         informers.values().filter(|informer| informer.strong_count() > 0).count()
     }
 
-    fn held(&self) -> Vec<Arc<Shared>> {
+    pub(crate) fn held(&self) -> Vec<Arc<Shared>> {
         let informers = self.0.informers.lock().unwrap_or_else(PoisonError::into_inner);
         informers.values().filter_map(Weak::upgrade).collect()
     }

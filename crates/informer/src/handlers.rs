@@ -4,8 +4,8 @@
 //! time, a notice twice.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use forebay_apimachinery::Revision;
 use futures_util::FutureExt as _;
@@ -34,8 +34,27 @@ pub struct HandlerStats {
     pub revision: Option<Revision>,
 }
 
+/// The handlers of an informer, by the names that they were given.
 #[derive(Default)]
-struct Counts {
+pub(crate) struct Handlers(Mutex<Vec<(String, Weak<Counts>)>>);
+
+impl Handlers {
+    fn add(&self, name: &str, counts: &Arc<Counts>) {
+        let mut handlers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        handlers.retain(|(_, counts)| counts.strong_count() > 0);
+        handlers.push((name.to_owned(), Arc::downgrade(counts)));
+    }
+
+    /// How each fares that is at work.
+    pub(crate) fn stats(&self) -> Vec<(String, HandlerStats)> {
+        let handlers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = |(name, counts): &(String, Weak<Counts>)| Some((name.clone(), counts.upgrade()?.stats()));
+        handlers.iter().filter_map(of).collect()
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Counts {
     given: AtomicU64,
     panics: AtomicU64,
     conflated: AtomicU64,
@@ -45,25 +64,23 @@ struct Counts {
 
 impl Handling {
     pub fn stats(&self) -> HandlerStats {
-        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        HandlerStats {
-            given: count(&self.counts.given),
-            panics: count(&self.counts.panics),
-            conflated: count(&self.counts.conflated),
-            revision: Revision::new(count(&self.counts.revision)),
-        }
+        self.counts.stats()
     }
 }
 
 impl<K: Send + Sync + 'static> Informer<K> {
     /// Gives `handle` every notice, one after the other, until the handling is dropped or the informer ends.
-    pub fn handle<F>(&self, mut handle: impl FnMut(Notice<K>) -> F + Send + 'static) -> Handling
+    ///
+    /// - `name`: what metrics and logs call it.
+    pub fn handle<F>(&self, name: &str, mut handle: impl FnMut(Notice<K>) -> F + Send + 'static) -> Handling
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let counts = Arc::<Counts>::default();
         let (stop, stopped) = oneshot::channel();
         let (mut subscription, counted) = (self.subscribe(), counts.clone());
+        self.shared.handlers.add(name, &counts);
+        let name = name.to_owned();
         self.shared.tasks.spawn("informer handler", async move {
             let mut stopped = stopped.fuse();
             for turn in 1.. {
@@ -78,7 +95,7 @@ impl<K: Send + Sync + 'static> Informer<K> {
                 let handled = AssertUnwindSafe(async { handle(notice).await }).catch_unwind().await;
                 if handled.is_err() {
                     counted.panics.fetch_add(1, Ordering::Relaxed);
-                    tracing::error!("a handler panicked; it goes on with the next notice");
+                    tracing::error!(handler = name, "a handler panicked; it goes on with the next notice");
                 }
                 counted.note(&subscription);
                 if is_last {
@@ -94,6 +111,16 @@ impl<K: Send + Sync + 'static> Informer<K> {
 }
 
 impl Counts {
+    fn stats(&self) -> HandlerStats {
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        HandlerStats {
+            given: count(&self.given),
+            panics: count(&self.panics),
+            conflated: count(&self.conflated),
+            revision: Revision::new(count(&self.revision)),
+        }
+    }
+
     fn note<K>(&self, subscription: &Subscription<K>) {
         self.conflated.store(subscription.conflated(), Ordering::Relaxed);
         self.revision.store(subscription.revision().map_or(0, Revision::get), Ordering::Relaxed);

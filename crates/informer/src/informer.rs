@@ -12,6 +12,7 @@ use forebay_view::TypeMeta;
 use forebay_watchcache::{Cacher, Interest, Reach};
 
 use crate::error::Error;
+use crate::handlers::{HandlerStats, Handlers};
 use crate::limits;
 use crate::own_writes::Writes;
 use crate::progress::{Health, Progress, Stats};
@@ -32,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) parts: Vec<Part>,
     pub(crate) indexes: Vec<String>,
     pub(crate) writes: Writes,
+    pub(crate) handlers: Handlers,
     pub(crate) clock: Clock,
     pub(crate) tasks: Tasks,
 }
@@ -48,6 +50,11 @@ impl Shared {
     pub(crate) fn revisions(&self) -> Vec<Option<Revision>> {
         let revision = |part: &Part| Some(part.cacher.snapshot().ok()?.revision());
         self.parts.iter().map(revision).collect()
+    }
+
+    /// How each handler fares, by name.
+    pub(crate) fn handlers(&self) -> Vec<(String, HandlerStats)> {
+        self.handlers.stats()
     }
 
     /// Writes what there is to disk, where it is to be kept there.
@@ -128,11 +135,11 @@ impl<K> Informer<K> {
         Ok(View::new(self.shared.clone(), self.kind.clone(), snapshots))
     }
 
-    /// What there is, then what happens, at the pace of whoever listens. It does not keep the informer alive by itself.
+    /// What there is, then what happens, at the pace of whoever listens.
     pub fn subscribe(&self) -> Subscription<K> {
         let all = || Interest::all(Reach::Below(Key::from("/")));
         let followers = self.shared.parts.iter().map(|part| part.cacher.follow(all())).collect();
-        Subscription::new(followers, self.kind.clone(), self.shared.clock.clone())
+        Subscription::new(self.shared.clone(), followers, self.kind.clone())
     }
 
     /// How long ago something last came from the server: an object, a bookmark, an answer. `None` before anything did. A state is at

@@ -40,6 +40,7 @@ mod index;
 mod informer;
 pub mod leader_election;
 pub mod limits;
+mod metrics;
 mod own_writes;
 mod progress;
 mod saved;
@@ -63,3 +64,14 @@ pub use progress::{Health, Stats};
 pub use subscription::{Notice, Subscription};
 pub use view::View;
 pub use watched::Watched;
+
+#[doc = include_str!("../docs/from_client_go.md")]
+pub mod coming_from_client_go {}
+
+#[doc = include_str!("../docs/from_kube_rs.md")]
+pub mod coming_from_kube_rs {}
+
+/// Its example is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -7,9 +7,11 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use forebay_apimachinery::{Object, Revision};
-use forebay_rt::{Alarm, Clock, Duration, Instant};
+use forebay_rt::{Alarm, Duration, Instant};
 use forebay_view::{Handle, TypeMeta};
 use forebay_watchcache::{Changed, Followed, Follower};
+
+use crate::informer::Shared;
 
 /// What a subscription tells.
 pub enum Notice<K> {
@@ -29,15 +31,15 @@ pub enum Notice<K> {
     Ended,
 }
 
-/// See the module's doc.
+/// See the module's doc. It keeps the informer alive.
 pub struct Subscription<K> {
+    shared: Arc<Shared>,
     followers: Vec<Follower>,
     // Whose turn it is to be asked first.
     turn: usize,
     unsynced: usize,
     ended: usize,
     kind: Arc<TypeMeta>,
-    clock: Clock,
     resync: Option<Resync>,
     of: PhantomData<fn() -> K>,
 }
@@ -51,15 +53,15 @@ struct Resync {
 }
 
 impl<K> Subscription<K> {
-    pub(crate) fn new(followers: Vec<Follower>, kind: Arc<TypeMeta>, clock: Clock) -> Subscription<K> {
+    pub(crate) fn new(shared: Arc<Shared>, followers: Vec<Follower>, kind: Arc<TypeMeta>) -> Subscription<K> {
         let unsynced = followers.len();
-        Subscription { followers, turn: 0, unsynced, ended: 0, kind, clock, resync: None, of: PhantomData }
+        Subscription { shared, followers, turn: 0, unsynced, ended: 0, kind, resync: None, of: PhantomData }
     }
 
     /// Has every object told again every so often, though nothing happened to it: for work that depends on something else.
     #[must_use]
     pub fn resync(mut self, every: Duration) -> Subscription<K> {
-        let at = self.clock.now() + every;
+        let at = self.shared.clock.now() + every;
         self.resync = Some(Resync { every, at, alarm: Alarm::default(), left: Vec::new() });
         self
     }
@@ -144,8 +146,8 @@ impl<K> Subscription<K> {
 
     fn resynced(&mut self) -> Option<Notice<K>> {
         let resync = self.resync.as_mut().filter(|_| self.unsynced == 0)?;
-        if resync.left.is_empty() && self.clock.now() >= resync.at {
-            resync.at = self.clock.now() + resync.every;
+        if resync.left.is_empty() && self.shared.clock.now() >= resync.at {
+            resync.at = self.shared.clock.now() + resync.every;
             resync.left = self.followers.iter().rev().flat_map(|follower| follower.told().rev()).collect();
         }
         let next = resync.left.pop()?;

@@ -227,9 +227,9 @@ async fn a_handler_that_panics_or_never_returns_hurts_nobody_else() {
         .factory
         .informer(&Watched::<ConfigMap>::all().namespace("here").labels("app"))
         .expect("no index");
-    let _stuck = informer.handle(|_| std::future::pending::<()>());
+    let _stuck = informer.handle("stuck", |_| std::future::pending::<()>());
     let (seen, mut all) = tokio::sync::mpsc::channel(16);
-    let panics = informer.handle(move |notice| {
+    let panics = informer.handle("panics", move |notice| {
         let seen = seen.clone();
         async move {
             let Notice::Added(map) = notice else { return };
@@ -244,6 +244,15 @@ async fn a_handler_that_panics_or_never_returns_hurts_nobody_else() {
     }
     assert_eq!(names, ["one", "two"]);
     assert_eq!(panics.stats().panics, 1);
+    let metrics = world.factory.metrics();
+    for line in [
+        "informer_handler_panics_total{handler=\"panics\"} 1\n",
+        "informer_handler_notices_total{handler=\"stuck\"} 1\n",
+        "informer_states_total{collection=\"/api/v1/namespaces/here/configmaps\",reason=\"first\"} 1\n",
+        "informer_objects{collection=\"/api/v1/namespaces/here/configmaps\"} 2\n",
+    ] {
+        assert!(metrics.contains(line), "{line} is not in\n{metrics}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -72,7 +72,7 @@ fn one(factory: &Factory, namespace: &str) -> Result<One, String> {
     let informer = factory.informer(&watched).map_err(|e| e.to_string())?;
     let told = Arc::<Told>::default();
     let tells = told.clone();
-    let handling = informer.handle(move |notice| {
+    let handling = informer.handle(namespace, move |notice| {
         tells.take(&notice);
         std::future::ready(())
     });
