@@ -276,6 +276,9 @@ impl Follower {
         if self.has_synced {
             self.conflated += found.len() as u64;
         }
+        // What was found is told before the state counts as told: it may be left in between for one of another history.
+        let last_found = found.last().and_then(|found| found.current.as_ref().or(found.previous.as_ref()));
+        let last = last.or_else(|| last_found.map(|object| object.key().clone()));
         self.pending.extend(found.into_iter().map(Followed::Change));
         let At::Differences { to, after, .. } = &mut self.at else { return false };
         if last.is_some() {
@@ -284,7 +287,6 @@ impl Follower {
             return !self.is_halfway;
         }
         let revision = to.revision();
-        // What is pending is told before anything else is asked of the state.
         let At::Differences { to, then, .. } = std::mem::replace(&mut self.at, At::Nowhere) else {
             return false;
         };

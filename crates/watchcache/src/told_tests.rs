@@ -263,6 +263,23 @@ async fn an_older_object_takes_no_place_unless_the_store_was_put_back() {
     assert_eq!(told(&mut follower, 1).await, ["+a/two@6"], "it goes on from there");
 }
 
+#[tokio::test]
+async fn what_was_not_told_yet_when_the_store_went_back_is_told_as_it_is_then() {
+    let scene = Scene::new();
+    scene.state(&[("a/one", 3), ("a/two", 4)], 9);
+    scene.shown(9).await;
+    let mut follower = scene.follower();
+    assert_eq!(told(&mut follower, 1).await, ["+a/one@3"], "the other one is still to be told");
+    scene.begin(true);
+    scene.put("a/one", 3);
+    scene.put("a/two", 4);
+    scene.end(5);
+    while scene.cacher.snapshot().is_ok_and(|shown| shown.revision() != at(5)) {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(told(&mut follower, 2).await, ["+a/two@4", "synced 5"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_cannot_tell_any_more_is_replaced_and_nobody_is_told_what_has_not_changed() {
     let mut scene = Scene::new();
