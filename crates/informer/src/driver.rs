@@ -97,12 +97,14 @@ enum Cut {
 
 impl Driver {
     /// - `saved`: where a state may be to begin with.
+    /// - `projection`: what is stored of an object.
     pub(crate) fn new(
         way: Way,
         collection: Collection,
         progress: Arc<Progress>,
         random: Random,
         saved: Option<Arc<Place>>,
+        projection: Arc<Projection>,
     ) -> Driver {
         Driver {
             began: way.clock.now(),
@@ -116,13 +118,8 @@ impl Driver {
             under_way: UnderWay::Nothing,
             current: None,
             items: TypeMeta::default(),
-            projection: Arc::default(),
+            projection,
         }
-    }
-
-    /// The same, which stores no more of an object than `projection` leaves.
-    pub(crate) fn cutting(self, projection: Arc<Projection>) -> Driver {
-        Driver { projection, ..self }
     }
 
     fn now(&self) -> Duration {
@@ -235,13 +232,15 @@ impl Driver {
                 Input::Event { revision }
             }
             FrameKind::Added | FrameKind::Modified => {
-                match change(object, revision, &TypeMeta::default(), &self.projection) {
-                    Ok(change) => self.current = Some(change),
-                    Err(_) => return Input::Garbled,
-                }
-                Input::Event { revision }
+                self.current = change(object, revision, &TypeMeta::default(), &self.projection).ok();
+                self.input(Input::Event { revision })
             }
         }
+    }
+
+    /// `input` if its object could be read.
+    fn input(&self, input: Input) -> Input {
+        if self.current.is_some() { input } else { Input::Garbled }
     }
 
     fn part(&mut self, part: Part) -> Option<Input> {
@@ -256,11 +255,8 @@ impl Driver {
                 let Some(revision) = object.revision().and_then(Revision::new) else {
                     return Some(Input::Garbled);
                 };
-                match change(object, revision, &self.items, &self.projection) {
-                    Ok(change) => self.current = Some(change),
-                    Err(_) => return Some(Input::Garbled),
-                }
-                Some(Input::Item)
+                self.current = change(object, revision, &self.items, &self.projection).ok();
+                Some(self.input(Input::Item))
             }
             Part::End(meta) => {
                 let revision = meta.revision.as_deref().and_then(decimal).and_then(Revision::new);

@@ -45,6 +45,14 @@ pub(crate) struct Part {
     pub(crate) saved: Option<Arc<Place>>,
 }
 
+impl Part {
+    /// Bytes of its state and of its window.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let state = self.cacher.snapshot().map_or(0, |snapshot| snapshot.held().total());
+        state + self.cacher.window().bytes
+    }
+}
+
 impl Shared {
     /// That of each part.
     pub(crate) fn revisions(&self) -> Vec<Option<Revision>> {
@@ -166,10 +174,6 @@ impl<K> Informer<K> {
 
     /// Bytes that it holds: objects at rest and in plain form, their keys and indexes, and what its window keeps for who is behind.
     pub fn held_bytes(&self) -> usize {
-        let held = |part: &Part| {
-            let state = part.cacher.snapshot().map_or(0, |snapshot| snapshot.held().total());
-            state + part.cacher.window().bytes
-        };
-        self.shared.parts.iter().map(held).sum()
+        self.shared.parts.iter().map(Part::held_bytes).sum()
     }
 }

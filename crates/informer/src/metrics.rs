@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Write as _};
 
 use crate::factory::Factory;
 use crate::handlers::HandlerStats;
-use crate::informer::{Part, Shared};
+use crate::informer::Shared;
 
 /// A metric: its name, what it is, and a line for each set of labels.
 struct Metric {
@@ -96,9 +96,8 @@ impl Factory {
                 for (fault, count) in &stats.faults {
                     faults.add(&[of, ("fault", fault)], count);
                 }
-                let (count, bytes) = sizes(part);
-                objects.add(&[of], count);
-                held.add(&[of], bytes);
+                objects.add(&[of], part.cacher.snapshot().map_or(0, |state| state.len()));
+                held.add(&[of], part.held_bytes());
                 let health = part.progress.health();
                 if let Some(heard) = health.last_heard_at {
                     age.add(&[of], informer.clock.now().duration_since(heard).as_secs_f64());
@@ -125,12 +124,6 @@ impl Factory {
         }
         out
     }
-}
-
-/// Objects of a part, and the bytes that it holds.
-fn sizes(part: &Part) -> (usize, usize) {
-    let state = part.cacher.snapshot().map_or((0, 0), |state| (state.len(), state.held().total()));
-    (state.0, state.1 + part.cacher.window().bytes)
 }
 
 /// What is shown: the lowest revision of its parts, as a subscription's.

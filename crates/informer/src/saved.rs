@@ -170,13 +170,10 @@ fn garbled(what: &'static str) -> io::Error {
 }
 
 /// Saves `snapshot` on a thread that blocks, and says so when that fails.
-pub(crate) async fn save(place: Arc<Place>, snapshot: Arc<Snapshot>) -> bool {
-    let saved = forebay_rt::blocking(move || {
-        let saved = place.save(&snapshot);
-        if let Err(error) = &saved {
-            tracing::error!(path = %place.path.display(), %error, "the state cannot be saved");
-        }
-        saved.is_ok()
-    });
-    saved.await.unwrap_or(false)
+pub(crate) async fn save(place: Arc<Place>, snapshot: Arc<Snapshot>) {
+    let path = place.path.clone();
+    let saved = forebay_rt::blocking(move || place.save(&snapshot)).await;
+    if let Err(error) = saved.unwrap_or_else(|lost| Err(io::Error::other(lost))) {
+        tracing::error!(path = %path.display(), %error, "the state cannot be saved");
+    }
 }

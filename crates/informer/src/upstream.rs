@@ -64,8 +64,8 @@ impl Backend for Upstream {
     fn tell(&self, _prefix: &str) -> Option<Box<dyn Tell>> {
         let random = Random::seeded(self.random.next_u64());
         let (way, collection, saved) = (self.way.clone(), self.collection.clone(), self.saved.clone());
-        let driver = Driver::new(way, collection, self.progress.clone(), random, saved);
-        Some(Box::new(driver.cutting(self.projection.clone())))
+        let (progress, projection) = (self.progress.clone(), self.projection.clone());
+        Some(Box::new(Driver::new(way, collection, progress, random, saved, projection)))
     }
 
     fn size(&self) -> Size {

@@ -36,6 +36,14 @@ impl World {
         World { server, connected, factory }
     }
 
+    /// An informer that has what is labelled in the namespace `here`.
+    async fn mirrored(&self) -> Informer<ConfigMap> {
+        let watched = Watched::<ConfigMap>::all().namespace("here").labels("app");
+        let informer = self.factory.informer(&watched).expect("no index");
+        synced(&informer).await;
+        informer
+    }
+
     fn client(&self) -> Client {
         self.connected.client.clone()
     }
@@ -105,11 +113,7 @@ async fn a_collection_is_mirrored_and_what_happens_to_it_is_told() {
     for name in ["one", "two"] {
         create(&maps, name, "web").await;
     }
-    let informer = world
-        .factory
-        .informer(&Watched::<ConfigMap>::all().namespace("here").labels("app"))
-        .expect("no index");
-    synced(&informer).await;
+    let informer = world.mirrored().await;
     let mut subscription = informer.subscribe();
     assert_eq!(told(&mut subscription, 3).await, ["+one", "+two", "synced"]);
     let revision = set_mode(&maps, "one", "b").await;
@@ -132,11 +136,7 @@ async fn a_server_that_is_killed_costs_no_list_and_no_event() {
     let mut world = World::new().await;
     let maps = world.namespace("here").await;
     create(&maps, "one", "web").await;
-    let informer = world
-        .factory
-        .informer(&Watched::<ConfigMap>::all().namespace("here").labels("app"))
-        .expect("no index");
-    synced(&informer).await;
+    let informer = world.mirrored().await;
     let mut subscription = informer.subscribe();
     told(&mut subscription, 2).await;
     world.server.kill().expect("it is killed");
@@ -223,10 +223,7 @@ async fn a_handler_that_panics_or_never_returns_hurts_nobody_else() {
     let world = World::new().await;
     let maps = world.namespace("here").await;
     create(&maps, "one", "web").await;
-    let informer = world
-        .factory
-        .informer(&Watched::<ConfigMap>::all().namespace("here").labels("app"))
-        .expect("no index");
+    let informer = world.mirrored().await;
     let _stuck = informer.handle("stuck", |_| std::future::pending::<()>());
     let (seen, mut all) = tokio::sync::mpsc::channel(16);
     let panics = informer.handle("panics", move |notice| {
@@ -259,11 +256,7 @@ async fn a_handler_that_panics_or_never_returns_hurts_nobody_else() {
 async fn what_a_program_wrote_is_in_its_next_read() {
     let world = World::new().await;
     let maps = world.namespace("here").await;
-    let informer = world
-        .factory
-        .informer(&Watched::<ConfigMap>::all().namespace("here").labels("app"))
-        .expect("no index");
-    synced(&informer).await;
+    let informer = world.mirrored().await;
     let writes = informer.writes_of(maps.clone());
     for round in 0..20 {
         let name = format!("map-{round}");
@@ -349,10 +342,7 @@ async fn a_controller_of_kube_runs_on_an_informer_and_reads_the_whole_from_it() 
     let world = World::new().await;
     let maps = world.namespace("here").await;
     create(&maps, "one", "web").await;
-    let informer = world
-        .factory
-        .informer(&Watched::<ConfigMap>::all().namespace("here").labels("app"))
-        .expect("no index");
+    let informer = world.mirrored().await;
     let (seen, mut reconciled) = tokio::sync::mpsc::channel(64);
     let reconcile = |object: std::sync::Arc<PartialObjectMeta<ConfigMap>>, context: std::sync::Arc<_>| async move {
         let (informer, seen): &(Informer<ConfigMap>, tokio::sync::mpsc::Sender<String>) = &context;
