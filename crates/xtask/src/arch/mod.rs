@@ -3,6 +3,10 @@
 //! In: `cargo metadata` and the sources. Out: every finding, each with the file and the rule.
 //! Never: a judgement that needs more than a line of text; the compiler and clippy have the rest.
 
+mod ceilings;
+mod modules;
+mod tokens;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -125,6 +129,7 @@ pub fn check() -> Done {
         fs::read_to_string(&document).map_err(|e| format!("cannot read {}: {e}", document.display()))?;
     let texts: Vec<(&str, &str)> = sources.iter().map(|it| (it.path.as_str(), it.text.as_str())).collect();
     findings.extend(robustness::findings(&document, &texts));
+    findings.extend(ceilings::findings(&by_crate(&texts))?);
     match findings.is_empty() {
         true => Ok(()),
         false => Err(format!("{} findings\n  {}", findings.len(), findings.join("\n  "))),
@@ -295,6 +300,22 @@ fn sources(dir: &Path) -> Result<Vec<Source>, String> {
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
+}
+
+/// The files of each crate outside of tests.
+fn by_crate<'a>(sources: &[(&'a str, &'a str)]) -> Vec<ceilings::Crate<'a>> {
+    let mut crates: Vec<ceilings::Crate> = Vec::new();
+    for (path, text) in sources {
+        let Some((name, inside)) = path.split_once("/src/") else { continue };
+        if is_test(&format!("src/{inside}")) {
+            continue;
+        }
+        match crates.last_mut() {
+            Some((last, files)) if *last == name => files.push((inside, text)),
+            _ => crates.push((name, vec![(inside, text)])),
+        }
+    }
+    crates
 }
 
 fn below(dir: &Path, path: &Path) -> String {

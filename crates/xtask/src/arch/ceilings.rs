@@ -1,0 +1,183 @@
+//! How tangled a crate may be: the largest import cycle, its lines, and names that several public types share.
+//!
+//! In: the sources by crate. Out: what is above its ceiling, or so far below it that the ceiling has to come down. Numbers only
+//! fall. Never: tests.
+
+use std::collections::BTreeMap;
+
+use super::modules::Graph;
+use super::tokens::Reach;
+
+/// Import cycle of more modules than this: only where [`CYCLES`] says so.
+const CYCLE_MAX: usize = 3;
+
+/// Crates whose largest cycle is larger, and how large it is.
+const CYCLES: &[(&str, usize)] = &[
+    ("apimachinery", 5),
+    ("backend", 5),
+    ("bench", 65),
+    ("client", 10),
+    ("conformance", 4),
+    ("connector", 5),
+    ("embedded", 10),
+    ("endpoints", 8),
+    ("etcd", 8),
+    ("faults", 14),
+    ("forebay", 4),
+    ("informer", 5),
+    ("registry", 121),
+    ("schema", 7),
+    ("watchcache", 9),
+];
+
+/// Lines without tests of a crate.
+const LINES_MAX: usize = 13_000;
+
+/// Crates that have more, to the next thousand.
+const LINES: &[(&str, usize)] =
+    &[("bench", 17_000), ("endpoints", 23_000), ("registry", 35_000), ("schema", 19_000)];
+
+/// Public types that may have one name.
+const SAME_NAME_MAX: usize = 2;
+
+/// Names that more have, and how many.
+const NAMES: &[(&str, usize)] = &[
+    ("Answer", 7),
+    ("Asked", 3),
+    ("Body", 3),
+    ("Bound", 3),
+    ("Config", 4),
+    ("Content", 3),
+    ("Counts", 3),
+    ("DecodeError", 3),
+    ("Done", 3),
+    ("Entry", 3),
+    ("Event", 3),
+    ("Fault", 4),
+    ("Follower", 3),
+    ("Form", 4),
+    ("Health", 3),
+    ("Held", 3),
+    ("Http2", 3),
+    ("Identity", 3),
+    ("Item", 4),
+    ("Kind", 8),
+    ("Known", 3),
+    ("Malformed", 3),
+    ("Memory", 3),
+    ("Message", 3),
+    ("Metrics", 3),
+    ("Operation", 3),
+    ("Options", 4),
+    ("Outcome", 6),
+    ("Part", 4),
+    ("Phase", 4),
+    ("Place", 6),
+    ("Refusal", 3),
+    ("Resource", 3),
+    ("Row", 5),
+    ("Said", 3),
+    ("Seen", 3),
+    ("Selection", 3),
+    ("Series", 3),
+    ("Server", 4),
+    ("ServiceAccounts", 3),
+    ("Source", 3),
+    ("Store", 3),
+    ("Stream", 4),
+    ("Tally", 3),
+    ("Target", 3),
+    ("Version", 4),
+];
+
+/// A crate, with its files outside of tests: path below `src/`, and text.
+pub type Crate<'a> = (&'a str, Vec<(&'a str, &'a str)>);
+
+/// What is above its ceiling, and ceilings that nothing reaches any more.
+///
+/// # Errors
+/// A file that is no Rust.
+pub fn findings(crates: &[Crate]) -> Result<Vec<String>, String> {
+    let mut findings = Vec::new();
+    let mut names = BTreeMap::<String, Vec<String>>::new();
+    for (name, files) in crates {
+        let graph = Graph::new(files).map_err(|why| format!("{name}/src/{why}"))?;
+        let cycle = graph.largest_cycle();
+        findings.extend(judged(
+            &format!("{name}: modules in one import cycle ({})", cycle.join(", ")),
+            cycle.len(),
+            ceiling(CYCLES, name),
+            CYCLE_MAX,
+            0,
+        ));
+        let lines = files.iter().map(|(_, text)| text.lines().count()).sum();
+        findings.extend(judged(
+            &format!("{name}: lines without tests"),
+            lines,
+            ceiling(LINES, name),
+            LINES_MAX,
+            1_000,
+        ));
+        for (of, reach, module) in graph.types {
+            if reach == Reach::World && of != "Error" {
+                names.entry(of).or_default().push(format!("{name}::{module}"));
+            }
+        }
+    }
+    for (of, places) in names {
+        findings.extend(judged(
+            &format!("{of}: public types of this name ({})", places.join(", ")),
+            places.len(),
+            ceiling(NAMES, &of),
+            SAME_NAME_MAX,
+            0,
+        ));
+    }
+    Ok(findings)
+}
+
+fn ceiling(of: &[(&str, usize)], name: &str) -> Option<usize> {
+    of.iter().find(|(known, _)| *known == name).map(|(_, most)| *most)
+}
+
+/// - `slack`: how far below its ceiling a number may be before that has to come down.
+fn judged(what: &str, measured: usize, ceiling: Option<usize>, most: usize, slack: usize) -> Option<String> {
+    let allowed = ceiling.unwrap_or(most);
+    if measured > allowed {
+        return Some(format!("{what}: {measured}, and at most {allowed} may be"));
+    }
+    let loose = ceiling.is_some_and(|ceiling| measured <= most || measured + slack < ceiling);
+    loose.then(|| {
+        format!("{what}: {measured}, so lower its ceiling of {allowed} in crates/xtask/src/arch/ceilings.rs")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_may_fall_and_takes_its_ceiling_along() {
+        assert_eq!(judged("x", 3, None, 3, 0), None);
+        assert!(judged("x", 4, None, 3, 0).unwrap().contains("at most 3"));
+        assert_eq!(judged("x", 9, Some(9), 3, 0), None);
+        assert!(judged("x", 10, Some(9), 3, 0).unwrap().contains("at most 9"));
+        assert!(judged("x", 8, Some(9), 3, 0).unwrap().contains("lower its ceiling"));
+        assert_eq!(judged("x", 8_500, Some(9_000), 3, 1_000), None);
+        assert!(judged("x", 3, Some(9), 3, 10).unwrap().contains("lower its ceiling"));
+    }
+
+    #[test]
+    fn a_third_public_type_of_one_name_is_found_but_for_errors() {
+        let file = |text| vec![("lib.rs", text)];
+        let two = [
+            ("a", file("pub struct Seat; pub enum Error {}")),
+            ("b", file("pub struct Seat; pub enum Error {}")),
+        ];
+        assert!(findings(&two).unwrap().is_empty());
+        let third = ("c", file("pub struct Seat; pub enum Error {}"));
+        let found = findings(&[two[0].clone(), two[1].clone(), third]).unwrap();
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("Seat: public types of this name (a::, b::, c::)"), "{found:?}");
+    }
+}
