@@ -4,13 +4,13 @@
 //! Never: a test left out in a CI run; what needs the Go peers gets them built first.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::generate::{self, Mode};
 use crate::run::{self, Done};
-use crate::{arch, peers};
+use crate::{arch, dependencies, peers};
 
 /// Runs all steps, also after one has failed; the tests come last, and what they would miss after them.
 pub fn ci(fast: bool) -> Done {
@@ -35,7 +35,7 @@ pub fn ci(fast: bool) -> Done {
     }
     step("format", &mut || run::run(&mut run::cargo(&["fmt", "--all", "--check"])));
     step("architecture", &mut arch::check);
-    step("dependencies", &mut dependencies);
+    step("dependencies", &mut dependencies::check);
     step("clippy", &mut || {
         run::run(&mut run::cargo(&[
             "clippy",
@@ -62,17 +62,6 @@ pub fn ci(fast: bool) -> Done {
         true => Ok(()),
         false => Err(format!("failed: {}", failed.join(", "))),
     }
-}
-
-/// Holds the dependency tree against deny.toml, where cargo-deny is installed: the one check that needs a tool of its own.
-fn dependencies() -> Done {
-    let installed =
-        Command::new("cargo-deny").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if !installed.is_ok_and(|status| status.success()) {
-        println!("cargo-deny is not installed; deny.toml was not checked");
-        return Ok(());
-    }
-    run::run(&mut run::cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"]))
 }
 
 /// Runs the workspace's tests, showing their output as it comes, and adds up their result lines.

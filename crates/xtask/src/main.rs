@@ -8,6 +8,7 @@
 mod arch;
 mod bench;
 mod ci;
+mod dependencies;
 mod fuzz;
 mod generate;
 mod mutants;
@@ -24,6 +25,7 @@ cargo xtask <command>
 
   ci [--fast]               every check, as CI runs it; --fast leaves out what needs the Go peers
   arch                      only the architecture checks of ci: arrows between crates, words that a crate may not use
+  dependencies              only the dependency tree, held against deny.toml
   gen [--check]             write the schema table from the Kubernetes Go modules; --check only compares
   peers [--print]           build the real etcd, kube-apiserver and kubectl that tests and benches compare with;
                             --print writes their paths as NAME=path lines and builds nothing
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
     let done = match command {
         "ci" => run::flags(rest, &["--fast"]).and_then(|flags| ci::ci(flags.contains(&"--fast"))),
         "arch" => run::flags(rest, &[]).and_then(|_| arch::check()),
+        "dependencies" => run::flags(rest, &[]).and_then(|_| dependencies::check()),
         "gen" => run::flags(rest, &["--check"]).and_then(|flags| match flags.contains(&"--check") {
             true => generate::generate(generate::Mode::Check),
             false => generate::generate(generate::Mode::Write),
