@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use forebay_endpoints::config::TokenUser;
+use forebay_pki::private_files;
 
+use crate::csv;
 use crate::error::Error;
-use crate::{csv, private_files};
 
 /// Reads the file. Of two users with one token the later one holds it; that and an empty token are warnings.
 ///

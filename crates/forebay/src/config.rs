@@ -18,6 +18,7 @@ use std::time::Duration;
 use forebay_controllers::Selection;
 use forebay_endpoints::config::{PodTokens, SecretTokens};
 use forebay_etcd::Endpoint;
+use forebay_pki::{CertificateFiles, ServingNames};
 use forebay_registry::{Admission, PortRange, ServiceAccountAdmission};
 
 pub use authorization::AuthorizationMode;
@@ -99,19 +100,6 @@ pub struct Tls {
     pub policy: TlsPolicy,
     /// What a made serving certificate covers.
     pub names: ServingNames,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CertificateFiles {
-    pub cert: PathBuf,
-    pub key: PathBuf,
-}
-
-/// The subject alternative names of the serving certificate, each once.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ServingNames {
-    pub dns: Vec<String>,
-    pub ips: Vec<IpAddr>,
 }
 
 /// Who is who.

@@ -7,7 +7,7 @@ use std::path::Path;
 use forebay_rt::Random;
 
 use crate::error::Error;
-use crate::private_files;
+use forebay_pki::private_files;
 
 /// Makes the directory for its owner alone, or checks the one that is there; a warning comes back.
 ///

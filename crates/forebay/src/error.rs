@@ -40,9 +40,9 @@ pub enum Error {
     /// The data directory cannot be used.
     #[error("data directory {}: {reason}", path.display())]
     DataDir { path: PathBuf, reason: String },
-    /// A file of the PKI is not what it should be; nothing was changed.
-    #[error("{}: {reason}", path.display())]
-    Pki { path: PathBuf, reason: String },
+    /// A file of certificates or keys cannot be used; nothing was changed.
+    #[error(transparent)]
+    Pki(#[from] forebay_pki::Error),
     #[error("token file {}: line {line}: {reason}", path.display())]
     TokenFile { path: PathBuf, line: u64, reason: String },
     #[error("{0}")]
@@ -64,7 +64,7 @@ impl Error {
             | Self::NotServed { .. }
             | Self::File { .. }
             | Self::DataDir { .. }
-            | Self::Pki { .. }
+            | Self::Pki(_)
             | Self::TokenFile { .. }
             | Self::Serve(_)
             | Self::Output(_) => 1,
@@ -90,7 +90,7 @@ impl Error {
     }
 
     pub(crate) fn pki(path: impl Into<PathBuf>, reason: impl Into<String>) -> Self {
-        Self::Pki { path: path.into(), reason: reason.into() }
+        Self::Pki(forebay_pki::Error::unfit(path, reason))
     }
 }
 

@@ -21,10 +21,11 @@ use crate::auth_files;
 use crate::config::ServeConfig;
 use crate::error::Error;
 use crate::kubeconfig::Kubeconfig;
-use crate::pki::given::{self, GivenServing};
-use crate::pki::{self, KeyPairPem};
 use crate::prepare::{self, Made, Prepared};
 use crate::server::Replacing;
+use crate::token_key_files;
+use forebay_pki::given::{self, GivenServing};
+use forebay_pki::{self as pki, KeyPairPem};
 
 /// How often the files are looked at: a dozen calls of stat, 20 us or so. Who takes a certificate or a token away waits for
 /// that; kube-apiserver looks once in a minute.
@@ -372,8 +373,8 @@ impl Sources {
 
     fn account_keys(&self) -> Result<TokenKeys, Error> {
         let accounts = &self.config.authentication.service_accounts;
-        let signing = accounts.signing_key_file.as_deref().map(given::read_signing_key).transpose()?;
-        let verifying = accounts.key_files.iter().map(|path| given::read_token_keys(path));
+        let signing = accounts.signing_key_file.as_deref().map(token_key_files::read_signing).transpose()?;
+        let verifying = accounts.key_files.iter().map(|path| token_key_files::read_verifying(path));
         let verifying = verifying.collect::<Result<_, _>>()?;
         let made = match (&signing, &self.made) {
             (Some(_), _) => String::new(),

@@ -6,8 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::error::Error;
-use crate::pki::KeyPairPem;
-use crate::private_files::{self, Readers};
+use forebay_pki::KeyPairPem;
+use forebay_pki::private_files::{self, Readers};
 
 /// What a client needs.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ impl Kubeconfig<'_> {
         }
         private_files::write(path, text.as_bytes(), Readers::Owner)?;
         let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        private_files::sync_dir(dir)
+        Ok(private_files::sync_dir(dir)?)
     }
 
     /// In the order in which kubectl writes it.

@@ -20,9 +20,7 @@ pub mod memory;
 mod migrate;
 mod open_files;
 pub mod parent;
-pub mod pki;
 pub mod prepare;
-mod private_files;
 mod progress;
 #[cfg(test)]
 mod scratch;
@@ -30,6 +28,5 @@ pub mod serve;
 pub mod server;
 mod snapshot;
 pub mod store;
-pub mod stored;
-mod stored_definition;
+mod token_key_files;
 pub mod version;

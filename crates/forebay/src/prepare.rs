@@ -11,13 +11,15 @@ use forebay_etcd::{Reread, TlsFiles};
 use jiff::Timestamp;
 
 use crate::auth_files;
-use crate::config::{CertificateFiles, EtcdConfig, ServeConfig};
+use crate::config::{EtcdConfig, ServeConfig};
 use crate::data_dir;
 use crate::error::Error;
 use crate::kubeconfig::Kubeconfig;
-use crate::pki::given::{self, GivenServing};
-use crate::pki::{self, KeyPairPem, Pki};
-use crate::private_files;
+use crate::token_key_files;
+use forebay_pki::CertificateFiles;
+use forebay_pki::given::{self, GivenServing};
+use forebay_pki::private_files;
+use forebay_pki::{self as pki, KeyPairPem, Pki};
 
 /// All that is needed to serve, apart from the store.
 #[derive(Debug)]
@@ -140,11 +142,15 @@ impl Given {
                 Some(path) => auth_files::read(path, warnings)?,
                 None => Vec::new(),
             },
-            signing_key: accounts.signing_key_file.as_deref().map(given::read_signing_key).transpose()?,
+            signing_key: accounts
+                .signing_key_file
+                .as_deref()
+                .map(token_key_files::read_signing)
+                .transpose()?,
             token_keys: accounts
                 .key_files
                 .iter()
-                .map(|path| given::read_token_keys(path))
+                .map(|path| token_key_files::read_verifying(path))
                 .collect::<Result<_, _>>()?,
         })
     }

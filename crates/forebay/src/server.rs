@@ -18,9 +18,9 @@ use jiff::Timestamp;
 use crate::config::{Host, ServeConfig};
 use crate::edge;
 use crate::error::Error;
-use crate::pki::trust;
 use crate::prepare::Prepared;
 use crate::store::Store;
+use forebay_pki::trust;
 
 /// How long the tasks of the caches may take to end.
 const TASKS_WAIT: Duration = Duration::from_secs(5);

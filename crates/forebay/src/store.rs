@@ -8,6 +8,7 @@ use std::time::Duration;
 use forebay_backend::Backend;
 use forebay_embedded::{Engine, Options, Syncs};
 use forebay_etcd::Etcd;
+use forebay_etcd_codec::AsKubernetes;
 use forebay_registry::History;
 use forebay_rt::{Clock, Tasks};
 
@@ -15,7 +16,6 @@ use crate::error::Error;
 use crate::prepare::Prepared;
 use crate::server::failed;
 use crate::snapshot;
-use crate::stored::AsKubernetes;
 
 /// How long it is waited for an etcd that does not answer when the server starts.
 const REACH_WAIT: Duration = Duration::from_secs(20);

@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use common::{Client, Identity, Protocol, Scratch, Server, WAIT, names};
-use forebay::config::ServingNames;
-use forebay::pki::{self, Pki};
+use forebay_pki::{self as pki, Pki, ServingNames};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::TcpStream;

@@ -9,14 +9,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use common::{Ask, Client, Identity, Protocol, Scratch, text};
-use forebay::config::{Host, ServeConfig, ServingNames};
+use forebay::config::{Host, ServeConfig};
 use forebay::flags::argv;
 use forebay::flags::layers::Raw;
 use forebay::identity::Files;
-use forebay::pki::{self, Pki};
 use forebay::prepare::Prepared;
 use forebay::server::{Replacing, Server, Stop};
 use forebay_embedded::{Engine, Options};
+use forebay_pki::{self as pki, Pki, ServingNames};
 use forebay_rt::{Clock, Tasks};
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -7,12 +7,12 @@ use std::time::Duration;
 use forebay_controllers::Selection;
 use forebay_endpoints::config::{PodTokens, SecretTokens};
 use forebay_etcd::Endpoint;
+use forebay_pki::{CertificateFiles, ServingNames};
 
 use super::reader::Reader;
 use super::{
-    Anonymous, Authentication, AuthorizationMode, CertificateFiles, Cidr, EtcdConfig, Host, Http2, Limits,
-    MemoryLimit, ServeConfig, ServiceAccounts, Serving, ServingNames, Tls, TlsPolicy, admission,
-    authorization,
+    Anonymous, Authentication, AuthorizationMode, Cidr, EtcdConfig, Host, Http2, Limits, MemoryLimit,
+    ServeConfig, ServiceAccounts, Serving, Tls, TlsPolicy, admission, authorization,
 };
 use crate::error::Error;
 use crate::flags::layers::Raw;
@@ -277,38 +277,36 @@ fn service_range(text: &str) -> Result<Cidr, String> {
 fn serving_names(serving: &Serving, ranges: &[Cidr], host: &Host) -> ServingNames {
     let mut names = ServingNames::default();
     for name in ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"] {
-        names.add_dns(name);
+        add_dns(&mut names, name);
     }
-    names.add_dns("kubernetes.default.svc.cluster.local");
-    names.add_ip(Ipv4Addr::LOCALHOST.into());
-    names.add_ip(Ipv6Addr::LOCALHOST.into());
+    add_dns(&mut names, "kubernetes.default.svc.cluster.local");
+    add_ip(&mut names, Ipv4Addr::LOCALHOST.into());
+    add_ip(&mut names, Ipv6Addr::LOCALHOST.into());
     for range in ranges {
-        names.add_ip(range.first_address());
+        add_ip(&mut names, range.first_address());
     }
-    names.add_ip(serving.bind_address);
+    add_ip(&mut names, serving.bind_address);
     if let Some(address) = serving.advertise_address {
-        names.add_ip(address);
+        add_ip(&mut names, address);
     }
     for name in [serving.external_hostname.as_deref(), host.name.as_deref()].into_iter().flatten() {
         match name.parse() {
-            Ok(address) => names.add_ip(address),
-            Err(_) => names.add_dns(name),
+            Ok(address) => add_ip(&mut names, address),
+            Err(_) => add_dns(&mut names, name),
         }
     }
     names
 }
 
-impl ServingNames {
-    fn add_dns(&mut self, name: &str) {
-        if host_name(name).is_ok() && !self.dns.iter().any(|known| known == name) {
-            self.dns.push(name.to_owned());
-        }
+fn add_dns(names: &mut ServingNames, name: &str) {
+    if host_name(name).is_ok() && !names.dns.iter().any(|known| known == name) {
+        names.dns.push(name.to_owned());
     }
+}
 
-    fn add_ip(&mut self, address: IpAddr) {
-        if !address.is_unspecified() && !self.ips.contains(&address) {
-            self.ips.push(address);
-        }
+fn add_ip(names: &mut ServingNames, address: IpAddr) {
+    if !address.is_unspecified() && !names.ips.contains(&address) {
+        names.ips.push(address);
     }
 }
 

@@ -15,15 +15,16 @@ use forebay_embedded::Syncs;
 use forebay_rt::Random;
 use jiff::Timestamp;
 
-use crate::config::{CertificateFiles, Host, ServeConfig};
+use crate::config::{Host, ServeConfig};
 use crate::error::Error;
 use crate::flags::layers::Raw;
 use crate::flags::{argv, help};
+use crate::logging;
 use crate::parent::Parent;
 use crate::prepare::Prepared;
 use crate::serve::{self, Until};
 use crate::version::KUBERNETES_VERSION;
-use crate::{logging, private_files};
+use forebay_pki::{CertificateFiles, private_files};
 
 /// Runs the server.
 ///

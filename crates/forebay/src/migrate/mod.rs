@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_etcd::Etcd;
+use forebay_etcd_codec::AsKubernetes;
 use forebay_rt::{Clock, Tasks};
 
 use crate::config::{EtcdConfig, Host, ServeConfig};
@@ -28,7 +29,6 @@ use crate::migrate::moved::Strictness;
 use crate::prepare;
 use crate::server::failed;
 use crate::snapshot::store_of;
-use crate::stored::AsKubernetes;
 
 /// What the command knows.
 pub const KNOWN: &[Known] = &[

@@ -18,7 +18,7 @@ use forebay_rt::{Clock, Tasks};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{UnixListener, UnixStream};
 
-use crate::private_files;
+use forebay_pki::private_files;
 
 /// What errors call what came from a server.
 pub const NAME: &str = "the server's snapshot";

@@ -11,9 +11,9 @@ use forebay_embedded::snapshot::{Decoder, Encoder, Head, Next, SnapshotError, St
 use super::{data_dir, live, store_of};
 use crate::error::Error;
 use crate::flags::options::Given;
-use crate::private_files;
 use crate::progress::Progress;
 use crate::server::failed;
+use forebay_pki::private_files;
 
 pub fn run(given: &Given, file: &Path, out: &mut dyn Write) -> Result<(), Error> {
     let data_dir = data_dir(given);
@@ -120,7 +120,7 @@ impl Part {
         }
         kept.map_err(Error::file("write", &self.path))?;
         let above = self.path.parent().filter(|above| !above.as_os_str().is_empty());
-        private_files::sync_dir(above.unwrap_or(Path::new(".")))
+        Ok(private_files::sync_dir(above.unwrap_or(Path::new(".")))?)
     }
 }
 

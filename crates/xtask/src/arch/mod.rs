@@ -22,6 +22,7 @@ const LINES_MAX: usize = 600;
 const ARROWS: &[(&str, &[&str])] = &[
     ("deflate", &[]),
     ("apimachinery", &["deflate"]),
+    ("pki", &[]),
     ("rt", &[]),
     ("revlog", &["rt"]),
     ("schema", &["apimachinery"]),
@@ -29,6 +30,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("backend", &["apimachinery", "revlog"]),
     ("embedded", &["apimachinery", "backend", "revlog", "rt"]),
     ("etcd", &["apimachinery", "backend", "revlog", "rt"]),
+    ("etcd-codec", &["apimachinery", "etcd", "registry", "schema"]),
     ("watchcache", &["apimachinery", "backend", "revlog", "rt"]),
     ("registry", &["apimachinery", "backend", "printers", "rt", "schema", "watchcache"]),
     ("endpoints", &["apimachinery", "deflate", "registry", "rt", "schema"]),

@@ -8,9 +8,16 @@
 //! which the next start completes.
 
 mod authority;
+mod error;
 mod files;
 pub mod given;
+mod key_pair;
 mod leaf;
+mod names;
+mod pem;
+pub mod private_files;
+#[cfg(test)]
+mod scratch;
 pub mod trust;
 
 use std::fmt;
@@ -18,26 +25,13 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use crate::config::ServingNames;
-use crate::error::Error;
-use crate::private_files;
+pub use error::Error;
+pub use key_pair::KeyPairPem;
+pub use names::{CertificateFiles, ServingNames};
+
 use authority::Authority;
 use files::Key;
 use leaf::{Leaf, Signer};
-
-/// A certificate, followed by its chain, and its private key.
-#[derive(Clone, PartialEq, Eq)]
-pub struct KeyPairPem {
-    pub cert: String,
-    pub key: String,
-}
-
-/// Without the key.
-impl fmt::Debug for KeyPairPem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyPairPem").field("cert", &self.cert).finish_non_exhaustive()
-    }
-}
 
 /// Everything in the directory.
 #[derive(Debug, Clone)]
@@ -67,7 +61,7 @@ impl fmt::Debug for ServiceAccountKey {
 /// - `warnings`: gets what somebody should look after.
 ///
 /// # Errors
-/// [`Error::Pki`] for a file that is broken or does not fit another; [`Error::File`].
+/// [`Error::Unfit`] for a file that is broken or does not fit another; [`Error::File`].
 pub fn ensure(
     dir: &Path,
     names: &ServingNames,
@@ -76,12 +70,12 @@ pub fn ensure(
 ) -> Result<Pki, Error> {
     private_files::create_dir(dir)?;
     if let Some(exposure) = private_files::exposure_of_dir(dir)? {
-        return Err(Error::pki(dir, exposure));
+        return Err(Error::unfit(dir, exposure));
     }
     let ca_path = dir.join("ca.crt");
     let ca_cert = private_files::read_if_there(&ca_path)?;
     if ca_cert.is_some() && !dir.join("ca.key").exists() {
-        return Err(Error::pki(
+        return Err(Error::unfit(
             dir.join("ca.key"),
             "missing, though ca.crt is there; restore it, or remove the directory to begin with a new authority",
         ));
@@ -113,7 +107,7 @@ pub fn ensure(
 /// are on their way to be replaced. The authority's, the server's pair, the administrator's.
 ///
 /// # Errors
-/// [`Error::Pki`] for what is missing, broken, or does not fit another; [`Error::File`].
+/// [`Error::Unfit`] for what is missing, broken, or does not fit another; [`Error::File`].
 pub fn read_certificates(dir: &Path) -> Result<(String, KeyPairPem, KeyPairPem), Error> {
     let ca_path = dir.join("ca.crt");
     let ca_cert = given::read_authorities(&ca_path)?;
@@ -125,7 +119,7 @@ pub fn read_certificates(dir: &Path) -> Result<(String, KeyPairPem, KeyPairPem),
         let parsed = files::parsed(&path, &der)?;
         files::check_match(&path, &parsed, &key.pair, &key_name)?;
         if !leaf::is_signed_by(&parsed, &path, &authority)? {
-            return Err(Error::pki(&path, "was not signed by ca.crt"));
+            return Err(Error::unfit(&path, "was not signed by ca.crt"));
         }
         Ok(KeyPairPem { cert, key: key.pem })
     };
@@ -141,7 +135,7 @@ pub fn read_service_account_key(dir: &Path) -> Result<ServiceAccountKey, Error> 
 }
 
 fn read_key(dir: &Path, name: &str) -> Result<Key, Error> {
-    Key::load(dir, name)?.ok_or_else(|| Error::pki(dir.join(name), "is missing"))
+    Key::load(dir, name)?.ok_or_else(|| Error::unfit(dir.join(name), "is missing"))
 }
 
 /// Makes everything for a server that keeps nothing.

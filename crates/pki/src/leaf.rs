@@ -12,10 +12,10 @@ use rustls::pki_types::CertificateDer;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 
-use super::authority::{Authority, COMMON_NAME};
-use super::files::{self, Key};
-use crate::config::ServingNames;
+use crate::authority::{Authority, COMMON_NAME};
 use crate::error::Error;
+use crate::files::{self, Key};
+use crate::names::ServingNames;
 use crate::private_files::{self, Readers};
 
 /// Two years: longer than a server runs, shorter than the 825 days that Apple's clients take.
@@ -76,7 +76,7 @@ impl Signer<'_> {
         };
         let path = self.dir.join(leaf.file());
         let signed = leaf.sign(&key.pair, self.authority, self.now);
-        let cert = signed.map_err(|reason| Error::pki(&path, reason))?;
+        let cert = signed.map_err(|reason| Error::unfit(&path, reason))?;
         private_files::write(&path, cert.as_bytes(), Readers::All)?;
         tracing::info!(file = %path.display(), reason, "made a certificate");
         Ok(cert)
@@ -95,7 +95,7 @@ impl Signer<'_> {
         if !is_signed_by(&cert, path, &self.authority.der)? {
             return match cert.issuer().iter_common_name().next().and_then(|name| name.as_str().ok()) {
                 Some(COMMON_NAME) => Ok(Some("another authority had signed it".to_owned())),
-                _ => Err(Error::pki(
+                _ => Err(Error::unfit(
                     path,
                     "was not signed by ca.crt; a certificate of your own is given with --tls-cert-file",
                 )),

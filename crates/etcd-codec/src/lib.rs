@@ -7,6 +7,8 @@
 //!
 //! Source: reference §6; apiserver v1.36.3 `storage/etcd3`.
 
+mod definition;
+
 use std::cell::RefCell;
 
 use bytes::Bytes;
@@ -16,8 +18,6 @@ use forebay_etcd::Codec;
 use forebay_registry::catalog::StoredAs;
 use forebay_schema::builtin::{Resource, TypeId, codec, protobuf, table};
 use serde_json::Value;
-
-use crate::stored_definition;
 
 /// See the module's doc.
 pub struct AsKubernetes {
@@ -162,7 +162,7 @@ impl Codec for AsKubernetes {
             return Err((stored, "it is neither JSON nor protobuf".to_string()));
         }
         if let Some((kind, api_version)) = type_of(&stored) {
-            if api_version == stored_definition::OLD_VERSION {
+            if api_version == definition::OLD_VERSION {
                 return from_old_definition(&stored).map_err(|why| (stored, why));
             }
             if let Some(Err(why)) = place.map(|place| place.takes(kind, api_version)) {
@@ -216,11 +216,11 @@ fn from_message(stored: &[u8], place: Option<&Place>) -> Result<Bytes, String> {
 /// The JSON of a definition in the form that kube-apiserver keeps.
 fn from_old_definition(stored: &[u8]) -> Result<Bytes, String> {
     let mut value: Value = serde_json::from_slice(stored).map_err(|error| error.to_string())?;
-    stored_definition::renew(&mut value);
-    let (group, version) = split_api_version(stored_definition::VERSION);
+    definition::renew(&mut value);
+    let (group, version) = split_api_version(definition::VERSION);
     let kind = "CustomResourceDefinition";
     let known = table().kind(group, version, kind).ok_or("definitions are not known")?;
-    canonical(Kind { ty: known.ty, kind, api_version: stored_definition::VERSION }, value)
+    canonical(Kind { ty: known.ty, kind, api_version: definition::VERSION }, value)
 }
 
 /// A value as it is written here.
@@ -417,7 +417,7 @@ mod tests {
             for other in table().kinds().iter().filter(|other| other.kind == place.kind) {
                 let known = api_version(other.group, other.version);
                 // The definitions of old are made new.
-                if known == place.api_version || known == stored_definition::OLD_VERSION {
+                if known == place.api_version || known == definition::OLD_VERSION {
                     continue;
                 }
                 let mut lost = lost(other.ty, stored, "", &mut HashSet::new());

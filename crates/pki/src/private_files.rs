@@ -144,14 +144,14 @@ pub fn read_if_there(path: &Path) -> Result<Option<String>, Error> {
 /// The text of a file of secrets that was made here, or `None` when there is no such file.
 ///
 /// # Errors
-/// As [`read_if_there`]; [`Error::Pki`] when it is open to others, who may have read it, or belongs to them.
+/// As [`read_if_there`]; [`Error::Unfit`] when it is open to others, who may have read it, or belongs to them.
 pub fn read_secret_if_there(path: &Path) -> Result<Option<String>, Error> {
     let file = match File::open(path) {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(Error::file("read", path))?,
     };
     if let Some(exposure) = exposure(&file.metadata().map_err(Error::file("read", path))?) {
-        return Err(Error::pki(path, exposure));
+        return Err(Error::unfit(path, exposure));
     }
     text(file).map(Some).map_err(Error::file("read", path))
 }

@@ -4,7 +4,6 @@
 
 use std::net::IpAddr;
 
-use forebay_endpoints::config::{KeyError, SigningKey, public_halves};
 use jiff::Timestamp;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
@@ -12,10 +11,11 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use std::path::Path;
 
-use super::{KeyPairPem, files, leaf};
-use crate::config::{CertificateFiles, ServingNames};
 use crate::error::Error;
+use crate::key_pair::KeyPairPem;
+use crate::names::{CertificateFiles, ServingNames};
 use crate::private_files;
+use crate::{files, leaf, pem};
 
 /// A given serving certificate, and what clients need to know to trust it.
 #[derive(Debug, Clone)]
@@ -66,7 +66,7 @@ impl GivenServing {
 
 /// With the code that will serve it, so that what passes here serves.
 fn check_key(files: &CertificateFiles, chain: &[CertificateDer<'static>], key: &str) -> Result<(), Error> {
-    let wrong = |reason: String| Error::pki(&files.key, reason);
+    let wrong = |reason: String| Error::unfit(&files.key, reason);
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
         .map_err(|cause| wrong(format!("not a private key in PEM: {cause}")))?;
     match CertifiedKey::from_der(chain.to_vec(), key, &ring::default_provider()) {
@@ -83,30 +83,15 @@ fn authority(path: &Path, chain: &[CertificateDer<'_>], client_ca: Option<&str>)
     if let Some(last) = chain.get(1..).and_then(<[_]>::last)
         && files::parsed(path, last)?.is_ca()
     {
-        return Ok(pem(last));
+        return Ok(pem::certificate(last));
     }
     for authority in CertificateDer::pem_slice_iter(client_ca.unwrap_or_default().as_bytes()).flatten() {
         if leaf::is_signed_by(&leaf, path, &authority)? {
-            return Ok(pem(&authority));
+            return Ok(pem::certificate(&authority));
         }
     }
     // kubectl trusts a certificate that is among the authorities itself.
-    Ok(pem(&chain[0]))
-}
-
-fn pem(der: &CertificateDer<'_>) -> String {
-    use base64::Engine as _;
-    let text = base64::engine::general_purpose::STANDARD.encode(der);
-    let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
-    let mut rest = text.as_str();
-    while !rest.is_empty() {
-        let (line, after) = rest.split_at(rest.len().min(64));
-        pem.push_str(line);
-        pem.push('\n');
-        rest = after;
-    }
-    pem.push_str("-----END CERTIFICATE-----\n");
-    pem
+    Ok(pem::certificate(&chain[0]))
 }
 
 /// Reads a file of authorities, at least one.
@@ -140,27 +125,4 @@ pub fn read_client_authorities(
         }
     }
     Ok(pem)
-}
-
-/// Reads a file of keys for service account tokens: private or public ones, or certificates.
-///
-/// # Errors
-/// The file cannot be read, or holds none.
-pub fn read_token_keys(path: &Path) -> Result<String, Error> {
-    let pem = private_files::read(path)?;
-    public_halves(&pem).map_err(|cause| Error::pki(path, cause.to_string()))?;
-    Ok(pem)
-}
-
-/// Reads the private key that signs service account tokens.
-///
-/// # Errors
-/// The file cannot be read, or is not such a key.
-pub fn read_signing_key(path: &Path) -> Result<String, Error> {
-    let pem = private_files::read(path)?;
-    match SigningKey::from_pem(&pem) {
-        Ok(_) => Ok(pem),
-        Err(KeyError::None) => Err(Error::pki(path, "not a private key in PEM")),
-        Err(cause) => Err(Error::pki(path, format!("cannot sign tokens: it {cause}"))),
-    }
 }

@@ -4,20 +4,15 @@
 
 use std::path::Path;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
-use super::files;
+use crate::{files, pem};
 
 /// Authorities that are published at most, 20 KB or so; beyond it those that were published first go, but ours. More servers than
 /// that beside each other, each with one of its own, would push out one another's.
 const AUTHORITIES_MAX: usize = 32;
-
-/// Base64 characters on a line of PEM.
-const LINE: usize = 64;
 
 /// The published authorities and then our own: each once, those that expired left out. What was published and cannot be
 /// read is given up.
@@ -36,24 +31,11 @@ pub fn combined(published: &str, ours: &str, now: Timestamp) -> String {
         excess -= usize::from(goes);
         !goes
     });
-    kept.iter().map(|certificate| pem(certificate)).collect()
+    kept.iter().map(|certificate| pem::certificate(certificate)).collect()
 }
 
 fn is_current(certificate: &CertificateDer<'_>, now: Timestamp) -> bool {
     files::parsed(Path::new(""), certificate).is_ok_and(|parsed| now < files::validity(&parsed).1)
-}
-
-fn pem(der: &[u8]) -> String {
-    let text = STANDARD.encode(der);
-    let mut out = "-----BEGIN CERTIFICATE-----\n".to_owned();
-    let mut rest = text.as_str();
-    while !rest.is_empty() {
-        let (line, after) = rest.split_at(rest.len().min(LINE));
-        out.push_str(line);
-        out.push('\n');
-        rest = after;
-    }
-    out + "-----END CERTIFICATE-----\n"
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@ use jiff::{SignedDuration, Timestamp};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use rustls::pki_types::CertificateDer;
 
-use super::{files, leaf};
 use crate::error::Error;
 use crate::private_files::{self, Readers};
+use crate::{files, leaf};
 
 /// The name of every authority made here. It tells certificates made here from those that somebody put here.
 pub const COMMON_NAME: &str = "forebay-ca";
@@ -46,7 +46,7 @@ impl Authority {
 
     /// Makes an authority with this key and writes its certificate.
     pub fn make(path: &Path, key: KeyPair, now: Timestamp) -> Result<Self, Error> {
-        let made = Self::new(key, now).map_err(|reason| Error::pki(path, reason))?;
+        let made = Self::new(key, now).map_err(|reason| Error::unfit(path, reason))?;
         private_files::write(path, made.cert.as_bytes(), Readers::All)?;
         tracing::info!(file = %path.display(), "made a certificate authority");
         Ok(made)
@@ -69,7 +69,7 @@ impl Authority {
             ));
         }
         let issuer = Issuer::from_ca_cert_der(&der, key)
-            .map_err(|cause| Error::pki(path, format!("cannot be used as an authority: {cause}")))?;
+            .map_err(|cause| Error::unfit(path, format!("cannot be used as an authority: {cause}")))?;
         Ok(Self { cert, der, issuer, expires })
     }
 }
@@ -78,14 +78,14 @@ fn check(path: &Path, der: &CertificateDer<'_>, key: &KeyPair, now: Timestamp) -
     let cert = files::parsed(path, der)?;
     files::check_match(path, &cert, key, "ca.key")?;
     if !cert.is_ca() {
-        return Err(Error::pki(path, "is not the certificate of an authority"));
+        return Err(Error::unfit(path, "is not the certificate of an authority"));
     }
     let (begins, expires) = files::validity(&cert);
     if now < begins {
-        return Err(Error::pki(path, format!("is valid only from {begins}; is the clock right?")));
+        return Err(Error::unfit(path, format!("is valid only from {begins}; is the clock right?")));
     }
     if now >= expires {
-        return Err(Error::pki(
+        return Err(Error::unfit(
             path,
             format!("expired at {expires}; remove the directory to begin with a new authority"),
         ));

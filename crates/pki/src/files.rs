@@ -35,7 +35,7 @@ impl Key {
         let path = dir.join(name);
         let Some(pem) = private_files::read_secret_if_there(&path)? else { return Ok(None) };
         let pair = KeyPair::from_pem(&pem)
-            .map_err(|cause| Error::pki(&path, format!("not a private key in PEM (PKCS #8): {cause}")))?;
+            .map_err(|cause| Error::unfit(&path, format!("not a private key in PEM (PKCS #8): {cause}")))?;
         Ok(Some(Self { pair, pem, is_new: false }))
     }
 
@@ -45,7 +45,7 @@ impl Key {
         if let Some(key) = Self::load(dir, name)? {
             return Ok(key);
         }
-        let made = Self::new().map_err(|reason| Error::pki(&path, reason))?;
+        let made = Self::new().map_err(|reason| Error::unfit(&path, reason))?;
         private_files::write(&path, made.pem.as_bytes(), Readers::Owner)?;
         Ok(made)
     }
@@ -55,9 +55,9 @@ impl Key {
 pub fn certificates(path: &Path, pem: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
     let certs: Vec<_> = CertificateDer::pem_slice_iter(pem.as_bytes())
         .collect::<Result<_, _>>()
-        .map_err(|cause| Error::pki(path, format!("not a certificate in PEM: {cause}")))?;
+        .map_err(|cause| Error::unfit(path, format!("not a certificate in PEM: {cause}")))?;
     if certs.is_empty() {
-        return Err(Error::pki(path, "holds no certificate in PEM"));
+        return Err(Error::unfit(path, "holds no certificate in PEM"));
     }
     for cert in &certs {
         parsed(path, cert)?;
@@ -69,8 +69,8 @@ pub fn certificates(path: &Path, pem: &str) -> Result<Vec<CertificateDer<'static
 pub fn parsed<'a>(path: &Path, der: &'a CertificateDer<'_>) -> Result<X509Certificate<'a>, Error> {
     match x509_parser::parse_x509_certificate(der) {
         Ok(([], cert)) => Ok(cert),
-        Ok(_) => Err(Error::pki(path, "not a certificate: bytes left over")),
-        Err(cause) => Err(Error::pki(path, format!("not a certificate: {cause}"))),
+        Ok(_) => Err(Error::unfit(path, "not a certificate: bytes left over")),
+        Err(cause) => Err(Error::unfit(path, format!("not a certificate: {cause}"))),
     }
 }
 
@@ -84,7 +84,7 @@ pub fn check_match(
     if cert.public_key().raw == key.subject_public_key_info() {
         Ok(())
     } else {
-        Err(Error::pki(path, format!("does not belong to the private key in {key_name}")))
+        Err(Error::unfit(path, format!("does not belong to the private key in {key_name}")))
     }
 }
 

@@ -1,0 +1,18 @@
+//! What a certificate is for, and where a pair of files is.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// A certificate and its key, as files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CertificateFiles {
+    pub cert: PathBuf,
+    pub key: PathBuf,
+}
+
+/// The subject alternative names of the serving certificate, each once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServingNames {
+    pub dns: Vec<String>,
+    pub ips: Vec<IpAddr>,
+}
