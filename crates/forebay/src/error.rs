@@ -1,6 +1,5 @@
 //! Why the command cannot do what was asked, in words for whoever typed it.
 
-use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 
@@ -37,9 +36,9 @@ pub enum Error {
         #[source]
         cause: io::Error,
     },
-    /// The data directory cannot be used.
-    #[error("data directory {}: {reason}", path.display())]
-    DataDir { path: PathBuf, reason: String },
+    /// A state cannot be moved, saved or restored, or the data directory cannot be used.
+    #[error(transparent)]
+    Migrate(#[from] forebay_migrate::Error),
     /// A file of certificates or keys cannot be used; nothing was changed.
     #[error(transparent)]
     Pki(#[from] forebay_pki::Error),
@@ -63,7 +62,7 @@ impl Error {
             Self::Conflict(_)
             | Self::NotServed { .. }
             | Self::File { .. }
-            | Self::DataDir { .. }
+            | Self::Migrate(_)
             | Self::Pki(_)
             | Self::TokenFile { .. }
             | Self::Serve(_)
@@ -73,14 +72,7 @@ impl Error {
 
     /// The error and what caused it, on one line.
     pub fn line(&self) -> String {
-        let mut line = self.to_string();
-        let mut cause = std::error::Error::source(self);
-        while let Some(error) = cause {
-            // Writing to a String cannot fail.
-            let _ = write!(line, ": {error}");
-            cause = error.source();
-        }
-        line
+        forebay_migrate::line(self)
     }
 
     /// For `map_err` on the way out of a file operation.

@@ -8,7 +8,6 @@ pub mod cli;
 mod completion;
 pub mod config;
 mod csv;
-mod data_dir;
 mod edge;
 pub mod envtest;
 pub mod error;
@@ -21,7 +20,6 @@ mod migrate;
 mod open_files;
 pub mod parent;
 pub mod prepare;
-mod progress;
 #[cfg(test)]
 mod scratch;
 pub mod serve;

@@ -12,10 +12,10 @@ use jiff::Timestamp;
 
 use crate::auth_files;
 use crate::config::{EtcdConfig, ServeConfig};
-use crate::data_dir;
 use crate::error::Error;
 use crate::kubeconfig::Kubeconfig;
 use crate::token_key_files;
+use forebay_migrate::data_dir;
 use forebay_pki::CertificateFiles;
 use forebay_pki::given::{self, GivenServing};
 use forebay_pki::private_files;

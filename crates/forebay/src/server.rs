@@ -240,12 +240,5 @@ fn checks(store: &Store) -> Vec<Check> {
 
 /// What went wrong, and why, as one line.
 pub(crate) fn failed(error: impl std::error::Error) -> Error {
-    let mut line = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        line.push_str(": ");
-        line.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    Error::Serve(line)
+    Error::Serve(forebay_migrate::line(&error))
 }

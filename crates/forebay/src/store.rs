@@ -15,7 +15,7 @@ use forebay_rt::{Clock, Tasks};
 use crate::error::Error;
 use crate::prepare::Prepared;
 use crate::server::failed;
-use crate::snapshot;
+use forebay_migrate::live;
 
 /// How long it is waited for an etcd that does not answer when the server starts.
 const REACH_WAIT: Duration = Duration::from_secs(20);
@@ -47,8 +47,9 @@ impl Store {
         let config = &prepared.config;
         let Some(etcd) = &config.etcd else {
             let options = Options { clock: clock.clone(), syncs, ..Options::default() };
-            let engine = Engine::open(&snapshot::store_of(&config.data_dir), options).map_err(failed)?;
-            snapshot::live::serve(&config.data_dir, engine.clone(), clock.clone(), tasks);
+            let engine =
+                Engine::open(&forebay_migrate::store_of(&config.data_dir), options).map_err(failed)?;
+            live::serve(&config.data_dir, engine.clone(), clock.clone(), tasks);
             return Ok(Store::Embedded(engine));
         };
         let options = forebay_etcd::Options {

@@ -26,7 +26,7 @@ impl Error {
     }
 
     /// For `map_err` on the way out of a file operation.
-    pub(crate) fn file(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
+    pub fn file<P: Into<PathBuf>>(doing: &'static str, path: P) -> impl FnOnce(io::Error) -> Error + use<P> {
         let path = path.into();
         move |cause| Error::File { doing, path, cause }
     }

@@ -23,7 +23,6 @@ const CYCLES: &[(&str, usize)] = &[
     ("endpoints", 8),
     ("etcd", 8),
     ("faults", 14),
-    ("forebay", 4),
     ("informer", 5),
     ("registry", 121),
     ("schema", 7),

@@ -31,6 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("embedded", &["apimachinery", "backend", "revlog", "rt"]),
     ("etcd", &["apimachinery", "backend", "revlog", "rt"]),
     ("etcd-codec", &["apimachinery", "etcd", "registry", "schema"]),
+    ("migrate", &["apimachinery", "embedded", "etcd", "pki", "rt"]),
     ("watchcache", &["apimachinery", "backend", "revlog", "rt"]),
     ("registry", &["apimachinery", "backend", "printers", "rt", "schema", "watchcache"]),
     ("endpoints", &["apimachinery", "deflate", "registry", "rt", "schema"]),

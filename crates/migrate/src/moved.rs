@@ -58,7 +58,7 @@ impl LeftOut {
     /// When all were asked for.
     pub fn add(&mut self, key: &str, why: &str) -> Result<(), Error> {
         if self.strictness == Strictness::All {
-            return Err(Error::Serve(format!("{key} cannot be moved: {why}; nothing after it was moved")));
+            return Err(Error::Failed(format!("{key} cannot be moved: {why}; nothing after it was moved")));
         }
         self.count += 1;
         if self.count <= LEFT_OUT_SAID_MAX {
@@ -96,7 +96,7 @@ impl Moved {
         let expiring = source.expiring;
         let (source, target) = (source.stays.finish(), target.stays.finish());
         if source != target {
-            return Err(Error::Serve(format!(
+            return Err(Error::Failed(format!(
                 "what was read back is not what was moved: {} keys with digest {} of {} with digest {}; somebody else \
                  wrote meanwhile, or it was not kept as it was sent",
                 target.keys, target.digest, source.keys, source.digest
@@ -130,7 +130,7 @@ impl Moved {
         if *outside > 0 {
             missing.push(format!("{outside} keys are not below the prefix and were left out"));
         }
-        if missing.is_empty() { Ok(()) } else { Err(Error::Serve(missing.join("; "))) }
+        if missing.is_empty() { Ok(()) } else { Err(Error::Failed(missing.join("; "))) }
     }
 }
 
@@ -161,7 +161,7 @@ mod tests {
             let moved = Moved::compared(side(), side(), &left_out, outside).expect("the same");
             let mut out = Vec::new();
             let said = moved.say(&mut out);
-            assert_eq!(said.err().map(|error| error.line()).as_deref(), expected);
+            assert_eq!(said.err().map(|error| crate::line(&error)).as_deref(), expected);
             assert!(out.starts_with(b"Moved 0 keys, 0 bytes, of revision 5; "), "{}", out.escape_ascii());
         }
     }

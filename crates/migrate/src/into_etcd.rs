@@ -14,13 +14,12 @@ use forebay_etcd::Etcd;
 use forebay_rt::Clock;
 use tokio::task::JoinSet;
 
-use super::left::Left;
-use super::moved::{LeftOut, Moved, Side};
-use super::source::{Place, Source};
-use super::{Existing, Manner};
-use crate::error::Error;
+use crate::error::{Error, failed};
+use crate::left::Left;
+use crate::manner::{Existing, Manner};
+use crate::moved::{LeftOut, Moved, Side};
 use crate::progress::Progress;
-use crate::server::failed;
+use crate::source::{Place, Source};
 
 /// Puts in flight.
 const PUTS_MAX: usize = 64;
@@ -34,7 +33,12 @@ const RAISE_STEP: u64 = 50_000;
 /// Leases are shared by keys that expire within so many seconds of each other: (of this many seconds left, step).
 const LEASE_STEPS: [(u64, u64); 3] = [(1_200, 60), (200, 10), (0, 1)];
 
-pub async fn run(place: Place, etcd: &Arc<Etcd>, manner: &Manner, clock: &Clock) -> Result<Moved, Error> {
+pub async fn into_etcd(
+    place: Place,
+    etcd: &Arc<Etcd>,
+    manner: &Manner,
+    clock: &Clock,
+) -> Result<Moved, Error> {
     let place = Arc::new(place);
     let mut begun = open(&place, manner).await?;
     let mark = format!("forebay-migration{}", manner.prefix);
@@ -87,7 +91,7 @@ impl Begun {
         loop {
             let page = source.page()?;
             if page.is_empty() && outside > 0 {
-                return Err(Error::Conflict(format!(
+                return Err(Error::Refused(format!(
                     "none of the {outside} keys of the source is below {below}: is it another --etcd-prefix?"
                 )));
             }
@@ -111,18 +115,18 @@ async fn look(etcd: &Etcd, source: &Source, mark: &str, manner: &Manner) -> Resu
     let below = below(manner);
     match manner.existing {
         Existing::Refused if interrupted => {
-            return Err(Error::Conflict(format!(
+            return Err(Error::Refused(format!(
                 "an earlier migration into this etcd was not finished, and what is below {below} is not whole ({keys} \
                  keys): --resume goes on with it, --overwrite deletes that and begins again"
             )));
         }
         Existing::Resumed if !interrupted => {
-            return Err(Error::Conflict(format!(
+            return Err(Error::Refused(format!(
                 "no migration into this etcd was interrupted ({keys} keys below {below}): there is nothing to go on with"
             )));
         }
         Existing::Refused if keys > 0 => {
-            return Err(Error::Conflict(format!(
+            return Err(Error::Refused(format!(
                 "etcd has {keys} keys below {below}, and they are left as they are: name another --etcd-prefix, or \
                  --overwrite deletes them first"
             )));
@@ -133,7 +137,7 @@ async fn look(etcd: &Etcd, source: &Source, mark: &str, manner: &Manner) -> Resu
     let gap = from.saturating_sub(current);
     if gap > RAISE_MAX {
         let bump = gap + RAISE_MAX / 1_000;
-        return Err(Error::Conflict(format!(
+        return Err(Error::Refused(format!(
             "etcd is at revision {current}, and the source at {from}: clients would meet their numbers again with other \
              meanings. Raise it first, with etcd stopped: etcdutl snapshot restore FILE --bump-revision {bump} \
              --mark-compacted …, where FILE is what etcdctl snapshot save made of this etcd; then migrate again"
@@ -253,9 +257,9 @@ async fn load(
 
 async fn put(etcd: &Etcd, key: &str, stored: &[u8], lease: Option<u64>) -> Result<(), Error> {
     let added = etcd.add(key.as_bytes(), stored, lease).await;
-    match added.map_err(|fault| Error::Serve(format!("{key}: {fault}; run it again with --resume")))? {
+    match added.map_err(|fault| Error::Failed(format!("{key}: {fault}; run it again with --resume")))? {
         true => Ok(()),
-        false => Err(Error::Serve(format!("{key} is there already: somebody else writes into this etcd"))),
+        false => Err(Error::Failed(format!("{key} is there already: somebody else writes into this etcd"))),
     }
 }
 
@@ -348,8 +352,8 @@ mod tests {
     use forebay_embedded::snapshot::Builder;
 
     use super::*;
+    use crate::file::store_of;
     use crate::scratch::Scratch;
-    use crate::snapshot::store_of;
 
     /// More than a page takes beside another one.
     const LARGE_BYTES: usize = 1 << 20;
@@ -380,7 +384,11 @@ mod tests {
                 (outside, page.first().map_or(String::new(), |entry| entry.key.to_string()))
             });
             let expected = expected.map(|(outside, first)| (outside, first.to_string()));
-            assert_eq!(begun.map_err(|error| error.line()), expected.map_err(str::to_string), "{below}");
+            assert_eq!(
+                begun.map_err(|error| crate::line(&error)),
+                expected.map_err(str::to_string),
+                "{below}"
+            );
         }
     }
 }

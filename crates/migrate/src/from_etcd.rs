@@ -11,12 +11,12 @@ use forebay_embedded::snapshot::{Builder, Entry, State};
 use forebay_etcd::{Etcd, Kept};
 use forebay_rt::Clock;
 
-use super::moved::{LeftOut, Moved, Side};
-use super::{Manner, store_of};
 use crate::data_dir;
-use crate::error::Error;
+use crate::error::{Error, failed};
+use crate::file::store_of;
+use crate::manner::Manner;
+use crate::moved::{LeftOut, Moved, Side};
 use crate::progress::Progress;
-use crate::server::failed;
 
 /// What kube-apiserver notes of the addresses and ports that Services have, below the prefix: made anew from the Services by
 /// whoever serves them, and no objects here.
@@ -25,11 +25,16 @@ const MADE_ANEW: [&str; 3] = ["ranges/serviceips", "ranges/secondaryserviceips",
 /// Leases whose end is remembered; then all are asked for again.
 const LEASES_KNOWN_MAX: usize = 1 << 16;
 
-pub async fn run(etcd: &Arc<Etcd>, data_dir: &Path, manner: &Manner, clock: &Clock) -> Result<Moved, Error> {
+pub async fn from_etcd(
+    etcd: &Arc<Etcd>,
+    data_dir: &Path,
+    manner: &Manner,
+    clock: &Clock,
+) -> Result<Moved, Error> {
     let below = format!("{}/", manner.prefix);
     let keys = etcd.keys_below(&below).await.map_err(failed)?;
     if keys == 0 {
-        return Err(Error::Conflict(format!("etcd has no keys below {below}: is it another --etcd-prefix?")));
+        return Err(Error::Refused(format!("etcd has no keys below {below}: is it another --etcd-prefix?")));
     }
     if let Some(warning) = data_dir::prepare(data_dir)? {
         eprintln!("warning: {warning}");

@@ -3,26 +3,19 @@
 //! In: what was typed. Out: a file that is whole or not there, a store that is whole or not there, a summary on stdout.
 //! The file and the store are `embedded`'s (`docs/formats/snapshot.md`); here is where they come from and go to.
 
-pub mod live;
-mod save;
-
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use forebay_apimachinery::Revision;
 use forebay_embedded::limits::RESTORE_GAP;
-use forebay_embedded::snapshot::{Builder, Decoder, Head, Next, Summary};
+use forebay_embedded::snapshot::{Head, Summary};
+use forebay_migrate::{BUMP_MAX, verified};
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::data_dir;
 use crate::error::Error;
 use crate::flags::options::{self, Given, Known, known};
 use crate::flags::served;
-use crate::progress::Progress;
-use crate::server::failed;
 
 const DATA_DIR: Known = known("data-dir", "DIR", "Where the server keeps its data [forebay-data]");
 const SAVE: &[Known] = &[DATA_DIR];
@@ -34,9 +27,6 @@ const RESTORE: &[Known] = &[
 const STATUS: &[Known] =
     &[Known { name: "output", short: Some("o"), value: "FORMAT", text: "table or json [table]" }];
 
-/// Further than it can have been before, and never as far as revisions go.
-const BUMP_MAX: u64 = 1 << 62;
-
 /// Runs the command behind `forebay snapshot`.
 ///
 /// # Errors
@@ -44,7 +34,7 @@ const BUMP_MAX: u64 = 1 << 62;
 pub fn run(mut arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Result<(), Error> {
     let command = arguments.next().map(|command| command.to_string_lossy().into_owned());
     let (known, command): (&'static [Known], Command) = match command.as_deref() {
-        Some("save") => (SAVE, save::run),
+        Some("save") => (SAVE, save),
         Some("restore") => (RESTORE, restore),
         Some("status") => (STATUS, status),
         Some("-h" | "--help" | "help") => return Ok(out.write_all(help().as_bytes())?),
@@ -104,11 +94,6 @@ pub(crate) fn data_dir(given: &Given) -> PathBuf {
     given.path("data-dir").or_else(of_environment).unwrap_or_else(|| served::DATA_DIR.default().into())
 }
 
-/// Where the store is in a data directory.
-pub(crate) fn store_of(data_dir: &Path) -> PathBuf {
-    data_dir.join("store")
-}
-
 /// Reads the whole file, and checks it.
 fn status(given: &Given, file: &Path, out: &mut dyn Write) -> Result<(), Error> {
     let is_json = match given.value("output") {
@@ -135,24 +120,7 @@ fn taken(head: Head) -> String {
     taken.map_or_else(|| "unknown".to_owned(), |taken| taken.to_string())
 }
 
-/// A reader of the file from its beginning.
-pub(crate) fn open(file: &Path) -> Result<Decoder<BufReader<File>>, Error> {
-    let input = File::open(file).map_err(Error::file("read", file))?;
-    Decoder::begin(BufReader::with_capacity(64 << 10, input), file.display().to_string()).map_err(failed)
-}
-
-/// What is in the file, which is read to its end.
-pub(crate) fn verified(file: &Path) -> Result<(Head, Summary), Error> {
-    let (mut decoder, mut progress) = (open(file)?, Progress::new("read", None));
-    loop {
-        match decoder.read().map_err(failed)? {
-            Next::Entries(_) => progress.at(decoder.keys()),
-            Next::End(summary) => return Ok((decoder.head(), summary)),
-        }
-    }
-}
-
-/// Makes a store of the file, which is read twice: nothing is written before it is known to be whole.
+/// Makes a store of the file.
 fn restore(given: &Given, file: &Path, out: &mut dyn Write) -> Result<(), Error> {
     let bump = given.number("bump-revision", RESTORE_GAP, BUMP_MAX)?;
     if bump > 0 && !given.switch("mark-compacted", true)? {
@@ -162,45 +130,9 @@ fn restore(given: &Given, file: &Path, out: &mut dyn Write) -> Result<(), Error>
                 .to_owned(),
         ));
     }
-    let data_dir = data_dir(given);
-    let (head, summary) = verified(file)?;
-    let revision = head.revision.get().checked_add(bump).filter(|revision| *revision <= BUMP_MAX);
-    let revision = revision.and_then(Revision::new).ok_or_else(|| {
-        Error::Conflict(format!(
-            "--bump-revision: {} and {bump} is more than revisions may be",
-            head.revision
-        ))
-    })?;
-    if let Some(warning) = data_dir::prepare(&data_dir)? {
-        eprintln!("warning: {warning}");
-    }
-    let mut builder = Builder::begin(&store_of(&data_dir)).map_err(failed)?;
-    let (mut decoder, mut progress) = (open(file)?, Progress::new("restored", Some(summary.keys)));
-    let again = loop {
-        match decoder.read().map_err(failed)? {
-            Next::Entries(entries) => builder.add(entries).map_err(failed)?,
-            Next::End(summary) => break summary,
-        }
-        progress.at(decoder.keys());
-    };
-    if again != summary {
-        return Err(Error::Serve(format!("{} was changed while it was read", file.display())));
-    }
-    builder.seal(revision).and_then(|sealed| sealed.promote()).map_err(failed)?;
-    if bump == 0 {
-        eprintln!(
-            "warning: revisions go on at {revision}: a client that has seen more than the snapshot has would meet its \
-             numbers again with other meanings"
-        );
-    }
-    writeln!(
-        out,
-        "Restored {} to {}: {} keys of revision {}, digest {}; goes on at revision {revision}",
-        file.display(),
-        data_dir.display(),
-        summary.keys,
-        head.revision,
-        summary.digest
-    )?;
-    Ok(())
+    Ok(forebay_migrate::restore(&data_dir(given), file, bump, out)?)
+}
+
+fn save(given: &Given, file: &Path, out: &mut dyn Write) -> Result<(), Error> {
+    Ok(forebay_migrate::save(&data_dir(given), file, out)?)
 }

@@ -7,8 +7,7 @@ use std::collections::VecDeque;
 use forebay_apimachinery::Revision;
 use forebay_etcd::{Etcd, Kept, KeptPages};
 
-use crate::error::Error;
-use crate::server::failed;
+use crate::error::{Error, failed};
 
 /// See the module's doc.
 pub struct Left<'a> {

@@ -75,7 +75,7 @@ mod tests {
             let error = prepare(scratch.path()).expect_err("anybody could put something there");
             let dir = scratch.path().display();
             assert_eq!(
-                error.line(),
+                crate::line(&error),
                 format!(
                     "data directory {dir}: can be written by other users of this machine (mode {mode:04o}), who could \
                      replace what is in it; chmod go-w {dir} closes it, or name a directory in it, which is made for this \
@@ -98,7 +98,7 @@ mod tests {
         }
         let error = prepare(scratch.path()).expect_err("theirs");
         assert_eq!(
-            error.line(),
+            crate::line(&error),
             format!(
                 "data directory {}: belongs to another user (54321; this is 0), who could replace what is in it; chown it, \
                  or name another directory",
@@ -129,13 +129,17 @@ mod tests {
         let file = scratch.path().join("data");
         fs::write(&file, "x").expect("written");
         let error = prepare(&file).expect_err("a file");
-        assert_eq!(error.line(), format!("data directory {}: is not a directory", file.display()));
+        assert_eq!(crate::line(&error), format!("data directory {}: is not a directory", file.display()));
         assert_eq!(fs::read(&file).expect("still there"), b"x");
     }
 
     #[test]
     fn a_place_that_cannot_be_made_is_an_error() {
         let error = prepare(Path::new("/proc/nowhere/data")).expect_err("not there");
-        assert!(error.line().starts_with("create directory /proc/nowhere/data: "), "{}", error.line());
+        assert!(
+            crate::line(&error).starts_with("create directory /proc/nowhere/data: "),
+            "{}",
+            crate::line(&error)
+        );
     }
 }

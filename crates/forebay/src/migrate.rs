@@ -4,12 +4,6 @@
 //! key; a digest of both sides. The source is only read. Clients are told to list again: no number of before means anything
 //! else afterwards (ADR 35).
 
-mod from_etcd;
-mod into_etcd;
-mod left;
-mod moved;
-mod source;
-
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -18,6 +12,7 @@ use std::time::Duration;
 
 use forebay_etcd::Etcd;
 use forebay_etcd_codec::AsKubernetes;
+use forebay_migrate::{Existing, Manner, Place, Strictness};
 use forebay_rt::{Clock, Tasks};
 
 use crate::config::{EtcdConfig, Host, ServeConfig};
@@ -25,10 +20,8 @@ use crate::error::Error;
 use crate::flags::argv;
 use crate::flags::layers::Raw;
 use crate::flags::options::{self, Given, Known, known};
-use crate::migrate::moved::Strictness;
 use crate::prepare;
 use crate::server::failed;
-use crate::snapshot::store_of;
 
 /// What the command knows.
 pub const KNOWN: &[Known] = &[
@@ -54,27 +47,8 @@ const REACH_WAIT: Duration = Duration::from_secs(20);
 
 /// What is to be moved where.
 enum Way {
-    Into { source: source::Place, etcd: EtcdConfig },
+    Into { source: Place, etcd: EtcdConfig },
     OutOf { etcd: EtcdConfig, data_dir: PathBuf },
-}
-
-/// How it is to be done.
-struct Manner {
-    /// Of all objects' keys, without a slash behind.
-    prefix: String,
-    existing: Existing,
-    strictness: Strictness,
-}
-
-/// What becomes of keys that are in etcd already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Existing {
-    /// There are none, or nothing is done.
-    Refused,
-    /// They go first.
-    Deleted,
-    /// Those of an interrupted run stay if they are what they are to be.
-    Resumed,
 }
 
 /// Runs the command behind `forebay migrate`.
@@ -97,15 +71,15 @@ pub fn run(arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Re
         let moved = match way {
             Way::Into { source, etcd } => {
                 let store = open(&etcd, &manner.prefix, &clock, &tasks).await?;
-                into_etcd::run(source, &store, &manner, &clock).await
+                forebay_migrate::into_etcd(source, &store, &manner, &clock).await
             }
             Way::OutOf { etcd, data_dir } => {
                 let store = open(&etcd, &manner.prefix, &clock, &tasks).await?;
-                from_etcd::run(&store, &data_dir, &manner, &clock).await
+                forebay_migrate::from_etcd(&store, &data_dir, &manner, &clock).await
             }
         };
         tasks.stop(Duration::from_secs(1)).await;
-        moved?.say(out)
+        Ok(moved?.say(out)?)
     })
 }
 
@@ -132,8 +106,8 @@ Flags:
 
 fn decide(given: &Given) -> Result<(Way, Manner), Error> {
     let source = match (given.path("from-data-dir"), given.path("from-snapshot")) {
-        (Some(dir), None) => Some(source::Place::DataDir(dir)),
-        (None, Some(file)) => Some(source::Place::Snapshot(file)),
+        (Some(dir), None) => Some(Place::DataDir(dir)),
+        (None, Some(file)) => Some(Place::Snapshot(file)),
         (None, None) => None,
         (Some(_), Some(_)) => {
             return Err(Error::Usage("one of --from-data-dir and --from-snapshot".to_owned()));

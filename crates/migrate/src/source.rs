@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use forebay_embedded::OpenError;
 use forebay_embedded::snapshot::{Decoder, Entry, Head, Next, State};
 
-use super::store_of;
-use crate::error::Error;
-use crate::server::failed;
-use crate::snapshot::{live, verified};
+use crate::error::{Error, failed};
+use crate::file::{store_of, verified};
+use crate::live;
 
 /// Where it is.
 pub enum Place {

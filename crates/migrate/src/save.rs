@@ -8,21 +8,23 @@ use std::path::{Path, PathBuf};
 use forebay_embedded::OpenError;
 use forebay_embedded::snapshot::{Decoder, Encoder, Head, Next, SnapshotError, State, Summary};
 
-use super::{data_dir, live, store_of};
-use crate::error::Error;
-use crate::flags::options::Given;
+use crate::error::{Error, failed};
+use crate::file::store_of;
+use crate::live;
 use crate::progress::Progress;
-use crate::server::failed;
 use forebay_pki::private_files;
 
-pub fn run(given: &Given, file: &Path, out: &mut dyn Write) -> Result<(), Error> {
-    let data_dir = data_dir(given);
-    let (head, summary) = match State::open(&store_of(&data_dir)) {
+/// Saves the store of `data_dir` to `file`.
+///
+/// # Errors
+/// What is wrong with either.
+pub fn save(data_dir: &Path, file: &Path, out: &mut dyn Write) -> Result<(), Error> {
+    let (head, summary) = match State::open(&store_of(data_dir)) {
         Ok(state) => save_state(state, file)?,
         Err(OpenError::Locked { dir, pid }) => {
-            let stream = live::connect(&data_dir).map_err(|cause| {
+            let stream = live::connect(data_dir).map_err(|cause| {
                 let locked = failed(OpenError::Locked { dir: dir.clone(), pid });
-                Error::Serve(format!(
+                Error::Failed(format!(
                     "{locked}, and that gives no snapshots ({cause}): stop it first, then save again"
                 ))
             })?;
@@ -79,7 +81,7 @@ fn save_stream(stream: impl Read, file: &Path) -> Result<(Head, Summary), Error>
 
 fn broken_off(error: SnapshotError) -> Error {
     match error {
-        SnapshotError::Truncated { .. } => Error::Serve(
+        SnapshotError::Truncated { .. } => Error::Failed(
             "the server broke the snapshot off; its log says why, and nothing was saved".to_owned(),
         ),
         error => failed(error),
