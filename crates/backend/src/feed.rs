@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use forebay_apimachinery::Revision;
 use forebay_revlog::{Cursor, Step};
 
-use crate::{BoxFuture, Change, FeedError};
+use crate::error::FeedError;
+use crate::txn::{BoxFuture, Change};
 
 /// History that is read from the store before the live log begins.
 pub trait Backlog: Send {

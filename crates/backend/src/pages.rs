@@ -1,8 +1,8 @@
 //! A state that is read from its first key to its last, page by page.
 
-use forebay_apimachinery::{Key, Revision};
-
-use crate::{Backend, BoxFuture, Range, RangePage, ReadError};
+use crate::contract::Backend;
+use crate::error::ReadError;
+use crate::txn::{BoxFuture, Range, RangePage};
 
 /// Pages of one state, in key order. Dropped, it asks for no more.
 pub trait Pages: Send {
@@ -33,21 +33,5 @@ impl<B: Backend + ?Sized> Pages for Ranges<'_, B> {
             self.rest.pass(&page);
             Ok(page)
         })
-    }
-}
-
-impl Range {
-    /// Leaves what comes after `page`, of the same state.
-    pub fn pass(&mut self, page: &RangePage) {
-        self.pass_to(page.revision, page.items.last().map(|(last, _)| last.clone()));
-    }
-
-    /// Leaves what comes after `last` in the state at `revision`; all of what it had, when nothing was found. A page that has more has
-    /// a key, though the store may have others that are none of ours.
-    pub fn pass_to(&mut self, revision: Revision, last: Option<Key>) {
-        self.at = Some(revision);
-        if last.is_some() {
-            self.start_after = last;
-        }
     }
 }

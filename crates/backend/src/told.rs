@@ -8,7 +8,8 @@ use std::task::{Context, Poll};
 
 use forebay_apimachinery::Revision;
 
-use crate::{Change, FeedError};
+use crate::error::FeedError;
+use crate::txn::Change;
 
 /// Something that a store tells.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -194,7 +194,8 @@ pub(crate) fn file(path: &Path) -> Result<Box<dyn StorageBackend>, OpenError> {
     let io_error = |cause| OpenError::Io { path: PathBuf::from(path), cause };
     let file = private().create(true).open(path).map_err(io_error)?;
     let backend = FileBackend::new(file);
-    let backend = backend.map_err(|error| crate::open::database_error(&path.display().to_string(), error))?;
+    let backend =
+        backend.map_err(|error| crate::error::database_error(&path.display().to_string(), error))?;
     Ok(Box::new(backend))
 }
 

@@ -18,44 +18,16 @@ use tokio::sync::oneshot;
 
 use crate::backlog::History;
 use crate::batch::versioned;
-use crate::disk::{Disk, Syncs};
+use crate::disk::Disk;
 use crate::error::OpenError;
-use crate::limits::{
-    DEFRAG_SLACK_BYTES, HISTORY_MS, KEY_BYTES_MAX, MARK_EVERY_MS, RANGE_BYTES_MAX, VALUE_BYTES_MAX,
-};
+use crate::limits::{KEY_BYTES_MAX, RANGE_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::open::{self, Opened};
+use crate::options::Options;
 use crate::queue::{LogWish, Waiting, WaitingPut};
 use crate::row::Stored;
 use crate::shared::{self, Shared};
 use crate::snapshot::State;
 use crate::writer::{Ending, Writer};
-
-/// How an engine is set up.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// What time it is, for expiry and history.
-    pub clock: Clock,
-    /// How long history is kept, at least.
-    pub history_ms: u64,
-    /// How far apart the marks are that history is measured by; it is kept up to this much longer.
-    pub mark_every_ms: u64,
-    /// How much more than twice its live data and history the file may use before it is made anew.
-    pub slack_bytes: u64,
-    /// Of a store in a directory.
-    pub syncs: Syncs,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            clock: Clock::system(),
-            history_ms: HISTORY_MS,
-            mark_every_ms: MARK_EVERY_MS,
-            slack_bytes: DEFRAG_SLACK_BYTES,
-            syncs: Syncs::default(),
-        }
-    }
-}
 
 /// The embedded store. Dropping it closes it.
 pub struct Engine {

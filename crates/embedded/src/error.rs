@@ -1,6 +1,7 @@
 //! Why a store cannot be opened. What goes wrong later is said in the contract's errors.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// Why a store cannot be opened. The text says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -76,4 +77,40 @@ where
     fn from(error: E) -> StoreError {
         StoreError::Redb(Box::new(error.into()))
     }
+}
+
+pub(crate) fn io_error(path: &Path, cause: io::Error) -> OpenError {
+    OpenError::Io { path: PathBuf::from(path), cause }
+}
+
+pub(crate) fn database_error(file: &str, error: redb::DatabaseError) -> OpenError {
+    store_error(file, error.into())
+}
+
+pub(crate) fn store_error(file: &str, error: StoreError) -> OpenError {
+    let file = file.to_string();
+    let StoreError::Redb(error) = error else {
+        return OpenError::Corrupt { file, cause: error.to_string() };
+    };
+    match *error {
+        redb::Error::DatabaseAlreadyOpen => OpenError::Locked { dir: PathBuf::from(file), pid: None },
+        redb::Error::Io(cause) if !is_damage(&cause) => OpenError::Io { path: PathBuf::from(file), cause },
+        redb::Error::Io(cause) => OpenError::Corrupt { file, cause: cause.to_string() },
+        error @ (redb::Error::Corrupted(_)
+        | redb::Error::TableTypeMismatch { .. }
+        | redb::Error::TableIsMultimap(_)
+        | redb::Error::TableIsNotMultimap(_)
+        | redb::Error::TypeDefinitionChanged { .. }
+        | redb::Error::TableDoesNotExist(_)
+        | redb::Error::UpgradeRequired(_)) => OpenError::Corrupt { file, cause: error.to_string() },
+        error => OpenError::Failed { file, cause: error.to_string() },
+    }
+}
+
+/// What a read of the wrong bytes, or past the end, is reported as.
+fn is_damage(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidInput
+    )
 }

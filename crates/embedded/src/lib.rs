@@ -20,6 +20,7 @@ mod guard;
 mod index;
 pub mod limits;
 mod open;
+mod options;
 mod queue;
 mod row;
 mod shared;
@@ -29,5 +30,6 @@ mod witness;
 mod writer;
 
 pub use disk::{Disk, FreeBytes, Spare, Syncs};
-pub use engine::{Engine, Options, Stepper};
+pub use engine::{Engine, Stepper};
 pub use error::OpenError;
+pub use options::Options;

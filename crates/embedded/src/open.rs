@@ -16,13 +16,13 @@ use redb::StorageBackend;
 use crate::compaction::Compaction;
 use crate::defrag::Defrag;
 use crate::disk::{Disk, SpareFile, Syncs, file, free_bytes, private, remove_if_there, used_bytes};
-use crate::engine::Options;
-use crate::error::{OpenError, StoreError};
+use crate::error::{OpenError, StoreError, database_error, io_error, store_error};
 use crate::expiry::Expiry;
 use crate::feeds::Feeds;
 use crate::guard::Guard;
 use crate::index::{Index, Version};
 use crate::limits::{LARGE_BYTES, RESTORE_GAP};
+use crate::options::Options;
 use crate::row;
 use crate::shared::Shared;
 use crate::store::{FORMAT, Meta, Progress, Rows, Store, Work};
@@ -331,40 +331,4 @@ fn scan(rows: &Rows, progress: Progress) -> Result<Scan, StoreError> {
     }
     scan.expiry.sift(&scan.index);
     Ok(scan)
-}
-
-pub(crate) fn io_error(path: &Path, cause: io::Error) -> OpenError {
-    OpenError::Io { path: PathBuf::from(path), cause }
-}
-
-pub(crate) fn database_error(file: &str, error: redb::DatabaseError) -> OpenError {
-    store_error(file, error.into())
-}
-
-pub(crate) fn store_error(file: &str, error: StoreError) -> OpenError {
-    let file = file.to_string();
-    let StoreError::Redb(error) = error else {
-        return OpenError::Corrupt { file, cause: error.to_string() };
-    };
-    match *error {
-        redb::Error::DatabaseAlreadyOpen => OpenError::Locked { dir: PathBuf::from(file), pid: None },
-        redb::Error::Io(cause) if !is_damage(&cause) => OpenError::Io { path: PathBuf::from(file), cause },
-        redb::Error::Io(cause) => OpenError::Corrupt { file, cause: cause.to_string() },
-        error @ (redb::Error::Corrupted(_)
-        | redb::Error::TableTypeMismatch { .. }
-        | redb::Error::TableIsMultimap(_)
-        | redb::Error::TableIsNotMultimap(_)
-        | redb::Error::TypeDefinitionChanged { .. }
-        | redb::Error::TableDoesNotExist(_)
-        | redb::Error::UpgradeRequired(_)) => OpenError::Corrupt { file, cause: error.to_string() },
-        error => OpenError::Failed { file, cause: error.to_string() },
-    }
-}
-
-/// What a read of the wrong bytes, or past the end, is reported as.
-fn is_damage(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidInput
-    )
 }

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use forebay_apimachinery::Revision;
 
-use super::Entry;
+use super::format::Entry;
 use crate::disk::{file, free_bytes};
-use crate::error::{OpenError, StoreError};
+use crate::error::{self, OpenError, StoreError};
 use crate::guard::Guard;
 use crate::limits::{FREE_BYTES_MIN, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::open::{self, LOCK_FILE, STORE_FILE, WITNESS_FILE};
@@ -73,13 +73,13 @@ impl Builder {
         // Of one that was killed.
         for name in [STORE_FILE, WITNESS_FILE] {
             let path = place.beside.join(name);
-            crate::disk::remove_if_there(&path).map_err(|cause| open::io_error(&path, cause))?;
+            crate::disk::remove_if_there(&path).map_err(|cause| error::io_error(&path, cause))?;
         }
         let path = place.beside.join(STORE_FILE);
-        let guard = Guard::new(file(&path)?, None).map_err(|cause| open::io_error(&path, cause))?;
+        let guard = Guard::new(file(&path)?, None).map_err(|cause| error::io_error(&path, cause))?;
         let name = path.display().to_string();
         let store = open::open_store(guard.clone(), &name)?;
-        let meta = open::initialize(&store).map_err(|error| open::store_error(&name, error))?;
+        let meta = open::initialize(&store).map_err(|error| error::store_error(&name, error))?;
         Ok(Builder { place, store, guard, meta, lock, unlooked: 0 })
     }
 
@@ -188,13 +188,13 @@ impl Sealed {
         }
         // Of one who looked for a store here.
         let lock = dir.join(LOCK_FILE);
-        crate::disk::remove_if_there(&lock).map_err(|cause| open::io_error(&lock, cause))?;
+        crate::disk::remove_if_there(&lock).map_err(|cause| error::io_error(&lock, cause))?;
         // A directory that is empty is replaced.
-        fs::rename(beside, dir).map_err(|cause| open::io_error(dir, cause))?;
+        fs::rename(beside, dir).map_err(|cause| error::io_error(dir, cause))?;
         self.place.is_done = true;
         let above = self.place.dir.parent().filter(|above| !above.as_os_str().is_empty());
         let above = above.unwrap_or(Path::new("."));
-        Ok(sync_dir(above).map_err(|cause| open::io_error(above, cause))?)
+        Ok(sync_dir(above).map_err(|cause| error::io_error(above, cause))?)
     }
 }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use forebay_apimachinery::{Key, Revision};
 use twox_hash::XxHash3_64;
 
-use super::{
+use super::format::{
     BLOCK, BLOCK_HEAD_BYTES, CHECKSUM_BYTES, Digest, END, END_BYTES, EXPIRES, Entry, FORMAT, HEAD_BYTES,
     Head, MAGIC, Sum, Summary,
 };

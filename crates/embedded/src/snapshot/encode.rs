@@ -2,7 +2,7 @@
 
 use twox_hash::XxHash3_64;
 
-use super::{BLOCK, END, EXPIRES, Entry, FORMAT, Head, MAGIC, Sum, Summary};
+use super::format::{BLOCK, END, EXPIRES, Entry, FORMAT, Head, MAGIC, Sum, Summary};
 
 /// Makes a file piece by piece: [`Encoder::begin`], a block for each page, [`Encoder::finish`].
 pub struct Encoder {

@@ -9,11 +9,11 @@ use forebay_apimachinery::{Key, Revision};
 use forebay_backend::ReadError;
 use forebay_rt::Clock;
 
-use super::{Entry, Head};
-use crate::engine::Options;
+use super::format::{Entry, Head};
 use crate::error::OpenError;
 use crate::limits::{INDEX_KEYS_A_HOLD, SNAPSHOT_BLOCK_BYTES};
 use crate::open::{self, Opened};
+use crate::options::Options;
 use crate::shared::{self, Shared};
 use crate::store::Rows;
 use crate::writer::Writer;
