@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use forebay_rt::Duration;
 
-use crate::engine::Shared;
 use crate::error::Fault;
 use crate::limits;
 use crate::messages::{self, Action, Compare, path};
 use crate::oldest;
 use crate::pool::Use;
+use crate::shared::Shared;
 
 /// Not below the prefix of the objects; the same for every server on the cluster.
 pub(crate) const COMPACT_REV_KEY: &[u8] = b"compact_rev_key";

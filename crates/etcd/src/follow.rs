@@ -11,7 +11,6 @@ use forebay_backend::{Change, FeedError};
 use forebay_rt::{Duration, Instant};
 
 use crate::cluster::Generation;
-use crate::engine::Shared;
 use crate::error::Fault;
 use crate::feed::{Left, Writer};
 use crate::group::Grouper;
@@ -20,6 +19,7 @@ use crate::limits;
 use crate::messages::{self, WatchResponse, path};
 use crate::pool::{Connection, Use};
 use crate::range::{end_of, key_of};
+use crate::shared::Shared;
 
 /// See the module's doc.
 pub(crate) struct Follower {

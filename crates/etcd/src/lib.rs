@@ -22,6 +22,7 @@ mod oldest;
 mod pool;
 mod proto;
 mod range;
+mod shared;
 mod stretch;
 mod tls;
 mod transfer;
@@ -31,8 +32,9 @@ mod version;
 mod walk;
 
 pub use codec::{Codec, Verbatim};
-pub use engine::{Counters, Etcd, Options};
+pub use engine::{Etcd, Options};
 pub use error::Fault;
+pub use shared::Counters;
 pub use tls::{Reread, TlsError, TlsFiles};
 pub use transfer::{Kept, KeptPages};
 pub use url::{Endpoint, NotAnEndpoint};

@@ -40,6 +40,13 @@ pub struct KeyValue {
     pub lease: u64,
 }
 
+impl KeyValue {
+    /// Bytes that it takes in a page.
+    pub fn cost(&self) -> usize {
+        self.key.len() + self.value.len() + 32
+    }
+}
+
 /// Which keys of which state.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RangeRequest<'a> {

@@ -10,10 +10,10 @@ use forebay_apimachinery::Revision;
 use forebay_rt::Instant;
 
 use crate::compaction::COMPACT_REV_KEY;
-use crate::engine::Shared;
 use crate::error::Fault;
 use crate::limits;
 use crate::messages::{KeyValue, RangeRequest};
+use crate::shared::Shared;
 
 impl Shared {
     /// The oldest revision that can be read at, and watched from the next on.

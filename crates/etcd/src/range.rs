@@ -3,11 +3,11 @@
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{Range, RangePage, ReadError, Versioned};
 
-use crate::engine::Shared;
 use crate::error::Fault;
 use crate::limits;
 use crate::messages::{self, KeyValue, RangeRequest, RangeResponse, path};
 use crate::pool::Use;
+use crate::shared::Shared;
 use crate::stretch::Stretch;
 
 /// The first key of what is below `prefix`, or behind `after`.
@@ -190,11 +190,6 @@ impl Shared {
 
 /// Values that one thread decodes at a time.
 const PART_KEYS: usize = 256;
-
-/// Bytes that a key takes in a page.
-pub(crate) fn cost(kv: &KeyValue) -> usize {
-    kv.key.len() + kv.value.len() + 32
-}
 
 /// Whether its key is one of ours, which are text.
 pub(crate) fn is_ours(kv: &KeyValue) -> bool {

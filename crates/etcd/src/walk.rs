@@ -13,13 +13,13 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::ahead::Ahead;
 use crate::cluster::Generation;
-use crate::engine::Shared;
 use crate::error::Fault;
 use crate::grpc::Receiver;
 use crate::limits;
 use crate::messages::{self, RangeResponse, path};
 use crate::pool::{Connection, Use};
 use crate::range;
+use crate::shared::Shared;
 use crate::stretch::Stretch;
 
 /// See the module's doc.
@@ -208,7 +208,7 @@ impl Stream {
             self.told += part.kvs.len() as u64;
             // Without the others, so that a page that has more has a key to go on from.
             for kv in part.kvs.into_iter().filter(range::is_ours) {
-                bytes += range::cost(&kv);
+                bytes += kv.cost();
                 page.kvs.push(kv);
             }
         }

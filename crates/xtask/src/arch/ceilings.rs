@@ -19,7 +19,6 @@ const CYCLES: &[(&str, usize)] = &[
     ("conformance", 4),
     ("connector", 5),
     ("endpoints", 8),
-    ("etcd", 8),
     ("faults", 14),
     ("informer", 5),
     ("registry", 121),
