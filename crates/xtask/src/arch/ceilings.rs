@@ -16,7 +16,6 @@ const CYCLES: &[(&str, usize)] = &[
     ("apimachinery", 5),
     ("bench", 65),
     ("client", 10),
-    ("conformance", 4),
     ("connector", 5),
     ("endpoints", 8),
     ("faults", 14),
