@@ -24,7 +24,8 @@ const HELP: &str = "\
 cargo xtask <command>
 
   ci [--fast]               every check, as CI runs it; --fast leaves out what needs the Go peers
-  arch                      only the architecture checks of ci: arrows between crates, words that a crate may not use
+  arch [--write]            only the architecture checks of ci: arrows between crates, words that a crate may not use, import
+                            cycles; --write draws the crates in ARCHITECTURE.md anew
   dependencies              only the dependency tree, held against deny.toml
   gen [--check]             write the schema table from the Kubernetes Go modules; --check only compares
   peers [--print]           build the real etcd, kube-apiserver and kubectl that tests and benches compare with;
@@ -47,7 +48,10 @@ fn main() -> ExitCode {
     };
     let done = match command {
         "ci" => run::flags(rest, &["--fast"]).and_then(|flags| ci::ci(flags.contains(&"--fast"))),
-        "arch" => run::flags(rest, &[]).and_then(|_| arch::check()),
+        "arch" => run::flags(rest, &["--write"]).and_then(|flags| match flags.contains(&"--write") {
+            true => arch::check(arch::Drawing::Write),
+            false => arch::check(arch::Drawing::Check),
+        }),
         "dependencies" => run::flags(rest, &[]).and_then(|_| dependencies::check()),
         "gen" => run::flags(rest, &["--check"]).and_then(|flags| match flags.contains(&"--check") {
             true => generate::generate(generate::Mode::Check),

@@ -5,6 +5,7 @@
 
 mod ceilings;
 mod modules;
+mod picture;
 mod tokens;
 
 use std::fs;
@@ -121,8 +122,15 @@ struct Source {
     text: String,
 }
 
+/// Whether what can be drawn is written, or compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Drawing {
+    Write,
+    Check,
+}
+
 /// Runs every check and fails with all findings.
-pub fn check() -> Done {
+pub fn check(drawing: Drawing) -> Done {
     let metadata = run::metadata()?;
     let sources = sources(&run::root().join("crates"))?;
     let mut findings = packages(&metadata);
@@ -132,10 +140,28 @@ pub fn check() -> Done {
         fs::read_to_string(&document).map_err(|e| format!("cannot read {}: {e}", document.display()))?;
     let texts: Vec<(&str, &str)> = sources.iter().map(|it| (it.path.as_str(), it.text.as_str())).collect();
     findings.extend(robustness::findings(&document, &texts));
+    findings.extend(picture(&metadata, drawing)?);
     findings.extend(ceilings::findings(&by_crate(&texts))?);
     match findings.is_empty() {
         true => Ok(()),
         false => Err(format!("{} findings\n  {}", findings.len(), findings.join("\n  "))),
+    }
+}
+
+/// That ARCHITECTURE.md has another picture of the crates than is drawn now; or writes that.
+fn picture(metadata: &Value, drawing: Drawing) -> Result<Option<String>, String> {
+    let path = run::root().join("ARCHITECTURE.md");
+    let failed = |e: std::io::Error| format!("{}: {e}", path.display());
+    let document = fs::read_to_string(&path).map_err(failed)?;
+    let drawn = picture::drawn(&document, metadata)?;
+    if drawn == document {
+        return Ok(None);
+    }
+    match drawing {
+        Drawing::Write => fs::write(&path, drawn).map_err(failed).map(|()| None),
+        Drawing::Check => {
+            Ok(Some("ARCHITECTURE.md: its crates are drawn otherwise: `cargo xtask arch --write`".into()))
+        }
     }
 }
 
