@@ -28,6 +28,11 @@ pub const WATCH_OVERTIME: Duration = Duration::from_secs(60);
 /// request that waits in its queues.
 pub const ANSWER_WAIT_MAX: Duration = Duration::from_secs(70);
 
+/// How long a frame, or an item of a list, that has begun may be without its next byte. A server writes a frame in one go, so what
+/// keeps its other half back is lost: the request is given up, and the same goes on from the last revision, over a new connection. A
+/// long object on a slow way is not: each byte begins the time anew.
+pub const HALF_FRAME_WAIT: Duration = Duration::from_secs(10);
+
 /// How long a watch-list may be without a frame before its end bookmark: three times the 3 s that a server waits for its cache. After
 /// it the state is asked for in pages.
 pub const END_BOOKMARK_WAIT: Duration = Duration::from_secs(10);

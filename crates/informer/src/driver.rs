@@ -52,6 +52,8 @@ pub(crate) struct Driver {
     saved: Saved,
     wake_at: Option<Duration>,
     alarm: Alarm,
+    // The alarm has rung, and what had come by then was looked at once.
+    is_late: bool,
     under_way: UnderWay,
     // The object of the input that is being taken.
     current: Option<Change>,
@@ -87,6 +89,8 @@ struct Answer {
     body: Body,
     inflate: Option<Inflate>,
     cut: Cut,
+    // It was not told yet that bytes came and no frame ended with them.
+    has_new_bytes: bool,
     is_at_end: bool,
 }
 
@@ -115,6 +119,7 @@ impl Driver {
             saved: Saved::At(saved),
             wake_at: None,
             alarm: Alarm::default(),
+            is_late: false,
             under_way: UnderWay::Nothing,
             current: None,
             items: TypeMeta::default(),
@@ -186,7 +191,8 @@ impl Driver {
             false => Cut::List { items: Box::default(), is_paged: false },
         };
         let inflate = is_gzip.then(Inflate::new);
-        self.under_way = UnderWay::Answer(Box::new(Answer { body, inflate, cut, is_at_end: false }));
+        self.under_way =
+            UnderWay::Answer(Box::new(Answer { body, inflate, cut, has_new_bytes: false, is_at_end: false }));
         self.step(Input::Opened, told);
     }
 
@@ -204,6 +210,7 @@ impl Driver {
                 Some(input) => input,
                 None => return Poll::Ready(()),
             },
+            Cutting::Half => Input::HalfFrame,
             Cutting::Over(input) => {
                 self.under_way = UnderWay::Nothing;
                 input
@@ -306,6 +313,11 @@ impl Driver {
         if let Some(at) = self.wake_at
             && self.alarm.poll_rings(self.began + at, context).is_ready()
         {
+            // What came while nobody looked, because the cache had no room for more, came in time.
+            if !std::mem::replace(&mut self.is_late, true) && self.poll_answer(context, told).is_ready() {
+                return Poll::Ready(());
+            }
+            self.is_late = false;
             self.wake_at = None;
             self.step(Input::Timer, told);
             return Poll::Ready(());
@@ -352,6 +364,8 @@ impl Tell for Driver {
 enum Cutting {
     Frame(Frame),
     Part(Part),
+    /// Bytes of something that is not whole yet.
+    Half,
     /// Nothing more comes.
     Over(Input),
 }
@@ -378,10 +392,14 @@ impl Answer {
                 let is_whole = self.inflate.as_ref().is_none_or(Inflate::is_whole);
                 return Poll::Ready(Cutting::Over(self.cut.ended(is_whole)));
             }
+            if std::mem::take(&mut self.has_new_bytes) && self.cut.is_within() {
+                return Poll::Ready(Cutting::Half);
+            }
             match ready!(Pin::new(&mut self.body).poll_frame(context)) {
                 None => self.is_at_end = true,
                 Some(Ok(frame)) => {
                     let Ok(piece) = frame.into_data() else { continue };
+                    self.has_new_bytes = true;
                     progress.read(piece.len());
                     match &mut self.inflate {
                         Some(inflate) => inflate.push(&piece),
@@ -418,6 +436,14 @@ impl Cut {
         match self {
             Cut::Watch(frames) => frames.push(piece),
             Cut::List { items, .. } => items.push(piece),
+        }
+    }
+
+    /// Whether it stands in the middle of a frame or an item.
+    fn is_within(&self) -> bool {
+        match self {
+            Cut::Watch(frames) => frames.is_within_frame(),
+            Cut::List { items, .. } => items.is_within_item(),
         }
     }
 

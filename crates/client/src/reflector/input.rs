@@ -27,6 +27,8 @@ pub enum Input {
         /// It has the annotation that ends the state of a watch-list.
         ends_state: bool,
     },
+    /// Bytes came, and the answer stands in the middle of a frame or an item.
+    HalfFrame,
     /// A frame of a watch: `ERROR`.
     StreamError(Refusal),
     /// The head of a page came before its items: the revision of the list. Where it is told, a state that is too old is
@@ -91,12 +93,14 @@ pub enum Fault {
     PingLost,
     /// A time of the client's ran out, wherever the answer stood.
     TimedOut,
+    /// A part of a frame came, and nothing more of it for too long.
+    HalfFrame,
     /// Anything else.
     Other,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 11] = [
+    pub const ALL: [Fault; 12] = [
         Fault::Refused,
         Fault::Unreachable,
         Fault::Dns,
@@ -107,11 +111,12 @@ impl Fault {
         Fault::StreamReset,
         Fault::PingLost,
         Fault::TimedOut,
+        Fault::HalfFrame,
         Fault::Other,
     ];
 
     /// Whether the connection may look alive to the transport and is not.
     pub(super) fn leaves_a_dead_connection(self) -> bool {
-        matches!(self, Fault::PingLost | Fault::TimedOut)
+        matches!(self, Fault::PingLost | Fault::TimedOut | Fault::HalfFrame)
     }
 }

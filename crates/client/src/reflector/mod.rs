@@ -117,6 +117,7 @@ impl Reflector {
             Input::MadeAnew => self.made_anew(now),
             Input::Opened => self.opened(now),
             Input::PastState => self.past_state(now),
+            Input::HalfFrame => self.half_frame(now),
             Input::Event { revision } => self.event(revision, now),
             Input::Bookmark { revision, ends_state } => self.bookmark(revision, ends_state, now),
             Input::PageBegan { revision } => self.page_began(revision, now),

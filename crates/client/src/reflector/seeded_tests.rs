@@ -120,6 +120,7 @@ fn anything(random: &Random, around: Option<Revision>) -> Input {
     let revision = any_revision(random, around);
     match random.below(12) {
         0..=3 => any_failure(random),
+        4 if random.below(4) == 0 => Input::HalfFrame,
         4 => Input::Opened,
         5 if random.below(4) == 0 => Input::PastState,
         5 => Input::Event { revision },

@@ -31,6 +31,7 @@ impl Reflector {
     pub(super) fn fell_silent(&mut self, now: Duration) {
         let Some(request) = &self.under_way else { return };
         let seen = match (request.opened_at, request.kind) {
+            _ if request.stopped_within_frame(now) => Seen::Fault(Fault::HalfFrame),
             (Some(_), Kind::WatchList) => Seen::NoEndBookmark,
             (Some(_), Kind::Watch) => Seen::Silent,
             _ => Seen::Fault(Fault::TimedOut),
