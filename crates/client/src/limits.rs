@@ -12,6 +12,16 @@ pub const BACKOFF_MIN: Duration = Duration::from_millis(800);
 /// Where the wait stops doubling. As client-go.
 pub const BACKOFF_MAX: Duration = Duration::from_secs(30);
 
+/// Once a server that could not be reached answers one collection, the others ask within a random part of this, and not again for
+/// that reason before so long: it may be reached by others and not by them.
+pub const WOKEN_SPREAD: Duration = Duration::from_secs(3);
+pub const WOKEN_PERIOD_MIN: Duration = BACKOFF_MAX;
+
+/// First and longest wait of a collection that is larger than may be held here, until it is tried again: it doubles each time, with
+/// half as much jitter. A try costs the server a list, or the beginning of one.
+pub const LET_GO_WAIT_MIN: Duration = Duration::from_secs(60);
+pub const LET_GO_WAIT_MAX: Duration = Duration::from_secs(15 * 60);
+
 /// Longest `Retry-After` that is obeyed; a longer one counts as this, so that a server's typing error does not end a reflector.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(600);
 

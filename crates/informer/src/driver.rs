@@ -150,6 +150,7 @@ impl Driver {
                 }
                 Effect::Skip => self.current = None,
                 Effect::BeginState { may_go_back, .. } => told.push(Told::StateBegins { may_go_back }),
+                Effect::LetGo => {}
                 Effect::EndState { revision } => told.push(Told::StateEnds(revision)),
                 Effect::Progress(revision) => told.push(Told::Progress(revision)),
                 Effect::Report(report) => self.progress.report(&self.collection, report),

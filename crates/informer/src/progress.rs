@@ -142,5 +142,6 @@ fn reason(why: ListReason) -> &'static str {
         ListReason::Garbled => "garbled",
         ListReason::ServedAgain => "served_again",
         ListReason::MadeAnew => "made_anew",
+        ListReason::LetGo => "let_go",
     }
 }

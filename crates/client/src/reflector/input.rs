@@ -3,8 +3,9 @@
 use forebay_apimachinery::Revision;
 use forebay_rt::Duration;
 
-/// Something that happened. All but [`Start`](Input::Start), [`Timer`](Input::Timer) and [`MadeAnew`](Input::MadeAnew) is of
-/// the request that is under way. [`Refused`](Input::Refused), [`Failed`](Input::Failed), [`Ended`](Input::Ended) and
+/// Something that happened. All but [`Start`](Input::Start), [`Timer`](Input::Timer),
+/// [`ServerAnswers`](Input::ServerAnswers), [`OverLimit`](Input::OverLimit) and [`MadeAnew`](Input::MadeAnew) is of the request that
+/// is under way. [`Refused`](Input::Refused), [`Failed`](Input::Failed), [`Ended`](Input::Ended) and
 /// [`Page`](Input::Page) are the last of theirs, and after [`Effect::HangUp`](super::Effect::HangUp) nothing of it is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
@@ -51,6 +52,10 @@ pub enum Input {
     Ended,
     /// The time of the last [`Effect::WakeAt`](super::Effect::WakeAt) has come.
     Timer,
+    /// The server could not be reached, and has answered somebody else now.
+    ServerAnswers,
+    /// What is held is more than may be held: all of it is to go, and the whole state is asked for again much later.
+    OverLimit,
     /// Somebody knows that the collection was deleted and made anew: a `CustomResourceDefinition` for instance.
     MadeAnew,
 }

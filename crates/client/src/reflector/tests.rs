@@ -133,6 +133,7 @@ fn text(effect: &Effect) -> Option<String> {
         Effect::NewConnection => "new connection".into(),
         Effect::Take => "take".into(),
         Effect::Skip => "skip".into(),
+        Effect::LetGo => "let go".into(),
         Effect::BeginState { why, may_go_back } => {
             format!("begin {why:?}{}", if *may_go_back { " may go back" } else { "" })
         }
