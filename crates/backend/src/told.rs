@@ -4,8 +4,11 @@
 //! In: nothing. Out: [`Told`]s, in order. Owner: the cache that was promised them. Never: waits within a call, tells a change
 //! between two states out of order.
 
+use std::fmt;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use forebay_apimachinery::Revision;
 
 use crate::{Change, FeedError};
@@ -25,7 +28,41 @@ pub enum Told {
     StateEnds(Revision),
     /// Nothing up to here was missed.
     Progress(Revision),
+    /// All that is held goes, also a state that has begun: what there is is not known from now on, and a state follows some time.
+    LetGo,
+    /// Every value that is held becomes what this makes of it. Nothing happened to it, and its revision stays.
+    Rewrite(Rewrite),
 }
+
+/// What makes another value of an object's bytes, which have their `resourceVersion` written into them.
+#[derive(Clone)]
+pub struct Rewrite(Arc<dyn Fn(&[u8]) -> Option<Bytes> + Send + Sync>);
+
+impl Rewrite {
+    /// - `make`: a value; none leaves the object as it is.
+    pub fn new(make: impl Fn(&[u8]) -> Option<Bytes> + Send + Sync + 'static) -> Rewrite {
+        Rewrite(Arc::new(make))
+    }
+
+    pub fn apply(&self, body: &[u8]) -> Option<Bytes> {
+        (self.0)(body)
+    }
+}
+
+impl fmt::Debug for Rewrite {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("Rewrite")
+    }
+}
+
+/// The very same.
+impl PartialEq for Rewrite {
+    fn eq(&self, other: &Rewrite) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Rewrite {}
 
 /// What tells. It is dropped to end it.
 pub trait Tell: Send {
@@ -35,6 +72,6 @@ pub trait Tell: Send {
     /// [`FeedError`] when it cannot go on; the same again from then on.
     fn poll_told(&mut self, context: &mut Context<'_>, told: &mut Vec<Told>) -> Poll<Result<(), FeedError>>;
 
-    /// Somebody waits for `upto`.
-    fn hasten(&mut self, upto: Revision);
+    /// So many bytes are held of what was told: at rest, with their keys, places and what the window has of them.
+    fn held(&mut self, _bytes: usize) {}
 }

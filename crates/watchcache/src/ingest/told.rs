@@ -11,13 +11,13 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Object, Revision};
-use forebay_backend::{Change, FeedError, FeedStep, Tell, Told};
+use forebay_backend::{Change, FeedError, FeedStep, Rewrite, Tell, Told};
 use forebay_rt::Instant;
 
 use super::bridge::{Difference, Hole};
 use super::loose::next_part;
 use super::{Fill, Ingest, Lost, State, check_order};
-use crate::cacher::States;
+use crate::cacher::{Published, States};
 use crate::counters::Counters;
 use crate::limits;
 use crate::room::Share;
@@ -28,6 +28,8 @@ use crate::snapshot::Snapshot;
 struct Cache {
     state: State,
     arriving: Option<Arriving>,
+    // What is to be made of all that is held once nothing arrives.
+    rewrite: Option<Rewrite>,
 }
 
 /// The first state, while it comes.
@@ -90,27 +92,42 @@ impl Ingest {
     /// Is told until the teller is at its end.
     pub(super) async fn follow_told(
         &self,
-        fill: Fill,
+        mut fill: Fill,
         mut tell: Box<dyn Tell>,
         filled_at: &mut Option<Instant>,
     ) -> Result<std::convert::Infallible, Lost> {
         let mut told = Vec::new();
-        let state = self.first_state(fill, &mut *tell, &mut told).await?;
-        self.counters.initializations.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        *filled_at = Some(self.clock.now());
-        let mut cache = Cache { state, arriving: None };
-        self.publish(&mut cache.state);
         loop {
-            if let Err(lost) = self.take_told(&mut cache, &mut told).await {
-                cache.state.window.lose();
-                return Err(lost);
+            let state = self.first_state(fill, &mut *tell, &mut told).await?;
+            self.counters.initializations.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            *filled_at = Some(self.clock.now());
+            let mut cache = Cache { state, arriving: None, rewrite: None };
+            self.publish(&mut cache.state);
+            while !is_let_go(&mut told) {
+                if let Err(lost) = self.take_told(&mut cache, &mut told).await {
+                    cache.state.window.lose();
+                    return Err(lost);
+                }
+                self.tidy(&mut cache.state);
+                if cache.arriving.is_none() {
+                    self.publish(&mut cache.state);
+                    tell.held(cache.state.held_at_rest_bytes());
+                }
+                self.next_told(&mut cache, &mut *tell, &mut told).await?;
             }
-            self.tidy(&mut cache.state);
-            if cache.arriving.is_none() {
-                self.publish(&mut cache.state);
-            }
-            self.next_told(&mut cache, &mut *tell, &mut told).await?;
+            fill.number = cache.state.snapshot.fill() + 1;
+            self.let_go(cache);
         }
+    }
+
+    /// Shows nothing any more.
+    fn let_go(&self, cache: Cache) {
+        // Counted before anybody finds the window at its end: who follows it looks at this first.
+        self.counters.let_gos.fetch_add(1, std::sync::atomic::Ordering::AcqRel);
+        self.publish.send_replace(Published::Filling { since: self.clock.now() });
+        cache.state.window.lose();
+        self.recent.forget_from(Revision::FIRST);
+        self.inflated.clear();
     }
 
     /// Waits for the next that is told, or something else to be done.
@@ -126,7 +143,7 @@ impl Ingest {
         let may_hasten = state.may_hasten();
         tokio::select! {
             biased;
-            () = self.kick.notified() => tell.hasten(self.wanted.upto()),
+            () = self.kick.notified() => {}
             () = state.sealing.finished() => {}
             () = self.resource.room.short(), if may_hasten => {}
             next = poll_fn(|context| tell.poll_told(context, told)) => next?,
@@ -145,20 +162,20 @@ impl Ingest {
         let mut state = self.state(Revision::FIRST, fill.number);
         let mut first = self.first();
         loop {
-            tokio::select! {
-                biased;
-                () = self.kick.notified() => tell.hasten(self.wanted.upto()),
-                next = poll_fn(|context| tell.poll_told(context, told)) => next?,
-            }
+            poll_fn(|context| tell.poll_told(context, told)).await?;
             let mut next = std::mem::take(told).into_iter();
             while let Some(one) = next.next() {
                 match one {
-                    Told::StateBegins { .. } => {
+                    Told::StateBegins { .. } | Told::LetGo => {
                         state = self.state(Revision::FIRST, fill.number);
                         first = self.first();
                     }
                     Told::Change(change) => self.take_first(&mut state, &mut first, change).await,
                     Told::Progress(_) => {}
+                    Told::Rewrite(rewrite) => {
+                        self.put_at_rest(&mut state, &mut first, true).await;
+                        self.rewrite(&mut state, &rewrite).await;
+                    }
                     Told::StateEnds(revision) => {
                         self.put_at_rest(&mut state, &mut first, true).await;
                         *told = next.collect();
@@ -167,6 +184,7 @@ impl Ingest {
                     }
                 }
             }
+            tell.held(state.held_at_rest_bytes());
         }
     }
 
@@ -250,6 +268,14 @@ impl Ingest {
                 Told::Progress(_) => {}
                 Told::StateBegins { may_go_back } => cache.begin(may_go_back),
                 Told::StateEnds(revision) => self.end(cache, revision).await?,
+                Told::Rewrite(rewrite) => cache.rewrite = Some(rewrite),
+                // Was looked for before.
+                Told::LetGo => {}
+            }
+            if cache.arriving.is_none()
+                && let Some(rewrite) = cache.rewrite.take()
+            {
+                self.rewrite(&mut cache.state, &rewrite).await;
             }
         }
         self.take_changes(cache, &mut changes).await
@@ -278,7 +304,7 @@ impl Ingest {
 
     /// Takes one object of a state that arrives, or a change on top of it.
     fn merge(&self, cache: &mut Cache, change: Change) {
-        let Cache { state, arriving: Some(arriving) } = cache else { return };
+        let Cache { state, arriving: Some(arriving), .. } = cache else { return };
         let Change { key, revision, value } = change;
         if let Some(place) = arriving.before.place_of(&key) {
             arriving.seen.add(place);
@@ -331,6 +357,12 @@ impl Ingest {
         self.note_pressure(state);
         Ok(())
     }
+}
+
+/// Whether all was let go of. What was told before is of no use then.
+fn is_let_go(told: &mut Vec<Told>) -> bool {
+    let at = told.iter().rposition(|one| matches!(one, Told::LetGo));
+    at.inspect(|at| drop(told.drain(..=*at))).is_some()
 }
 
 /// Puts objects in their places, but for one that was changed since.
