@@ -21,7 +21,7 @@ pub use error::{FeedError, ReadError, TxnError};
 pub use feed::{Backlog, Feed, FeedStep, Follow};
 pub use layer::Layer;
 pub use pages::Pages;
-pub use told::{Rewrite, Tell, Told};
+pub use told::{GiveWay, Rewrite, Tell, Told};
 
 use std::future::Future;
 use std::pin::Pin;

@@ -8,7 +8,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use forebay_apimachinery::Revision;
 
 use crate::{Change, FeedError};
@@ -28,23 +27,29 @@ pub enum Told {
     StateEnds(Revision),
     /// Nothing up to here was missed.
     Progress(Revision),
-    /// All that is held goes, also a state that has begun: what there is is not known from now on, and a state follows some time.
+}
+
+/// What is to become of all that is held, because it is too much.
+#[derive(Clone, Debug)]
+pub enum GiveWay {
+    /// All of it goes, also a state that has begun and what was told already behind it: what there is is not known from now on, and a
+    /// state follows some time.
     LetGo,
-    /// Every value that is held becomes what this makes of it. Nothing happened to it, and its revision stays.
+    /// Every value becomes what this makes of it. Nothing happened to it, and its revision stays.
     Rewrite(Rewrite),
 }
 
 /// What makes another value of an object's bytes, which have their `resourceVersion` written into them.
 #[derive(Clone)]
-pub struct Rewrite(Arc<dyn Fn(&[u8]) -> Option<Bytes> + Send + Sync>);
+pub struct Rewrite(Arc<dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync>);
 
 impl Rewrite {
     /// - `make`: a value; none leaves the object as it is.
-    pub fn new(make: impl Fn(&[u8]) -> Option<Bytes> + Send + Sync + 'static) -> Rewrite {
+    pub fn new(make: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync + 'static) -> Rewrite {
         Rewrite(Arc::new(make))
     }
 
-    pub fn apply(&self, body: &[u8]) -> Option<Bytes> {
+    pub fn apply(&self, body: &[u8]) -> Option<Vec<u8>> {
         (self.0)(body)
     }
 }
@@ -55,15 +60,6 @@ impl fmt::Debug for Rewrite {
     }
 }
 
-/// The very same.
-impl PartialEq for Rewrite {
-    fn eq(&self, other: &Rewrite) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for Rewrite {}
-
 /// What tells. It is dropped to end it.
 pub trait Tell: Send {
     /// Appends what there is now to `told`, about a quarter of a MiB of values and at least one, or is pending and wakes.
@@ -73,5 +69,8 @@ pub trait Tell: Send {
     fn poll_told(&mut self, context: &mut Context<'_>, told: &mut Vec<Told>) -> Poll<Result<(), FeedError>>;
 
     /// So many bytes are held of what was told: at rest, with their keys, places and what the window has of them.
-    fn held(&mut self, _bytes: usize) {}
+    /// What is to become of it at once, if it is too much; it is asked again afterwards.
+    fn held(&mut self, _bytes: usize) -> Option<GiveWay> {
+        None
+    }
 }

@@ -4,29 +4,34 @@
 //! so that what the cache has no room for stays in the connection. Never: decides what to ask for, holds more than one object that is
 //! not whole and what was cut of one piece.
 
-use std::pin::{Pin, pin};
+mod give_way;
+
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use forebay_apimachinery::object::Form;
 use forebay_apimachinery::{Key, Revision};
-use forebay_backend::{BoxFuture, Change, FeedError, Tell, Told};
+use forebay_backend::{BoxFuture, Change, FeedError, GiveWay, Tell, Told};
 use forebay_client::reflector::{Effect, Fault, Input, Reflector, Refusal};
 use forebay_client::wire::{
-    Frame, FrameKind, Inflate, ListItems, ObjectText, Part, Projection, StatusFrame, TypeMeta, WatchFrames,
-    WireError, decimal,
+    Frame, FrameKind, Inflate, ListItems, ObjectText, Part, Projection, TypeMeta, WatchFrames, WireError,
+    decimal,
 };
 use forebay_client::{Ask, Collection};
 use forebay_connector::{Pool, Throttle, fault_of};
-use forebay_rt::{Alarm, Clock, Duration, Instant, Random};
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, RETRY_AFTER, USER_AGENT};
-use http::{HeaderMap, Request, Response};
+use forebay_rt::{Alarm, Clock, Duration, Ear, Instant, Random};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, USER_AGENT};
+use http::{Request, Response};
 use http_body::Body as _;
 use kube::client::Body;
 
+use crate::ceiling::{self, Share};
 use crate::limits;
 use crate::progress::Progress;
+use crate::reach::Reach;
+use crate::refusal::{refusal, said};
 use crate::saved::{Loaded, Place};
 use tokio::sync::mpsc;
 
@@ -37,6 +42,8 @@ pub(crate) struct Way {
     /// That of the client, where it is one of ours.
     pub(crate) pool: Option<Pool>,
     pub(crate) throttle: Arc<Throttle>,
+    /// Whether the server answers anybody.
+    pub(crate) reach: Arc<Reach>,
     pub(crate) user_agent: Arc<str>,
     pub(crate) clock: Clock,
 }
@@ -57,9 +64,30 @@ pub(crate) struct Driver {
     under_way: UnderWay,
     // The object of the input that is being taken.
     current: Option<Change>,
-    projection: Arc<Projection>,
+    stored: Stored,
+    of: Of,
+    // What it may hold, where there is a limit.
+    share: Option<Share>,
+    // Hears that the server answers somebody after it was gone.
+    ear: Ear,
     // The type of a list's items, which do not say it themselves.
     items: TypeMeta,
+}
+
+/// What is stored of an object.
+#[derive(Clone)]
+pub(crate) struct Stored {
+    /// As it was asked for.
+    pub(crate) whole: Arc<Projection>,
+    /// Where that is too much.
+    pub(crate) part: Arc<Projection>,
+}
+
+/// Which of it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    Whole,
+    Part,
 }
 
 /// What there is to begin with.
@@ -101,16 +129,19 @@ enum Cut {
 
 impl Driver {
     /// - `saved`: where a state may be to begin with.
-    /// - `projection`: what is stored of an object.
     pub(crate) fn new(
         way: Way,
         collection: Collection,
         progress: Arc<Progress>,
         random: Random,
         saved: Option<Arc<Place>>,
-        projection: Arc<Projection>,
+        stored: Stored,
+        share: Option<Share>,
     ) -> Driver {
         Driver {
+            // What was too much before the cache had to begin anew is so afterwards.
+            of: if progress.is_partial() { Of::Part } else { Of::Whole },
+            ear: way.reach.ear(),
             began: way.clock.now(),
             way,
             collection,
@@ -123,7 +154,8 @@ impl Driver {
             under_way: UnderWay::Nothing,
             current: None,
             items: TypeMeta::default(),
-            projection,
+            stored,
+            share,
         }
     }
 
@@ -150,8 +182,12 @@ impl Driver {
                 }
                 Effect::Skip => self.current = None,
                 Effect::BeginState { may_go_back, .. } => told.push(Told::StateBegins { may_go_back }),
-                Effect::LetGo => {}
-                Effect::EndState { revision } => told.push(Told::StateEnds(revision)),
+                // It is the answer to what was said of what is held.
+                Effect::LetGo => self.note_let_go(),
+                Effect::EndState { revision } => {
+                    self.progress.refuses(None);
+                    told.push(Told::StateEnds(revision));
+                }
                 Effect::Progress(revision) => told.push(Told::Progress(revision)),
                 Effect::Report(report) => self.progress.report(&self.collection, report),
             }
@@ -240,10 +276,19 @@ impl Driver {
                 Input::Event { revision }
             }
             FrameKind::Added | FrameKind::Modified => {
-                self.current = change(object, revision, &TypeMeta::default(), &self.projection).ok();
+                self.current = self.change(object, revision, &TypeMeta::default());
                 self.input(Input::Event { revision })
             }
         }
+    }
+
+    /// Nothing when it cannot be read.
+    fn change(&self, object: ObjectText, revision: Revision, of: &TypeMeta) -> Option<Change> {
+        let projection = match self.of {
+            Of::Whole => &self.stored.whole,
+            Of::Part => &self.stored.part,
+        };
+        change(object, revision, of, projection, self.of).ok()
     }
 
     /// `input` if its object could be read.
@@ -263,7 +308,7 @@ impl Driver {
                 let Some(revision) = object.revision().and_then(Revision::new) else {
                     return Some(Input::Garbled);
                 };
-                self.current = change(object, revision, &self.items, &self.projection).ok();
+                self.current = self.change(object, revision, &self.items);
                 Some(self.input(Input::Item))
             }
             Part::End(meta) => {
@@ -311,6 +356,10 @@ impl Driver {
         if !matches!(self.saved, Saved::Past) {
             return self.poll_saved(context, told);
         }
+        if let Poll::Ready(true) = self.ear.poll_rung(context) {
+            self.step(Input::ServerAnswers, told);
+            return Poll::Ready(());
+        }
         if let Some(at) = self.wake_at
             && self.alarm.poll_rings(self.began + at, context).is_ready()
         {
@@ -328,7 +377,10 @@ impl Driver {
         };
         let (asked, is_watch) = (ready!(request.as_mut().poll(context)), *is_watch);
         match asked {
-            Asked::Answer(answer) => self.opened(answer, is_watch, told),
+            Asked::Answer(answer) => {
+                self.way.reach.answered();
+                self.opened(answer, is_watch, told);
+            }
             Asked::Refused(said) => {
                 self.under_way = UnderWay::Nothing;
                 self.step(Input::Refused(said), told);
@@ -336,6 +388,7 @@ impl Driver {
             Asked::Failed(fault) => {
                 self.under_way = UnderWay::Nothing;
                 self.progress.failed(fault);
+                self.way.reach.failed();
                 self.step(Input::Failed(fault), told);
             }
         }
@@ -358,7 +411,9 @@ impl Tell for Driver {
         }
     }
 
-    fn hasten(&mut self, _upto: Revision) {}
+    fn held(&mut self, bytes: usize) -> Option<GiveWay> {
+        self.note_held(bytes)
+    }
 }
 
 /// What came of an answer.
@@ -482,64 +537,12 @@ pub(crate) fn change(
     revision: Revision,
     of: &TypeMeta,
     projection: &Projection,
+    part: Of,
 ) -> Result<Change, WireError> {
     let key = key_of(&object);
-    let value = object.into_projected(Form::Whole, of, projection)?;
+    let mut value = object.into_projected(Form::Whole, of, projection)?;
+    if part == Of::Part {
+        value = ceiling::partial(&value).map_err(|error| WireError::Garbled { what: error.what })?;
+    }
     Ok(Change { key, revision, value: Some(Bytes::from(value)) })
-}
-
-/// What a server said instead of an answer.
-async fn refusal(refused: Response<Body>, way: &Way) -> Refusal {
-    let (head, body) = refused.into_parts();
-    let mut text = Vec::new();
-    let mut body = pin!(body);
-    let read = async {
-        while let Some(Ok(frame)) = std::future::poll_fn(|context| body.as_mut().poll_frame(context)).await {
-            let Ok(piece) = frame.into_data() else { continue };
-            let room = limits::REFUSAL_BYTES_MAX - text.len();
-            text.extend_from_slice(&piece[..piece.len().min(room)]);
-            if text.len() == limits::REFUSAL_BYTES_MAX {
-                break;
-            }
-        }
-    };
-    let deadline = way.clock.now() + limits::REFUSAL_WAIT_MAX;
-    tokio::select! { biased; () = read => {}, () = way.clock.sleep_until(deadline) => {} }
-    if head.headers.get(CONTENT_ENCODING).is_some_and(|coding| coding == "gzip") {
-        text = inflated(&text);
-    }
-    let status = StatusFrame::read(&text).unwrap_or_else(|_| StatusFrame {
-        message: String::from_utf8_lossy(&text).chars().take(200).collect(),
-        ..StatusFrame::default()
-    });
-    let code = head.status.as_u16();
-    let said = Refusal { code, ..said(status, Some(&head.headers)) };
-    if let (429 | 503, Some(retry_after)) = (code, said.retry_after) {
-        way.throttle.until(retry_after);
-    }
-    said
-}
-
-fn inflated(text: &[u8]) -> Vec<u8> {
-    let (mut inflate, mut out) = (Inflate::new(), Vec::new());
-    inflate.push(text);
-    while let Ok(Some(piece)) = inflate.next_piece() {
-        out.extend_from_slice(piece);
-        if out.len() >= limits::REFUSAL_BYTES_MAX {
-            break;
-        }
-    }
-    out
-}
-
-fn said(status: StatusFrame, headers: Option<&HeaderMap>) -> Refusal {
-    let header = headers.and_then(|headers| headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok());
-    let seconds = header.or(Some(u64::from(status.retry_after_seconds)).filter(|seconds| *seconds > 0));
-    Refusal {
-        code: status.code,
-        reason: status.reason,
-        too_large: status.causes.iter().any(|cause| cause.reason == "ResourceVersionTooLarge"),
-        message: status.message,
-        retry_after: seconds.map(Duration::from_secs),
-    }
 }

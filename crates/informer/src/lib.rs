@@ -32,6 +32,7 @@
 //! ```
 
 mod bridge;
+mod ceiling;
 mod driver;
 mod error;
 mod factory;
@@ -43,6 +44,8 @@ pub mod limits;
 mod metrics;
 mod own_writes;
 mod progress;
+mod reach;
+mod refusal;
 mod saved;
 mod subscription;
 mod upstream;
@@ -50,6 +53,7 @@ mod view;
 mod watched;
 pub mod work_queue;
 
+pub use ceiling::{AtLimit, OverLimit};
 pub use error::Error;
 pub use factory::{Factory, Options, Server};
 pub use forebay_apimachinery::Revision;

@@ -1,19 +1,18 @@
 //! What a store that tells makes a cache do with all that it holds: let go of it, or hold less of each object.
 
-use bytes::Bytes;
-use forebay_backend::{Change, Rewrite, Told};
+use forebay_backend::{Change, GiveWay, Rewrite, Told};
 
 use crate::told_tests::{Scene, at, key, told};
 
 /// A rewrite that leaves `more` out.
-fn without_more() -> Told {
-    Told::Rewrite(Rewrite::new(|body| {
+fn without_more() -> GiveWay {
+    GiveWay::Rewrite(Rewrite::new(|body| {
         let text = str::from_utf8(body).ok()?;
         let (_, name) = text.split_once(r#""name":""#)?;
         let (name, rest) = name.split_once('"')?;
         rest.contains(r#""more""#).then(|| {
             let metadata = format!(r#"{{"name":"{name}","namespace":"a","uid":"u"}}"#);
-            Bytes::from(format!(r#"{{"kind":"Pod","apiVersion":"v1","metadata":{metadata},"spec":{{}}}}"#))
+            format!(r#"{{"kind":"Pod","apiVersion":"v1","metadata":{metadata},"spec":{{}}}}"#).into_bytes()
         })
     }))
 }
@@ -46,7 +45,7 @@ async fn what_is_let_go_of_is_shown_and_held_by_nobody_and_told_anew_later() {
     let (mut follower, mut late) = (scene.follower(), scene.follower());
     assert_eq!(told(&mut follower, 3).await, ["+a/one@3", "+a/two@4", "synced 9"]);
     let object = scene.cacher.snapshot().expect("ready").get(&key("a/one")).map(std::sync::Arc::downgrade);
-    scene.say(Told::LetGo);
+    scene.give_way(GiveWay::LetGo);
     assert_eq!(told(&mut follower, 1).await, ["let go"]);
     assert!(scene.cacher.snapshot().is_err() && follower.revision().is_none());
     assert!(late.try_next().is_none(), "who was told nothing is told nothing");
@@ -63,7 +62,8 @@ async fn a_state_that_is_let_go_of_while_it_comes_leaves_nothing() {
     let scene = Scene::new();
     scene.begin(false);
     scene.put("a/one", 3);
-    scene.say(Told::LetGo);
+    scene.give_way(GiveWay::LetGo);
+    scene.listened().await;
     scene.state(&[("a/two", 4)], 5);
     assert_eq!(scene.shown(5).await, ["a/two@4"]);
 }
@@ -77,7 +77,9 @@ async fn what_is_rewritten_while_it_comes_and_after_is_smaller_and_nobody_is_tol
             put_long(&scene, number, 3 + number);
         }
         if while_it_comes {
-            scene.say(without_more());
+            scene.listened().await;
+            scene.give_way(without_more());
+            scene.listened().await;
         }
         scene.end(200);
         scene.shown(200).await;
@@ -86,7 +88,8 @@ async fn what_is_rewritten_while_it_comes_and_after_is_smaller_and_nobody_is_tol
         let mut before = scene.held();
         if !while_it_comes {
             assert!(bodies(&scene).iter().all(|len| *len > 6_000));
-            scene.say(without_more());
+            scene.give_way(without_more());
+            scene.listened().await;
         }
         scene.put("b/last", 300);
         scene.shown(300).await;

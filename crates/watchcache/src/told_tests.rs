@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
-    Backend, BoxFuture, Change, Feed, FeedError, Outcome, Range, RangePage, ReadError, Size, Tell, Told, Txn,
-    TxnError, Versioned,
+    Backend, BoxFuture, Change, Feed, FeedError, GiveWay, Outcome, Range, RangePage, ReadError, Size, Tell,
+    Told, Txn, TxnError, Versioned,
 };
 use forebay_rt::{Clock, Random, Tasks};
 use tokio::sync::mpsc;
@@ -23,10 +23,13 @@ const LINES_MAX: usize = 256;
 type Lines = mpsc::Receiver<Result<Told, FeedError>>;
 
 /// A store that tells what a test says.
-pub(crate) struct Scripted(Mutex<Option<Lines>>, Arc<AtomicUsize>);
+pub(crate) struct Scripted(Mutex<Option<Lines>>, Arc<AtomicUsize>, Way);
+
+/// What a script says next of what is held.
+type Way = Arc<Mutex<Option<GiveWay>>>;
 
 /// Its lines, and what it was told last of what is held.
-struct Script(Lines, Arc<AtomicUsize>);
+struct Script(Lines, Arc<AtomicUsize>, Way);
 
 impl Tell for Script {
     fn poll_told(&mut self, context: &mut Context<'_>, told: &mut Vec<Told>) -> Poll<Result<(), FeedError>> {
@@ -36,8 +39,9 @@ impl Tell for Script {
         }
     }
 
-    fn held(&mut self, bytes: usize) {
+    fn held(&mut self, bytes: usize) -> Option<GiveWay> {
         self.1.store(bytes, Ordering::Relaxed);
+        self.2.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -71,7 +75,7 @@ impl Backend for Scripted {
     fn tell(&self, _prefix: &str) -> Option<Box<dyn Tell>> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let lines = lines.unwrap_or_else(|| mpsc::channel(LINES_MAX).1);
-        Some(Box::new(Script(lines, self.1.clone())))
+        Some(Box::new(Script(lines, self.1.clone(), self.2.clone())))
     }
     fn size(&self) -> Size {
         Size::default()
@@ -90,7 +94,7 @@ impl Scene {
     pub(crate) fn new() -> Scene {
         let (clock, _hand) = Clock::manual(1_000_000);
         let (tell, lines) = mpsc::channel(LINES_MAX);
-        let store = Arc::new(Scripted(Mutex::new(Some(lines)), Arc::default()));
+        let store = Arc::new(Scripted(Mutex::new(Some(lines)), Arc::default(), Arc::default()));
         let tasks = Tasks::new();
         let cacher = World::start(store.clone(), &clock, &tasks);
         Scene { cacher, tell, store, clock, _tasks: tasks }
@@ -124,6 +128,20 @@ impl Scene {
             self.put(place, *revision);
         }
         self.end(revision);
+    }
+
+    /// Answers so when the cache says next what it holds: behind a line, `revision` is nothing new.
+    pub(crate) fn give_way(&self, way: GiveWay) {
+        *self.store.2.lock().unwrap_or_else(PoisonError::into_inner) = Some(way);
+        self.say(Told::Progress(at(1)));
+    }
+
+    /// Waits until all lines were taken, and what was to be answered was.
+    pub(crate) async fn listened(&self) {
+        let is_open = || self.store.2.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        while self.tell.capacity() < LINES_MAX || is_open() {
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Bytes that the cache said last that it holds.

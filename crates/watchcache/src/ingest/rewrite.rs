@@ -71,7 +71,7 @@ fn page(state: &State, at: &Key) -> (Vec<Arc<Object>>, Option<Key>) {
 }
 
 /// What is to be in whose place.
-fn made(page: Vec<Arc<Object>>, rewrite: &Rewrite) -> Vec<(Arc<Object>, bytes::Bytes)> {
+fn made(page: Vec<Arc<Object>>, rewrite: &Rewrite) -> Vec<(Arc<Object>, Vec<u8>)> {
     let mut scratch = Scratch::default();
     let made = page.into_iter().filter_map(|old| {
         let value = rewrite.apply(&scratch.bytes(&old))?;

@@ -11,7 +11,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Object, Revision};
-use forebay_backend::{Change, FeedError, FeedStep, Rewrite, Tell, Told};
+use forebay_backend::{Change, FeedError, FeedStep, GiveWay, Rewrite, Tell, Told};
 use forebay_rt::Instant;
 
 use super::bridge::{Difference, Hole};
@@ -103,21 +103,50 @@ impl Ingest {
             *filled_at = Some(self.clock.now());
             let mut cache = Cache { state, arriving: None, rewrite: None };
             self.publish(&mut cache.state);
-            while !is_let_go(&mut told) {
+            loop {
                 if let Err(lost) = self.take_told(&mut cache, &mut told).await {
                     cache.state.window.lose();
                     return Err(lost);
                 }
                 self.tidy(&mut cache.state);
+                if self.is_to_let_go(&mut cache, &mut *tell).await {
+                    break;
+                }
                 if cache.arriving.is_none() {
                     self.publish(&mut cache.state);
-                    tell.held(cache.state.held_at_rest_bytes());
                 }
                 self.next_told(&mut cache, &mut *tell, &mut told).await?;
             }
+            told.clear();
             fill.number = cache.state.snapshot.fill() + 1;
             self.let_go(cache);
         }
+    }
+
+    /// Holds less where the teller says so. Whether all is to be let go of.
+    async fn is_to_let_go(&self, cache: &mut Cache, tell: &mut dyn Tell) -> bool {
+        loop {
+            if cache.rewrite.is_none() {
+                match tell.held(cache.state.held_at_rest_bytes()) {
+                    Some(GiveWay::LetGo) => return true,
+                    Some(GiveWay::Rewrite(rewrite)) => cache.rewrite = Some(rewrite),
+                    None => return false,
+                }
+            }
+            // What arrives is held against what was there before.
+            let Some(rewrite) = cache.rewrite.take_if(|_| cache.arriving.is_none()) else { return false };
+            self.rewrite(&mut cache.state, &rewrite).await;
+        }
+    }
+
+    /// The same of a first state, of which everything is in its place afterwards if it is to hold less.
+    async fn is_to_let_go_first(&self, state: &mut State, first: &mut First, tell: &mut dyn Tell) -> bool {
+        while let Some(way) = tell.held(state.held_at_rest_bytes()) {
+            let GiveWay::Rewrite(rewrite) = way else { return true };
+            self.put_at_rest(state, first, true).await;
+            self.rewrite(state, &rewrite).await;
+        }
+        false
     }
 
     /// Shows nothing any more.
@@ -166,25 +195,28 @@ impl Ingest {
             let mut next = std::mem::take(told).into_iter();
             while let Some(one) = next.next() {
                 match one {
-                    Told::StateBegins { .. } | Told::LetGo => {
+                    Told::StateBegins { .. } => {
                         state = self.state(Revision::FIRST, fill.number);
                         first = self.first();
                     }
                     Told::Change(change) => self.take_first(&mut state, &mut first, change).await,
                     Told::Progress(_) => {}
-                    Told::Rewrite(rewrite) => {
-                        self.put_at_rest(&mut state, &mut first, true).await;
-                        self.rewrite(&mut state, &rewrite).await;
-                    }
                     Told::StateEnds(revision) => {
                         self.put_at_rest(&mut state, &mut first, true).await;
+                        if self.is_to_let_go_first(&mut state, &mut first, tell).await {
+                            next = Vec::new().into_iter();
+                            (state, first) = (self.state(Revision::FIRST, fill.number), self.first());
+                            continue;
+                        }
                         *told = next.collect();
                         self.begin_at(&mut state, revision, None).await?;
                         return Ok(state);
                     }
                 }
             }
-            tell.held(state.held_at_rest_bytes());
+            if self.is_to_let_go_first(&mut state, &mut first, tell).await {
+                (state, first) = (self.state(Revision::FIRST, fill.number), self.first());
+            }
         }
     }
 
@@ -268,14 +300,6 @@ impl Ingest {
                 Told::Progress(_) => {}
                 Told::StateBegins { may_go_back } => cache.begin(may_go_back),
                 Told::StateEnds(revision) => self.end(cache, revision).await?,
-                Told::Rewrite(rewrite) => cache.rewrite = Some(rewrite),
-                // Was looked for before.
-                Told::LetGo => {}
-            }
-            if cache.arriving.is_none()
-                && let Some(rewrite) = cache.rewrite.take()
-            {
-                self.rewrite(&mut cache.state, &rewrite).await;
             }
         }
         self.take_changes(cache, &mut changes).await
@@ -357,12 +381,6 @@ impl Ingest {
         self.note_pressure(state);
         Ok(())
     }
-}
-
-/// Whether all was let go of. What was told before is of no use then.
-fn is_let_go(told: &mut Vec<Told>) -> bool {
-    let at = told.iter().rposition(|one| matches!(one, Told::LetGo));
-    at.inspect(|at| drop(told.drain(..=*at))).is_some()
 }
 
 /// Puts objects in their places, but for one that was changed since.
