@@ -41,7 +41,9 @@ pub enum GiveWay {
 
 /// What makes another value of an object's bytes, which have their `resourceVersion` written into them.
 #[derive(Clone)]
-pub struct Rewrite(Arc<dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync>);
+pub struct Rewrite(Arc<Make>);
+
+type Make = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
 
 impl Rewrite {
     /// - `make`: a value; none leaves the object as it is.

@@ -33,6 +33,7 @@ use crate::progress::Progress;
 use crate::reach::Reach;
 use crate::refusal::{refusal, said};
 use crate::saved::{Loaded, Place};
+use crate::spans::Spans;
 use tokio::sync::mpsc;
 
 /// How a collection is reached.
@@ -68,6 +69,7 @@ pub(crate) struct Driver {
     of: Of,
     // What it may hold, where there is a limit.
     share: Option<Share>,
+    spans: Spans,
     // Hears that the server answers somebody after it was gone.
     ear: Ear,
     // The type of a list's items, which do not say it themselves.
@@ -141,6 +143,7 @@ impl Driver {
         Driver {
             // What was too much before the cache had to begin anew is so afterwards.
             of: if progress.is_partial() { Of::Part } else { Of::Whole },
+            spans: Spans::new(&collection, progress.clone(), way.clock.clone()),
             ear: way.reach.ear(),
             began: way.clock.now(),
             way,
@@ -166,10 +169,15 @@ impl Driver {
     /// Gives the reflector `input` and does what it says.
     fn step(&mut self, input: Input, told: &mut Vec<Told>) {
         let now = self.now();
+        self.spans.comes(&input);
+        let ends_answer = ends_answer(&input);
         for effect in self.reflector.step(input, now) {
             match effect {
                 Effect::Ask(ask) => self.ask(&ask),
-                Effect::HangUp => self.under_way = UnderWay::Nothing,
+                Effect::HangUp => {
+                    self.spans.over("left");
+                    self.under_way = UnderWay::Nothing;
+                }
                 Effect::NewConnection => {
                     if let Some(pool) = &self.way.pool {
                         pool.renew();
@@ -181,16 +189,25 @@ impl Driver {
                     told.extend(self.current.take().map(Told::Change));
                 }
                 Effect::Skip => self.current = None,
-                Effect::BeginState { may_go_back, .. } => told.push(Told::StateBegins { may_go_back }),
+                Effect::BeginState { why, may_go_back } => {
+                    self.spans.state_begins(why);
+                    told.push(Told::StateBegins { may_go_back });
+                }
                 // It is the answer to what was said of what is held.
                 Effect::LetGo => self.note_let_go(),
                 Effect::EndState { revision } => {
                     self.progress.refuses(None);
+                    self.spans.state_ends(!ends_answer);
                     told.push(Told::StateEnds(revision));
                 }
                 Effect::Progress(revision) => told.push(Told::Progress(revision)),
-                Effect::Report(report) => self.progress.report(&self.collection, report),
+                Effect::Report(report) => {
+                    self.spans.life().in_scope(|| self.progress.report(&self.collection, report));
+                }
             }
+        }
+        if ends_answer && matches!(self.under_way, UnderWay::Nothing) {
+            self.spans.over("left");
         }
         self.current = None;
         self.progress.fares(self.reflector.health(), self.began);
@@ -198,6 +215,7 @@ impl Driver {
 
     fn ask(&mut self, ask: &Ask) {
         self.progress.asked(ask);
+        self.spans.asked(ask);
         let is_watch = ask.is_watch();
         let request = Request::get(ask.target(&self.collection))
             .header(ACCEPT, "application/json")
@@ -414,6 +432,11 @@ impl Tell for Driver {
     fn held(&mut self, bytes: usize) -> Option<GiveWay> {
         self.note_held(bytes)
     }
+}
+
+/// Whether nothing more of the request is told.
+fn ends_answer(input: &Input) -> bool {
+    matches!(input, Input::Refused(_) | Input::Failed(_) | Input::Ended | Input::Page { .. })
 }
 
 /// What came of an answer.

@@ -47,6 +47,7 @@ mod progress;
 mod reach;
 mod refusal;
 mod saved;
+mod spans;
 mod subscription;
 mod upstream;
 mod view;
@@ -74,6 +75,9 @@ pub mod coming_from_client_go {}
 
 #[doc = include_str!("../docs/from_kube_rs.md")]
 pub mod coming_from_kube_rs {}
+
+#[doc = include_str!("../docs/metrics_and_spans.md")]
+pub mod metrics_and_spans {}
 
 /// Its example is compiled.
 #[cfg(doctest)]

@@ -160,6 +160,11 @@ impl Progress {
         }
     }
 
+    /// Objects that were taken, and bytes that were read.
+    pub(crate) fn taken(&self) -> (u64, u64) {
+        (self.objects.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+    }
+
     pub(crate) fn stats(&self) -> Stats {
         let rest = self.rest();
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -189,7 +194,7 @@ impl Progress {
 }
 
 /// As a metric's label.
-fn reason(why: ListReason) -> &'static str {
+pub(crate) fn reason(why: ListReason) -> &'static str {
     match why {
         ListReason::First => "first",
         ListReason::Expired => "expired",

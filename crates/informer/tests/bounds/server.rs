@@ -98,7 +98,15 @@ impl Server {
             let answer = server.answer(&request.uri().to_string());
             async move { answer }
         });
-        Factory::new(kube::Client::new(service, "here"), Options { random: Random::seeded(1), ..options })
+        Factory::new(
+            kube::Client::new(service, "here"),
+            Options {
+                random: Random::seeded(1),
+                // What is quiet comes to rest by the time of the test.
+                clock: Clock::steady(1_000_000),
+                ..options
+            },
+        )
     }
 
     fn answer(self: &Arc<Server>, target: &str) -> io::Result<Response<Stream>> {
