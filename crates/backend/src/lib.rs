@@ -24,5 +24,5 @@ pub use error::{FeedError, ReadError, TxnError};
 pub use feed::{Backlog, Feed, FeedStep, Follow};
 pub use layer::Layer;
 pub use pages::Pages;
-pub use told::{Tell, Told};
+pub use told::{GiveWay, Rewrite, Tell, Told};
 pub use txn::{BoxFuture, Change, Expect, Op, Outcome, Range, RangePage, Txn, Versioned};

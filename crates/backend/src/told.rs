@@ -4,6 +4,8 @@
 //! In: nothing. Out: [`Told`]s, in order. Owner: the cache that was promised them. Never: waits within a call, tells a change
 //! between two states out of order.
 
+use std::fmt;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use forebay_apimachinery::Revision;
@@ -28,6 +30,39 @@ pub enum Told {
     Progress(Revision),
 }
 
+/// What is to become of all that is held, because it is too much.
+#[derive(Clone, Debug)]
+pub enum GiveWay {
+    /// All of it goes, also a state that has begun and what was told already behind it: what there is is not known from now on, and a
+    /// state follows some time.
+    LetGo,
+    /// Every value becomes what this makes of it. Nothing happened to it, and its revision stays.
+    Rewrite(Rewrite),
+}
+
+/// What makes another value of an object's bytes, which have their `resourceVersion` written into them.
+#[derive(Clone)]
+pub struct Rewrite(Arc<Make>);
+
+type Make = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
+
+impl Rewrite {
+    /// - `make`: a value; none leaves the object as it is.
+    pub fn new(make: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync + 'static) -> Rewrite {
+        Rewrite(Arc::new(make))
+    }
+
+    pub fn apply(&self, body: &[u8]) -> Option<Vec<u8>> {
+        (self.0)(body)
+    }
+}
+
+impl fmt::Debug for Rewrite {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("Rewrite")
+    }
+}
+
 /// What tells. It is dropped to end it.
 pub trait Tell: Send {
     /// Appends what there is now to `told`, about a quarter of a MiB of values and at least one, or is pending and wakes.
@@ -36,6 +71,9 @@ pub trait Tell: Send {
     /// [`FeedError`] when it cannot go on; the same again from then on.
     fn poll_told(&mut self, context: &mut Context<'_>, told: &mut Vec<Told>) -> Poll<Result<(), FeedError>>;
 
-    /// Somebody waits for `upto`.
-    fn hasten(&mut self, upto: Revision);
+    /// So many bytes are held of what was told: at rest, with their keys, places and what the window has of them.
+    /// What is to become of it at once, if it is too much; it is asked again afterwards.
+    fn held(&mut self, _bytes: usize) -> Option<GiveWay> {
+        None
+    }
 }

@@ -12,6 +12,16 @@ pub const BACKOFF_MIN: Duration = Duration::from_millis(800);
 /// Where the wait stops doubling. As client-go.
 pub const BACKOFF_MAX: Duration = Duration::from_secs(30);
 
+/// Once a server that could not be reached answers one collection, the others ask within a random part of this, and not again for
+/// that reason before so long: it may be reached by others and not by them.
+pub const WOKEN_SPREAD: Duration = Duration::from_secs(3);
+pub const WOKEN_PERIOD_MIN: Duration = BACKOFF_MAX;
+
+/// First and longest wait of a collection that is larger than may be held here, until it is tried again: it doubles each time, with
+/// half as much jitter. A try costs the server a list, or the beginning of one.
+pub const LET_GO_WAIT_MIN: Duration = Duration::from_secs(60);
+pub const LET_GO_WAIT_MAX: Duration = Duration::from_secs(15 * 60);
+
 /// Longest `Retry-After` that is obeyed; a longer one counts as this, so that a server's typing error does not end a reflector.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(600);
 
@@ -27,6 +37,11 @@ pub const WATCH_OVERTIME: Duration = Duration::from_secs(60);
 /// How long an answer may keep its head, and a page its next item, back: more than the minute in which a kube-apiserver ends a
 /// request that waits in its queues.
 pub const ANSWER_WAIT_MAX: Duration = Duration::from_secs(70);
+
+/// How long a frame, or an item of a list, that has begun may be without its next byte. A server writes a frame in one go, so what
+/// keeps its other half back is lost: the request is given up, and the same goes on from the last revision, over a new connection. A
+/// long object on a slow way is not: each byte begins the time anew.
+pub const HALF_FRAME_WAIT: Duration = Duration::from_secs(10);
 
 /// How long a watch-list may be without a frame before its end bookmark: three times the 3 s that a server waits for its cache. After
 /// it the state is asked for in pages.

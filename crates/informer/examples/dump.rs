@@ -29,6 +29,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             Notice::Deleted(gone) => println!("DELETED {}", shown(&gone)),
             Notice::Synced => println!("SYNCED"),
             Notice::Relisted { differences } => println!("RELISTED {differences}"),
+            Notice::LetGo { .. } => println!("LET GO"),
             Notice::Resync(same) => println!("RESYNC {}", shown(&same)),
             Notice::Ended => return Err("it ended".into()),
         }

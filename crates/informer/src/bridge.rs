@@ -74,6 +74,11 @@ where
                     Ok(Event::InitDone)
                 }
                 Notice::Relisted { .. } => continue,
+                // As kube's own watcher has it where it begins anew.
+                Notice::LetGo { .. } => {
+                    telling.synced = false;
+                    Ok(Event::Init)
+                }
                 Notice::Ended => return None,
             };
             return Some((event, telling));

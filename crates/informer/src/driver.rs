@@ -4,30 +4,36 @@
 //! so that what the cache has no room for stays in the connection. Never: decides what to ask for, holds more than one object that is
 //! not whole and what was cut of one piece.
 
-use std::pin::{Pin, pin};
+mod give_way;
+
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use forebay_apimachinery::object::Form;
 use forebay_apimachinery::{Key, Revision};
-use forebay_backend::{BoxFuture, Change, FeedError, Tell, Told};
+use forebay_backend::{BoxFuture, Change, FeedError, GiveWay, Tell, Told};
 use forebay_client::reflector::{Effect, Fault, Input, Reflector, Refusal};
 use forebay_client::wire::{
-    Frame, FrameKind, Inflate, ListItems, ObjectText, Part, Projection, StatusFrame, TypeMeta, WatchFrames,
-    WireError, decimal,
+    Frame, FrameKind, Inflate, ListItems, ObjectText, Part, Projection, TypeMeta, WatchFrames, WireError,
+    decimal,
 };
 use forebay_client::{Ask, Collection};
 use forebay_connector::{Pool, Throttle, fault_of};
-use forebay_rt::{Alarm, Clock, Duration, Instant, Random};
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, RETRY_AFTER, USER_AGENT};
-use http::{HeaderMap, Request, Response};
+use forebay_rt::{Alarm, Clock, Duration, Ear, Instant, Random};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, USER_AGENT};
+use http::{Request, Response};
 use http_body::Body as _;
 use kube::client::Body;
 
+use crate::ceiling::{self, Share};
 use crate::limits;
 use crate::progress::Progress;
+use crate::reach::Reach;
+use crate::refusal::{refusal, said};
 use crate::saved::{Loaded, Place};
+use crate::spans::Spans;
 use tokio::sync::mpsc;
 
 /// How a collection is reached.
@@ -37,6 +43,8 @@ pub(crate) struct Way {
     /// That of the client, where it is one of ours.
     pub(crate) pool: Option<Pool>,
     pub(crate) throttle: Arc<Throttle>,
+    /// Whether the server answers anybody.
+    pub(crate) reach: Arc<Reach>,
     pub(crate) user_agent: Arc<str>,
     pub(crate) clock: Clock,
 }
@@ -52,12 +60,36 @@ pub(crate) struct Driver {
     saved: Saved,
     wake_at: Option<Duration>,
     alarm: Alarm,
+    // The alarm has rung, and what had come by then was looked at once.
+    is_late: bool,
     under_way: UnderWay,
     // The object of the input that is being taken.
     current: Option<Change>,
-    projection: Arc<Projection>,
+    stored: Stored,
+    of: Of,
+    // What it may hold, where there is a limit.
+    share: Option<Share>,
+    spans: Spans,
+    // Hears that the server answers somebody after it was gone.
+    ear: Ear,
     // The type of a list's items, which do not say it themselves.
     items: TypeMeta,
+}
+
+/// What is stored of an object.
+#[derive(Clone)]
+pub(crate) struct Stored {
+    /// As it was asked for.
+    pub(crate) whole: Arc<Projection>,
+    /// Where that is too much.
+    pub(crate) part: Arc<Projection>,
+}
+
+/// Which of it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    Whole,
+    Part,
 }
 
 /// What there is to begin with.
@@ -87,6 +119,8 @@ struct Answer {
     body: Body,
     inflate: Option<Inflate>,
     cut: Cut,
+    // It was not told yet that bytes came and no frame ended with them.
+    has_new_bytes: bool,
     is_at_end: bool,
 }
 
@@ -97,16 +131,20 @@ enum Cut {
 
 impl Driver {
     /// - `saved`: where a state may be to begin with.
-    /// - `projection`: what is stored of an object.
     pub(crate) fn new(
         way: Way,
         collection: Collection,
         progress: Arc<Progress>,
         random: Random,
         saved: Option<Arc<Place>>,
-        projection: Arc<Projection>,
+        stored: Stored,
+        share: Option<Share>,
     ) -> Driver {
         Driver {
+            // What was too much before the cache had to begin anew is so afterwards.
+            of: if progress.is_partial() { Of::Part } else { Of::Whole },
+            spans: Spans::new(&collection, progress.clone(), way.clock.clone()),
+            ear: way.reach.ear(),
             began: way.clock.now(),
             way,
             collection,
@@ -115,10 +153,12 @@ impl Driver {
             saved: Saved::At(saved),
             wake_at: None,
             alarm: Alarm::default(),
+            is_late: false,
             under_way: UnderWay::Nothing,
             current: None,
             items: TypeMeta::default(),
-            projection,
+            stored,
+            share,
         }
     }
 
@@ -129,10 +169,15 @@ impl Driver {
     /// Gives the reflector `input` and does what it says.
     fn step(&mut self, input: Input, told: &mut Vec<Told>) {
         let now = self.now();
+        self.spans.comes(&input);
+        let ends_answer = ends_answer(&input);
         for effect in self.reflector.step(input, now) {
             match effect {
                 Effect::Ask(ask) => self.ask(&ask),
-                Effect::HangUp => self.under_way = UnderWay::Nothing,
+                Effect::HangUp => {
+                    self.spans.over("left");
+                    self.under_way = UnderWay::Nothing;
+                }
                 Effect::NewConnection => {
                     if let Some(pool) = &self.way.pool {
                         pool.renew();
@@ -144,11 +189,25 @@ impl Driver {
                     told.extend(self.current.take().map(Told::Change));
                 }
                 Effect::Skip => self.current = None,
-                Effect::BeginState { may_go_back, .. } => told.push(Told::StateBegins { may_go_back }),
-                Effect::EndState { revision } => told.push(Told::StateEnds(revision)),
+                Effect::BeginState { why, may_go_back } => {
+                    self.spans.state_begins(why);
+                    told.push(Told::StateBegins { may_go_back });
+                }
+                // It is the answer to what was said of what is held.
+                Effect::LetGo => self.note_let_go(),
+                Effect::EndState { revision } => {
+                    self.progress.refuses(None);
+                    self.spans.state_ends(!ends_answer);
+                    told.push(Told::StateEnds(revision));
+                }
                 Effect::Progress(revision) => told.push(Told::Progress(revision)),
-                Effect::Report(report) => self.progress.report(&self.collection, report),
+                Effect::Report(report) => {
+                    self.spans.life().in_scope(|| self.progress.report(&self.collection, report));
+                }
             }
+        }
+        if ends_answer && matches!(self.under_way, UnderWay::Nothing) {
+            self.spans.over("left");
         }
         self.current = None;
         self.progress.fares(self.reflector.health(), self.began);
@@ -156,6 +215,7 @@ impl Driver {
 
     fn ask(&mut self, ask: &Ask) {
         self.progress.asked(ask);
+        self.spans.asked(ask);
         let is_watch = ask.is_watch();
         let request = Request::get(ask.target(&self.collection))
             .header(ACCEPT, "application/json")
@@ -186,7 +246,8 @@ impl Driver {
             false => Cut::List { items: Box::default(), is_paged: false },
         };
         let inflate = is_gzip.then(Inflate::new);
-        self.under_way = UnderWay::Answer(Box::new(Answer { body, inflate, cut, is_at_end: false }));
+        self.under_way =
+            UnderWay::Answer(Box::new(Answer { body, inflate, cut, has_new_bytes: false, is_at_end: false }));
         self.step(Input::Opened, told);
     }
 
@@ -204,6 +265,7 @@ impl Driver {
                 Some(input) => input,
                 None => return Poll::Ready(()),
             },
+            Cutting::Half => Input::HalfFrame,
             Cutting::Over(input) => {
                 self.under_way = UnderWay::Nothing;
                 input
@@ -232,10 +294,19 @@ impl Driver {
                 Input::Event { revision }
             }
             FrameKind::Added | FrameKind::Modified => {
-                self.current = change(object, revision, &TypeMeta::default(), &self.projection).ok();
+                self.current = self.change(object, revision, &TypeMeta::default());
                 self.input(Input::Event { revision })
             }
         }
+    }
+
+    /// Nothing when it cannot be read.
+    fn change(&self, object: ObjectText, revision: Revision, of: &TypeMeta) -> Option<Change> {
+        let projection = match self.of {
+            Of::Whole => &self.stored.whole,
+            Of::Part => &self.stored.part,
+        };
+        change(object, revision, of, projection, self.of).ok()
     }
 
     /// `input` if its object could be read.
@@ -255,7 +326,7 @@ impl Driver {
                 let Some(revision) = object.revision().and_then(Revision::new) else {
                     return Some(Input::Garbled);
                 };
-                self.current = change(object, revision, &self.items, &self.projection).ok();
+                self.current = self.change(object, revision, &self.items);
                 Some(self.input(Input::Item))
             }
             Part::End(meta) => {
@@ -303,9 +374,18 @@ impl Driver {
         if !matches!(self.saved, Saved::Past) {
             return self.poll_saved(context, told);
         }
+        if let Poll::Ready(true) = self.ear.poll_rung(context) {
+            self.step(Input::ServerAnswers, told);
+            return Poll::Ready(());
+        }
         if let Some(at) = self.wake_at
             && self.alarm.poll_rings(self.began + at, context).is_ready()
         {
+            // What came while nobody looked, because the cache had no room for more, came in time.
+            if !std::mem::replace(&mut self.is_late, true) && self.poll_answer(context, told).is_ready() {
+                return Poll::Ready(());
+            }
+            self.is_late = false;
             self.wake_at = None;
             self.step(Input::Timer, told);
             return Poll::Ready(());
@@ -315,7 +395,10 @@ impl Driver {
         };
         let (asked, is_watch) = (ready!(request.as_mut().poll(context)), *is_watch);
         match asked {
-            Asked::Answer(answer) => self.opened(answer, is_watch, told),
+            Asked::Answer(answer) => {
+                self.way.reach.answered();
+                self.opened(answer, is_watch, told);
+            }
             Asked::Refused(said) => {
                 self.under_way = UnderWay::Nothing;
                 self.step(Input::Refused(said), told);
@@ -323,6 +406,7 @@ impl Driver {
             Asked::Failed(fault) => {
                 self.under_way = UnderWay::Nothing;
                 self.progress.failed(fault);
+                self.way.reach.failed();
                 self.step(Input::Failed(fault), told);
             }
         }
@@ -345,13 +429,22 @@ impl Tell for Driver {
         }
     }
 
-    fn hasten(&mut self, _upto: Revision) {}
+    fn held(&mut self, bytes: usize) -> Option<GiveWay> {
+        self.note_held(bytes)
+    }
+}
+
+/// Whether nothing more of the request is told.
+fn ends_answer(input: &Input) -> bool {
+    matches!(input, Input::Refused(_) | Input::Failed(_) | Input::Ended | Input::Page { .. })
 }
 
 /// What came of an answer.
 enum Cutting {
     Frame(Frame),
     Part(Part),
+    /// Bytes of something that is not whole yet.
+    Half,
     /// Nothing more comes.
     Over(Input),
 }
@@ -378,10 +471,14 @@ impl Answer {
                 let is_whole = self.inflate.as_ref().is_none_or(Inflate::is_whole);
                 return Poll::Ready(Cutting::Over(self.cut.ended(is_whole)));
             }
+            if std::mem::take(&mut self.has_new_bytes) && self.cut.is_within() {
+                return Poll::Ready(Cutting::Half);
+            }
             match ready!(Pin::new(&mut self.body).poll_frame(context)) {
                 None => self.is_at_end = true,
                 Some(Ok(frame)) => {
                     let Ok(piece) = frame.into_data() else { continue };
+                    self.has_new_bytes = true;
                     progress.read(piece.len());
                     match &mut self.inflate {
                         Some(inflate) => inflate.push(&piece),
@@ -421,6 +518,14 @@ impl Cut {
         }
     }
 
+    /// Whether it stands in the middle of a frame or an item.
+    fn is_within(&self) -> bool {
+        match self {
+            Cut::Watch(frames) => frames.is_within_frame(),
+            Cut::List { items, .. } => items.is_within_item(),
+        }
+    }
+
     /// What it means that the body ended.
     fn ended(&self, is_whole: bool) -> Input {
         match self {
@@ -455,64 +560,12 @@ pub(crate) fn change(
     revision: Revision,
     of: &TypeMeta,
     projection: &Projection,
+    part: Of,
 ) -> Result<Change, WireError> {
     let key = key_of(&object);
-    let value = object.into_projected(Form::Whole, of, projection)?;
+    let mut value = object.into_projected(Form::Whole, of, projection)?;
+    if part == Of::Part {
+        value = ceiling::partial(&value).map_err(|error| WireError::Garbled { what: error.what })?;
+    }
     Ok(Change { key, revision, value: Some(Bytes::from(value)) })
-}
-
-/// What a server said instead of an answer.
-async fn refusal(refused: Response<Body>, way: &Way) -> Refusal {
-    let (head, body) = refused.into_parts();
-    let mut text = Vec::new();
-    let mut body = pin!(body);
-    let read = async {
-        while let Some(Ok(frame)) = std::future::poll_fn(|context| body.as_mut().poll_frame(context)).await {
-            let Ok(piece) = frame.into_data() else { continue };
-            let room = limits::REFUSAL_BYTES_MAX - text.len();
-            text.extend_from_slice(&piece[..piece.len().min(room)]);
-            if text.len() == limits::REFUSAL_BYTES_MAX {
-                break;
-            }
-        }
-    };
-    let deadline = way.clock.now() + limits::REFUSAL_WAIT_MAX;
-    tokio::select! { biased; () = read => {}, () = way.clock.sleep_until(deadline) => {} }
-    if head.headers.get(CONTENT_ENCODING).is_some_and(|coding| coding == "gzip") {
-        text = inflated(&text);
-    }
-    let status = StatusFrame::read(&text).unwrap_or_else(|_| StatusFrame {
-        message: String::from_utf8_lossy(&text).chars().take(200).collect(),
-        ..StatusFrame::default()
-    });
-    let code = head.status.as_u16();
-    let said = Refusal { code, ..said(status, Some(&head.headers)) };
-    if let (429 | 503, Some(retry_after)) = (code, said.retry_after) {
-        way.throttle.until(retry_after);
-    }
-    said
-}
-
-fn inflated(text: &[u8]) -> Vec<u8> {
-    let (mut inflate, mut out) = (Inflate::new(), Vec::new());
-    inflate.push(text);
-    while let Ok(Some(piece)) = inflate.next_piece() {
-        out.extend_from_slice(piece);
-        if out.len() >= limits::REFUSAL_BYTES_MAX {
-            break;
-        }
-    }
-    out
-}
-
-fn said(status: StatusFrame, headers: Option<&HeaderMap>) -> Refusal {
-    let header = headers.and_then(|headers| headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok());
-    let seconds = header.or(Some(u64::from(status.retry_after_seconds)).filter(|seconds| *seconds > 0));
-    Refusal {
-        code: status.code,
-        reason: status.reason,
-        too_large: status.causes.iter().any(|cause| cause.reason == "ResourceVersionTooLarge"),
-        message: status.message,
-        retry_after: seconds.map(Duration::from_secs),
-    }
 }

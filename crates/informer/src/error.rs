@@ -4,6 +4,8 @@ use forebay_apimachinery::Revision;
 use forebay_rt::Duration;
 use forebay_watchcache::ReadError;
 
+use crate::ceiling::OverLimit;
+
 /// See each variant.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
@@ -16,6 +18,9 @@ pub enum Error {
     /// What this program wrote of an object was not seen in time: its watch is behind, or the object does not match.
     #[error("what was written of {object} was not seen in time")]
     NotInSight { object: String },
+    /// Nothing is held, because what there is is more than the informer may hold; it is tried again some time.
+    #[error("{} bytes are more than the {} that may be held", over.held_bytes, over.max_bytes)]
+    OverLimit { over: OverLimit },
     /// The factory was stopped, or the informer's last handle dropped.
     #[error("the informer was stopped")]
     Stopped,

@@ -15,7 +15,8 @@ use forebay_rt::{Clock, Duration, Random, Tasks};
 use forebay_watchcache::limits::PACE;
 use forebay_watchcache::{Cacher, EarlyReaders, History, Resource, Room};
 
-use crate::driver::Way;
+use crate::ceiling::{AtLimit, Ceiling};
+use crate::driver::{Stored, Way};
 use crate::error::Error;
 use crate::handlers::Handlers;
 use crate::informer::{Informer, Part, Shared};
@@ -45,6 +46,8 @@ pub struct Options {
     pub loose_bytes_max: usize,
     /// What a collection may hold of replaced objects, in bytes, for handlers that are behind.
     pub window_bytes_max: usize,
+    /// What an informer may hold, and what it does there, unless its [`Watched`] says otherwise; `None` is whatever there is.
+    pub max_bytes: Option<(usize, AtLimit)>,
     /// Where states are kept for the next start of the program, in files that only its user may read: Secrets are in them as well.
     /// `None` keeps none.
     pub state_dir: Option<PathBuf>,
@@ -60,6 +63,7 @@ pub struct Factory(Arc<Inner>);
 struct Inner {
     way: Way,
     window_bytes_max: usize,
+    max_bytes: Option<(usize, AtLimit)>,
     state_dir: Option<PathBuf>,
     random: Random,
     room: Arc<Room>,
@@ -87,6 +91,7 @@ impl Default for Options {
             rate: Some(Rate { qps: limits::QPS, burst: limits::BURST }),
             loose_bytes_max: limits::LOOSE_BYTES_MAX,
             window_bytes_max: limits::WINDOW_BYTES_MAX,
+            max_bytes: None,
             state_dir: None,
             clock: Clock::system(),
             random: Random::system(),
@@ -98,13 +103,22 @@ impl Factory {
     /// A factory without informers. Nothing is asked of the server yet.
     pub fn new(server: impl Into<Server>, options: Options) -> Factory {
         let Server { client, pool } = server.into();
-        let Options { user_agent, rate, loose_bytes_max, window_bytes_max, state_dir, clock, random } =
-            options;
+        let Options {
+            user_agent,
+            rate,
+            loose_bytes_max,
+            window_bytes_max,
+            max_bytes,
+            state_dir,
+            clock,
+            random,
+        } = options;
         let throttle = Throttle::new(rate, clock.clone(), Random::seeded(random.next_u64()));
         let (throttle, user_agent) = (Arc::new(throttle), Arc::from(user_agent));
         Factory(Arc::new(Inner {
-            way: Way { client, pool, throttle, user_agent, clock },
+            way: Way { client, pool, throttle, reach: Arc::default(), user_agent, clock },
             window_bytes_max,
+            max_bytes,
             state_dir,
             random,
             room: Arc::new(Room::new(loose_bytes_max)),
@@ -120,7 +134,8 @@ impl Factory {
     /// # Errors
     /// [`Error::Path`] of an index.
     pub fn informer<K>(&self, watched: &Watched<K>) -> Result<Informer<K>, Error> {
-        let wanted = watched.wanted();
+        let mut wanted = watched.wanted();
+        wanted.limit = wanted.limit.or(self.0.max_bytes);
         let mut informers = self.0.informers.lock().unwrap_or_else(PoisonError::into_inner);
         let found = informers.get(&wanted).and_then(Weak::upgrade);
         let shared = match found {
@@ -128,8 +143,14 @@ impl Factory {
             None => {
                 let fields =
                     wanted.indexes.iter().map(|path| members(path)).collect::<Result<Vec<_>, _>>()?;
-                let projection = Arc::new(projection(&wanted.cut)?);
-                let part = |collection: &Collection| self.part(collection, &fields, &wanted.cut, &projection);
+                let stored = Stored {
+                    whole: Arc::new(projection(&wanted.cut)?),
+                    part: Arc::new(projection(&wanted.cut.to_metadata(&wanted.indexes))?),
+                };
+                let ceiling = wanted.limit.map(|(bytes, at_limit)| Arc::new(Ceiling::new(bytes, at_limit)));
+                let part = |collection: &Collection| {
+                    self.part(collection, &fields, &wanted.cut, (&stored, ceiling.as_ref()))
+                };
                 let parts = wanted.collections.iter().map(part).collect();
                 let indexes = wanted.indexes.clone();
                 let (clock, tasks) = (self.0.way.clock.clone(), self.0.tasks.clone());
@@ -177,7 +198,7 @@ impl Factory {
         collection: &Collection,
         fields: &[Vec<String>],
         cut: &Cut,
-        projection: &Arc<Projection>,
+        (stored, ceiling): (&Stored, Option<&Arc<Ceiling>>),
     ) -> Part {
         let progress = Arc::<Progress>::default();
         let all = Ask::List { limit: None, next: None, at: None };
@@ -185,7 +206,8 @@ impl Factory {
         let saved = self.0.state_dir.as_ref().map(place);
         let upstream = Upstream {
             saved: saved.clone(),
-            projection: projection.clone(),
+            stored: stored.clone(),
+            ceiling: ceiling.cloned(),
             way: self.0.way.clone(),
             collection: collection.clone(),
             progress: progress.clone(),
@@ -207,8 +229,10 @@ impl Factory {
             early: self.0.early.clone(),
         };
         let cacher = Cacher::start(resource, Arc::new(upstream), self.0.way.clock.clone(), &self.0.tasks);
-        cacher.cap_window(Some(self.0.window_bytes_max));
-        Part { cacher, progress, namespace: collection.namespace.clone(), saved }
+        let part_of_limit = ceiling.map_or(usize::MAX, |ceiling| ceiling.max_bytes / limits::WINDOW_PART);
+        cacher.cap_window(Some(self.0.window_bytes_max.min(part_of_limit)));
+        let ceiling = ceiling.cloned();
+        Part { cacher, progress, namespace: collection.namespace.clone(), saved, ceiling }
     }
 }
 

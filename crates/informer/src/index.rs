@@ -58,6 +58,8 @@ impl<K> Inner<K> {
             match notice {
                 Notice::Added(new) | Notice::Updated { new, .. } => self.put(&new),
                 Notice::Deleted(gone) => self.drop_values(&place(&gone)),
+                Notice::LetGo { namespace: None } => (self.found, self.of) = Default::default(),
+                Notice::LetGo { namespace: Some(namespace) } => self.let_go(&namespace),
                 Notice::Synced | Notice::Relisted { .. } | Notice::Resync(_) | Notice::Ended => {}
             }
         }
@@ -73,6 +75,12 @@ impl<K> Inner<K> {
         if !values.is_empty() {
             self.of.insert(place, values);
         }
+    }
+
+    /// Nothing is known of a namespace any more.
+    fn let_go(&mut self, namespace: &str) {
+        let places: Vec<Place> = self.of.keys().filter(|(of, _)| of == namespace).cloned().collect();
+        places.iter().for_each(|place| self.drop_values(place));
     }
 
     fn drop_values(&mut self, place: &Place) {

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use forebay_apimachinery::{Key, Revision};
 use forebay_rt::{Clock, Duration, Instant, Tasks};
 use forebay_view::TypeMeta;
-use forebay_watchcache::{Cacher, Interest, Reach};
+use forebay_watchcache::{Cacher, Interest, Reach, Snapshot};
 
+use crate::ceiling::Ceiling;
 use crate::error::Error;
 use crate::handlers::{HandlerStats, Handlers};
 use crate::limits;
@@ -43,13 +44,34 @@ pub(crate) struct Part {
     pub(crate) progress: Arc<Progress>,
     pub(crate) namespace: Option<String>,
     pub(crate) saved: Option<Arc<Place>>,
+    pub(crate) ceiling: Option<Arc<Ceiling>>,
 }
 
 impl Part {
-    /// Bytes of its state and of its window.
+    /// Bytes of its state and of its window; while a first state comes, of what of it is at rest.
     pub(crate) fn held_bytes(&self) -> usize {
-        let state = self.cacher.snapshot().map_or(0, |snapshot| snapshot.held().total());
-        state + self.cacher.window().bytes
+        match self.cacher.snapshot() {
+            Ok(snapshot) => snapshot.held().total() + self.cacher.window().bytes,
+            Err(_) => self.progress.held_bytes(),
+        }
+    }
+
+    /// # Errors
+    /// [`Error::OverLimit`].
+    fn is_held(&self) -> Result<(), Error> {
+        match self.progress.refused() {
+            Some(over) => Err(Error::OverLimit { over }),
+            None => Ok(()),
+        }
+    }
+
+    /// What there is.
+    ///
+    /// # Errors
+    /// [`Error::OverLimit`], [`Error::NotSynced`], [`Error::Stopped`].
+    fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
+        self.is_held()?;
+        Ok(self.cacher.snapshot()?)
     }
 }
 
@@ -68,6 +90,10 @@ impl Shared {
     /// Writes what there is to disk, where it is to be kept there.
     pub(crate) async fn save(&self) {
         for part in &self.parts {
+            // What is less than was asked for is not to be gone on from.
+            if part.progress.is_partial() {
+                continue;
+            }
             if let (Some(place), Ok(snapshot)) = (&part.saved, part.cacher.snapshot()) {
                 saved::save(place.clone(), snapshot).await;
             }
@@ -94,26 +120,30 @@ impl<K> Informer<K> {
     /// Waits until there is a whole state, however long that takes. Cancel-safe.
     ///
     /// # Errors
-    /// [`Error::Stopped`].
+    /// [`Error::OverLimit`], after which another call may find it synced; [`Error::Stopped`].
     pub async fn synced(&self) -> Result<(), Error> {
         for part in &self.shared.parts {
-            part.cacher.wait_ready().await;
-            part.cacher.snapshot()?;
+            tokio::select! {
+                biased;
+                over = part.progress.until_refused() => return Err(Error::OverLimit { over }),
+                () = part.cacher.wait_ready() => {}
+            }
+            part.snapshot()?;
         }
         Ok(())
     }
 
     /// Whether there is a whole state, however old.
     pub fn has_synced(&self) -> bool {
-        self.shared.parts.iter().all(|part| part.cacher.snapshot().is_ok())
+        self.shared.parts.iter().all(|part| part.snapshot().is_ok())
     }
 
     /// The objects as they are now, to look at for as long as it is held. O(1), no copy.
     ///
     /// # Errors
-    /// [`Error::NotSynced`], [`Error::Stopped`].
+    /// [`Error::NotSynced`], [`Error::OverLimit`], [`Error::Stopped`].
     pub fn view(&self) -> Result<View<K>, Error> {
-        let snapshots = self.shared.parts.iter().map(|part| part.cacher.snapshot());
+        let snapshots = self.shared.parts.iter().map(Part::snapshot);
         Ok(View::new(self.shared.clone(), self.kind.clone(), snapshots.collect::<Result<_, _>>()?))
     }
 
@@ -121,7 +151,7 @@ impl<K> Informer<K> {
     /// event is. Waits at most [`limits::READ_WAIT`].
     ///
     /// # Errors
-    /// [`Error::Late`], [`Error::Stopped`]. A revision whose change does not match is in sight with the next change or bookmark.
+    /// [`Error::Late`], [`Error::OverLimit`], [`Error::Stopped`]. A revision whose change does not match is in sight with the next change or bookmark.
     pub async fn wait_for(&self, revision: Revision) -> Result<View<K>, Error> {
         self.wait_until(revision, self.shared.clock.now() + limits::READ_WAIT).await
     }
@@ -135,10 +165,15 @@ impl<K> Informer<K> {
         for part in &self.shared.parts {
             tokio::select! {
                 biased;
+                over = part.progress.until_refused() => return Err(Error::OverLimit { over }),
                 () = part.cacher.wait_ready() => {}
                 () = self.shared.clock.sleep_until(deadline) => {}
             }
-            snapshots.push(part.cacher.at_least(revision, deadline).await?);
+            tokio::select! {
+                biased;
+                over = part.progress.until_refused() => return Err(Error::OverLimit { over }),
+                shown = part.cacher.at_least(revision, deadline) => snapshots.push(shown?),
+            }
         }
         Ok(View::new(self.shared.clone(), self.kind.clone(), snapshots))
     }
@@ -170,6 +205,12 @@ impl<K> Informer<K> {
     /// What it has cost so far, a value for each namespace, or one for all.
     pub fn stats(&self) -> Vec<(Option<&str>, Stats)> {
         self.shared.parts.iter().map(|part| (part.namespace.as_deref(), part.progress.stats())).collect()
+    }
+
+    /// Whether it holds no more than metadata of an object, because the whole of them is more than it may hold: see
+    /// [`AtLimit::MetadataOnly`](crate::AtLimit::MetadataOnly).
+    pub fn is_partial(&self) -> bool {
+        self.shared.parts.iter().any(|part| part.progress.is_partial())
     }
 
     /// Bytes that it holds: objects at rest and in plain form, their keys and indexes, and what its window keeps for who is behind.

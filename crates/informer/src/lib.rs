@@ -32,6 +32,7 @@
 //! ```
 
 mod bridge;
+mod ceiling;
 mod driver;
 mod error;
 mod factory;
@@ -43,13 +44,17 @@ pub mod limits;
 mod metrics;
 mod own_writes;
 mod progress;
+mod reach;
+mod refusal;
 mod saved;
+mod spans;
 mod subscription;
 mod upstream;
 mod view;
 mod watched;
 pub mod work_queue;
 
+pub use ceiling::{AtLimit, OverLimit};
 pub use error::Error;
 pub use factory::{Factory, Options, Server};
 pub use forebay_apimachinery::Revision;
@@ -70,6 +75,9 @@ pub mod coming_from_client_go {}
 
 #[doc = include_str!("../docs/from_kube_rs.md")]
 pub mod coming_from_kube_rs {}
+
+#[doc = include_str!("../docs/metrics_and_spans.md")]
+pub mod metrics_and_spans {}
 
 /// Its example is compiled.
 #[cfg(doctest)]

@@ -18,6 +18,11 @@ pub const LOOSE_BYTES_MAX: usize = 8 << 20;
 /// the sum of what it missed.
 pub const WINDOW_BYTES_MAX: usize = 2 << 20;
 
+/// Of an informer's `max_bytes` its window may hold one part in so many, where that is less than it may hold otherwise: the rest is for
+/// what there is. At `max_bytes` the informer does what its `AtLimit` says. What it holds then is at most that, and what one page of a
+/// cache that fills adds, or a batch of changes: they come to rest before they count.
+pub const WINDOW_PART: usize = 4;
+
 /// Requests a second, and at once, of all informers of a factory: client-go's defaults for controllers, several times over, since a
 /// watch is asked for once in five minutes.
 pub const QPS: f64 = 50.0;

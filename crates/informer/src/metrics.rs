@@ -66,6 +66,14 @@ impl Factory {
         let mut objects = Metric::new("informer_objects", "gauge", "Objects that are held.");
         let mut held =
             Metric::new("informer_held_bytes", "gauge", "Bytes that are held, the window's among them.");
+        let mut most = Metric::new("informer_max_bytes", "gauge", "Bytes that the informer may hold.");
+        let mut partial = Metric::new(
+            "informer_partial",
+            "gauge",
+            "Whether metadata alone is held, since all is too much.",
+        );
+        let mut refused =
+            Metric::new("informer_refused", "gauge", "Whether nothing is held, since it is too much.");
         let mut age =
             Metric::new("informer_age_seconds", "gauge", "Since something last came from the server.");
         let mut failing =
@@ -98,6 +106,11 @@ impl Factory {
                 }
                 objects.add(&[of], part.cacher.snapshot().map_or(0, |state| state.len()));
                 held.add(&[of], part.held_bytes());
+                if let Some(ceiling) = &part.ceiling {
+                    most.add(&[of], ceiling.max_bytes);
+                    partial.add(&[of], u8::from(part.progress.is_partial()));
+                    refused.add(&[of], u8::from(part.progress.refused().is_some()));
+                }
                 let health = part.progress.health();
                 if let Some(heard) = health.last_heard_at {
                     age.add(&[of], informer.clock.now().duration_since(heard).as_secs_f64());
@@ -117,9 +130,10 @@ impl Factory {
             }
         }
         let mut out = String::new();
-        for metric in
-            [states, requests, taken, read, faults, objects, held, age, failing, given, panics, summed, lag]
-        {
+        for metric in [
+            states, requests, taken, read, faults, objects, held, most, partial, refused, age, failing,
+            given, panics, summed, lag,
+        ] {
             metric.finish(&mut out);
         }
         out

@@ -146,7 +146,10 @@ impl<K> Informer<K> {
                 let Seen::At(revision) = seen else {
                     match follower.next().await {
                         Followed::Ended => return Err(Error::Stopped),
-                        Followed::Change(_) | Followed::Synced(_) | Followed::Relisted(_) => continue,
+                        Followed::Change(_)
+                        | Followed::Synced(_)
+                        | Followed::Relisted(_)
+                        | Followed::LetGo => continue,
                     }
                 };
                 part.cacher.wait_ready().await;

@@ -4,13 +4,16 @@
 //! decides anything.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use forebay_backend::Change;
 use forebay_client::reflector::{self, Fault, ListReason, Report};
 use forebay_client::{Ask, Collection};
 use forebay_rt::{Duration, Instant};
+use tokio::sync::watch;
+
+use crate::ceiling::OverLimit;
 
 /// What a collection has cost so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub struct Stats {
     pub objects_taken: u64,
     /// Bytes of answers, as they came over the network.
     pub bytes_read: u64,
+    /// The most that was held at rest, also of states on their way.
+    pub held_bytes_max: usize,
     /// Requests and answers that came to grief below HTTP, by how.
     pub faults: BTreeMap<String, u64>,
 }
@@ -49,6 +54,13 @@ pub(crate) struct Progress {
     watches: AtomicU64,
     objects: AtomicU64,
     bytes: AtomicU64,
+    // At rest, also of a state that is still on its way.
+    held: AtomicUsize,
+    held_max: AtomicUsize,
+    // No more than metadata is held of an object.
+    partial: AtomicBool,
+    // It was too much.
+    refused: watch::Sender<Option<OverLimit>>,
     rest: Mutex<Rest>,
 }
 
@@ -86,6 +98,51 @@ impl Progress {
         *self.rest().faults.entry(format!("{fault:?}")).or_default() += 1;
     }
 
+    pub(crate) fn holds(&self, bytes: usize) {
+        self.held.store(bytes, Ordering::Relaxed);
+        self.held_max.fetch_max(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes that are held at rest, also of a state that is still on its way.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn partial(&self) {
+        self.partial.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether no more than metadata is held of an object.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.partial.load(Ordering::Relaxed)
+    }
+
+    /// Nothing is held because it is too much, or not any more.
+    pub(crate) fn refuses(&self, over: Option<OverLimit>) {
+        if self.refused() != over {
+            self.refused.send_replace(over);
+        }
+    }
+
+    /// What was too much, if it is so now.
+    pub(crate) fn refused(&self) -> Option<OverLimit> {
+        *self.refused.borrow()
+    }
+
+    /// Waits until it is too much. Cancel-safe.
+    pub(crate) async fn until_refused(&self) -> OverLimit {
+        let mut refused = self.refused.subscribe();
+        loop {
+            if let Ok(over) = refused.wait_for(Option::is_some).await.as_deref()
+                && let Some(over) = over
+            {
+                return *over;
+            }
+            // Its sender is this: there is no end.
+            std::future::pending::<()>().await;
+        }
+    }
+
     pub(crate) fn fares(&self, health: reflector::Health, began: Instant) {
         self.rest().health = Some((health, began));
     }
@@ -103,6 +160,11 @@ impl Progress {
         }
     }
 
+    /// Objects that were taken, and bytes that were read.
+    pub(crate) fn taken(&self) -> (u64, u64) {
+        (self.objects.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+    }
+
     pub(crate) fn stats(&self) -> Stats {
         let rest = self.rest();
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -113,6 +175,7 @@ impl Progress {
             watches_asked: count(&self.watches),
             objects_taken: count(&self.objects),
             bytes_read: count(&self.bytes),
+            held_bytes_max: self.held_max.load(Ordering::Relaxed),
             faults: rest.faults.clone(),
         }
     }
@@ -131,7 +194,7 @@ impl Progress {
 }
 
 /// As a metric's label.
-fn reason(why: ListReason) -> &'static str {
+pub(crate) fn reason(why: ListReason) -> &'static str {
     match why {
         ListReason::First => "first",
         ListReason::Expired => "expired",
@@ -142,5 +205,6 @@ fn reason(why: ListReason) -> &'static str {
         ListReason::Garbled => "garbled",
         ListReason::ServedAgain => "served_again",
         ListReason::MadeAnew => "made_anew",
+        ListReason::LetGo => "let_go",
     }
 }

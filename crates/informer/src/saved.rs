@@ -14,8 +14,9 @@ use forebay_client::wire::{ObjectText, Projection, TypeMeta};
 use forebay_watchcache::{Reach, Snapshot};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
+use twox_hash::XxHash3_64;
 
-use crate::driver::change;
+use crate::driver::{Of, change};
 use crate::limits;
 use forebay_backend::Change;
 
@@ -60,9 +61,7 @@ impl Place {
             .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' })
             .take(limits::FILE_NAME_MAX)
             .collect();
-        let digest = collection.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-        });
+        let digest = XxHash3_64::oneshot(collection.as_bytes());
         Place { path: dir.join(format!("{}-{digest:016x}.json.gz", legible.trim_matches('-'))), collection }
     }
 
@@ -107,7 +106,8 @@ impl Place {
             let object = ObjectText::read(&line).map_err(io::Error::other)?;
             let at =
                 object.revision().and_then(Revision::new).ok_or_else(|| garbled("no resourceVersion"))?;
-            let saved = change(object, at, &TypeMeta::default(), &everything).map_err(io::Error::other)?;
+            let saved =
+                change(object, at, &TypeMeta::default(), &everything, Of::Whole).map_err(io::Error::other)?;
             batch.push(saved);
             (bytes, objects) = (bytes + line.len(), objects + 1);
             if bytes >= limits::TOLD_BYTES_MAX {

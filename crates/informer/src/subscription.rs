@@ -21,10 +21,14 @@ pub enum Notice<K> {
     Updated { old: Handle<K>, new: Handle<K> },
     /// It is gone; its last state.
     Deleted(Handle<K>),
-    /// Everything was told that was there at the beginning. Once.
+    /// Everything was told that was there at the beginning. Once, or once more after [`Notice::LetGo`].
     Synced,
     /// A whole state had to be asked for, and so many objects were not as they had been; all of them were told by now.
     Relisted { differences: usize },
+    /// What there is is more than the informer may hold, and it has let go of all of it, or of what it held of a namespace where it
+    /// watches some by themselves. What was told of that counts no more, and was not deleted: once it fits it is told anew, as at the
+    /// beginning, with another [`Notice::Synced`] behind it.
+    LetGo { namespace: Option<String> },
     /// Nothing happened to it; it is told because a [resync](Subscription::resync) was asked for.
     Resync(Handle<K>),
     /// The informer has ended. Nothing follows.
@@ -37,7 +41,8 @@ pub struct Subscription<K> {
     followers: Vec<Follower>,
     // Whose turn it is to be asked first.
     turn: usize,
-    unsynced: usize,
+    // Which have told of all that there was at the beginning.
+    synced: Vec<bool>,
     ended: usize,
     kind: Arc<TypeMeta>,
     resync: Option<Resync>,
@@ -54,8 +59,8 @@ struct Resync {
 
 impl<K> Subscription<K> {
     pub(crate) fn new(shared: Arc<Shared>, followers: Vec<Follower>, kind: Arc<TypeMeta>) -> Subscription<K> {
-        let unsynced = followers.len();
-        Subscription { shared, followers, turn: 0, unsynced, ended: 0, kind, resync: None, of: PhantomData }
+        let synced = vec![false; followers.len()];
+        Subscription { shared, followers, turn: 0, synced, ended: 0, kind, resync: None, of: PhantomData }
     }
 
     /// Has every object told again every so often, though nothing happened to it: for work that depends on something else.
@@ -133,10 +138,17 @@ impl<K> Subscription<K> {
             }
             Followed::Change(Changed { previous: None, current: None, .. }) => return None,
             Followed::Synced(_) => {
-                self.unsynced -= 1;
-                return (self.unsynced == 0).then_some(Notice::Synced);
+                self.synced[self.turn] = true;
+                return self.has_synced().then_some(Notice::Synced);
             }
             Followed::Relisted(states) => Notice::Relisted { differences: states.differences },
+            Followed::LetGo => {
+                self.synced[self.turn] = false;
+                if let Some(resync) = &mut self.resync {
+                    resync.left.clear();
+                }
+                Notice::LetGo { namespace: self.shared.parts[self.turn].namespace.clone() }
+            }
             Followed::Ended => {
                 self.ended += 1;
                 return (self.ended == self.followers.len()).then_some(Notice::Ended);
@@ -144,8 +156,13 @@ impl<K> Subscription<K> {
         })
     }
 
+    fn has_synced(&self) -> bool {
+        self.synced.iter().all(|synced| *synced)
+    }
+
     fn resynced(&mut self) -> Option<Notice<K>> {
-        let resync = self.resync.as_mut().filter(|_| self.unsynced == 0)?;
+        let has_synced = self.has_synced();
+        let resync = self.resync.as_mut().filter(|_| has_synced)?;
         if resync.left.is_empty() && self.shared.clock.now() >= resync.at {
             resync.at = self.shared.clock.now() + resync.every;
             resync.left = self.followers.iter().rev().flat_map(|follower| follower.told().rev()).collect();

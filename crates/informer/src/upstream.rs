@@ -10,10 +10,10 @@ use forebay_backend::{
     Versioned,
 };
 use forebay_client::Collection;
-use forebay_client::wire::Projection;
 use forebay_rt::Random;
 
-use crate::driver::{Driver, Way};
+use crate::ceiling::Ceiling;
+use crate::driver::{Driver, Stored, Way};
 use crate::progress::Progress;
 use crate::saved::Place;
 
@@ -23,7 +23,8 @@ pub(crate) struct Upstream {
     pub(crate) progress: Arc<Progress>,
     pub(crate) random: Random,
     pub(crate) saved: Option<Arc<Place>>,
-    pub(crate) projection: Arc<Projection>,
+    pub(crate) stored: Stored,
+    pub(crate) ceiling: Option<Arc<Ceiling>>,
 }
 
 const TOLD_ONLY: &str = "a collection of another server is told, and neither read nor written here";
@@ -64,8 +65,9 @@ impl Backend for Upstream {
     fn tell(&self, _prefix: &str) -> Option<Box<dyn Tell>> {
         let random = Random::seeded(self.random.next_u64());
         let (way, collection, saved) = (self.way.clone(), self.collection.clone(), self.saved.clone());
-        let (progress, projection) = (self.progress.clone(), self.projection.clone());
-        Some(Box::new(Driver::new(way, collection, progress, random, saved, projection)))
+        let (progress, stored) = (self.progress.clone(), self.stored.clone());
+        let share = self.ceiling.as_ref().map(Ceiling::share);
+        Some(Box::new(Driver::new(way, collection, progress, random, saved, stored, share)))
     }
 
     fn size(&self) -> Size {

@@ -7,6 +7,8 @@ use forebay_view::TypeMeta;
 use kube::Resource;
 use kube::core::ApiResource;
 
+use crate::ceiling::AtLimit;
+
 /// A kind's objects: all of them, or those of some namespaces and selectors.
 #[derive(Clone, Debug)]
 pub struct Watched<K> {
@@ -15,6 +17,7 @@ pub struct Watched<K> {
     namespaces: Vec<String>,
     indexes: Vec<String>,
     cut: Cut,
+    limit: Option<(usize, AtLimit)>,
     of: PhantomData<fn() -> K>,
 }
 
@@ -25,12 +28,28 @@ pub(crate) struct Cut {
     pub(crate) kept: Option<Vec<String>>,
 }
 
+impl Cut {
+    /// No more than metadata of what it leaves, and what there are indexes of.
+    pub(crate) fn to_metadata(&self, indexes: &[String]) -> Cut {
+        let is_metadata = |path: &&String| {
+            let rest = path.strip_prefix("metadata");
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        let kept = match &self.kept {
+            Some(kept) => kept.iter().filter(is_metadata).cloned().collect(),
+            None => vec!["metadata".to_owned()],
+        };
+        Cut { dropped: self.dropped.clone(), kept: Some([kept, indexes.to_vec()].concat()) }
+    }
+}
+
 /// What an informer is one of: those that are the same share it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Wanted {
     pub(crate) collections: Vec<Collection>,
     pub(crate) indexes: Vec<String>,
     pub(crate) cut: Cut,
+    pub(crate) limit: Option<(usize, AtLimit)>,
 }
 
 impl<K: Resource<DynamicType = ()>> Watched<K> {
@@ -56,6 +75,7 @@ impl<K> Watched<K> {
             namespaces: Vec::new(),
             indexes: Vec::new(),
             cut: Cut::default(),
+            limit: None,
             of: PhantomData,
         }
     }
@@ -111,6 +131,15 @@ impl<K> Watched<K> {
         self.keep_field("metadata")
     }
 
+    /// Holds no more than so many bytes at rest, of all its namespaces together, also while a state comes: then `at_limit` is done.
+    /// Counted as [`Informer::held_bytes`](crate::Informer::held_bytes), but for what came last and is not at rest yet, which is within
+    /// [`Options::loose_bytes_max`](crate::Options). Takes the place of the factory's.
+    #[must_use]
+    pub fn max_bytes(mut self, bytes: usize, at_limit: AtLimit) -> Watched<K> {
+        self.limit = Some((bytes, at_limit));
+        self
+    }
+
     pub(crate) fn kind(&self) -> &TypeMeta {
         &self.kind
     }
@@ -127,6 +156,7 @@ impl<K> Watched<K> {
             collections: namespaces.into_iter().map(of).collect(),
             indexes: self.indexes.clone(),
             cut: self.cut.clone(),
+            limit: self.limit,
         }
     }
 }

@@ -90,6 +90,7 @@ async fn told(subscription: &mut Subscription<ConfigMap>, count: usize) -> Vec<S
             Notice::Updated { old, new } => format!("~{} {} to {}", new.name(), mode(&old), mode(&new)),
             Notice::Deleted(map) => format!("-{} {}", map.name(), mode(&map)),
             Notice::Synced => "synced".into(),
+            Notice::LetGo { .. } => "let go".into(),
             Notice::Relisted { differences } => format!("relisted {differences}"),
             Notice::Resync(map) => format!("again {}", map.name()),
             Notice::Ended => "ended".into(),

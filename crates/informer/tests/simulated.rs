@@ -356,7 +356,7 @@ impl Tale {
                     let (name, revision) = of(&map);
                     assert_eq!(self.told.remove(&name), Some(revision), "seed {seed}: its last state");
                 }
-                Notice::Synced | Notice::Relisted { .. } | Notice::Resync(_) => {}
+                Notice::Synced | Notice::Relisted { .. } | Notice::LetGo { .. } | Notice::Resync(_) => {}
                 Notice::Ended => panic!("seed {seed}: it ended"),
             }
         }

@@ -133,7 +133,8 @@ impl Informer {
                 }
                 Followed::Change(Changed { current: Some(object), .. }) => Notice::Put(object),
                 Followed::Change(Changed { previous: Some(object), .. }) => Notice::Deleted(object),
-                Followed::Change(_) | Followed::Relisted(_) => continue,
+                // Only a cache of another server lets go of what it holds.
+                Followed::Change(_) | Followed::Relisted(_) | Followed::LetGo => continue,
                 Followed::Synced(_) => Notice::Synced,
                 Followed::Ended => Notice::Ended,
             });

@@ -7,7 +7,7 @@ use forebay_apimachinery::json::Unexpected;
 
 /// The object does not read as what it was to be. It stays so: the same handle gives the same error again.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{kind} {namespace}/{name} does not read as {wanted}")]
+#[error("{kind} {namespace}/{name} does not read as {wanted}{}", if *is_partial { ": no more than its metadata is held" } else { "" })]
 pub struct DecodeError {
     pub kind: String,
     /// Empty for cluster scope.
@@ -15,6 +15,8 @@ pub struct DecodeError {
     pub name: String,
     /// The Rust type.
     pub wanted: &'static str,
+    /// No more than its metadata is held: the whole of all objects is more than may be.
+    pub is_partial: bool,
     /// Where and why.
     #[source]
     pub cause: Arc<serde_json::Error>,
@@ -29,6 +31,9 @@ pub enum FieldError {
     /// `[*]` is many fields.
     #[error("a path with [*] is not one field")]
     Many,
+    /// No more than metadata is held of the object: what is there is not known.
+    #[error("no more than metadata is held of the object")]
+    Partial,
     /// The object is no JSON there, or is nested deeper than [`DEPTH_MAX`](crate::limits::DEPTH_MAX).
     #[error("a field cannot be looked for in the object")]
     Garbled(#[from] Unexpected),

@@ -8,6 +8,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use forebay_apimachinery::field_path::PathStep;
 use forebay_apimachinery::object::Text;
 use forebay_apimachinery::{FieldPath, Object, Revision};
 use serde::de::DeserializeOwned;
@@ -15,6 +16,7 @@ use serde::de::DeserializeOwned;
 use crate::error::{DecodeError, FieldError};
 use crate::field::{Scalar, find};
 use crate::metadata::Metadata;
+use crate::partial::is_partial;
 use crate::type_meta::{TypeMeta, is_whole};
 
 /// An object that may be read as a `K`. A clone shares what was decoded.
@@ -101,13 +103,20 @@ impl<K> Handle<K> {
         metadata.get_or_init(read).as_ref().map_err(Clone::clone)
     }
 
+    /// Whether no more than its metadata is held, and what there are indexes of: the informer may hold no more. [`Handle::metadata`]
+    /// works as always; [`Handle::typed`] does for a type that any object reads as, which gets what there is, of kind
+    /// `PartialObjectMetadata`, and is an error that says so for others.
+    pub fn is_partial(&self) -> bool {
+        is_partial(&self.0.object.body())
+    }
+
     /// The scalar at a path: `spec.nodeName`, `spec.containers[0].image`, `metadata.labels['a.b/c']`. `None` when nothing is
     /// there, or null, an object or an array. Of members with one name the last one counts.
     ///
     /// Cost: the object's bytes are walked over once; no tree. Who asks often has a [`FieldPath`] and [`Handle::field_at`].
     ///
     /// # Errors
-    /// [`FieldError`] when it is no path, or the object no JSON on the way.
+    /// [`FieldError`] when it is no path, the object no JSON on the way, or no more than metadata is held of it.
     pub fn field(&self, path: &str) -> Result<Option<Scalar<'_>>, FieldError> {
         self.field_at(&path.parse()?)
     }
@@ -118,10 +127,14 @@ impl<K> Handle<K> {
     /// [`FieldError`] when it has `[*]`, or the object is no JSON on the way.
     pub fn field_at(&self, path: &FieldPath) -> Result<Option<Scalar<'_>>, FieldError> {
         let Inner { object, of, .. } = &*self.0;
-        match object.body() {
-            Text::Held(bytes) => find(bytes, of, path),
-            Text::Inflated(bytes) => Ok(find(&bytes, of, path)?.map(Scalar::into_owned)),
-        }
+        let body = object.body();
+        let is_held =
+            !is_partial(&body) || matches!(path.steps(), [PathStep::Member(name), ..] if name == "metadata");
+        let found = match body {
+            Text::Held(bytes) => find(bytes, of, path)?,
+            Text::Inflated(bytes) => find(&bytes, of, path)?.map(Scalar::into_owned),
+        };
+        if found.is_none() && !is_held { Err(FieldError::Partial) } else { Ok(found) }
     }
 
     /// Appends the object as a client gets it: JSON, with its type and its `resourceVersion`.
@@ -147,6 +160,7 @@ impl<K> Handle<K> {
             namespace: self.namespace().into(),
             name: self.name().into(),
             wanted: type_name::<J>(),
+            is_partial: self.is_partial(),
             cause: Arc::new(cause),
         }
     }

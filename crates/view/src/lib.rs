@@ -10,6 +10,7 @@ mod field;
 mod handle;
 pub mod limits;
 mod metadata;
+mod partial;
 #[cfg(test)]
 mod tests;
 mod type_meta;
@@ -19,4 +20,5 @@ pub use field::Scalar;
 pub use forebay_apimachinery::{FieldPath, PathError, PathStep};
 pub use handle::{Checked, Handle};
 pub use metadata::{Metadata, OwnerReference};
+pub use partial::PARTIAL_HEAD;
 pub use type_meta::TypeMeta;

@@ -32,6 +32,8 @@ pub struct Counters {
     pub store_reads: AtomicU64,
     /// Watchers that fell out of the window.
     pub terminated_watchers: AtomicU64,
+    /// Times that all was let go of, because the store said so.
+    pub let_gos: AtomicU64,
     /// Stored values that could not be read.
     pub decode_errors: AtomicU64,
     /// Bytes that are in plain form and not at rest yet, now and at most.

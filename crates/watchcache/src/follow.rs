@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use forebay_apimachinery::{Key, Object, Revision};
 use forebay_revlog::{Cursor, Step};
@@ -32,6 +33,9 @@ pub enum Followed {
     Synced(Revision),
     /// The store told its state anew, and everything that differs was told.
     Relisted(States),
+    /// The cache was told to let go of all that it held, and so was this: what was told counts no more. What there is then is told as
+    /// at the beginning, once it is known.
+    LetGo,
     /// The cache has ended. Nothing follows.
     Ended,
 }
@@ -68,6 +72,8 @@ pub struct Follower {
     // When to look whether what was told has another form by now: a state that was put at rest is published without an event.
     rebase_at: Instant,
     alarm: Alarm,
+    // How often the cache had let go of all when that was last told.
+    let_gos: u64,
     conflated: u64,
     gaps: u64,
 }
@@ -106,6 +112,7 @@ impl Cacher {
             is_halfway: false,
             rebase_at: self.clock().now(),
             alarm: Alarm::default(),
+            let_gos: self.counters().let_gos.load(Ordering::Acquire),
             conflated: 0,
             gaps: 0,
         }
@@ -125,6 +132,7 @@ impl Follower {
 
     /// The same if there is something now; never waits.
     pub fn try_next(&mut self) -> Option<Followed> {
+        self.let_go();
         self.leave_other_history();
         self.is_halfway = false;
         loop {
@@ -206,11 +214,29 @@ impl Follower {
         self.cacher.snapshot().map_or(true, |shown| shown.revision() >= change.revision)
     }
 
+    /// Holds nothing any more that the cache has let go of.
+    fn let_go(&mut self) {
+        let let_gos = self.cacher.counters().let_gos.load(Ordering::Acquire);
+        if let_gos == self.let_gos || matches!(self.at, At::Ended) {
+            return;
+        }
+        self.let_gos = let_gos;
+        let has_told = self.base.is_some() || !self.since.is_empty();
+        (self.at, self.base, self.since, self.fill) = (At::Nowhere, None, BTreeMap::new(), None);
+        self.has_synced = false;
+        // What was not told yet of before never will be; that it was let go of twice is told once.
+        let untold = self.pending.iter().any(|next| matches!(next, Followed::LetGo));
+        self.pending.clear();
+        if has_told || untold {
+            self.pending.push_back(Followed::LetGo);
+        }
+    }
+
     /// What was read from a history that is no longer shown was never to be told.
     fn leave_other_history(&mut self) {
         let other = |shown: Arc<Snapshot>| self.fill.is_some_and(|fill| fill != shown.fill());
         if self.cacher.snapshot().is_ok_and(other) && !matches!(self.at, At::Ended) {
-            self.pending.retain(|next| matches!(next, Followed::Synced(_)));
+            self.pending.retain(|next| matches!(next, Followed::Synced(_) | Followed::LetGo));
             self.at = At::Nowhere;
         }
     }

@@ -26,6 +26,7 @@ fn told(follower: &mut Follower) -> Vec<String> {
         }
         Followed::Synced(_) => "synced".into(),
         Followed::Relisted(_) => "relisted".into(),
+        Followed::LetGo => "let go".into(),
         Followed::Ended => "ended".into(),
     };
     std::iter::from_fn(|| follower.try_next()).map(short).collect()

@@ -7,6 +7,7 @@ mod bridge;
 mod early;
 mod fill;
 mod loose;
+mod rewrite;
 mod told;
 
 pub(crate) use bridge::Hole;

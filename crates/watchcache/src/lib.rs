@@ -61,6 +61,8 @@ mod lag_tests;
 #[cfg(test)]
 mod lane_tests;
 #[cfg(test)]
+mod let_go_tests;
+#[cfg(test)]
 mod model_tests;
 #[cfg(test)]
 mod past_tests;

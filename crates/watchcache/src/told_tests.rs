@@ -1,13 +1,14 @@
 //! A cache that is told its states: by a script, against a model.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
-    Backend, BoxFuture, Change, Feed, FeedError, Outcome, Range, RangePage, ReadError, Size, Tell, Told, Txn,
-    TxnError, Versioned,
+    Backend, BoxFuture, Change, Feed, FeedError, GiveWay, Outcome, Range, RangePage, ReadError, Size, Tell,
+    Told, Txn, TxnError, Versioned,
 };
 use forebay_rt::{Clock, Random, Tasks};
 use tokio::sync::mpsc;
@@ -22,9 +23,13 @@ const LINES_MAX: usize = 256;
 type Lines = mpsc::Receiver<Result<Told, FeedError>>;
 
 /// A store that tells what a test says.
-struct Scripted(Mutex<Option<Lines>>);
+pub(crate) struct Scripted(Mutex<Option<Lines>>, Arc<AtomicUsize>, Way);
 
-struct Script(Lines);
+/// What a script says next of what is held.
+type Way = Arc<Mutex<Option<GiveWay>>>;
+
+/// Its lines, and what it was told last of what is held.
+struct Script(Lines, Arc<AtomicUsize>, Way);
 
 impl Tell for Script {
     fn poll_told(&mut self, context: &mut Context<'_>, told: &mut Vec<Told>) -> Poll<Result<(), FeedError>> {
@@ -34,7 +39,10 @@ impl Tell for Script {
         }
     }
 
-    fn hasten(&mut self, _upto: Revision) {}
+    fn held(&mut self, bytes: usize) -> Option<GiveWay> {
+        self.1.store(bytes, Ordering::Relaxed);
+        self.2.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 /// What no cache that is told asks for.
@@ -66,15 +74,16 @@ impl Backend for Scripted {
     }
     fn tell(&self, _prefix: &str) -> Option<Box<dyn Tell>> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Some(Box::new(Script(lines.unwrap_or_else(|| mpsc::channel(LINES_MAX).1))))
+        let lines = lines.unwrap_or_else(|| mpsc::channel(LINES_MAX).1);
+        Some(Box::new(Script(lines, self.1.clone(), self.2.clone())))
     }
     fn size(&self) -> Size {
         Size::default()
     }
 }
 
-struct Scene {
-    cacher: Cacher,
+pub(crate) struct Scene {
+    pub(crate) cacher: Cacher,
     tell: mpsc::Sender<Result<Told, FeedError>>,
     store: Arc<Scripted>,
     clock: Clock,
@@ -82,38 +91,38 @@ struct Scene {
 }
 
 impl Scene {
-    fn new() -> Scene {
+    pub(crate) fn new() -> Scene {
         let (clock, _hand) = Clock::manual(1_000_000);
         let (tell, lines) = mpsc::channel(LINES_MAX);
-        let store = Arc::new(Scripted(Mutex::new(Some(lines))));
+        let store = Arc::new(Scripted(Mutex::new(Some(lines)), Arc::default(), Arc::default()));
         let tasks = Tasks::new();
         let cacher = World::start(store.clone(), &clock, &tasks);
         Scene { cacher, tell, store, clock, _tasks: tasks }
     }
 
-    fn say(&self, told: Told) {
+    pub(crate) fn say(&self, told: Told) {
         self.tell.try_send(Ok(told)).expect("it listens");
     }
 
-    fn begin(&self, may_go_back: bool) {
+    pub(crate) fn begin(&self, may_go_back: bool) {
         self.say(Told::StateBegins { may_go_back });
     }
 
-    fn put(&self, place: &str, revision: u64) {
+    pub(crate) fn put(&self, place: &str, revision: u64) {
         let (key, revision) = (key(place), at(revision));
         self.say(Told::Change(Change { key, revision, value: Some(pod(place).into()) }));
     }
 
-    fn delete(&self, place: &str, revision: u64) {
+    pub(crate) fn delete(&self, place: &str, revision: u64) {
         self.say(Told::Change(Change { key: key(place), revision: at(revision), value: None }));
     }
 
-    fn end(&self, revision: u64) {
+    pub(crate) fn end(&self, revision: u64) {
         self.say(Told::StateEnds(at(revision)));
     }
 
     /// A state of `objects`.
-    fn state(&self, objects: &[(&str, u64)], revision: u64) {
+    pub(crate) fn state(&self, objects: &[(&str, u64)], revision: u64) {
         self.begin(false);
         for (place, revision) in objects {
             self.put(place, *revision);
@@ -121,12 +130,31 @@ impl Scene {
         self.end(revision);
     }
 
-    fn follower(&self) -> Follower {
+    /// Answers so when the cache says next what it holds: behind a line, `revision` is nothing new.
+    pub(crate) fn give_way(&self, way: GiveWay) {
+        *self.store.2.lock().unwrap_or_else(PoisonError::into_inner) = Some(way);
+        self.say(Told::Progress(at(1)));
+    }
+
+    /// Waits until all lines were taken, and what was to be answered was.
+    pub(crate) async fn listened(&self) {
+        let is_open = || self.store.2.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        while self.tell.capacity() < LINES_MAX || is_open() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Bytes that the cache said last that it holds.
+    pub(crate) fn held(&self) -> usize {
+        self.store.1.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn follower(&self) -> Follower {
         self.cacher.follow(Interest::all(Reach::Below(PREFIX.into())))
     }
 
     /// What is shown once `revision` is.
-    async fn shown(&self, revision: u64) -> Vec<String> {
+    pub(crate) async fn shown(&self, revision: u64) -> Vec<String> {
         self.cacher.wait_ready().await;
         let deadline = self.clock.now() + forebay_rt::Duration::from_secs(3);
         let shown = self.cacher.at_least(at(revision), deadline).await.expect("it comes");
@@ -138,11 +166,11 @@ impl Scene {
     }
 }
 
-fn at(revision: u64) -> Revision {
+pub(crate) fn at(revision: u64) -> Revision {
     Revision::new(revision).expect("a revision")
 }
 
-fn key(place: &str) -> Key {
+pub(crate) fn key(place: &str) -> Key {
     Key::from(format!("{PREFIX}{place}"))
 }
 
@@ -150,7 +178,7 @@ fn place(key: &Key) -> &str {
     &key.as_str()[PREFIX.len()..]
 }
 
-fn pod(place: &str) -> String {
+pub(crate) fn pod(place: &str) -> String {
     let (namespace, name) = place.split_once('/').expect("namespace/name");
     format!(
         r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"{name}","namespace":"{namespace}","uid":"u"}},"spec":{{}}}}"#
@@ -170,11 +198,12 @@ fn short(told: &Followed) -> String {
         Followed::Change(Changed { previous: None, current: None, .. }) => "nothing".into(),
         Followed::Synced(revision) => format!("synced {revision}"),
         Followed::Relisted(states) => format!("relisted {}", states.differences),
+        Followed::LetGo => "let go".into(),
         Followed::Ended => "ended".into(),
     }
 }
 
-async fn told(follower: &mut Follower, count: usize) -> Vec<String> {
+pub(crate) async fn told(follower: &mut Follower, count: usize) -> Vec<String> {
     let mut lines = Vec::new();
     while lines.len() < count {
         lines.push(short(&follower.next().await));

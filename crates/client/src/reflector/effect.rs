@@ -28,6 +28,8 @@ pub enum Effect {
         /// The store was restored: an object may take the place of one with a higher revision. Otherwise it never does.
         may_go_back: bool,
     },
+    /// All that is held goes, also a state that has begun: there is none from now on.
+    LetGo,
     /// The state is whole, of this revision: what was held before and did not come up is gone.
     EndState { revision: Revision },
     /// Nothing up to here was missed.
@@ -57,6 +59,8 @@ pub enum ListReason {
     ServedAgain,
     /// The collection was made anew.
     MadeAnew,
+    /// All of it had been let go of, because it was more than may be held.
+    LetGo,
 }
 
 /// How a whole state is asked for.

@@ -32,6 +32,12 @@ impl Reflector {
         }
     }
 
+    pub(super) fn half_frame(&mut self, now: Duration) {
+        if let Some(request) = &mut self.under_way {
+            request.half_at = Some(now);
+        }
+    }
+
     pub(super) fn event(&mut self, revision: Revision, now: Duration) {
         match self.heard(now) {
             Some(Kind::Watch) if self.held.is_some_and(|held| revision < held) => {

@@ -51,12 +51,17 @@ pub enum Why {
     Silent,
     /// Watches end as soon as they are open.
     EndsEarly,
+    /// What there is is more than may be held here. Nothing is held, and it is tried again much later.
+    OverLimit,
 }
 
 impl Why {
     /// That it fails for this is disproved by the head of an answer; otherwise it takes a frame.
     pub(super) fn ends_with_an_answer(self) -> bool {
-        !matches!(self, Why::StreamError(_) | Why::Lagging | Why::Garbled | Why::Silent | Why::EndsEarly)
+        !matches!(
+            self,
+            Why::StreamError(_) | Why::Lagging | Why::Garbled | Why::Silent | Why::EndsEarly | Why::OverLimit
+        )
     }
 
     /// `None` for what is not a failure: an end, and what a list mends.

@@ -3,8 +3,9 @@
 use forebay_apimachinery::Revision;
 use forebay_rt::Duration;
 
-/// Something that happened. All but [`Start`](Input::Start), [`Timer`](Input::Timer) and [`MadeAnew`](Input::MadeAnew) is of
-/// the request that is under way. [`Refused`](Input::Refused), [`Failed`](Input::Failed), [`Ended`](Input::Ended) and
+/// Something that happened. All but [`Start`](Input::Start), [`Timer`](Input::Timer),
+/// [`ServerAnswers`](Input::ServerAnswers), [`OverLimit`](Input::OverLimit) and [`MadeAnew`](Input::MadeAnew) is of the request that
+/// is under way. [`Refused`](Input::Refused), [`Failed`](Input::Failed), [`Ended`](Input::Ended) and
 /// [`Page`](Input::Page) are the last of theirs, and after [`Effect::HangUp`](super::Effect::HangUp) nothing of it is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
@@ -27,6 +28,8 @@ pub enum Input {
         /// It has the annotation that ends the state of a watch-list.
         ends_state: bool,
     },
+    /// Bytes came, and the answer stands in the middle of a frame or an item.
+    HalfFrame,
     /// A frame of a watch: `ERROR`.
     StreamError(Refusal),
     /// The head of a page came before its items: the revision of the list. Where it is told, a state that is too old is
@@ -49,6 +52,10 @@ pub enum Input {
     Ended,
     /// The time of the last [`Effect::WakeAt`](super::Effect::WakeAt) has come.
     Timer,
+    /// The server could not be reached, and has answered somebody else now.
+    ServerAnswers,
+    /// What is held is more than may be held: all of it is to go, and the whole state is asked for again much later.
+    OverLimit,
     /// Somebody knows that the collection was deleted and made anew: a `CustomResourceDefinition` for instance.
     MadeAnew,
 }
@@ -91,12 +98,14 @@ pub enum Fault {
     PingLost,
     /// A time of the client's ran out, wherever the answer stood.
     TimedOut,
+    /// A part of a frame came, and nothing more of it for too long.
+    HalfFrame,
     /// Anything else.
     Other,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 11] = [
+    pub const ALL: [Fault; 12] = [
         Fault::Refused,
         Fault::Unreachable,
         Fault::Dns,
@@ -107,11 +116,12 @@ impl Fault {
         Fault::StreamReset,
         Fault::PingLost,
         Fault::TimedOut,
+        Fault::HalfFrame,
         Fault::Other,
     ];
 
     /// Whether the connection may look alive to the transport and is not.
     pub(super) fn leaves_a_dead_connection(self) -> bool {
-        matches!(self, Fault::PingLost | Fault::TimedOut)
+        matches!(self, Fault::PingLost | Fault::TimedOut | Fault::HalfFrame)
     }
 }

@@ -20,6 +20,8 @@ mod seeded_tests;
 mod tests;
 #[cfg(test)]
 mod tests_of_states;
+#[cfg(test)]
+mod tests_of_waits;
 mod verdicts;
 mod whole;
 
@@ -53,6 +55,12 @@ pub struct Reflector {
     under_way: Option<Request>,
     /// When the next request is due; none is under way then.
     ask_at: Option<Duration>,
+    /// Whether that is because the server could not be reached.
+    is_unreached: bool,
+    /// When a wait was last cut short.
+    woken_at: Option<Duration>,
+    /// Times that all was let go of, without a state that stayed for long in between.
+    let_go: u32,
     /// Whether the next request asks for the newest revision.
     probe_is_due: bool,
     /// Until when the owner sleeps.
@@ -95,6 +103,9 @@ impl Reflector {
             whole: None,
             under_way: None,
             ask_at: None,
+            is_unreached: false,
+            woken_at: None,
+            let_go: 0,
             probe_is_due: false,
             armed: None,
             asks: Backoff::default(),
@@ -114,9 +125,12 @@ impl Reflector {
         match input {
             Input::Start { from } => self.start(from, now),
             Input::Timer => self.timer(now),
+            Input::ServerAnswers => self.server_answers(now),
+            Input::OverLimit => self.over_limit(now),
             Input::MadeAnew => self.made_anew(now),
             Input::Opened => self.opened(now),
             Input::PastState => self.past_state(now),
+            Input::HalfFrame => self.half_frame(now),
             Input::Event { revision } => self.event(revision, now),
             Input::Bookmark { revision, ends_state } => self.bookmark(revision, ends_state, now),
             Input::PageBegan { revision } => self.page_began(revision, now),

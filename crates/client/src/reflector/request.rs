@@ -3,7 +3,7 @@
 use forebay_rt::Duration;
 
 use super::rules::Place;
-use crate::limits::{ANSWER_WAIT_MAX, END_BOOKMARK_WAIT, STANDS_AFTER, WATCH_OVERTIME};
+use crate::limits::{ANSWER_WAIT_MAX, END_BOOKMARK_WAIT, HALF_FRAME_WAIT, STANDS_AFTER, WATCH_OVERTIME};
 
 /// What was asked for. A watch-list becomes a watch with its end bookmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub(super) struct Request {
     pub bookmark_at: Option<Duration>,
     /// When what came over a watch-list was first no longer its state.
     pub past_state_at: Option<Duration>,
+    /// When the last bytes came of a frame that is not whole yet.
+    pub half_at: Option<Duration>,
     /// How long it asked to be served.
     timeout: Duration,
 }
@@ -45,6 +47,7 @@ impl Request {
             has_frames: false,
             bookmark_at: None,
             past_state_at: None,
+            half_at: None,
             timeout: Duration::from_secs(timeout_seconds.into()),
         }
     }
@@ -62,6 +65,7 @@ impl Request {
     /// A frame came, or an item.
     pub fn heard(&mut self, now: Duration) {
         self.heard_at = now;
+        self.half_at = None;
         self.has_frames = true;
     }
 
@@ -74,6 +78,21 @@ impl Request {
     ///
     /// - `bookmarks`: the time between bookmarks, where there are some.
     pub fn dead_at(&self, bookmarks: Option<Duration>) -> Duration {
+        let whole = self.whole_frame_due(bookmarks);
+        self.half_frame_due().map_or(whole, |half| half.min(whole))
+    }
+
+    /// Whether it is dead because a frame that had begun does not go on.
+    pub fn stopped_within_frame(&self, now: Duration) -> bool {
+        self.half_frame_due().is_some_and(|due| due <= now)
+    }
+
+    /// When the frame that has begun has to have gone on.
+    fn half_frame_due(&self) -> Option<Duration> {
+        Some(self.half_at? + HALF_FRAME_WAIT)
+    }
+
+    fn whole_frame_due(&self, bookmarks: Option<Duration>) -> Duration {
         match (self.opened_at, self.kind) {
             (None, _) => self.asked_at + ANSWER_WAIT_MAX,
             (_, Kind::Page { .. } | Kind::Probe) => self.heard_at + ANSWER_WAIT_MAX,

@@ -62,6 +62,7 @@ fn a_watch_goes_on_from_its_last_revision() {
         ("RST_STREAM", WATCH, Once, Seen::Fault(Fault::StreamReset), GoOn),
         ("HTTP/2 ping lost", WATCH, Once, Seen::Fault(Fault::PingLost), GoOn),
         ("timeout in the middle of a frame #129683", WATCH, Once, Seen::Fault(Fault::TimedOut), GoOn),
+        ("half a frame, and nothing more", WATCH, Again, Seen::Fault(Fault::HalfFrame), GoOn),
         ("anything else below HTTP", WATCH, Again, Seen::Fault(Fault::Other), GoOn),
         ("clean end", WATCH, Once, Seen::Ended, GoOn),
         ("clean end again", WATCH, Again, Seen::Ended, GoOn),
@@ -183,6 +184,7 @@ fn a_watch_list_that_is_none_becomes_pages() {
         ("no end bookmark #140890", STATE, Once, Seen::NoEndBookmark, InPages(Fallback::NoEndBookmark)),
         ("an end before it", STATE, Once, Seen::Ended, InPages(Fallback::Ended)),
         ("a bookmark without the mark", STATE, Once, Seen::PlainBookmark, InPages(Fallback::PlainBookmark)),
+        ("half a frame of it", STATE, Once, Seen::Fault(Fault::HalfFrame), InPages(Fallback::Cut)),
         ("cut halfway", STATE, Once, Seen::Fault(Fault::TimedOut), InPages(Fallback::Cut)),
         ("an unreadable frame", STATE, Once, Seen::Garbled, InPages(Fallback::Garbled)),
         ("refused connection", STATE_CLOSED, Once, Seen::Fault(Fault::Refused), GoOnAfterBackoff),
@@ -205,6 +207,7 @@ fn a_list_goes_on_from_its_page() {
     let teapot = said(418, "", "");
     check(&[
         ("a page cut halfway", LATER_PAGE, Once, Seen::Fault(Fault::TimedOut), GoOn),
+        ("half an item, and nothing more", LATER_PAGE, Once, Seen::Fault(Fault::HalfFrame), GoOn),
         ("a page that ended before its end", LATER_PAGE, Once, Seen::Ended, GoOn),
         ("refused connection", LATER_PAGE_CLOSED, Once, Seen::Fault(Fault::Refused), GoOnAfterBackoff),
         ("429", LATER_PAGE_CLOSED, Once, Seen::Refused(&busy), GoOnAfterBackoff),

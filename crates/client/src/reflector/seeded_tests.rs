@@ -66,6 +66,7 @@ impl Owner {
                     went_back = before.is_some_and(|before| revision < before);
                     assert!(!went_back || self.may_go_back);
                 }
+                Effect::LetGo => went_back = true,
                 _ => {}
             }
         }
@@ -120,6 +121,7 @@ fn anything(random: &Random, around: Option<Revision>) -> Input {
     let revision = any_revision(random, around);
     match random.below(12) {
         0..=3 => any_failure(random),
+        4 if random.below(4) == 0 => Input::HalfFrame,
         4 => Input::Opened,
         5 if random.below(4) == 0 => Input::PastState,
         5 => Input::Event { revision },
@@ -128,6 +130,8 @@ fn anything(random: &Random, around: Option<Revision>) -> Input {
         9 => Input::Item,
         10 => Input::Page { revision, next: (random.below(2) == 0).then(|| format!("{}", random.below(3))) },
         _ if random.below(9) == 0 => Input::MadeAnew,
+        _ if random.below(9) == 0 => Input::ServerAnswers,
+        _ if random.below(40) == 0 => Input::OverLimit,
         _ => Input::Timer,
     }
 }

@@ -7,8 +7,8 @@ use forebay_rt::{Duration, Random};
 
 use super::{Effect, Fault, Input, ListReason, Reflector, Refusal, Report, Why};
 use crate::limits::{
-    ANSWER_WAIT_MAX, BACKOFF_MAX, BACKOFF_MIN, BOOKMARK_INTERVAL_MIN, STANDS_AFTER, TOO_LARGE_TRIES,
-    WATCH_OVERTIME, WATCH_SECONDS,
+    ANSWER_WAIT_MAX, BACKOFF_MAX, BACKOFF_MIN, BOOKMARK_INTERVAL_MIN, HALF_FRAME_WAIT, STANDS_AFTER,
+    TOO_LARGE_TRIES, WATCH_OVERTIME, WATCH_SECONDS,
 };
 use crate::{Ask, Match};
 
@@ -133,6 +133,7 @@ fn text(effect: &Effect) -> Option<String> {
         Effect::NewConnection => "new connection".into(),
         Effect::Take => "take".into(),
         Effect::Skip => "skip".into(),
+        Effect::LetGo => "let go".into(),
         Effect::BeginState { why, may_go_back } => {
             format!("begin {why:?}{}", if *may_go_back { " may go back" } else { "" })
         }
@@ -506,6 +507,30 @@ fn an_answer_that_never_comes_is_given_up() {
     assert_eq!(run.sleep(), "hang up, new connection");
     assert_eq!((run.now, run.why()), (ANSWER_WAIT_MAX, Some(Why::Fault(Fault::TimedOut))));
     assert_eq!(run.sleep(), "watch 5");
+}
+
+#[test]
+fn half_a_frame_that_stops_is_given_up_and_goes_on_from_the_last_revision() {
+    let mut run = Run::watching();
+    run.event(7);
+    assert_eq!(run.tell(Input::HalfFrame), "");
+    run.now += HALF_FRAME_WAIT / 2;
+    // Slow is not dead.
+    assert_eq!(run.tell(Input::HalfFrame), "");
+    let last_byte = run.now;
+    assert_eq!(run.sleep(), "hang up, new connection, watch 7");
+    assert_eq!(run.now, last_byte + HALF_FRAME_WAIT);
+    assert_eq!((run.why(), run.lists()), (Some(Why::Fault(Fault::HalfFrame)), 0));
+}
+
+#[test]
+fn between_whole_frames_a_watch_may_be_silent_for_longer() {
+    let mut run = Run::watching();
+    run.tell(Input::HalfFrame);
+    run.event(7);
+    let heard = run.now;
+    assert_eq!(run.sleep(), "hang up, new connection, watch 7");
+    assert!(run.now >= heard + WATCH_OVERTIME, "{:?}", run.now);
 }
 
 #[test]

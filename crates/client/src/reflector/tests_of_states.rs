@@ -4,7 +4,9 @@ use forebay_rt::Duration;
 
 use super::tests::{Run, rev, said};
 use super::{Anew, Fallback, Fault, Input, ListReason, Report, Way, Why};
-use crate::limits::{BACKOFF_MIN, END_BOOKMARK_WAIT, PAGE_ITEMS, TOKENS_EXPIRED_MAX, WATCH_LIST_TRIES};
+use crate::limits::{
+    BACKOFF_MIN, END_BOOKMARK_WAIT, HALF_FRAME_WAIT, PAGE_ITEMS, TOKENS_EXPIRED_MAX, WATCH_LIST_TRIES,
+};
 
 /// One that has begun, without a state.
 fn begun() -> Run {
@@ -184,6 +186,18 @@ fn one_page_in_each_timeout_is_enough() {
         pages += 1;
     }
     assert_eq!(run.page(11, ""), "end 11, watch 11");
+}
+
+#[test]
+fn a_page_that_stops_within_an_item_is_asked_for_again_from_its_token() {
+    let mut run = in_pages();
+    run.page(11, "a");
+    run.tell(Input::Opened);
+    run.tell(Input::Item);
+    run.tell(Input::HalfFrame);
+    let last_byte = run.now;
+    assert_eq!(run.sleep(), "hang up, new connection, list 250 from a");
+    assert_eq!(run.now, last_byte + HALF_FRAME_WAIT);
 }
 
 #[test]

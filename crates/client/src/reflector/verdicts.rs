@@ -9,7 +9,10 @@ use super::request::{Kind, Request};
 use super::rules::{self, Place, Seen, Verdict};
 use super::whole::Whole;
 use super::{Reflector, WatchLists};
-use crate::limits::{SILENT_WATCHES, STANDS_AFTER, TOO_LARGE_TRIES, WATCH_ENDS_EARLY, WATCH_LIST_TRIES};
+use crate::limits::{
+    LET_GO_WAIT_MAX, LET_GO_WAIT_MIN, SILENT_WATCHES, STANDS_AFTER, TOO_LARGE_TRIES, WATCH_ENDS_EARLY,
+    WATCH_LIST_TRIES, WOKEN_PERIOD_MIN, WOKEN_SPREAD,
+};
 
 impl Reflector {
     /// The request under way ends by our hand, because of what was `seen`.
@@ -31,6 +34,7 @@ impl Reflector {
     pub(super) fn fell_silent(&mut self, now: Duration) {
         let Some(request) = &self.under_way else { return };
         let seen = match (request.opened_at, request.kind) {
+            _ if request.stopped_within_frame(now) => Seen::Fault(Fault::HalfFrame),
             (Some(_), Kind::WatchList) => Seen::NoEndBookmark,
             (Some(_), Kind::Watch) => Seen::Silent,
             _ => Seen::Fault(Fault::TimedOut),
@@ -56,6 +60,41 @@ impl Reflector {
         self.ask_after(wait, now);
     }
 
+    /// A wait for a server that could not be reached ends within some seconds, not all waits in one moment. Not again and again:
+    /// it may be reached by others and not by us.
+    pub(super) fn server_answers(&mut self, now: Duration) {
+        let Some(due) = self.ask_at.filter(|_| self.is_unreached) else { return };
+        let sooner = now + Duration::from_millis(1 + self.random.below(WOKEN_SPREAD.as_millis() as u64));
+        let is_too_soon = self.woken_at.is_some_and(|woken| now < woken + WOKEN_PERIOD_MIN);
+        if sooner < due && !is_too_soon {
+            self.woken_at = Some(now);
+            self.ask_at = Some(sooner);
+        }
+    }
+
+    /// What is held is more than may be held.
+    pub(super) fn over_limit(&mut self, now: Duration) {
+        if !self.started {
+            return;
+        }
+        if self.under_way.take().is_some() {
+            self.effects.push(Effect::HangUp);
+        }
+        self.effects.push(Effect::LetGo);
+        let stood = self.health.synced_since.is_some_and(|since| now >= since + LET_GO_WAIT_MAX);
+        self.let_go = if stood { 0 } else { self.let_go };
+        let least = LET_GO_WAIT_MIN.saturating_mul(1 << self.let_go.min(8)).min(LET_GO_WAIT_MAX);
+        self.let_go = self.let_go.saturating_add(1);
+        self.held = None;
+        self.known = None;
+        self.probe_is_due = false;
+        self.health.synced_since = None;
+        self.fails(Why::OverLimit, now);
+        self.plan(ListReason::LetGo);
+        let jitter = Duration::from_millis(self.random.below(least.as_millis() as u64 / 2));
+        self.ask_after(least + jitter, now);
+    }
+
     /// The request under way is over, because of what was `seen`.
     pub(super) fn over(&mut self, seen: &Seen<'_>, now: Duration) {
         let Some(request) = self.under_way.take() else { return };
@@ -75,6 +114,7 @@ impl Reflector {
         };
         let wait = self.follow(verdict, told);
         self.ask_after(wait, now);
+        self.is_unreached = matches!(seen, Seen::Fault(_));
     }
 
     /// A watch-list that a server answers with its own errors only may work as a list.
@@ -98,7 +138,12 @@ impl Reflector {
             Verdict::GoOnAfterBackoff | Verdict::KeepAndBackOff => self.asks.wait(told, &self.random),
             Verdict::KeepAndListOnceServed => {
                 match &mut self.whole {
-                    Some(whole) if matches!(whole.why, ListReason::First | ListReason::Restored) => {
+                    Some(whole)
+                        if matches!(
+                            whole.why,
+                            ListReason::First | ListReason::Restored | ListReason::LetGo
+                        ) =>
+                    {
                         whole.restart()
                     }
                     _ => self.plan(ListReason::ServedAgain),
@@ -175,6 +220,7 @@ impl Reflector {
     }
 
     pub(super) fn ask_after(&mut self, wait: Duration, now: Duration) {
+        self.is_unreached = false;
         if wait.is_zero() {
             return self.ask(now);
         }
@@ -214,7 +260,12 @@ impl Reflector {
             && !request.has_frames
             && request.age(now) < WATCH_ENDS_EARLY;
         let why = if ends_early { Some(Why::EndsEarly) } else { Why::of(seen) };
-        let Some(why) = why else { return };
+        if let Some(why) = why {
+            self.fails(why, now);
+        }
+    }
+
+    fn fails(&mut self, why: Why, now: Duration) {
         let before = self.health.failing;
         self.health.failing = Some(Failing {
             since: before.map_or(now, |before| before.since),
@@ -227,7 +278,9 @@ impl Reflector {
     }
 
     pub(super) fn recovered(&mut self) {
-        if self.health.failing.take().is_some() {
+        // That there is too much is disproved by all of it.
+        let is_too_much = |failing: Failing| failing.why == Why::OverLimit && self.held.is_none();
+        if !self.health.failing.is_some_and(is_too_much) && self.health.failing.take().is_some() {
             self.report(Report::Recovered);
         }
     }

@@ -103,6 +103,11 @@ impl ListItems {
         self.is_whole && self.ready.is_none()
     }
 
+    /// Whether it stands in the middle of something, once all parts that are whole were taken: more has to come.
+    pub fn is_within_item(&self) -> bool {
+        !self.is_whole && !self.pending.text().is_empty()
+    }
+
     fn advance(&mut self) -> Result<Option<Part>, WireError> {
         let text = self.pending.text();
         if self.is_whole {

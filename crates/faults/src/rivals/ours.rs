@@ -86,7 +86,11 @@ impl Told {
         };
         match notice {
             Notice::Added(map) | Notice::Updated { new: map, .. } | Notice::Deleted(map) => saw(map),
-            Notice::Synced | Notice::Relisted { .. } | Notice::Resync(_) | Notice::Ended => {}
+            Notice::Synced
+            | Notice::Relisted { .. }
+            | Notice::LetGo { .. }
+            | Notice::Resync(_)
+            | Notice::Ended => {}
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         self.last_event_ms.store(now.unwrap_or(Duration::ZERO).as_millis() as u64, Ordering::Relaxed);

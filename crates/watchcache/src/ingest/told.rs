@@ -11,13 +11,13 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Object, Revision};
-use forebay_backend::{Change, FeedError, FeedStep, Tell, Told};
+use forebay_backend::{Change, FeedError, FeedStep, GiveWay, Rewrite, Tell, Told};
 use forebay_rt::Instant;
 
 use super::bridge::{Difference, Hole};
 use super::loose::next_part;
 use super::{Fill, Ingest, Lost, State, check_order};
-use crate::cacher::States;
+use crate::cacher::{Published, States};
 use crate::counters::Counters;
 use crate::limits;
 use crate::room::Share;
@@ -28,6 +28,8 @@ use crate::snapshot::Snapshot;
 struct Cache {
     state: State,
     arriving: Option<Arriving>,
+    // What is to be made of all that is held once nothing arrives.
+    rewrite: Option<Rewrite>,
 }
 
 /// The first state, while it comes.
@@ -90,27 +92,71 @@ impl Ingest {
     /// Is told until the teller is at its end.
     pub(super) async fn follow_told(
         &self,
-        fill: Fill,
+        mut fill: Fill,
         mut tell: Box<dyn Tell>,
         filled_at: &mut Option<Instant>,
     ) -> Result<std::convert::Infallible, Lost> {
         let mut told = Vec::new();
-        let state = self.first_state(fill, &mut *tell, &mut told).await?;
-        self.counters.initializations.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        *filled_at = Some(self.clock.now());
-        let mut cache = Cache { state, arriving: None };
-        self.publish(&mut cache.state);
         loop {
-            if let Err(lost) = self.take_told(&mut cache, &mut told).await {
-                cache.state.window.lose();
-                return Err(lost);
+            let state = self.first_state(fill, &mut *tell, &mut told).await?;
+            self.counters.initializations.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            *filled_at = Some(self.clock.now());
+            let mut cache = Cache { state, arriving: None, rewrite: None };
+            self.publish(&mut cache.state);
+            loop {
+                if let Err(lost) = self.take_told(&mut cache, &mut told).await {
+                    cache.state.window.lose();
+                    return Err(lost);
+                }
+                self.tidy(&mut cache.state);
+                if self.is_to_let_go(&mut cache, &mut *tell).await {
+                    break;
+                }
+                if cache.arriving.is_none() {
+                    self.publish(&mut cache.state);
+                }
+                self.next_told(&mut cache, &mut *tell, &mut told).await?;
             }
-            self.tidy(&mut cache.state);
-            if cache.arriving.is_none() {
-                self.publish(&mut cache.state);
-            }
-            self.next_told(&mut cache, &mut *tell, &mut told).await?;
+            told.clear();
+            fill.number = cache.state.snapshot.fill() + 1;
+            self.let_go(cache);
         }
+    }
+
+    /// Holds less where the teller says so. Whether all is to be let go of.
+    async fn is_to_let_go(&self, cache: &mut Cache, tell: &mut dyn Tell) -> bool {
+        loop {
+            if cache.rewrite.is_none() {
+                match tell.held(cache.state.held_at_rest_bytes()) {
+                    Some(GiveWay::LetGo) => return true,
+                    Some(GiveWay::Rewrite(rewrite)) => cache.rewrite = Some(rewrite),
+                    None => return false,
+                }
+            }
+            // What arrives is held against what was there before.
+            let Some(rewrite) = cache.rewrite.take_if(|_| cache.arriving.is_none()) else { return false };
+            self.rewrite(&mut cache.state, &rewrite).await;
+        }
+    }
+
+    /// The same of a first state, of which everything is in its place afterwards if it is to hold less.
+    async fn is_to_let_go_first(&self, state: &mut State, first: &mut First, tell: &mut dyn Tell) -> bool {
+        while let Some(way) = tell.held(state.held_at_rest_bytes()) {
+            let GiveWay::Rewrite(rewrite) = way else { return true };
+            self.put_at_rest(state, first, true).await;
+            self.rewrite(state, &rewrite).await;
+        }
+        false
+    }
+
+    /// Shows nothing any more.
+    fn let_go(&self, cache: Cache) {
+        // Counted before anybody finds the window at its end: who follows it looks at this first.
+        self.counters.let_gos.fetch_add(1, std::sync::atomic::Ordering::AcqRel);
+        self.publish.send_replace(Published::Filling { since: self.clock.now() });
+        cache.state.window.lose();
+        self.recent.forget_from(Revision::FIRST);
+        self.inflated.clear();
     }
 
     /// Waits for the next that is told, or something else to be done.
@@ -126,7 +172,7 @@ impl Ingest {
         let may_hasten = state.may_hasten();
         tokio::select! {
             biased;
-            () = self.kick.notified() => tell.hasten(self.wanted.upto()),
+            () = self.kick.notified() => {}
             () = state.sealing.finished() => {}
             () = self.resource.room.short(), if may_hasten => {}
             next = poll_fn(|context| tell.poll_told(context, told)) => next?,
@@ -145,11 +191,7 @@ impl Ingest {
         let mut state = self.state(Revision::FIRST, fill.number);
         let mut first = self.first();
         loop {
-            tokio::select! {
-                biased;
-                () = self.kick.notified() => tell.hasten(self.wanted.upto()),
-                next = poll_fn(|context| tell.poll_told(context, told)) => next?,
-            }
+            poll_fn(|context| tell.poll_told(context, told)).await?;
             let mut next = std::mem::take(told).into_iter();
             while let Some(one) = next.next() {
                 match one {
@@ -161,11 +203,19 @@ impl Ingest {
                     Told::Progress(_) => {}
                     Told::StateEnds(revision) => {
                         self.put_at_rest(&mut state, &mut first, true).await;
+                        if self.is_to_let_go_first(&mut state, &mut first, tell).await {
+                            next = Vec::new().into_iter();
+                            (state, first) = (self.state(Revision::FIRST, fill.number), self.first());
+                            continue;
+                        }
                         *told = next.collect();
                         self.begin_at(&mut state, revision, None).await?;
                         return Ok(state);
                     }
                 }
+            }
+            if self.is_to_let_go_first(&mut state, &mut first, tell).await {
+                (state, first) = (self.state(Revision::FIRST, fill.number), self.first());
             }
         }
     }
@@ -278,7 +328,7 @@ impl Ingest {
 
     /// Takes one object of a state that arrives, or a change on top of it.
     fn merge(&self, cache: &mut Cache, change: Change) {
-        let Cache { state, arriving: Some(arriving) } = cache else { return };
+        let Cache { state, arriving: Some(arriving), .. } = cache else { return };
         let Change { key, revision, value } = change;
         if let Some(place) = arriving.before.place_of(&key) {
             arriving.seen.add(place);

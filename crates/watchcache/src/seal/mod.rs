@@ -197,7 +197,11 @@ impl<T> Job<T> {
 }
 
 /// Puts each new form of an object where the old one is: in the state, and in the event that brought it.
-fn put_in_place(renewed: Vec<Renewed>, window: &mut Writer<Arc<Event>>, snapshot: &mut Snapshot) -> bool {
+pub(crate) fn put_in_place(
+    renewed: Vec<Renewed>,
+    window: &mut Writer<Arc<Event>>,
+    snapshot: &mut Snapshot,
+) -> bool {
     let mut any = false;
     for (old, new) in renewed {
         if snapshot.replace(&old, new.clone()) {
