@@ -29,10 +29,10 @@ pub struct ListMeta {
 
 /// A part of the answer to a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum Part<O = ObjectText> {
     /// Comes once, before the items: what is known by then, as `metadata` may stand behind them.
     Head(ListMeta),
-    Item(ObjectText),
+    Item(O),
     /// It was all of the list.
     End(ListMeta),
     /// It is no list, and there is nothing else.

@@ -1,4 +1,4 @@
-//! Bodies of answers, cut into frames and items without a tree of any of them.
+//! Bodies of answers, in JSON or protobuf, cut into frames and items without a tree of any of them.
 //!
 //! In: a body in pieces of any size. Out: a [`Frame`] for each event of a watch, a [`Part`] for each item of a list and for what
 //! stands around them, and objects as [`ObjectText`], which is their bytes and what was found on the way over them; of it comes
@@ -13,6 +13,7 @@ mod pending;
 mod projection;
 #[cfg(test)]
 mod projection_tests;
+mod protobuf;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ pub use inflate::Inflate;
 pub use list::{ListItems, ListMeta, Part};
 pub use object::{ObjectText, TypeMeta, decimal};
 pub use projection::{LAST_APPLIED, MANAGED_FIELDS, Projection, ProjectionError};
+pub use protobuf::{MessageFrames, MessageItems, ObjectMessage};
 pub use status::{StatusCause, StatusFrame};
 pub use watch::{Frame, FrameKind, WatchFrames};
 

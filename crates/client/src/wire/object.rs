@@ -15,7 +15,7 @@ use super::{WireError, garbled};
 use crate::limits::OBJECT_BYTES_MAX;
 
 /// On the bookmark that ends the initial events of a watch list.
-const INITIAL_EVENTS_END: &[u8] = b"k8s.io/initial-events-end";
+pub(super) const INITIAL_EVENTS_END: &[u8] = b"k8s.io/initial-events-end";
 
 /// An object as it came.
 #[derive(Clone, Debug, PartialEq, Eq)]

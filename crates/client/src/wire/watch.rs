@@ -14,9 +14,9 @@ use crate::limits::OBJECT_BYTES_MAX;
 
 /// An event of a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct Frame<O = ObjectText> {
     pub kind: FrameKind,
-    pub object: ObjectText,
+    pub object: O,
 }
 
 /// What happened, or what the server says of the watch.
