@@ -14,8 +14,7 @@ use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{BoxFuture, Change, FeedError, Tell, Told};
 use forebay_client::reflector::{Effect, Fault, Input, Reflector, Refusal};
 use forebay_client::wire::{
-    Frame, FrameKind, Inflate, ListItems, ObjectText, Part, Projection, StatusFrame, TypeMeta, WatchFrames,
-    WireError, decimal,
+    Frame, FrameKind, Inflate, ObjectText, Part, Projection, StatusFrame, TypeMeta, WireError, decimal,
 };
 use forebay_client::{Ask, Collection};
 use forebay_connector::{Pool, Throttle, fault_of};
@@ -25,6 +24,7 @@ use http::{HeaderMap, Request, Response};
 use http_body::Body as _;
 use kube::client::Body;
 
+use crate::encoding::{Encoding, Frames, Items, Object, Spoken};
 use crate::limits;
 use crate::progress::Progress;
 use crate::saved::{Loaded, Place};
@@ -38,6 +38,7 @@ pub(crate) struct Way {
     pub(crate) pool: Option<Pool>,
     pub(crate) throttle: Arc<Throttle>,
     pub(crate) user_agent: Arc<str>,
+    pub(crate) encoding: Encoding,
     pub(crate) clock: Clock,
 }
 
@@ -58,6 +59,7 @@ pub(crate) struct Driver {
     projection: Arc<Projection>,
     // The type of a list's items, which do not say it themselves.
     items: TypeMeta,
+    spoken: Spoken,
 }
 
 /// What there is to begin with.
@@ -71,7 +73,7 @@ enum Saved {
 
 enum UnderWay {
     Nothing,
-    Asking { request: BoxFuture<'static, Asked>, is_watch: bool },
+    Asking { request: BoxFuture<'static, Asked>, ask: Ask },
     Answer(Box<Answer>),
 }
 
@@ -91,8 +93,8 @@ struct Answer {
 }
 
 enum Cut {
-    Watch(Box<WatchFrames>),
-    List { items: Box<ListItems>, is_paged: bool },
+    Watch(Box<Frames>),
+    List { items: Box<Items>, is_paged: bool },
 }
 
 impl Driver {
@@ -108,6 +110,7 @@ impl Driver {
     ) -> Driver {
         Driver {
             began: way.clock.now(),
+            spoken: Spoken::new(way.encoding, &collection),
             way,
             collection,
             progress,
@@ -131,7 +134,7 @@ impl Driver {
         let now = self.now();
         for effect in self.reflector.step(input, now) {
             match effect {
-                Effect::Ask(ask) => self.ask(&ask),
+                Effect::Ask(ask) => self.ask(ask),
                 Effect::HangUp => self.under_way = UnderWay::Nothing,
                 Effect::NewConnection => {
                     if let Some(pool) = &self.way.pool {
@@ -154,11 +157,10 @@ impl Driver {
         self.progress.fares(self.reflector.health(), self.began);
     }
 
-    fn ask(&mut self, ask: &Ask) {
-        self.progress.asked(ask);
-        let is_watch = ask.is_watch();
+    fn ask(&mut self, ask: Ask) {
+        self.progress.asked(&ask);
         let request = Request::get(ask.target(&self.collection))
-            .header(ACCEPT, "application/json")
+            .header(ACCEPT, self.spoken.accept())
             .header(ACCEPT_ENCODING, "gzip")
             .header(USER_AGENT, &*self.way.user_agent)
             .body(Body::empty());
@@ -175,15 +177,17 @@ impl Driver {
                 }
             }
         });
-        self.under_way = UnderWay::Asking { request, is_watch };
+        self.under_way = UnderWay::Asking { request, ask };
     }
 
     fn opened(&mut self, answer: Response<Body>, is_watch: bool, told: &mut Vec<Told>) {
         let (head, body) = answer.into_parts();
         let is_gzip = head.headers.get(CONTENT_ENCODING).is_some_and(|coding| coding == "gzip");
+        let is_protobuf = self.spoken.came(&head.headers);
+        self.progress.answered(is_protobuf);
         let cut = match is_watch {
-            true => Cut::Watch(Box::default()),
-            false => Cut::List { items: Box::default(), is_paged: false },
+            true => Cut::Watch(Box::new(Frames::new(is_protobuf))),
+            false => Cut::List { items: Box::new(Items::new(is_protobuf)), is_paged: false },
         };
         let inflate = is_gzip.then(Inflate::new);
         self.under_way = UnderWay::Answer(Box::new(Answer { body, inflate, cut, is_at_end: false }));
@@ -216,8 +220,8 @@ impl Driver {
         Poll::Ready(())
     }
 
-    fn frame(&mut self, Frame { kind, object }: Frame) -> Input {
-        let Some(revision) = object.revision().and_then(Revision::new) else {
+    fn frame(&mut self, Frame { kind, object }: Frame<Object>) -> Input {
+        let Some(revision) = object.revision() else {
             return match kind {
                 FrameKind::Error(status) => Input::StreamError(said(status, None)),
                 _ => Input::Garbled,
@@ -227,12 +231,11 @@ impl Driver {
             FrameKind::Bookmark { initial_end } => Input::Bookmark { revision, ends_state: initial_end },
             FrameKind::Error(status) => Input::StreamError(said(status, None)),
             FrameKind::Deleted => {
-                let key = key_of(&object);
-                self.current = Some(Change { key, revision, value: None });
+                self.current = Some(Change { key: object.key(), revision, value: None });
                 Input::Event { revision }
             }
             FrameKind::Added | FrameKind::Modified => {
-                self.current = change(object, revision, &TypeMeta::default(), &self.projection).ok();
+                self.current = self.spoken.change(object, revision, &TypeMeta::default(), &self.projection);
                 self.input(Input::Event { revision })
             }
         }
@@ -243,7 +246,7 @@ impl Driver {
         if self.current.is_some() { input } else { Input::Garbled }
     }
 
-    fn part(&mut self, part: Part) -> Option<Input> {
+    fn part(&mut self, part: Part<Object>) -> Option<Input> {
         match part {
             Part::Head(meta) => {
                 let kind = meta.kind.strip_suffix("List").unwrap_or(&meta.kind).to_owned();
@@ -252,10 +255,10 @@ impl Driver {
                 Some(Input::PageBegan { revision })
             }
             Part::Item(object) => {
-                let Some(revision) = object.revision().and_then(Revision::new) else {
+                let Some(revision) = object.revision() else {
                     return Some(Input::Garbled);
                 };
-                self.current = change(object, revision, &self.items, &self.projection).ok();
+                self.current = self.spoken.change(object, revision, &self.items, &self.projection);
                 Some(self.input(Input::Item))
             }
             Part::End(meta) => {
@@ -310,12 +313,18 @@ impl Driver {
             self.step(Input::Timer, told);
             return Poll::Ready(());
         }
-        let UnderWay::Asking { request, is_watch } = &mut self.under_way else {
+        let UnderWay::Asking { request, ask } = &mut self.under_way else {
             return self.poll_answer(context, told);
         };
-        let (asked, is_watch) = (ready!(request.as_mut().poll(context)), *is_watch);
-        match asked {
-            Asked::Answer(answer) => self.opened(answer, is_watch, told),
+        match ready!(request.as_mut().poll(context)) {
+            Asked::Answer(answer) => {
+                let is_watch = ask.is_watch();
+                self.opened(answer, is_watch, told);
+            }
+            Asked::Refused(said) if self.spoken.is_refused(said.code) => {
+                let again = ask.clone();
+                self.ask(again);
+            }
             Asked::Refused(said) => {
                 self.under_way = UnderWay::Nothing;
                 self.step(Input::Refused(said), told);
@@ -350,8 +359,8 @@ impl Tell for Driver {
 
 /// What came of an answer.
 enum Cutting {
-    Frame(Frame),
-    Part(Part),
+    Frame(Frame<Object>),
+    Part(Part<Object>),
     /// Nothing more comes.
     Over(Input),
 }
@@ -440,10 +449,6 @@ fn cost(told: &Told) -> usize {
 }
 
 /// The key of an object of this collection: `/namespace/name`, the namespace empty where there is none.
-fn key_of(object: &ObjectText) -> Key {
-    key(&object.namespace(), &object.name())
-}
-
 pub(crate) fn key(namespace: &str, name: &str) -> Key {
     Key::from(format!("/{namespace}/{name}"))
 }
@@ -456,7 +461,7 @@ pub(crate) fn change(
     of: &TypeMeta,
     projection: &Projection,
 ) -> Result<Change, WireError> {
-    let key = key_of(&object);
+    let key = key(&object.namespace(), &object.name());
     let value = object.into_projected(Form::Whole, of, projection)?;
     Ok(Change { key, revision, value: Some(Bytes::from(value)) })
 }

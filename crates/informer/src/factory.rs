@@ -16,6 +16,7 @@ use forebay_watchcache::limits::PACE;
 use forebay_watchcache::{Cacher, EarlyReaders, History, Resource, Room};
 
 use crate::driver::Way;
+use crate::encoding::Encoding;
 use crate::error::Error;
 use crate::handlers::Handlers;
 use crate::informer::{Informer, Part, Shared};
@@ -41,6 +42,8 @@ pub struct Options {
     pub user_agent: String,
     /// How fast to ask, all informers together; `None` is as fast as it goes.
     pub rate: Option<Rate>,
+    /// In what form objects are asked for.
+    pub encoding: Encoding,
     /// What all informers together may hold in plain form before it is compressed.
     pub loose_bytes_max: usize,
     /// What a collection may hold of replaced objects, in bytes, for handlers that are behind.
@@ -85,6 +88,7 @@ impl Default for Options {
         Options {
             user_agent: concat!("forebay-informer/", env!("CARGO_PKG_VERSION")).into(),
             rate: Some(Rate { qps: limits::QPS, burst: limits::BURST }),
+            encoding: Encoding::default(),
             loose_bytes_max: limits::LOOSE_BYTES_MAX,
             window_bytes_max: limits::WINDOW_BYTES_MAX,
             state_dir: None,
@@ -98,12 +102,20 @@ impl Factory {
     /// A factory without informers. Nothing is asked of the server yet.
     pub fn new(server: impl Into<Server>, options: Options) -> Factory {
         let Server { client, pool } = server.into();
-        let Options { user_agent, rate, loose_bytes_max, window_bytes_max, state_dir, clock, random } =
-            options;
+        let Options {
+            user_agent,
+            rate,
+            encoding,
+            loose_bytes_max,
+            window_bytes_max,
+            state_dir,
+            clock,
+            random,
+        } = options;
         let throttle = Throttle::new(rate, clock.clone(), Random::seeded(random.next_u64()));
         let (throttle, user_agent) = (Arc::new(throttle), Arc::from(user_agent));
         Factory(Arc::new(Inner {
-            way: Way { client, pool, throttle, user_agent, clock },
+            way: Way { client, pool, throttle, user_agent, encoding, clock },
             window_bytes_max,
             state_dir,
             random,

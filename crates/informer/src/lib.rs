@@ -33,6 +33,7 @@
 
 mod bridge;
 mod driver;
+mod encoding;
 mod error;
 mod factory;
 mod handlers;
@@ -45,11 +46,15 @@ mod own_writes;
 mod progress;
 mod saved;
 mod subscription;
+mod transcode;
+#[cfg(test)]
+mod transcode_tests;
 mod upstream;
 mod view;
 mod watched;
 pub mod work_queue;
 
+pub use encoding::Encoding;
 pub use error::Error;
 pub use factory::{Factory, Options, Server};
 pub use forebay_apimachinery::Revision;

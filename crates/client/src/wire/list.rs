@@ -39,6 +39,18 @@ pub enum Part<O = ObjectText> {
     Status(StatusFrame),
 }
 
+impl<O> Part<O> {
+    /// The same of what `of` makes of an item.
+    pub fn map<P>(self, of: impl FnOnce(O) -> P) -> Part<P> {
+        match self {
+            Part::Head(meta) => Part::Head(meta),
+            Part::Item(item) => Part::Item(of(item)),
+            Part::End(meta) => Part::End(meta),
+            Part::Status(status) => Part::Status(status),
+        }
+    }
+}
+
 /// The parts of a list.
 #[derive(Debug)]
 pub struct ListItems {

@@ -19,6 +19,13 @@ pub struct Frame<O = ObjectText> {
     pub object: O,
 }
 
+impl<O> Frame<O> {
+    /// The same of what `of` makes of the object.
+    pub fn map<P>(self, of: impl FnOnce(O) -> P) -> Frame<P> {
+        Frame { kind: self.kind, object: of(self.object) }
+    }
+}
+
 /// What happened, or what the server says of the watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FrameKind {
