@@ -1,12 +1,15 @@
 //! Every cutter of bodies withstands any input, cuts it the same wherever it comes in pieces, and finds what serde_json finds.
 
+use forebay_apimachinery::Lease;
 use forebay_apimachinery::object::{Form, Interner, Layout, Object, Scope};
 use forebay_apimachinery::{Key, Revision};
 use forebay_client::wire::{
-    DelimitedFrames, FrameKind, LAST_APPLIED, ListItems, ListMeta, MANAGED_FIELDS, ObjectText, Part,
-    Projection, StatusFrame, TypeMeta, WatchFrames, WireError,
+    DelimitedFrames, Frame, FrameKind, LAST_APPLIED, ListItems, ListMeta, MANAGED_FIELDS, MessageFrames,
+    MessageItems, ObjectMessage, ObjectText, Part, Projection, StatusFrame, TypeMeta, WatchFrames, WireError,
 };
 use forebay_fuzz::{Corpus, gist, run};
+use forebay_schema::builtin::protobuf::{Envelope, ListForm, decode, encode_json, open_watch_frame};
+use forebay_schema::builtin::{TypeId, table};
 use serde_json::{Deserializer, Value};
 
 const WORDS: &[&str] = &[
@@ -375,4 +378,132 @@ fn part_of(projection: &Projection, form: Form, value: &[u8]) -> Option<usize> {
 fn decodes(form: Form, value: &[u8]) -> bool {
     let layout = Layout { prefix_len: 1, scope: Scope::Cluster, form, fields: vec![] };
     Object::decode(&layout, Key::new("/a"), Revision::from_log(7), value, &mut Interner::default()).is_ok()
+}
+
+const MESSAGE_WORDS: &[&str] = &[
+    "k8s\0",
+    "\n\0",
+    "\u{12}\0",
+    "\u{12}\u{2}\n\0",
+    "\u{1a}\0\"\0",
+    "\u{8}\u{1}",
+    "\n\u{5}ADDED",
+    "\u{b}",
+    "\u{c}",
+    "\u{7f}",
+];
+
+type MessageParts = (Vec<Part<ObjectMessage>>, Result<bool, WireError>);
+
+fn message_parts_of<'i>(pieces: impl IntoIterator<Item = &'i [u8]>) -> MessageParts {
+    let mut cutter = MessageItems::new();
+    let mut parts = Vec::new();
+    for piece in pieces {
+        cutter.push(piece);
+        loop {
+            match cutter.next_part() {
+                Ok(Some(part)) => parts.push(part),
+                Ok(None) => break,
+                Err(error) => return (parts, Err(error)),
+            }
+        }
+    }
+    (parts, Ok(cutter.is_whole()))
+}
+
+type MessageFramesOf = (Vec<Frame<ObjectMessage>>, Result<bool, WireError>);
+
+fn message_frames_of<'i>(pieces: impl IntoIterator<Item = &'i [u8]>) -> MessageFramesOf {
+    let mut cutter = MessageFrames::new();
+    let mut frames = Vec::new();
+    for piece in pieces {
+        cutter.push(piece);
+        loop {
+            match cutter.next_frame() {
+                Ok(Some(frame)) => frames.push(frame),
+                Ok(None) => break,
+                Err(error) => return (frames, Err(error)),
+            }
+        }
+    }
+    (frames, Ok(cutter.is_within_frame()))
+}
+
+fn message(kind: &str, json: &str) -> Vec<u8> {
+    let kind = table().kind("", "v1", kind).expect("a kind");
+    let mut out = Vec::new();
+    encode_json(kind.ty, json.as_bytes(), &mut out).expect("canonical");
+    out
+}
+
+fn enveloped(kind: &str, message: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    Envelope::new("v1", kind).write(message, &mut out);
+    out
+}
+
+const MAP: &str = r#"{"metadata":{"name":"a","namespace":"b","uid":"c","resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}},"data":{"k":"v"}}"#;
+const STATUS: &str = r#"{"metadata":{"continue":"x"},"status":"Failure","message":"m","reason":"Expired","details":{"causes":[{"reason":"x","message":"y","field":"z"}],"retryAfterSeconds":1},"code":410}"#;
+
+/// What an object is called is what the schema's decoder finds, if that can read it. Whether it can.
+fn check_message(object: &ObjectMessage, reader: TypeId) -> bool {
+    let Ok(value) = decode(reader, object.message(), &Lease::of_one_tree()) else { return false };
+    assert_eq!(object.name(), text(&value, &["metadata", "name"]));
+    assert_eq!(object.namespace(), text(&value, &["metadata", "namespace"]));
+    assert_eq!(object.resource_version(), text(&value, &["metadata", "resourceVersion"]));
+    true
+}
+
+#[test]
+fn fuzz_message_lists() {
+    let map = message("ConfigMap", MAP);
+    let mut list = b"\n\x09\x12\x0242\x1a\x01x \x07".to_vec();
+    list[1] = (list.len() - 2) as u8;
+    for item in [&map, &Vec::new()] {
+        ListForm::MetadataFirst.open_item(item.len(), &mut list);
+        list.extend_from_slice(item);
+    }
+    let (list, status) = (enveloped("ConfigMapList", &list), enveloped("Status", &message("Status", STATUS)));
+    let inputs: &[&[u8]] = &[&list, &status, b"k8s\0\n\x06\x12\x04List\x12\0"];
+    let reader = table().kind("", "v1", "ConfigMap").expect("a kind").ty;
+    run("message lists", &Corpus { inputs, words: MESSAGE_WORDS, ..Corpus::default() }, |input| {
+        let (parts, end) = message_parts_of([input]);
+        assert_eq!(message_parts_of(pieces(input)), (parts.clone(), end), "it depends on where it is cut");
+        let heads = parts.iter().filter(|part| matches!(part, Part::Head(_))).count();
+        assert!(heads <= 1 && parts.iter().skip(heads).all(|part| !matches!(part, Part::Head(_))));
+        let items = parts.iter().filter_map(|part| match part {
+            Part::Item(object) => Some(check_message(object, reader)),
+            _ => None,
+        });
+        let decoded = items.filter(|decodes| *decodes).count();
+        if let ([Part::Status(status)], Ok(read)) = (&parts[..], StatusFrame::read(input)) {
+            assert_eq!(&read, status);
+        }
+        (parts.len(), decoded.min(8), end.map_err(gist))
+    });
+}
+
+#[test]
+fn fuzz_message_frames() {
+    let framed = |kind: &str, of: &str, json: &str| {
+        let object = enveloped(of, &message(of, json));
+        let mut out = Vec::new();
+        open_watch_frame(kind, object.len(), &mut out);
+        out.extend_from_slice(&object);
+        out
+    };
+    let (added, bookmark) = (framed("ADDED", "ConfigMap", MAP), framed("BOOKMARK", "ConfigMap", MAP));
+    let (deleted, error) = (framed("DELETED", "ConfigMap", MAP), framed("ERROR", "Status", STATUS));
+    let two = [&deleted[..], &error].concat();
+    let inputs: &[&[u8]] = &[&added, &bookmark, &two, b"\0\0\0\x01x"];
+    let reader = table().kind("", "v1", "ConfigMap").expect("a kind").ty;
+    run("message frames", &Corpus { inputs, words: MESSAGE_WORDS, ..Corpus::default() }, |input| {
+        let (frames, end) = message_frames_of([input]);
+        assert_eq!(message_frames_of(pieces(input)), (frames.clone(), end), "it depends on where it is cut");
+        // The frames are among those that their lengths say, in their order.
+        let (delimited, _) = delimited_of([input]);
+        assert!(frames.len() <= delimited.len());
+        let decoded = frames.iter().filter(|frame| check_message(&frame.object, reader)).count();
+        (frames.len(), decoded.min(8), end.map_err(gist))
+    });
 }

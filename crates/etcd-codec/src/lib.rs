@@ -203,7 +203,8 @@ fn from_message(stored: &[u8], place: Option<&Place>) -> Result<Bytes, String> {
         out.clear();
         out.shrink_to(SCRATCH_BYTES_MAX);
         write_head(&known, out);
-        protobuf::stored_json(known.ty, unknown.raw, out).map(|_| Bytes::copy_from_slice(out))
+        let fields = protobuf::UnknownFields::PassedOver;
+        protobuf::stored_json(known.ty, unknown.raw, fields, out).map(|_| Bytes::copy_from_slice(out))
     });
     if let Some(json) = straight {
         return Ok(json);

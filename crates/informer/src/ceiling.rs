@@ -6,12 +6,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use forebay_apimachinery::json::{Reader, Unexpected};
 use forebay_backend::Rewrite;
 use forebay_client::wire::{ObjectText, Projection, TypeMeta};
 use forebay_view::PARTIAL_HEAD;
 
-use crate::driver;
+use crate::change;
 use forebay_apimachinery::Revision;
 
 /// What an informer does that would hold more than its `max_bytes`.
@@ -80,25 +79,6 @@ impl Drop for Share {
     }
 }
 
-/// A value of which metadata stays, and what else `projection` keeps: as a server has it that is asked for metadata alone.
-pub(crate) fn partial(value: &[u8]) -> Result<Vec<u8>, Unexpected> {
-    let (mut text, mut out, mut passed) = (Reader::new(value), PARTIAL_HEAD.to_vec(), 0);
-    text.begin(b'{')?;
-    while let Some(name) = text.member(passed)? {
-        passed += 1;
-        let from = text.at();
-        text.skip()?;
-        if !matches!(&*name, b"kind" | b"apiVersion") {
-            out.push(b',');
-            forebay_apimachinery::json::write_string(&String::from_utf8_lossy(&name), &mut out);
-            out.push(b':');
-            out.extend_from_slice(&value[from..text.at()]);
-        }
-    }
-    out.push(b'}');
-    Ok(out)
-}
-
 /// What makes such values of all that is held.
 pub(crate) fn cut_down(projection: Arc<Projection>) -> Rewrite {
     Rewrite::new(move |body| {
@@ -107,7 +87,7 @@ pub(crate) fn cut_down(projection: Arc<Projection>) -> Rewrite {
         }
         let object = ObjectText::read(body).ok()?;
         let revision = object.revision().and_then(Revision::new)?;
-        let change = driver::change(object, revision, &TypeMeta::default(), &projection, driver::Of::Part);
+        let change = change::change(object, revision, &TypeMeta::default(), &projection, change::Of::Part);
         change.ok()?.value.map(Vec::from)
     })
 }

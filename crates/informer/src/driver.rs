@@ -10,44 +10,28 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
-use forebay_apimachinery::object::Form;
-use forebay_apimachinery::{Key, Revision};
+use forebay_apimachinery::Revision;
 use forebay_backend::{BoxFuture, Change, FeedError, GiveWay, Tell, Told};
 use forebay_client::reflector::{Effect, Fault, Input, Reflector, Refusal};
-use forebay_client::wire::{
-    Frame, FrameKind, Inflate, ListItems, ObjectText, Part, Projection, TypeMeta, WatchFrames, WireError,
-    decimal,
-};
+use forebay_client::wire::{Frame, FrameKind, Inflate, Part, TypeMeta, WireError, decimal};
 use forebay_client::{Ask, Collection};
-use forebay_connector::{Pool, Throttle, fault_of};
-use forebay_rt::{Alarm, Clock, Duration, Ear, Instant, Random};
+use forebay_connector::fault_of;
+use forebay_rt::{Alarm, Duration, Ear, Instant, Random};
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, USER_AGENT};
 use http::{Request, Response};
 use http_body::Body as _;
 use kube::client::Body;
 
-use crate::ceiling::{self, Share};
+use crate::ceiling::Share;
+use crate::change::{Of, Stored};
+use crate::encoding::{Frames, Items, Object, Spoken};
 use crate::limits;
 use crate::progress::Progress;
-use crate::reach::Reach;
 use crate::refusal::{refusal, said};
 use crate::saved::{Loaded, Place};
 use crate::spans::Spans;
+use crate::way::Way;
 use tokio::sync::mpsc;
-
-/// How a collection is reached.
-#[derive(Clone)]
-pub(crate) struct Way {
-    pub(crate) client: kube::Client,
-    /// That of the client, where it is one of ours.
-    pub(crate) pool: Option<Pool>,
-    pub(crate) throttle: Arc<Throttle>,
-    /// Whether the server answers anybody.
-    pub(crate) reach: Arc<Reach>,
-    pub(crate) user_agent: Arc<str>,
-    pub(crate) clock: Clock,
-}
 
 /// See the module's doc.
 pub(crate) struct Driver {
@@ -74,22 +58,13 @@ pub(crate) struct Driver {
     ear: Ear,
     // The type of a list's items, which do not say it themselves.
     items: TypeMeta,
+    spoken: Spoken,
 }
 
-/// What is stored of an object.
-#[derive(Clone)]
-pub(crate) struct Stored {
-    /// As it was asked for.
-    pub(crate) whole: Arc<Projection>,
-    /// Where that is too much.
-    pub(crate) part: Arc<Projection>,
-}
-
-/// Which of it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Of {
-    Whole,
-    Part,
+/// Who says what type an object is of.
+enum Said {
+    ByItself,
+    ByTheList,
 }
 
 /// What there is to begin with.
@@ -103,7 +78,7 @@ enum Saved {
 
 enum UnderWay {
     Nothing,
-    Asking { request: BoxFuture<'static, Asked>, is_watch: bool },
+    Asking { request: BoxFuture<'static, Asked>, ask: Ask },
     Answer(Box<Answer>),
 }
 
@@ -125,8 +100,8 @@ struct Answer {
 }
 
 enum Cut {
-    Watch(Box<WatchFrames>),
-    List { items: Box<ListItems>, is_paged: bool },
+    Watch(Box<Frames>),
+    List { items: Box<Items>, is_paged: bool },
 }
 
 impl Driver {
@@ -146,6 +121,7 @@ impl Driver {
             spans: Spans::new(&collection, progress.clone(), way.clock.clone()),
             ear: way.reach.ear(),
             began: way.clock.now(),
+            spoken: Spoken::new(way.encoding, &collection),
             way,
             collection,
             progress,
@@ -173,7 +149,7 @@ impl Driver {
         let ends_answer = ends_answer(&input);
         for effect in self.reflector.step(input, now) {
             match effect {
-                Effect::Ask(ask) => self.ask(&ask),
+                Effect::Ask(ask) => self.ask(ask),
                 Effect::HangUp => {
                     self.spans.over("left");
                     self.under_way = UnderWay::Nothing;
@@ -213,12 +189,11 @@ impl Driver {
         self.progress.fares(self.reflector.health(), self.began);
     }
 
-    fn ask(&mut self, ask: &Ask) {
-        self.progress.asked(ask);
-        self.spans.asked(ask);
-        let is_watch = ask.is_watch();
+    fn ask(&mut self, ask: Ask) {
+        self.progress.asked(&ask);
+        self.spans.asked(&ask);
         let request = Request::get(ask.target(&self.collection))
-            .header(ACCEPT, "application/json")
+            .header(ACCEPT, self.spoken.accept())
             .header(ACCEPT_ENCODING, "gzip")
             .header(USER_AGENT, &*self.way.user_agent)
             .body(Body::empty());
@@ -235,15 +210,17 @@ impl Driver {
                 }
             }
         });
-        self.under_way = UnderWay::Asking { request, is_watch };
+        self.under_way = UnderWay::Asking { request, ask };
     }
 
     fn opened(&mut self, answer: Response<Body>, is_watch: bool, told: &mut Vec<Told>) {
         let (head, body) = answer.into_parts();
         let is_gzip = head.headers.get(CONTENT_ENCODING).is_some_and(|coding| coding == "gzip");
+        let is_protobuf = self.spoken.came(&head.headers);
+        self.progress.answered(is_protobuf);
         let cut = match is_watch {
-            true => Cut::Watch(Box::default()),
-            false => Cut::List { items: Box::default(), is_paged: false },
+            true => Cut::Watch(Box::new(Frames::new(is_protobuf))),
+            false => Cut::List { items: Box::new(Items::new(is_protobuf)), is_paged: false },
         };
         let inflate = is_gzip.then(Inflate::new);
         self.under_way =
@@ -278,8 +255,8 @@ impl Driver {
         Poll::Ready(())
     }
 
-    fn frame(&mut self, Frame { kind, object }: Frame) -> Input {
-        let Some(revision) = object.revision().and_then(Revision::new) else {
+    fn frame(&mut self, Frame { kind, object }: Frame<Object>) -> Input {
+        let Some(revision) = object.revision() else {
             return match kind {
                 FrameKind::Error(status) => Input::StreamError(said(status, None)),
                 _ => Input::Garbled,
@@ -289,24 +266,28 @@ impl Driver {
             FrameKind::Bookmark { initial_end } => Input::Bookmark { revision, ends_state: initial_end },
             FrameKind::Error(status) => Input::StreamError(said(status, None)),
             FrameKind::Deleted => {
-                let key = key_of(&object);
-                self.current = Some(Change { key, revision, value: None });
+                self.current = Some(Change { key: object.key(), revision, value: None });
                 Input::Event { revision }
             }
             FrameKind::Added | FrameKind::Modified => {
-                self.current = self.change(object, revision, &TypeMeta::default());
+                self.current = self.change(object, revision, Said::ByItself);
                 self.input(Input::Event { revision })
             }
         }
     }
 
     /// Nothing when it cannot be read.
-    fn change(&self, object: ObjectText, revision: Revision, of: &TypeMeta) -> Option<Change> {
+    fn change(&mut self, object: Object, revision: Revision, said: Said) -> Option<Change> {
         let projection = match self.of {
             Of::Whole => &self.stored.whole,
             Of::Part => &self.stored.part,
         };
-        change(object, revision, of, projection, self.of).ok()
+        let none = TypeMeta::default();
+        let of = match said {
+            Said::ByItself => &none,
+            Said::ByTheList => &self.items,
+        };
+        self.spoken.change(object, revision, of, projection, self.of)
     }
 
     /// `input` if its object could be read.
@@ -314,7 +295,7 @@ impl Driver {
         if self.current.is_some() { input } else { Input::Garbled }
     }
 
-    fn part(&mut self, part: Part) -> Option<Input> {
+    fn part(&mut self, part: Part<Object>) -> Option<Input> {
         match part {
             Part::Head(meta) => {
                 let kind = meta.kind.strip_suffix("List").unwrap_or(&meta.kind).to_owned();
@@ -323,10 +304,10 @@ impl Driver {
                 Some(Input::PageBegan { revision })
             }
             Part::Item(object) => {
-                let Some(revision) = object.revision().and_then(Revision::new) else {
+                let Some(revision) = object.revision() else {
                     return Some(Input::Garbled);
                 };
-                self.current = self.change(object, revision, &self.items);
+                self.current = self.change(object, revision, Said::ByTheList);
                 Some(self.input(Input::Item))
             }
             Part::End(meta) => {
@@ -390,14 +371,18 @@ impl Driver {
             self.step(Input::Timer, told);
             return Poll::Ready(());
         }
-        let UnderWay::Asking { request, is_watch } = &mut self.under_way else {
+        let UnderWay::Asking { request, ask } = &mut self.under_way else {
             return self.poll_answer(context, told);
         };
-        let (asked, is_watch) = (ready!(request.as_mut().poll(context)), *is_watch);
-        match asked {
+        match ready!(request.as_mut().poll(context)) {
             Asked::Answer(answer) => {
+                let is_watch = ask.is_watch();
                 self.way.reach.answered();
                 self.opened(answer, is_watch, told);
+            }
+            Asked::Refused(said) if self.spoken.is_refused(said.code) => {
+                let again = ask.clone();
+                self.ask(again);
             }
             Asked::Refused(said) => {
                 self.under_way = UnderWay::Nothing;
@@ -441,8 +426,8 @@ fn ends_answer(input: &Input) -> bool {
 
 /// What came of an answer.
 enum Cutting {
-    Frame(Frame),
-    Part(Part),
+    Frame(Frame<Object>),
+    Part(Part<Object>),
     /// Bytes of something that is not whole yet.
     Half,
     /// Nothing more comes.
@@ -542,30 +527,4 @@ fn cost(told: &Told) -> usize {
         Told::Change(Change { value: Some(value), .. }) => value.len(),
         _ => 0,
     }
-}
-
-/// The key of an object of this collection: `/namespace/name`, the namespace empty where there is none.
-fn key_of(object: &ObjectText) -> Key {
-    key(&object.namespace(), &object.name())
-}
-
-pub(crate) fn key(namespace: &str, name: &str) -> Key {
-    Key::from(format!("/{namespace}/{name}"))
-}
-
-/// # Errors
-/// When the object cannot be read so far.
-pub(crate) fn change(
-    object: ObjectText,
-    revision: Revision,
-    of: &TypeMeta,
-    projection: &Projection,
-    part: Of,
-) -> Result<Change, WireError> {
-    let key = key_of(&object);
-    let mut value = object.into_projected(Form::Whole, of, projection)?;
-    if part == Of::Part {
-        value = ceiling::partial(&value).map_err(|error| WireError::Garbled { what: error.what })?;
-    }
-    Ok(Change { key, revision, value: Some(Bytes::from(value)) })
 }

@@ -16,7 +16,8 @@ use forebay_watchcache::limits::PACE;
 use forebay_watchcache::{Cacher, EarlyReaders, History, Resource, Room};
 
 use crate::ceiling::{AtLimit, Ceiling};
-use crate::driver::{Stored, Way};
+use crate::change::Stored;
+use crate::encoding::Encoding;
 use crate::error::Error;
 use crate::handlers::Handlers;
 use crate::informer::{Informer, Part, Shared};
@@ -26,6 +27,7 @@ use crate::progress::Progress;
 use crate::saved::Place;
 use crate::upstream::Upstream;
 use crate::watched::{Cut, Wanted, Watched};
+use crate::way::Way;
 
 /// An API server as a program reaches it: by any `kube::Client`, or by one of [`forebay_connector::connect`], which needs a
 /// connection for a hundred watches instead of one for each.
@@ -42,6 +44,8 @@ pub struct Options {
     pub user_agent: String,
     /// How fast to ask, all informers together; `None` is as fast as it goes.
     pub rate: Option<Rate>,
+    /// In what form objects are asked for.
+    pub encoding: Encoding,
     /// What all informers together may hold in plain form before it is compressed.
     pub loose_bytes_max: usize,
     /// What a collection may hold of replaced objects, in bytes, for handlers that are behind.
@@ -89,6 +93,7 @@ impl Default for Options {
         Options {
             user_agent: concat!("forebay-informer/", env!("CARGO_PKG_VERSION")).into(),
             rate: Some(Rate { qps: limits::QPS, burst: limits::BURST }),
+            encoding: Encoding::default(),
             loose_bytes_max: limits::LOOSE_BYTES_MAX,
             window_bytes_max: limits::WINDOW_BYTES_MAX,
             max_bytes: None,
@@ -106,6 +111,7 @@ impl Factory {
         let Options {
             user_agent,
             rate,
+            encoding,
             loose_bytes_max,
             window_bytes_max,
             max_bytes,
@@ -116,7 +122,7 @@ impl Factory {
         let throttle = Throttle::new(rate, clock.clone(), Random::seeded(random.next_u64()));
         let (throttle, user_agent) = (Arc::new(throttle), Arc::from(user_agent));
         Factory(Arc::new(Inner {
-            way: Way { client, pool, throttle, reach: Arc::default(), user_agent, clock },
+            way: Way { client, pool, throttle, reach: Arc::default(), user_agent, encoding, clock },
             window_bytes_max,
             max_bytes,
             state_dir,

@@ -33,7 +33,9 @@
 
 mod bridge;
 mod ceiling;
+mod change;
 mod driver;
+mod encoding;
 mod error;
 mod factory;
 mod handlers;
@@ -49,12 +51,17 @@ mod refusal;
 mod saved;
 mod spans;
 mod subscription;
+mod transcode;
+#[cfg(test)]
+mod transcode_tests;
 mod upstream;
 mod view;
 mod watched;
+mod way;
 pub mod work_queue;
 
 pub use ceiling::{AtLimit, OverLimit};
+pub use encoding::Encoding;
 pub use error::Error;
 pub use factory::{Factory, Options, Server};
 pub use forebay_apimachinery::Revision;

@@ -8,6 +8,9 @@ pub(crate) const TOLD_BYTES_MAX: usize = 256 << 10;
 /// Bytes of a refusal that are read; its `Status` is in them or it counts as having none.
 pub(crate) const REFUSAL_BYTES_MAX: usize = 64 << 10;
 
+/// Room that is kept for turning a message into JSON; what a longer object needed goes back to the allocator.
+pub(crate) const SCRATCH_BYTES_KEPT: usize = 64 << 10;
+
 /// How long the body of a refusal may take; then its code alone counts.
 pub(crate) const REFUSAL_WAIT_MAX: Duration = Duration::from_secs(5);
 

@@ -15,7 +15,7 @@ use kube::{Api, Resource, ResourceExt as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::driver::key;
+use crate::change::key;
 use crate::error::Error;
 use crate::informer::{Informer, Part};
 use crate::limits;

@@ -26,6 +26,8 @@ pub struct Stats {
     pub watch_lists_asked: u64,
     /// Requests for what changes.
     pub watches_asked: u64,
+    /// Answers that were in protobuf.
+    pub protobuf_answers: u64,
     /// Objects and changes that were taken.
     pub objects_taken: u64,
     /// Bytes of answers, as they came over the network.
@@ -52,6 +54,7 @@ pub(crate) struct Progress {
     pages: AtomicU64,
     watch_lists: AtomicU64,
     watches: AtomicU64,
+    protobuf: AtomicU64,
     objects: AtomicU64,
     bytes: AtomicU64,
     // At rest, also of a state that is still on its way.
@@ -84,6 +87,10 @@ impl Progress {
             Ask::WatchList { .. } => &self.watch_lists,
         };
         count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn answered(&self, is_protobuf: bool) {
+        self.protobuf.fetch_add(u64::from(is_protobuf), Ordering::Relaxed);
     }
 
     pub(crate) fn took(&self, change: Option<&Change>) {
@@ -173,6 +180,7 @@ impl Progress {
             pages_asked: count(&self.pages),
             watch_lists_asked: count(&self.watch_lists),
             watches_asked: count(&self.watches),
+            protobuf_answers: count(&self.protobuf),
             objects_taken: count(&self.objects),
             bytes_read: count(&self.bytes),
             held_bytes_max: self.held_max.load(Ordering::Relaxed),

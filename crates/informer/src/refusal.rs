@@ -13,8 +13,8 @@ use http::{HeaderMap, Response};
 use http_body::Body as _;
 use kube::client::Body;
 
-use crate::driver::Way;
 use crate::limits;
+use crate::way::Way;
 
 /// The whole of it.
 pub(crate) async fn refusal(refused: Response<Body>, way: &Way) -> Refusal {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use twox_hash::XxHash3_64;
 
-use crate::driver::{Of, change};
+use crate::change::{Of, change};
 use crate::limits;
 use forebay_backend::Change;
 

@@ -13,9 +13,11 @@ use forebay_client::Collection;
 use forebay_rt::Random;
 
 use crate::ceiling::Ceiling;
-use crate::driver::{Driver, Stored, Way};
+use crate::change::Stored;
+use crate::driver::Driver;
 use crate::progress::Progress;
 use crate::saved::Place;
+use crate::way::Way;
 
 pub(crate) struct Upstream {
     pub(crate) way: Way,

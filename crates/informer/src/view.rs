@@ -11,7 +11,7 @@ use forebay_apimachinery::{Key, Object, Revision};
 use forebay_view::{Handle, TypeMeta};
 use forebay_watchcache::{FieldSource, FieldTerm, Interest, Reach, Snapshot};
 
-use crate::driver::key;
+use crate::change::key;
 use crate::error::Error;
 use crate::informer::Shared;
 

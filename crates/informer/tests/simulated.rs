@@ -9,8 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_informer::{Factory, Handle, Informer, Notice, Options, Revision, Subscription, Watched};
+use forebay_informer::{
+    Encoding, Factory, Handle, Informer, Notice, Options, Revision, Subscription, Watched,
+};
 use forebay_rt::{Clock, Random};
+use forebay_schema::builtin::codec::normalize;
+use forebay_schema::builtin::protobuf::{Envelope, encode, open_watch_frame};
+use forebay_schema::builtin::table;
+use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::StreamBody;
@@ -30,6 +36,8 @@ type State = BTreeMap<String, u64>;
 /// A server with one collection.
 struct Server {
     random: Random,
+    /// In which it answers.
+    encoding: Encoding,
     inner: Mutex<Inner>,
     changed: watch::Sender<u64>,
 }
@@ -49,7 +57,7 @@ struct Inner {
 }
 
 impl Server {
-    fn new(seed: u64) -> Arc<Server> {
+    fn new(seed: u64, encoding: Encoding) -> Arc<Server> {
         let inner = Inner {
             revision: 10,
             state: State::new(),
@@ -60,7 +68,7 @@ impl Server {
             restored: 0,
         };
         let changed = watch::Sender::new(0);
-        Arc::new(Server { random: Random::seeded(seed), inner: Mutex::new(inner), changed })
+        Arc::new(Server { random: Random::seeded(seed), encoding, inner: Mutex::new(inner), changed })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -129,10 +137,10 @@ impl Server {
             return match self.random.below(6) {
                 0 => Err(io::ErrorKind::ConnectionRefused.into()),
                 1 => Err(io::ErrorKind::ConnectionReset.into()),
-                2 => Ok(refused(429, "TooManyRequests")),
-                3 => Ok(refused(500, "InternalError")),
-                4 => Ok(refused(403, "Forbidden")),
-                _ => Ok(refused(503, "ServiceUnavailable")),
+                2 => Ok(self.refused(429, "TooManyRequests")),
+                3 => Ok(self.refused(500, "InternalError")),
+                4 => Ok(self.refused(403, "Forbidden")),
+                _ => Ok(self.refused(503, "ServiceUnavailable")),
             };
         }
         let after = query("resourceVersion").and_then(|revision| revision.parse::<u64>().ok());
@@ -145,8 +153,8 @@ impl Server {
         };
         let whole = query("sendInitialEvents").is_some();
         match after {
-            Some(after) if after > current => Ok(too_large()),
-            Some(after) if !whole && after < oldest => Ok(refused(410, "Expired")),
+            Some(after) if after > current => Ok(self.too_large()),
+            Some(after) if !whole && after < oldest => Ok(self.refused(410, "Expired")),
             after => Ok(self.watch(after.filter(|_| !whole))),
         }
     }
@@ -158,7 +166,7 @@ impl Server {
             None => (inner.revision, 0),
         };
         let Some(state) = inner.history.get(&revision).filter(|_| revision >= inner.oldest) else {
-            return refused(410, "Expired");
+            return self.refused(410, "Expired");
         };
         // Pages of three are enough for a server to be slow.
         let limit = limit.unwrap_or(usize::MAX).min(3);
@@ -170,7 +178,7 @@ impl Server {
             "kind": "ConfigMapList", "apiVersion": "v1",
             "metadata": {"resourceVersion": revision.to_string(), "continue": next}, "items": items,
         });
-        whole(StatusCode::OK, &list)
+        self.whole(StatusCode::OK, &list)
     }
 
     /// - `after`: `None` begins with the state.
@@ -181,7 +189,52 @@ impl Server {
             // Whoever listened is gone, or the stream was cut as it was to be.
             let _ended = server.tell(after, &give).await;
         });
-        Response::new(StreamBody::new(Pieces(take)))
+        self.response(take)
+    }
+
+    fn response(&self, take: mpsc::Receiver<Piece>) -> Response<Stream> {
+        let mut response = Response::new(StreamBody::new(Pieces(take)));
+        let media = match self.encoding {
+            Encoding::Json => "application/json",
+            Encoding::Protobuf => "application/vnd.kubernetes.protobuf",
+        };
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media));
+        response
+    }
+
+    fn refused(&self, code: u16, reason: &str) -> Response<Stream> {
+        self.whole(StatusCode::from_u16(code).unwrap_or_default(), &status(code, reason))
+    }
+
+    fn too_large(&self) -> Response<Stream> {
+        let mut status = status(504, "Timeout");
+        status["details"] = json!({"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]});
+        self.whole(StatusCode::GATEWAY_TIMEOUT, &status)
+    }
+
+    fn whole(&self, code: StatusCode, body: &Value) -> Response<Stream> {
+        let (give, take) = mpsc::channel(1);
+        let text = match self.encoding {
+            Encoding::Json => body.to_string().into_bytes(),
+            Encoding::Protobuf => message(body),
+        };
+        // There is room for one.
+        let _given = give.try_send(Ok(Frame::data(Bytes::from(text))));
+        let mut response = self.response(take);
+        *response.status_mut() = code;
+        response
+    }
+
+    /// An event as it is sent.
+    fn written(&self, event: &Value) -> Vec<u8> {
+        match self.encoding {
+            Encoding::Json => (event.to_string() + "\n").into_bytes(),
+            Encoding::Protobuf => {
+                let (object, mut frame) = (message(&event["object"]), Vec::new());
+                open_watch_frame(event["type"].as_str().expect("a type"), object.len(), &mut frame);
+                [frame, object].concat()
+            }
+        }
     }
 
     async fn tell(&self, after: Option<u64>, give: &mpsc::Sender<Piece>) -> Result<(), ()> {
@@ -217,7 +270,7 @@ impl Server {
                 return Ok(());
             }
             if at < inner.oldest {
-                lines.push(event("ERROR", status(410, "Expired")));
+                lines.push(error(410, "Expired"));
                 continue;
             }
             for (revision, name, kind) in inner.log.iter().filter(|(revision, ..)| *revision > at) {
@@ -231,21 +284,22 @@ impl Server {
         }
     }
 
-    async fn give(&self, line: &str, give: &mpsc::Sender<Piece>) -> Result<(), ()> {
+    async fn give(&self, event: &Value, give: &mpsc::Sender<Piece>) -> Result<(), ()> {
         let send =
             async |text: &[u8]| give.send(Ok(Frame::data(Bytes::copy_from_slice(text)))).await.map_err(drop);
+        let frame = self.written(event);
         if !self.goes_wrong() {
-            return send(line.as_bytes()).await;
+            return send(&frame).await;
         }
         match self.random.below(6) {
             0 => {}
-            1 => send(&line.as_bytes()[..line.len() / 2]).await?,
+            1 => send(&frame[..frame.len() / 2]).await?,
             2 => {
                 let cut = Err(io::ErrorKind::ConnectionReset.into());
                 give.send(cut).await.map_err(drop)?;
             }
-            3 => send(event("ERROR", status(500, "InternalError")).as_bytes()).await?,
-            4 => send(event("ERROR", status(410, "Expired")).as_bytes()).await?,
+            3 => send(&self.written(&error(500, "InternalError"))).await?,
+            4 => send(&self.written(&error(410, "Expired"))).await?,
             // It says nothing more, and does not end.
             _ => give.closed().await,
         }
@@ -285,42 +339,39 @@ fn bookmark(revision: u64, ends_state: bool) -> Value {
     json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata})
 }
 
-fn event(kind: &str, object: Value) -> String {
-    json!({"type": kind, "object": object}).to_string() + "\n"
+fn event(kind: &str, object: Value) -> Value {
+    json!({"type": kind, "object": object})
+}
+
+fn error(code: u16, reason: &str) -> Value {
+    event("ERROR", status(code, reason))
+}
+
+/// An object, a Status or a list as a body of protobuf.
+fn message(object: &Value) -> Vec<u8> {
+    let of = |member: &str| object[member].as_str().expect("it says its type");
+    let (kind, api_version) = (of("kind"), of("apiVersion"));
+    let ty = table().kind("", api_version, kind).expect("a kind").ty;
+    let (mut canonical, mut message, mut body) = (object.clone(), Vec::new(), Vec::new());
+    normalize(ty, &mut canonical).expect("it is of its kind");
+    encode(ty, &canonical, &mut message).expect("canonical");
+    Envelope::new(api_version, kind).write(&message, &mut body);
+    body
 }
 
 fn status(code: u16, reason: &str) -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": reason})
 }
 
-fn refused(code: u16, reason: &str) -> Response<Stream> {
-    whole(StatusCode::from_u16(code).unwrap_or_default(), &status(code, reason))
-}
-
-fn too_large() -> Response<Stream> {
-    let mut status = status(504, "Timeout");
-    status["details"] =
-        json!({"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]});
-    whole(StatusCode::GATEWAY_TIMEOUT, &status)
-}
-
-fn whole(code: StatusCode, body: &Value) -> Response<Stream> {
-    let (give, take) = mpsc::channel(1);
-    // There is room for one.
-    let _given = give.try_send(Ok(Frame::data(Bytes::from(body.to_string()))));
-    let mut response = Response::new(StreamBody::new(Pieces(take)));
-    *response.status_mut() = code;
-    response
-}
-
 fn informer(server: &Arc<Server>, seed: u64) -> (Factory, Informer<ConfigMap>) {
-    let server = server.clone();
+    let asked = server.clone();
     let service = tower::service_fn(move |request: Request<kube::client::Body>| {
-        let answer = server.answer(&request.uri().to_string());
+        let answer = asked.answer(&request.uri().to_string());
         async move { answer }
     });
     let client = kube::Client::new(service, "here");
-    let options = Options { random: Random::seeded(seed), rate: None, ..Options::default() };
+    let options =
+        Options { random: Random::seeded(seed), rate: None, encoding: server.encoding, ..Options::default() };
     let factory = Factory::new(client, options);
     let informer = factory.informer(&Watched::<ConfigMap>::all().namespace("here")).expect("no index");
     (factory, informer)
@@ -370,8 +421,8 @@ fn shown(informer: &Informer<ConfigMap>) -> Option<(u64, State)> {
 }
 
 /// - `is_restored`: whether the server is put back now and then.
-async fn run(seed: u64, is_restored: bool) {
-    let server = Server::new(seed);
+async fn run(seed: u64, encoding: Encoding, is_restored: bool) {
+    let server = Server::new(seed, encoding);
     let random = Random::seeded(seed ^ 0x5eed);
     let clock = Clock::system();
     let (_factory, informer) = informer(&server, seed);
@@ -442,19 +493,32 @@ async fn run(seed: u64, is_restored: bool) {
         tale.listen(seed);
         assert_eq!(tale.told, there, "seed {seed}");
     }
+    let (_, stats) = &informer.stats()[0];
+    assert_eq!(
+        stats.protobuf_answers > 0,
+        encoding == Encoding::Protobuf,
+        "seed {seed}: it stays as asked for"
+    );
     assert!(informer.health().failing.is_none(), "seed {seed}: {:?}", informer.health());
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_shown_is_a_state_that_there_was_and_no_event_is_lost_or_told_twice() {
     for seed in 0..200 {
-        run(seed, false).await;
+        run(seed, Encoding::Json, false).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_put_back_is_followed_there() {
     for seed in 1000..1100 {
-        run(seed, true).await;
+        run(seed, Encoding::Json, true).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_of_it_holds_in_protobuf() {
+    for seed in 2000..2100 {
+        run(seed, Encoding::Protobuf, seed % 2 == 0).await;
     }
 }

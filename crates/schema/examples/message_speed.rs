@@ -9,6 +9,7 @@
 
 use std::time::Duration;
 
+use forebay_schema::builtin::protobuf::UnknownFields::PassedOver;
 use forebay_schema::builtin::{TypeId, codec, protobuf, table};
 use serde_json::{Value, json};
 
@@ -60,7 +61,8 @@ fn back(ty: TypeId, pods: &[Vec<u8>]) -> (Duration, Duration) {
     let messages: Vec<_> = pods.iter().map(message).collect();
     let start = cpu();
     for message in &messages {
-        protobuf::stored_json(ty, message, &mut Vec::with_capacity(8192)).expect("as Go writes it");
+        protobuf::stored_json(ty, message, PassedOver, &mut Vec::with_capacity(8192))
+            .expect("as Go writes it");
     }
     let straight = cpu() - start;
     let start = cpu();

@@ -104,7 +104,7 @@ fn fuzz_protobuf() {
             let (which, message) = input.split_first().ok_or("empty")?;
             let ty = types[usize::from(*which) % types.len()];
             let mut straight = Vec::new();
-            let slot = protobuf::stored_json(ty, message, &mut straight);
+            let slot = protobuf::stored_json(ty, message, protobuf::UnknownFields::PassedOver, &mut straight);
             let lease = Lease::of_one_tree();
             let (value, peak) = peak_of(|| protobuf::decode(ty, message, &lease));
             paid(message.len(), peak, lease.peak(), 16 << 10);

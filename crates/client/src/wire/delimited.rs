@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 
-use super::WireError;
+use super::error::WireError;
 use super::pending::Pending;
 use crate::limits::OBJECT_BYTES_MAX;
 

@@ -5,8 +5,8 @@
 
 use flate2::{Decompress, FlushDecompress, Status};
 
+use super::error::{WireError, garbled};
 use super::pending::Pending;
-use super::{WireError, garbled};
 use crate::limits::INFLATED_BYTES_MAX;
 
 /// 2^15 bytes is the longest window there is.

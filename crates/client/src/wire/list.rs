@@ -6,11 +6,12 @@
 
 use std::ops::Range;
 
+use super::error::{WireError, garbled};
 use super::object::{ObjectScan, ObjectText};
 use super::pending::Pending;
+use super::status::StatusFrame;
 use super::text::string;
 use super::walk::{Coming, Reached, Take, Visit, Walk};
-use super::{StatusFrame, WireError, garbled};
 use crate::limits::OBJECT_BYTES_MAX;
 
 /// What a list says of itself.
@@ -29,14 +30,26 @@ pub struct ListMeta {
 
 /// A part of the answer to a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum Part<O = ObjectText> {
     /// Comes once, before the items: what is known by then, as `metadata` may stand behind them.
     Head(ListMeta),
-    Item(ObjectText),
+    Item(O),
     /// It was all of the list.
     End(ListMeta),
     /// It is no list, and there is nothing else.
     Status(StatusFrame),
+}
+
+impl<O> Part<O> {
+    /// The same of what `of` makes of an item.
+    pub fn map<P>(self, of: impl FnOnce(O) -> P) -> Part<P> {
+        match self {
+            Part::Head(meta) => Part::Head(meta),
+            Part::Item(item) => Part::Item(of(item)),
+            Part::End(meta) => Part::End(meta),
+            Part::Status(status) => Part::Status(status),
+        }
+    }
 }
 
 /// The parts of a list.

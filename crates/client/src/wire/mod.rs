@@ -1,4 +1,4 @@
-//! Bodies of answers, cut into frames and items without a tree of any of them.
+//! Bodies of answers, in JSON or protobuf, cut into frames and items without a tree of any of them.
 //!
 //! In: a body in pieces of any size. Out: a [`Frame`] for each event of a watch, a [`Part`] for each item of a list and for what
 //! stands around them, and objects as [`ObjectText`], which is their bytes and what was found on the way over them; of it comes
@@ -6,6 +6,7 @@
 //! where it ends; holds more than the longest object and a piece.
 
 mod delimited;
+mod error;
 mod inflate;
 mod list;
 mod object;
@@ -13,6 +14,7 @@ mod pending;
 mod projection;
 #[cfg(test)]
 mod projection_tests;
+mod protobuf;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -21,26 +23,11 @@ mod walk;
 mod watch;
 
 pub use delimited::DelimitedFrames;
+pub use error::WireError;
 pub use inflate::Inflate;
 pub use list::{ListItems, ListMeta, Part};
 pub use object::{ObjectText, TypeMeta, decimal};
 pub use projection::{LAST_APPLIED, MANAGED_FIELDS, Projection, ProjectionError};
+pub use protobuf::{MessageFrames, MessageItems, ObjectMessage};
 pub use status::{StatusCause, StatusFrame};
 pub use watch::{Frame, FrameKind, WatchFrames};
-
-use crate::limits::OBJECT_BYTES_MAX;
-
-/// The body is not what was asked for. It stays so: whatever is pushed behind it, the same error comes again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WireError {
-    /// No server of this API writes that.
-    #[error("the body is garbled: {what}")]
-    Garbled { what: &'static str },
-    /// An object, or what stands around them, is longer than what is taken in.
-    #[error("the body has an object of more than {OBJECT_BYTES_MAX} bytes")]
-    TooLong,
-}
-
-fn garbled<T>(what: &'static str) -> Result<T, WireError> {
-    Err(WireError::Garbled { what })
-}

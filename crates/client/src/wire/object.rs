@@ -9,13 +9,13 @@ use std::ops::Range;
 use forebay_apimachinery::json::string_end;
 use forebay_apimachinery::object::Form;
 
+use super::error::{WireError, garbled};
 use super::text::unescape;
 use super::walk::{Coming, Reached, Take, Visit, whole};
-use super::{WireError, garbled};
 use crate::limits::OBJECT_BYTES_MAX;
 
 /// On the bookmark that ends the initial events of a watch list.
-const INITIAL_EVENTS_END: &[u8] = b"k8s.io/initial-events-end";
+pub(super) const INITIAL_EVENTS_END: &[u8] = b"k8s.io/initial-events-end";
 
 /// An object as it came.
 #[derive(Clone, Debug, PartialEq, Eq)]

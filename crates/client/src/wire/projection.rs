@@ -10,8 +10,8 @@ use forebay_apimachinery::field_path::{FieldPath, PathStep};
 use forebay_apimachinery::json::{Reader, Unexpected};
 use forebay_apimachinery::object::Form;
 
+use super::error::{WireError, garbled};
 use super::object::{ObjectText, TypeMeta};
-use super::{WireError, garbled};
 use crate::limits::PROJECTION_PATHS_MAX;
 
 /// Who wrote which field: of no use to most who watch.

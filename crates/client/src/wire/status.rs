@@ -1,13 +1,14 @@
 //! What a server says instead of an answer.
 //!
-//! In: a `Status` as JSON: the body of a refused request, or the object of an ERROR event. Out: what decides what to do next, and
+//! In: a `Status`: the body of a refused request, or the object of an ERROR event. Out: what decides what to do next, and
 //! what a log says. Never: fails over a member that it knows and that has another type: it counts as absent.
 
 use std::ops::Range;
 
+use super::error::{WireError, garbled};
+use super::protobuf::refused;
 use super::text::string;
 use super::walk::{Coming, Reached, Take, Visit, whole};
-use super::{WireError, garbled};
 use crate::limits::CAUSES_MAX;
 
 /// A `Status`. What it does not say is empty or 0.
@@ -35,11 +36,14 @@ pub struct StatusCause {
 }
 
 impl StatusFrame {
-    /// Reads the body of a refused request.
+    /// Reads the body of a refused request, in JSON or protobuf.
     ///
     /// # Errors
     /// [`WireError::Garbled`] when it is no `Status`: some refusals are plain text.
     pub fn read(body: &[u8]) -> Result<StatusFrame, WireError> {
+        if let Some(status) = refused(body)? {
+            return Ok(status);
+        }
         let mut scan = StatusScan::default();
         whole(body, &mut scan)?;
         if scan.kind == "Status" { Ok(scan.status) } else { garbled("not a Status") }

@@ -5,6 +5,7 @@ use forebay_apimachinery::{Key, Revision};
 use serde_json::Value;
 
 use super::*;
+use crate::limits::OBJECT_BYTES_MAX;
 
 const STREAM: &str = concat!(
     r#"{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"default","uid":"u1","resourceVersion":"5","labels":{"app":"x\"}{"}},"spec":{"n":[1,2.5e3,{"deep":[[]]}]}}}"#,

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 
-use super::{WireError, garbled};
+use super::error::{WireError, garbled};
 
 /// What stands between the quotes of a string, without escapes.
 pub(super) fn unescape(inner: &[u8]) -> Result<Cow<'_, [u8]>, WireError> {

@@ -11,8 +11,8 @@ use std::ops::Range;
 
 use forebay_apimachinery::json::string_end;
 
+use super::error::{WireError, garbled};
 use super::text::unescape;
-use super::{WireError, garbled};
 
 /// Objects and arrays inside each other that a visitor enters: a list, its items, one of them, its metadata, its annotations.
 pub(super) const LEVELS_MAX: usize = 5;

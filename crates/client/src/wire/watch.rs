@@ -5,18 +5,26 @@
 
 use std::ops::Range;
 
+use super::error::{WireError, garbled};
 use super::object::{ObjectScan, ObjectText};
 use super::pending::Pending;
+use super::status::StatusFrame;
 use super::text::string;
 use super::walk::{Coming, Reached, Take, Visit, Walk};
-use super::{StatusFrame, WireError, garbled};
 use crate::limits::OBJECT_BYTES_MAX;
 
 /// An event of a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct Frame<O = ObjectText> {
     pub kind: FrameKind,
-    pub object: ObjectText,
+    pub object: O,
+}
+
+impl<O> Frame<O> {
+    /// The same of what `of` makes of the object.
+    pub fn map<P>(self, of: impl FnOnce(O) -> P) -> Frame<P> {
+        Frame { kind: self.kind, object: of(self.object) }
+    }
 }
 
 /// What happened, or what the server says of the watch.

@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
-use forebay_informer::{Factory, Options, Watched};
+use forebay_informer::{Encoding, Factory, Options, Watched};
 use futures_util::StreamExt as _;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
@@ -20,7 +20,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 #[derive(Parser)]
 struct Args {
-    /// forebay-informer, kube-rs or kube-rs-streaming
+    /// forebay-informer, forebay-informer-protobuf, kube-rs or kube-rs-streaming
     client: String,
     #[arg(long)]
     kubeconfig: PathBuf,
@@ -33,7 +33,8 @@ async fn main() -> Result<(), Failed> {
     let args = Args::parse();
     let config = config(&args.kubeconfig).await?;
     match args.client.as_str() {
-        "forebay-informer" => ours(config).await,
+        "forebay-informer" => ours(config, Encoding::Json).await,
+        "forebay-informer-protobuf" => ours(config, Encoding::Protobuf).await,
         "kube-rs" => kube_rs(config, watcher::Config::default()).await,
         "kube-rs-streaming" => kube_rs(config, watcher::Config::default().streaming_lists()).await,
         other => Err(format!("{other:?} is no client").into()),
@@ -45,9 +46,9 @@ async fn config(path: &Path) -> Result<kube::Config, Failed> {
     Ok(kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
 }
 
-async fn ours(config: kube::Config) -> Result<(), Failed> {
+async fn ours(config: kube::Config, encoding: Encoding) -> Result<(), Failed> {
     let connected = forebay_connector::connect(config, forebay_connector::Options::default())?;
-    let factory = Factory::new(connected, Options::default());
+    let factory = Factory::new(connected, Options { encoding, ..Options::default() });
     let pods = factory.informer(&Watched::<Pod>::all())?;
     pods.synced().await?;
     println!("{}", pods.view()?.len());

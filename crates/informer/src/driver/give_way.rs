@@ -5,8 +5,9 @@
 use forebay_backend::GiveWay;
 use forebay_client::reflector::Input;
 
-use super::{Driver, Of, Saved};
+use super::{Driver, Saved};
 use crate::ceiling::{self, AtLimit};
+use crate::change::Of;
 
 impl Driver {
     /// The cache holds so much now: what is to become of it.

@@ -15,7 +15,7 @@ const CYCLE_MAX: usize = 3;
 const CYCLES: &[(&str, usize)] = &[
     ("apimachinery", 5),
     ("bench", 65),
-    ("client", 10),
+    ("client", 8),
     ("connector", 5),
     ("endpoints", 8),
     ("faults", 14),

@@ -39,7 +39,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("view", &["apimachinery"]),
     ("client", &["apimachinery", "rt"]),
     ("connector", &["apimachinery", "client", "rt"]),
-    ("informer", &["apimachinery", "backend", "client", "connector", "revlog", "rt", "view", "watchcache"]),
+    (
+        "informer",
+        &["apimachinery", "backend", "client", "connector", "revlog", "rt", "schema", "view", "watchcache"],
+    ),
     ("controllers", &["apimachinery", "registry", "rt"]),
     ("forebay", &["*"]),
     ("testing", &["*"]),

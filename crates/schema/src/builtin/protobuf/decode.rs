@@ -16,7 +16,7 @@ use super::super::table::{Field, Table, TypeId, TypeKind};
 use super::plan::{Plan, plan};
 use super::reader::{BYTES, FIXED64, Reader, VARINT, text};
 use super::special::{expect, expect_field};
-use super::{BYTES_PER_OBJECT, DecodeError, OBJECTS_FREE};
+use super::{BYTES_PER_OBJECT, DecodeError, OBJECTS_FREE, UnknownFields};
 
 /// Decodes a message of a type as gogo-protobuf would: fields that the type does not have are passed over, of
 /// several values the last one counts, messages merge, lists grow.
@@ -32,10 +32,20 @@ pub fn decode(ty: TypeId, bytes: &[u8], lease: &Lease) -> Result<Value, DecodeEr
     Ok(Decoder::of(bytes, lease).merge(ty, bytes, None, 0)?.unwrap_or_default())
 }
 
+/// As [`decode`], of a message of which nothing is lost: it has no field that the table does not have.
+///
+/// # Errors
+/// Those of [`decode`], and [`DecodeError::UnknownField`].
+pub fn decode_known(ty: TypeId, bytes: &[u8], lease: &Lease) -> Result<Value, DecodeError> {
+    let mut decoder = Decoder { unknown: UnknownFields::Refused, ..Decoder::of(bytes, lease) };
+    Ok(decoder.merge(ty, bytes, None, 0)?.unwrap_or_default())
+}
+
 pub(super) struct Decoder {
     pub(super) table: &'static Table,
     plan: &'static Plan,
     objects: usize, // that may still be made
+    unknown: UnknownFields,
     pub(super) meter: Meter,
 }
 
@@ -43,7 +53,8 @@ impl Decoder {
     /// One that makes as many objects as a message of that length may hold.
     pub(super) fn of(message: &[u8], lease: &Lease) -> Decoder {
         let objects = OBJECTS_FREE.saturating_add(message.len() / BYTES_PER_OBJECT);
-        Decoder { table: super::super::table(), plan: plan(), objects, meter: lease.meter() }
+        let unknown = UnknownFields::PassedOver;
+        Decoder { table: super::super::table(), plan: plan(), objects, unknown, meter: lease.meter() }
     }
 
     /// Counts one more object, unless those are too many.
@@ -72,6 +83,9 @@ impl Decoder {
         while let Some(tag) = reader.tag(name)? {
             match self.plan.find(ty, tag.number) {
                 Some(field) => self.field(field, tag.wire, &mut reader, into, depth)?,
+                None if self.unknown == UnknownFields::Refused => {
+                    return Err(DecodeError::UnknownField { message: name, number: tag.number });
+                }
                 None => reader.skip(tag.wire)?,
             }
         }

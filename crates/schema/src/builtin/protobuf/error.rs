@@ -31,6 +31,9 @@ pub enum DecodeError {
     IllegalWireType(u8),
     #[error(transparent)]
     Quantity(#[from] QuantityError),
+    /// Said by [`decode_known`](super::decode_known) alone.
+    #[error("{message} has no field {number}")]
+    UnknownField { message: &'static str, number: u32 },
     /// Where JSON is embedded as bytes.
     #[error("{field}: {why}")]
     Json { field: &'static str, why: String },

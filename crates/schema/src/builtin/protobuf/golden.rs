@@ -99,6 +99,8 @@ fn every_golden_decodes_to_its_json() {
         let mut want = golden.json;
         assert_eq!(normalize(ty, &mut want).unwrap(), [], "{}", golden.name);
         let got = decode(ty, decode_envelope(&golden.body).unwrap().raw, &Lease::of_server()).unwrap();
+        let known = decode_known(ty, decode_envelope(&golden.body).unwrap().raw, &Lease::of_server());
+        assert_eq!(known.as_ref(), Ok(&got), "{}", golden.name);
         let mut again = got.clone();
         assert_eq!(normalize(ty, &mut again).unwrap(), [], "{}", golden.name);
         assert_eq!(again, got, "{}", golden.name);

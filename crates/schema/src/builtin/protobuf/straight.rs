@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::super::codec::{self, Part, Slot, write_int, write_string, write_utf8};
 use super::super::table::{Field, Table, TypeId, TypeKind};
+use super::UnknownFields;
 use super::decode::{Decoder, wire_type};
 use super::reader::{BYTES, FIXED64, Reader, VARINT};
 
@@ -29,13 +30,15 @@ const RESOURCE_VERSION: &str = "resourceVersion";
 /// Appends a stored object of a built-in kind in the form of [`codec::encode`], if its message is of the usual kind.
 ///
 /// - `ty`: a type for which [`super::is_message`] holds.
+/// - `unknown`: a message with fields that are refused is left to others as well.
 ///
 /// Cost: each byte is looked at once for every level that it is below, and copied once.
-pub fn stored_json(ty: TypeId, message: &[u8], out: &mut Vec<u8>) -> Option<Slot> {
+pub fn stored_json(ty: TypeId, message: &[u8], unknown: UnknownFields, out: &mut Vec<u8>) -> Option<Slot> {
     let start = out.len();
     let mut writer = Writer {
         table: super::super::table(),
         plan: plan(),
+        unknown,
         // What is stored was charged when it was written.
         special: Decoder::of(message, &Lease::of_server()),
         out,
@@ -155,6 +158,7 @@ enum Found<'m> {
 struct Writer<'m, 'o> {
     table: &'static Table,
     plan: &'static Plan,
+    unknown: UnknownFields,
     // Of types that are no object in JSON.
     special: Decoder,
     out: &'o mut Vec<u8>,
@@ -249,6 +253,9 @@ impl<'m> Writer<'m, '_> {
             }
             let is_next = std::mem::replace(&mut last, tag.number) == tag.number;
             let Some(place) = all.get(at).filter(|place| place.number == tag.number) else {
+                if self.unknown == UnknownFields::Refused {
+                    return None;
+                }
                 reader.skip(tag.wire).ok()?;
                 continue;
             };
@@ -420,7 +427,7 @@ mod tests {
     use super::super::super::codec::normalize;
     use super::super::super::table;
     use super::super::golden::goldens;
-    use super::super::{decode, encode};
+    use super::super::{DecodeError, decode, decode_known, encode};
     use super::*;
 
     /// What is stored by way of a value.
@@ -437,7 +444,13 @@ mod tests {
 
     fn straight(ty: TypeId, message: &[u8]) -> Option<(Slot, Vec<u8>)> {
         let mut out = b"before".to_vec();
-        let slot = stored_json(ty, message, &mut out);
+        let slot = stored_json(ty, message, UnknownFields::PassedOver, &mut out);
+        let mut again = Vec::new();
+        assert_eq!(
+            stored_json(ty, message, UnknownFields::Refused, &mut again),
+            slot,
+            "all fields are known"
+        );
         assert_eq!(&out[..6], b"before");
         if slot.is_none() {
             assert_eq!(out.len(), 6, "nothing is left of what was begun");
@@ -504,6 +517,24 @@ mod tests {
             let ty = TypeId(index as u16);
             assert!(table().member_indexes(ty).len() <= MEMBERS_MAX, "{}", table().ty(ty).name);
             expect_members(ty, ty);
+        }
+    }
+
+    #[test]
+    fn a_field_that_is_unknown_is_passed_over_or_refused() {
+        let ty = table().kind("", "v1", "Pod").expect("a kind").ty;
+        let mut message = Vec::new();
+        let value = serde_json::json!({ "metadata": { "name": "a", "uid": "u" }, "spec": { "priority": 7 } });
+        encode(ty, &value, &mut message).expect("canonical");
+        // A pod's 99th, and the same in its spec.
+        let (outside, inside) = (b"\x9a\x06\x01x", b"\x12\x04\x9a\x06\x01x");
+        for more in [&outside[..], &inside[..]] {
+            let newer = [&message, more].concat();
+            let mut out = Vec::new();
+            assert_eq!(stored_json(ty, &newer, UnknownFields::Refused, &mut out), None);
+            let refused = decode_known(ty, &newer, &Lease::of_server());
+            assert!(matches!(refused, Err(DecodeError::UnknownField { number: 99, .. })), "{refused:?}");
+            assert_eq!(decode(ty, &newer, &Lease::of_server()), decode(ty, &message, &Lease::of_server()));
         }
     }
 

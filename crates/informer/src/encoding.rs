@@ -1,0 +1,195 @@
+//! JSON or protobuf: what is asked for, what came, and one form for both.
+//!
+//! In: what a factory is told, the heads of answers. Out: an Accept header, cutters for what came, changes whose values are JSON.
+//! Owner: a collection's driver. Never: asks again for protobuf what came as JSON or could not be kept whole.
+
+use forebay_apimachinery::{Key, Revision};
+use forebay_backend::Change;
+use forebay_client::Collection;
+use forebay_client::wire::{
+    Frame, ListItems, MessageFrames, MessageItems, ObjectMessage, ObjectText, Part, Projection, TypeMeta,
+    WatchFrames, WireError,
+};
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+
+use crate::change::{self, Of, change, key};
+use crate::transcode::Transcoder;
+
+/// In what form objects are asked for. They are kept as JSON in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Encoding {
+    /// As kept.
+    #[default]
+    Json,
+    /// Protobuf for kinds that this program knows, and JSON for the others, where a server has no protobuf, and where an object has a
+    /// field that this program does not know, which would be lost.
+    Protobuf,
+}
+
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+/// What a server answers to one that takes nothing it has.
+const NOT_ACCEPTABLE: u16 = 406;
+
+/// In what form a collection is asked for now.
+pub(crate) struct Spoken {
+    // `None` is JSON, and stays so.
+    protobuf: Option<Transcoder>,
+}
+
+impl Spoken {
+    pub(crate) fn new(encoding: Encoding, collection: &Collection) -> Spoken {
+        let protobuf = match encoding {
+            Encoding::Json => None,
+            Encoding::Protobuf => Transcoder::of(collection),
+        };
+        Spoken { protobuf }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(protobuf: Option<Transcoder>) -> Spoken {
+        Spoken { protobuf }
+    }
+
+    /// The header.
+    pub(crate) fn accept(&self) -> &'static str {
+        match self.protobuf {
+            Some(_) => "application/vnd.kubernetes.protobuf, application/json;q=0.9",
+            None => "application/json",
+        }
+    }
+
+    /// Whether a refusal is of the form alone, so that the same is to be asked for again, as JSON.
+    pub(crate) fn is_refused(&mut self, code: u16) -> bool {
+        code == NOT_ACCEPTABLE && self.protobuf.take().is_some()
+    }
+
+    /// Whether protobuf came. Once it did not, it is not asked for again.
+    pub(crate) fn came(&mut self, head: &HeaderMap) -> bool {
+        let media = head.get(CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
+        let is_protobuf = media.split(';').next().is_some_and(|media| media.trim() == PROTOBUF);
+        if !is_protobuf {
+            self.protobuf = None;
+        }
+        is_protobuf
+    }
+
+    /// The change that an object is. `None` when it cannot be read; if it was a message, it comes as JSON when it is asked for again.
+    ///
+    /// - `of`: the type of an object that says none.
+    /// - `part`: whether it is to be marked as part of it.
+    pub(crate) fn change(
+        &mut self,
+        object: Object,
+        revision: Revision,
+        of: &TypeMeta,
+        projection: &Projection,
+        part: Of,
+    ) -> Option<Change> {
+        let object = match object {
+            Object::Text(object) => return change(object, revision, of, projection, part).ok(),
+            Object::Message(object) => object,
+        };
+        let value = self.protobuf.as_mut().and_then(|protobuf| protobuf.value(&object, of, projection));
+        if value.is_none() {
+            tracing::info!(kind = of.kind, "a message cannot be kept whole; JSON is asked for from now on");
+            self.protobuf = None;
+        }
+        let value = match part {
+            Of::Whole => value?,
+            Of::Part => change::partial(&value?).ok()?.into(),
+        };
+        Some(Change { key: key(object.namespace(), object.name()), revision, value: Some(value) })
+    }
+}
+
+/// An object as it came.
+pub(crate) enum Object {
+    Text(ObjectText),
+    Message(ObjectMessage),
+}
+
+impl Object {
+    pub(crate) fn revision(&self) -> Option<Revision> {
+        let number = match self {
+            Object::Text(object) => object.revision(),
+            Object::Message(object) => object.revision(),
+        };
+        number.and_then(Revision::new)
+    }
+
+    pub(crate) fn key(&self) -> Key {
+        match self {
+            Object::Text(object) => key(&object.namespace(), &object.name()),
+            Object::Message(object) => key(object.namespace(), object.name()),
+        }
+    }
+}
+
+/// The frames of a watch.
+#[expect(clippy::large_enum_variant, reason = "one for each answer, in a box")]
+pub(crate) enum Frames {
+    Json(WatchFrames),
+    Protobuf(MessageFrames),
+}
+
+impl Frames {
+    pub(crate) fn new(is_protobuf: bool) -> Frames {
+        if is_protobuf { Frames::Protobuf(MessageFrames::new()) } else { Frames::Json(WatchFrames::new()) }
+    }
+
+    pub(crate) fn push(&mut self, piece: &[u8]) {
+        match self {
+            Frames::Json(frames) => frames.push(piece),
+            Frames::Protobuf(frames) => frames.push(piece),
+        }
+    }
+
+    pub(crate) fn next_frame(&mut self) -> Result<Option<Frame<Object>>, WireError> {
+        Ok(match self {
+            Frames::Json(frames) => frames.next_frame()?.map(|frame| frame.map(Object::Text)),
+            Frames::Protobuf(frames) => frames.next_frame()?.map(|frame| frame.map(Object::Message)),
+        })
+    }
+
+    pub(crate) fn is_within_frame(&self) -> bool {
+        match self {
+            Frames::Json(frames) => frames.is_within_frame(),
+            Frames::Protobuf(frames) => frames.is_within_frame(),
+        }
+    }
+}
+
+/// The parts of a list.
+pub(crate) enum Items {
+    Json(ListItems),
+    Protobuf(MessageItems),
+}
+
+impl Items {
+    pub(crate) fn new(is_protobuf: bool) -> Items {
+        if is_protobuf { Items::Protobuf(MessageItems::new()) } else { Items::Json(ListItems::new()) }
+    }
+
+    pub(crate) fn push(&mut self, piece: &[u8]) {
+        match self {
+            Items::Json(items) => items.push(piece),
+            Items::Protobuf(items) => items.push(piece),
+        }
+    }
+
+    pub(crate) fn next_part(&mut self) -> Result<Option<Part<Object>>, WireError> {
+        Ok(match self {
+            Items::Json(items) => items.next_part()?.map(|part| part.map(Object::Text)),
+            Items::Protobuf(items) => items.next_part()?.map(|part| part.map(Object::Message)),
+        })
+    }
+
+    pub(crate) fn is_within_item(&self) -> bool {
+        match self {
+            Items::Json(items) => items.is_within_item(),
+            Items::Protobuf(items) => items.is_within_item(),
+        }
+    }
+}

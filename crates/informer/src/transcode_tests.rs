@@ -1,0 +1,233 @@
+//! Every golden object of Kubernetes is kept the same whether it comes as JSON or as protobuf.
+//!
+//! In: the files of Kubernetes' own modules, out of Go's module cache, at the versions that the schema's table was made from. Out: a skip
+//! that is loud where Go is missing and, under `CI=true`, a failure. Never: a copy of the files.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use forebay_apimachinery::field_path::FieldPath;
+use forebay_apimachinery::resource::split_api_version;
+use forebay_apimachinery::{Key, Revision};
+use forebay_backend::Change;
+use forebay_client::Collection;
+use forebay_client::wire::{FrameKind, Part, Projection, TypeMeta};
+use forebay_schema::builtin::protobuf::{Envelope, ListForm, decode_envelope, open_watch_frame};
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use serde_json::Value;
+
+use crate::change::Of;
+use crate::encoding::{Encoding, Frames, Items, Spoken};
+use crate::transcode::Transcoder;
+
+const TYPES: &str = include_str!("../../schema/data/builtin.txt");
+
+/// Modules with golden files, and where they are in them.
+const GOLDENS: [(&str, &str); 2] =
+    [("k8s.io/api", "testdata/HEAD"), ("k8s.io/apiextensions-apiserver", "pkg/apis/testdata/HEAD")];
+
+struct Golden {
+    name: String,
+    of: TypeMeta,
+    json: String,
+    message: Vec<u8>,
+}
+
+fn goldens() -> Option<Vec<Golden>> {
+    let found = GOLDENS.iter().map(|(module, path)| Ok(read(&module_dir(module)?.join(path))));
+    match found.collect::<Result<Vec<_>, String>>() {
+        Ok(found) => Some(found.into_iter().flatten().collect()),
+        Err(why) if std::env::var("CI").is_ok_and(|ci| ci == "true") => {
+            panic!("CI=true says that no test may be left out, and this one needs Go: {why}")
+        }
+        Err(why) => {
+            let thread = std::thread::current();
+            let name = thread.name().unwrap_or("a test");
+            // Past the test runner's capture; without a standard error there is nobody to tell.
+            let _ = writeln!(std::io::stderr(), "{name}: SKIPPED: needs Go: {why}");
+            None
+        }
+    }
+}
+
+fn module_dir(module: &str) -> Result<PathBuf, String> {
+    let prefix = format!("# from {module} ");
+    let version =
+        TYPES.lines().find_map(|line| line.strip_prefix(&prefix)).ok_or("the table names no version")?;
+    let wanted = format!("{module}@{version}");
+    let done = Command::new("go")
+        .args(["mod", "download", "-json", &wanted])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../schema/gen"))
+        .output()
+        .map_err(|error| format!("go: {error}"))?;
+    let printed: Value = serde_json::from_slice(&done.stdout).map_err(|error| error.to_string())?;
+    match (&printed["Dir"], &printed["Error"]) {
+        (Value::String(dir), Value::Null) => Ok(dir.into()),
+        (_, why) => Err(format!("{wanted}: {why}")),
+    }
+}
+
+fn read(dir: &Path) -> Vec<Golden> {
+    let files = fs::read_dir(dir).expect("it is there").map(|entry| entry.expect("an entry").file_name());
+    let mut names: Vec<String> =
+        files.filter_map(|name| Some(name.to_str()?.strip_suffix(".pb")?.to_owned())).collect();
+    names.sort();
+    names.into_iter().map(|name| read_one(dir, name)).collect()
+}
+
+fn read_one(dir: &Path, name: String) -> Golden {
+    let body = fs::read(dir.join(format!("{name}.pb"))).expect(&name);
+    let json = fs::read_to_string(dir.join(format!("{name}.json"))).expect(&name);
+    let unknown = decode_envelope(&body).expect(&name);
+    let of = TypeMeta { kind: unknown.kind.into_owned(), api_version: unknown.api_version.into_owned() };
+    Golden { of, json, message: unknown.raw.to_vec(), name }
+}
+
+/// What is kept of a kind's objects that come as `protobuf` or as JSON.
+fn spoken(of: &TypeMeta, protobuf: bool) -> Option<Spoken> {
+    let (group, version) = split_api_version(&of.api_version);
+    let protobuf = if protobuf { Some(Transcoder::of_kind(group, version, &of.kind)?) } else { None };
+    Some(Spoken::of(protobuf))
+}
+
+fn revision() -> Revision {
+    Revision::new(7).expect("not 0")
+}
+
+/// What becomes of the only object of a stream.
+fn of_frame(spoken: &mut Spoken, mut frames: Frames, body: &[u8], cut: &Projection) -> Option<Change> {
+    frames.push(body);
+    let frame = frames.next_frame().expect("a frame")?;
+    assert_eq!((frame.kind, frames.is_within_frame()), (FrameKind::Modified, false));
+    spoken.change(frame.object, revision(), &TypeMeta::default(), cut, Of::Whole)
+}
+
+/// What becomes of the only item of a list.
+fn of_item(spoken: &mut Spoken, mut items: Items, body: &[u8], cut: &Projection) -> Option<Change> {
+    items.push(body);
+    let Some(Part::Head(head)) = items.next_part().expect("a head") else { panic!("a head comes first") };
+    let kind = head.kind.strip_suffix("List").expect("a list").to_owned();
+    let of = TypeMeta { kind, api_version: head.api_version };
+    let Some(Part::Item(item)) = items.next_part().expect("an item") else { panic!("an item comes next") };
+    assert!(matches!(items.next_part(), Ok(Some(Part::End(_)))));
+    spoken.change(item, revision(), &of, cut, Of::Whole)
+}
+
+/// The object as the only one of a watch and of a list: in JSON, and in protobuf.
+fn bodies(Golden { of, json, message, .. }: &Golden) -> [Vec<u8>; 4] {
+    let TypeMeta { kind, api_version } = of;
+    let frame = format!("{{\"type\":\"MODIFIED\",\"object\":{json}}}\n");
+    // Items do not say their type, which golden files do in their first lines.
+    let item: Vec<&str> = json.lines().filter(|line| !is_type(line)).collect();
+    let item = item.join("\n");
+    let list = format!(
+        r#"{{"kind":"{kind}List","apiVersion":"{api_version}","metadata":{{"resourceVersion":"9"}},"items":[{item}]}}"#
+    );
+    let (mut enveloped, mut event, mut items, mut body) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    Envelope::new(api_version, kind).write(message, &mut enveloped);
+    open_watch_frame("MODIFIED", enveloped.len(), &mut event);
+    event.extend_from_slice(&enveloped);
+    items.extend_from_slice(&ListForm::MetadataFirst.metadata_field(b"\x12\x019"));
+    ListForm::MetadataFirst.open_item(message.len(), &mut items);
+    items.extend_from_slice(message);
+    Envelope::new(api_version, &format!("{kind}List")).write(&items, &mut body);
+    [frame.into_bytes(), list.into_bytes(), event, body]
+}
+
+fn is_type(line: &str) -> bool {
+    line.starts_with("  \"kind\":") || line.starts_with("  \"apiVersion\":")
+}
+
+/// What is kept of it by each way, as text.
+fn kept(golden: &Golden, cut: &Projection) -> [Option<(Key, String)>; 4] {
+    let [frame, list, event, body] = bodies(golden);
+    let text = |change: Change| {
+        let value = change.value.expect("it is there").to_vec();
+        (change.key, String::from_utf8(value).expect("JSON"))
+    };
+    let spoken = |protobuf| spoken(&golden.of, protobuf);
+    [
+        spoken(false).and_then(|mut it| of_frame(&mut it, Frames::new(false), &frame, cut)).map(text),
+        spoken(true).and_then(|mut it| of_frame(&mut it, Frames::new(true), &event, cut)).map(text),
+        spoken(false).and_then(|mut it| of_item(&mut it, Items::new(false), &list, cut)).map(text),
+        spoken(true).and_then(|mut it| of_item(&mut it, Items::new(true), &body, cut)).map(text),
+    ]
+}
+
+#[test]
+fn every_golden_object_is_kept_the_same_from_json_and_from_protobuf() {
+    let Some(goldens) = goldens() else { return };
+    let path = |text: &str| text.parse::<FieldPath>().expect("a path");
+    let lean =
+        Projection::new(&[path("metadata.managedFields"), path("status")], None).expect("a projection");
+    let mut left = Vec::new();
+    let mut same = 0;
+    for golden in &goldens {
+        // Some kinds are never an object by themselves.
+        let tree: Value = serde_json::from_str(&golden.json).expect("JSON");
+        if !tree["metadata"]["name"].is_string() {
+            continue;
+        }
+        for cut in [&Projection::default(), &lean] {
+            let [frame, event, item, message] = kept(golden, cut);
+            if event.is_none() {
+                left.push(golden.name.as_str());
+                assert_eq!(message, None);
+                continue;
+            }
+            assert_eq!(event, frame, "{}", golden.name);
+            assert_eq!(message, item, "{}", golden.name);
+            assert_ne!(event, message, "{}: in another order", golden.name);
+            same += 1;
+        }
+    }
+    left.dedup();
+    assert_eq!(left, [""; 0], "what is left to JSON");
+    assert!(same > 2 * 150, "{same}");
+}
+
+#[test]
+fn what_cannot_be_kept_whole_is_asked_for_as_json() {
+    let pods = Collection::all("", "v1", "pods");
+    let protobuf: HeaderMap =
+        [(CONTENT_TYPE, "application/vnd.kubernetes.protobuf;stream=watch".parse().expect("a value"))]
+            .into_iter()
+            .collect();
+    let json = [(CONTENT_TYPE, "application/json".parse().expect("a value"))].into_iter().collect();
+    let asked = || Spoken::new(Encoding::Protobuf, &pods);
+    let asks_protobuf = |spoken: &Spoken| spoken.accept().contains("protobuf");
+    let list = |kind: &str, message: &[u8]| {
+        let (mut items, mut body) = (ListForm::MetadataFirst.metadata_field(b"\x12\x019"), Vec::new());
+        ListForm::MetadataFirst.open_item(message.len(), &mut items);
+        items.extend_from_slice(message);
+        Envelope::new("v1", kind).write(&items, &mut body);
+        body
+    };
+    let whole = Projection::default();
+    // A pod of a name; one with a 99th field, one that is cut short in its spec, and another kind.
+    let rows: [(&str, &[u8], bool); 4] = [
+        ("PodList", b"\x0a\x03\x0a\x01a", true),
+        ("PodList", b"\x0a\x03\x0a\x01a\x9a\x06\x01x", false),
+        ("PodList", b"\x0a\x03\x0a\x01a\x12\x02\x0a\x05", false),
+        ("NodeList", b"\x0a\x03\x0a\x01a", false),
+    ];
+    for (kind, message, is_kept) in rows {
+        let mut spoken = asked();
+        assert!(spoken.came(&protobuf));
+        let change = of_item(&mut spoken, Items::new(true), &list(kind, message), &whole);
+        assert_eq!((change.is_some(), asks_protobuf(&spoken)), (is_kept, is_kept), "{kind} {message:?}");
+    }
+    let mut spoken = asked();
+    assert!(!spoken.is_refused(404) && asks_protobuf(&spoken));
+    assert!(spoken.is_refused(406) && !asks_protobuf(&spoken));
+    assert!(!spoken.is_refused(406), "it is told of, once JSON is refused as well");
+    let mut spoken = asked();
+    assert!(spoken.came(&protobuf) && asks_protobuf(&spoken));
+    assert!(!spoken.came(&json) && !asks_protobuf(&spoken), "once JSON came it stays so");
+    let custom = Collection::all("example.com", "v1", "things");
+    assert!(!asks_protobuf(&Spoken::new(Encoding::Protobuf, &custom)), "it is not built in");
+    assert!(!asks_protobuf(&Spoken::new(Encoding::Json, &pods)));
+}
