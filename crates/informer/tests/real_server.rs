@@ -306,8 +306,10 @@ async fn a_program_that_starts_again_goes_on_from_what_it_saved_without_a_list()
         let mut modes = BTreeMap::new();
         while modes.len() != 49 || modes.get("map-07").map(String::as_str) != Some("b") {
             match subscription.next().await {
-                Notice::Added(map) | Notice::Updated { new: map, .. } => modes.insert(map.name(), mode(&map)),
-                Notice::Deleted(map) => modes.remove(&map.name()),
+                Notice::Added(map) | Notice::Updated { new: map, .. } => {
+                    modes.insert(map.name().to_owned(), mode(&map))
+                }
+                Notice::Deleted(map) => modes.remove(map.name()),
                 _ => None,
             };
         }
