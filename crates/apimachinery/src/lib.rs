@@ -3,6 +3,7 @@
 //! In: text and bytes from the wire. Out: values with one meaning each. Never: does IO, is async, names an HTTP code.
 
 pub mod accept;
+pub mod caller;
 pub mod continue_token;
 pub mod field_path;
 pub mod json;
@@ -16,7 +17,9 @@ pub mod seen;
 pub mod selector;
 pub mod status;
 pub mod steps;
+pub mod verb;
 
+pub use caller::Caller;
 pub use field_path::{FieldPath, PathError, PathStep};
 pub use key::Key;
 pub use lease::{Exhausted, Lease};
@@ -25,3 +28,4 @@ pub use resource::{GroupKind, GroupResource, GroupVersionKind, GroupVersionResou
 pub use revision::Revision;
 pub use seen::Seen;
 pub use status::{CAUSES_MAX, Cause, CauseReason, FAULT_BYTES_MAX, FaultBytes, Reason, Status};
+pub use verb::Verb;

@@ -3,7 +3,7 @@
 //! In: who asks, and for what. Out: yes, or a refusal in kube-apiserver's words. Never: looks at a body.
 
 use forebay_apimachinery::json::go_quote;
-use forebay_apimachinery::{GroupResource, Reason, Status};
+use forebay_apimachinery::{GroupResource, Reason, Status, Verb};
 use forebay_registry::request::Caller;
 
 use crate::authn::Asker;
@@ -11,9 +11,6 @@ use crate::config::{Anonymous, Authorization};
 use crate::policy;
 use crate::request_info::RequestInfo;
 use crate::status::Failure;
-
-/// The verb that it takes to delete what cannot be read.
-const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";
 
 /// Members may do everything, whatever the mode.
 pub const MASTERS: &str = "system:masters";
@@ -37,13 +34,13 @@ pub struct Decision {
 pub struct Rules {
     pub resources: Vec<ResourceRule>,
     /// Verbs and paths.
-    pub paths: Vec<(&'static str, &'static [&'static str])>,
+    pub paths: Vec<(Verb, &'static [&'static str])>,
 }
 
 /// One verb on resources of one API group.
 #[derive(Debug)]
 pub struct ResourceRule {
-    pub verb: &'static str,
+    pub verb: Verb,
     pub group: &'static str,
     pub resources: &'static [&'static str],
 }
@@ -68,7 +65,7 @@ impl Authorizer {
     /// # Errors
     /// As [`Authorizer::authorize`].
     pub fn authorize_create(&self, asker: &Asker, info: &RequestInfo) -> Result<(), Failure> {
-        self.authorize(asker, &RequestInfo { verb: "create".to_string(), ..info.clone() })
+        self.authorize(asker, &RequestInfo { verb: Verb::Create, ..info.clone() })
     }
 
     /// Whether `asker` may hear why one health check failed: whoever was let in by more than that the path is open to everyone.
@@ -96,11 +93,15 @@ impl Authorizer {
                  non-resource request",
             );
         }
-        let asked = RequestInfo { verb: UNSAFE_DELETE.to_string(), ..info.clone() };
+        let asked = RequestInfo { verb: Verb::UnsafeDelete, ..info.clone() };
         let decision = self.decide(user, &asked);
         match decision.allowed {
             true => Ok(()),
-            false => refuse(&format!("not permitted to do {UNSAFE_DELETE:?}, reason: {}", decision.reason)),
+            false => refuse(&format!(
+                "not permitted to do \"{}\", reason: {}",
+                Verb::UnsafeDelete,
+                decision.reason
+            )),
         }
     }
 
@@ -125,18 +126,18 @@ impl Authorizer {
         let mut rules = Rules::default();
         let is_roled = self.mode == Authorization::SystemMastersOnly;
         if self.mode == Authorization::AlwaysAllow || is_roled && is_master(user) {
-            rules.resources.push(ResourceRule { verb: "*", group: "*", resources: ALL });
-            rules.paths.push(("*", ALL));
+            rules.resources.push(ResourceRule { verb: Verb::named("*"), group: "*", resources: ALL });
+            rules.paths.push((Verb::named("*"), ALL));
         }
         for bound in policy::of(user).filter(|_| is_roled) {
             let creates = bound.creates.iter();
             rules.resources.extend(creates.map(|(group, resources)| ResourceRule {
-                verb: "create",
+                verb: Verb::Create,
                 group,
                 resources,
             }));
             if !bound.reads.is_empty() {
-                rules.paths.push(("get", bound.reads));
+                rules.paths.push((Verb::Get, bound.reads));
             }
         }
         rules
@@ -202,7 +203,7 @@ mod tests {
     fn who_may_update_is_asked_for_create_as_well_in_kube_apiservers_words() {
         let info = RequestInfo {
             is_resource: true,
-            verb: "update".into(),
+            verb: Verb::Update,
             group: "coordination.k8s.io".into(),
             version: "v1".into(),
             namespace: "n".into(),
@@ -230,7 +231,7 @@ mod tests {
 
     #[test]
     fn why_a_check_failed_is_told_to_nobody_whom_only_the_open_path_lets_in() {
-        let info = RequestInfo { verb: "get".into(), path: "/livez/etcd".into(), ..RequestInfo::default() };
+        let info = RequestInfo { verb: Verb::Get, path: "/livez/etcd".into(), ..RequestInfo::default() };
         let known = |group: &str| {
             let groups = vec![crate::authn::AUTHENTICATED.to_string(), group.to_string()];
             Asker::Known(Arc::new(Caller { name: "bob".into(), groups, ..Caller::default() }))
@@ -254,7 +255,7 @@ mod tests {
     fn who_may_not_delete_what_cannot_be_read_is_told_as_by_kube_apiserver() {
         let info = |subresource: &str| RequestInfo {
             is_resource: true,
-            verb: "delete".into(),
+            verb: Verb::Delete,
             version: "v1".into(),
             namespace: "n".into(),
             resource: "secrets".into(),

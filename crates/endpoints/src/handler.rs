@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use forebay_apimachinery::accept::AsKind;
 use forebay_apimachinery::options::Query;
-use forebay_apimachinery::{Object, Reason, Status};
+use forebay_apimachinery::{Object, Reason, Status, Verb};
 use forebay_registry::Registry;
 use forebay_registry::catalog::Served;
 use forebay_registry::request::{MayCreate, Target};
@@ -118,7 +118,7 @@ impl Handler {
                 websocket::move_token(&mut headers);
                 let mut head =
                     Head { method: parts.method, headers, query, info, asker, seat: Mutex::default() };
-                let is_here = body.is_end_stream() || !head.info.is_resource || head.info.is_read_only();
+                let is_here = body.is_end_stream() || !head.info.is_resource || head.info.verb.is_read_only();
                 let answered = match self.admit(&mut head, head_bytes, is_here, (peer, place)).await {
                     Err(failure) => Err(failure),
                     Ok(room) => {
@@ -344,7 +344,7 @@ impl Handler {
 
     /// The resource that a request is about.
     fn served(&self, info: &RequestInfo) -> Option<Arc<Served>> {
-        if !info.is_resource || info.is_malformed || info.verb == "proxy" {
+        if !info.is_resource || info.is_malformed || info.verb == Verb::Proxy {
             return None;
         }
         let is_core = info.prefix == "api";
@@ -363,7 +363,7 @@ fn no_memory_for_more(memory: &Memory) -> Status {
 }
 
 fn kind(head: &Head) -> Kind {
-    if head.info.is_read_only() { Kind::ReadOnly } else { Kind::Mutating }
+    if head.info.verb.is_read_only() { Kind::ReadOnly } else { Kind::Mutating }
 }
 
 fn privilege(head: &Head) -> Privilege {

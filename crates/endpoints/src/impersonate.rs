@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use forebay_apimachinery::Status;
+use forebay_apimachinery::{Status, Verb};
 use forebay_registry::request::Caller;
 use http::{HeaderMap, HeaderValue};
 
@@ -147,7 +147,7 @@ fn unescaped(key: &str) -> String {
 fn request(group: &str, resource: &str, namespace: &str, name: &str) -> RequestInfo {
     RequestInfo {
         is_resource: true,
-        verb: "impersonate".to_string(),
+        verb: Verb::Impersonate,
         group: group.to_string(),
         resource: resource.to_string(),
         namespace: namespace.to_string(),

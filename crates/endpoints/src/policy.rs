@@ -4,6 +4,7 @@
 //!
 //! Source: kubernetes v1.36.3 `plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go`.
 
+use forebay_apimachinery::Verb;
 use forebay_apimachinery::json::go_quote;
 use forebay_registry::request::Caller;
 
@@ -97,13 +98,13 @@ impl Bound {
 
     fn covers(&self, request: &RequestInfo) -> bool {
         if request.is_resource {
-            return request.verb == "create"
+            return request.verb == Verb::Create
                 && request.subresource.is_empty()
                 && self.creates.iter().any(|(group, resources)| {
                     request.group == *group && resources.contains(&&*request.resource)
                 });
         }
-        request.verb == "get"
+        request.verb == Verb::Get
             && self.reads.iter().any(|path| match path.strip_suffix('*') {
                 Some(prefix) => request.path.starts_with(prefix),
                 None => request.path == *path,
@@ -121,7 +122,7 @@ mod tests {
         let is_resource = !what.starts_with('/');
         let request = RequestInfo {
             is_resource,
-            verb: verb.into(),
+            verb: Verb::named(verb),
             path: if is_resource { String::new() } else { what.into() },
             group: api.into(),
             resource: resource.into(),

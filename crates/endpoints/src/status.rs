@@ -5,7 +5,7 @@
 
 use forebay_apimachinery::accept::Media;
 use forebay_apimachinery::json::write_string;
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::{Reason, Status, Verb};
 use http::StatusCode;
 
 /// A request that is answered with a `Status`.
@@ -69,7 +69,7 @@ impl Failure {
     }
 
     /// `delete is not supported on resources of kind "widgets.example.com"`.
-    pub fn method_not_supported(group: &str, resource: &str, verb: &str) -> Failure {
+    pub fn method_not_supported(group: &str, resource: &str, verb: &Verb) -> Failure {
         let kind = forebay_apimachinery::GroupResource { group: group.into(), resource: resource.into() };
         let message = format!("{verb} is not supported on resources of kind \"{kind}\"");
         Failure::from(Status::new(Reason::MethodNotAllowed, message).about(group, resource, ""))

@@ -4,7 +4,7 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/authorization`.
 
-use forebay_apimachinery::Status;
+use forebay_apimachinery::{Status, Verb};
 use forebay_registry::request::Caller;
 use serde_json::{Map, Value, json};
 
@@ -44,7 +44,7 @@ fn request(spec: &Value) -> RequestInfo {
     RequestInfo {
         is_resource: resource.is_some(),
         path: text("path"),
-        verb: text("verb"),
+        verb: Verb::named(&text("verb")),
         group: text("group"),
         version: Some(text("version"))
             .filter(|version| !version.is_empty())
@@ -69,8 +69,9 @@ pub fn rules(handler: &Handler, head: &Head, review: &Value) -> Result<Value, Fa
     let resources = rules
         .resources
         .iter()
-        .map(|rule| json!({ "verbs": [rule.verb], "apiGroups": [rule.group], "resources": rule.resources }));
-    let paths = rules.paths.iter().map(|(verb, paths)| json!({ "verbs": [verb], "nonResourceURLs": paths }));
+        .map(|rule| json!({ "verbs": [rule.verb.as_str()], "apiGroups": [rule.group], "resources": rule.resources }));
+    let paths =
+        rules.paths.iter().map(|(verb, paths)| json!({ "verbs": [verb.as_str()], "nonResourceURLs": paths }));
     Ok(json!({
         "metadata": Map::new(),
         "spec": Map::new(),
