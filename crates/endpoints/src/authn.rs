@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use forebay_registry::request::Caller;
+use forebay_apimachinery::Caller;
+use forebay_auth::Asker;
 use forebay_registry::{Registry, subject};
 use forebay_rt::Clock;
 use http::{HeaderMap, header};
@@ -23,20 +24,8 @@ use crate::authority::{ClientAuthority, Word, parsed};
 use crate::config::{SecretTokens, TokenUser};
 use crate::tokens::{self, ServiceAccountTokens};
 
-/// The group of everyone who was authenticated, and of everyone who was not.
-pub const AUTHENTICATED: &str = "system:authenticated";
-pub const UNAUTHENTICATED: &str = "system:unauthenticated";
-pub const ANONYMOUS: &str = "system:anonymous";
 /// What of a user's attributes says which credential it came with.
 pub const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
-
-/// Who asks.
-#[derive(Clone, Debug)]
-pub enum Asker {
-    Known(Arc<Caller>),
-    /// There were no credentials.
-    Anonymous,
-}
 
 /// There were credentials, and none of them is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +149,7 @@ impl Credentials {
                 groups: user.groups.clone(),
                 ..Caller::default()
             };
-            (Sha256::digest(user.token.as_bytes()).into(), Arc::new(authenticated(caller)))
+            (Sha256::digest(user.token.as_bytes()).into(), Arc::new(caller.authenticated()))
         };
         self.tokens.store(Arc::new(users.iter().map(known).collect()));
     }
@@ -252,7 +241,7 @@ impl Authenticator {
         };
         // Two look at a token, and the other one never knows it.
         let (caller, audiences) = found.map_err(|why| format!("[{UNKNOWN}, {why}]"))?;
-        Ok(Known { caller: Arc::new(authenticated(caller)), audiences })
+        Ok(Known { caller: Arc::new(caller.authenticated()), audiences })
     }
 }
 
@@ -280,7 +269,7 @@ fn judge(authority: &ClientAuthority, chain: &[CertificateDer<'_>], unix_ms: u64
     };
     let digest: String = Sha256::digest(leaf).iter().map(|byte| format!("{byte:02x}")).collect();
     let extra = [(CREDENTIAL_ID.to_string(), vec![format!("X509SHA256={digest}")])].into();
-    Verdict::Good(word, Some(Arc::new(authenticated(Caller { name, uid, groups, extra }))))
+    Verdict::Good(word, Some(Arc::new(Caller { name, uid, groups, extra }.authenticated())))
 }
 
 /// What of a certificate's subject counts.
@@ -312,14 +301,6 @@ impl Subject {
     }
 }
 
-/// Puts a user into the group of everyone who is known.
-fn authenticated(mut caller: Caller) -> Caller {
-    if !caller.groups.iter().any(|group| group == AUTHENTICATED) {
-        caller.groups.push(AUTHENTICATED.to_string());
-    }
-    caller
-}
-
 /// The token of `Authorization: Bearer <token>`. Any other scheme counts as no credentials.
 fn bearer_token(headers: &HeaderMap) -> Option<&[u8]> {
     let header = headers.get(header::AUTHORIZATION)?.as_bytes().trim_ascii();
@@ -327,35 +308,6 @@ fn bearer_token(headers: &HeaderMap) -> Option<&[u8]> {
     let scheme = words.next()?;
     let token = words.next()?;
     (scheme.eq_ignore_ascii_case(b"bearer") && !token.is_empty()).then_some(token)
-}
-
-impl Asker {
-    /// The user, be it the one whom nobody knows.
-    pub fn caller(&self) -> Arc<Caller> {
-        match self {
-            Asker::Known(caller) => caller.clone(),
-            Asker::Anonymous => Arc::new(Caller {
-                name: ANONYMOUS.to_string(),
-                groups: vec![UNAUTHENTICATED.to_string()],
-                ..Caller::default()
-            }),
-        }
-    }
-
-    /// The name, as messages have it.
-    pub fn name(&self) -> &str {
-        match self {
-            Asker::Known(caller) => &caller.name,
-            Asker::Anonymous => ANONYMOUS,
-        }
-    }
-
-    pub fn is_in(&self, group: &str) -> bool {
-        match self {
-            Asker::Known(caller) => caller.groups.iter().any(|own| own == group),
-            Asker::Anonymous => group == UNAUTHENTICATED,
-        }
-    }
 }
 
 #[cfg(test)]

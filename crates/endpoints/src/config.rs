@@ -7,6 +7,8 @@ use std::time::Duration;
 use rustls::SupportedProtocolVersion;
 use rustls::crypto::CryptoProvider;
 
+pub use forebay_auth::config::{Anonymous, Authorization};
+
 pub use crate::tokens::{KeyError, SigningKey, TokenKeys, public_halves};
 
 /// Everything the edge is told.
@@ -136,26 +138,6 @@ pub enum SecretTokens {
     LookedUp,
     /// Its signature.
     Believed,
-}
-
-/// What is answered without credentials.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Anonymous {
-    /// `/healthz`, `/livez`, `/readyz` and what is below them, `/version`; 401 elsewhere.
-    HealthAndVersion,
-    /// 401 everywhere.
-    Nothing,
-}
-
-/// Who may do what. `system:masters` may do everything, as in kube-apiserver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Authorization {
-    /// Whoever is authenticated may do everything.
-    AlwaysAllow,
-    /// Nobody else may do anything.
-    AlwaysDeny,
-    /// Until RBAC is enforced, the same.
-    SystemMastersOnly,
 }
 
 /// What `/version` says.

@@ -251,7 +251,7 @@ fn fuzz_impersonation() {
         let user = headers.get("impersonate-user").map(|user| String::from_utf8(user.as_bytes().to_vec()));
         match impersonate::wanted(&headers) {
             Ok(None) => assert!(!is_asked, "it would be made as who asks: {headers:?}"),
-            Ok(Some(wanted)) => assert_eq!(user.and_then(Result::ok).as_deref(), Some(wanted.user())),
+            Ok(Some(wanted)) => assert_eq!(user.and_then(Result::ok).as_deref(), Some(&*wanted.user)),
             Err(failure) => {
                 assert!(is_asked, "{headers:?}");
                 return Err(gist(&failure.status.message));

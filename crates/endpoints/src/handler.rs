@@ -3,13 +3,14 @@
 //! In: a request and what its connection showed. Out: a response, always. Every refusal is made here or passes here, so
 //! that each has an Audit-Id, is counted, and has the form that the client takes.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use forebay_apimachinery::accept::AsKind;
+use forebay_apimachinery::caller::MASTERS;
 use forebay_apimachinery::options::Query;
-use forebay_apimachinery::{Object, Reason, Status, Verb};
+use forebay_apimachinery::{Object, Status, Verb};
+use forebay_auth::{Access, Asker};
 use forebay_registry::Registry;
 use forebay_registry::catalog::Served;
 use forebay_registry::request::{MayCreate, Target};
@@ -20,8 +21,8 @@ use hyper::body::Incoming;
 
 use crate::answer::{self, AUDIT_ID, HttpResponse};
 use crate::arrivals::Arrivals;
-use crate::authn::{Asker, Authenticator, Peer};
-use crate::authz::{Authorizer, MASTERS};
+use crate::authn::{Authenticator, Peer};
+use crate::authz;
 use crate::body_in::{self, Received};
 use crate::cost::{self, ListWork};
 use crate::documents::{self, Documents};
@@ -29,7 +30,7 @@ use crate::event_blocks::EventBlocks;
 use crate::gzip;
 use crate::impersonate;
 use crate::inflight::{Inflight, Kind, Privilege, Seat};
-use crate::limits::{ANSWER_LARGE_BYTES, ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES, NO_MEMORY_RETRY_SECONDS};
+use crate::limits::{ANSWER_LARGE_BYTES, ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES};
 use crate::line::Line;
 use crate::memory::Memory;
 use crate::metrics::{Metrics, Record, RequestLabels};
@@ -53,7 +54,7 @@ pub struct Handler {
     pub random: Random,
     pub accounts: Arc<ServiceAccountTokens>,
     pub authenticator: Authenticator,
-    pub authorizer: Authorizer,
+    pub access: Arc<Access>,
     pub inflight: Inflight,
     pub arrivals: Arrivals,
     pub rooms: Rooms,
@@ -188,9 +189,9 @@ impl Handler {
             place.known();
         }
         if let Some(wanted) = impersonate::wanted(&head.headers)? {
-            head.asker = wanted.checked(&self.authorizer, &head.asker)?;
+            head.asker = wanted.checked(&self.access, &head.asker).await?;
         }
-        self.authorizer.authorize(&head.asker, &head.info)?;
+        self.access.check(&head.asker, &head.info.verb, head.info.about()).await?;
         // Whoever looks after the server may see how it leaves.
         if self.drain.is_draining() && head.info.is_resource {
             return Err(Failure::shutting_down());
@@ -329,17 +330,14 @@ impl Handler {
 
     /// The data itself does not fit any more: only what makes none of it, or less, is done.
     pub fn no_memory_for_more(&self) -> Failure {
-        no_memory_for_more(&self.memory).into()
+        self.memory.no_more_objects().into()
     }
 
     /// What a PUT that creates is asked: it was authorized as an update, and takes room as a create does.
     pub fn may_create(&self, head: &Head) -> MayCreate {
-        let (authorizer, memory) = (self.authorizer, self.memory.clone());
+        let (access, memory) = (self.access.clone(), self.memory.clone());
         let (asker, info) = (head.asker.clone(), head.info.clone());
-        Arc::new(move || {
-            authorizer.authorize_create(&asker, &info).map_err(|failure| failure.status)?;
-            if memory.is_exhausted() { Err(no_memory_for_more(&memory)) } else { Ok(()) }
-        })
+        Arc::new(authz::MayCreate { access, asker, info, memory })
     }
 
     /// The resource that a request is about.
@@ -353,13 +351,6 @@ impl Handler {
         }
         self.registry.catalog().resource(&info.group, &info.version, &info.resource).cloned()
     }
-}
-
-/// What a create is told while objects alone take most of what there is.
-fn no_memory_for_more(memory: &Memory) -> Status {
-    memory.counts().creates_refused.fetch_add(1, Ordering::Relaxed);
-    let message = "the server has no memory left for more objects, see --memory-limit";
-    Status::new(Reason::TooManyRequests, message).retry_after(NO_MEMORY_RETRY_SECONDS)
 }
 
 fn kind(head: &Head) -> Kind {

@@ -38,7 +38,6 @@ mod negotiate;
 mod old_certificate;
 mod openapi;
 mod pins;
-mod policy;
 mod pretty;
 mod protobuf;
 mod request_info;

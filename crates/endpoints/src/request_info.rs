@@ -5,9 +5,9 @@
 //!
 //! Source: apiserver v1.36.3 `endpoints/request/requestinfo.go`.
 
-use forebay_apimachinery::Verb;
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::selector::FieldSelector;
+use forebay_apimachinery::{About, ResourceAttributes, Verb};
 use http::Method;
 
 /// A request, taken apart.
@@ -143,6 +143,21 @@ impl RequestInfo {
             Verb::Delete => self.verb = Verb::DeleteCollection,
             _ => {}
         }
+    }
+
+    /// What an authorizer is told that it is about.
+    pub fn about(&self) -> About<'_> {
+        if !self.is_resource {
+            return About::Path(&self.path);
+        }
+        About::Resource(ResourceAttributes {
+            group: &self.group,
+            version: &self.version,
+            namespace: &self.namespace,
+            resource: &self.resource,
+            subresource: &self.subresource,
+            name: &self.name,
+        })
     }
 
     /// Whether the request may take as long as it likes: it is not held to the timeout or the limits in flight.

@@ -21,6 +21,7 @@ use hyper::body::Incoming;
 
 use crate::answer::{self, HttpResponse};
 use crate::apart;
+use crate::authz;
 use crate::body_in::{self, Forms, Leased};
 use crate::component_statuses;
 use crate::cost;
@@ -361,7 +362,7 @@ async fn delete(
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = delete_options(handler, head, body).await?;
     if options.ignores_read_errors() {
-        handler.authorizer.authorize_unsafe_delete(&head.asker.caller(), &head.info)?;
+        authz::may_delete_unread(&handler.access, &head.asker.caller(), &head.info).await?;
     }
     let answered = handler.registry.delete(target, &options).await?;
     written(handler, head, target, form, answered).await

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use forebay_auth::Access;
 use forebay_registry::Registry;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use futures_util::FutureExt as _;
@@ -23,7 +24,6 @@ use tokio_rustls::server::TlsStream;
 
 use crate::arrivals::Arrivals;
 use crate::authn::Authenticator;
-use crate::authz::Authorizer;
 use crate::config::Config;
 use crate::documents::Documents;
 use crate::event_blocks::EventBlocks;
@@ -184,7 +184,7 @@ pub(crate) fn handler(
             registry.clone(),
         ),
         accounts,
-        authorizer: Authorizer { mode: config.authorization, anonymous: config.anonymous },
+        access: Arc::new(Access::new(config.authorization, config.anonymous)),
         inflight: Inflight::new(config.max_requests_inflight, config.max_mutating_requests_inflight),
         arrivals: Arrivals::new(clock.clone(), limits::ARRIVALS_MAX),
         rooms,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use forebay_api::Permission;
 pub use forebay_apimachinery::Caller;
 use forebay_apimachinery::{Lease, Status};
 use serde_json::Value;
@@ -24,7 +25,7 @@ pub struct Target {
 
 /// Says whether whoever asks for an update may create as well, which is asked when it would: an update is authorized by itself, and
 /// what is not there yet takes both rights. None where the server itself asks.
-pub type MayCreate = Arc<dyn Fn() -> Result<(), Status> + Send + Sync>;
+pub type MayCreate = Arc<dyn Permission>;
 
 /// A write's body, in a form that does not say what it came as.
 #[derive(Clone, Debug)]

@@ -4,8 +4,7 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/authentication`.
 
-use forebay_apimachinery::Status;
-use forebay_registry::request::Caller;
+use forebay_apimachinery::{Caller, Status};
 use serde_json::{Value, json};
 
 use super::texts;

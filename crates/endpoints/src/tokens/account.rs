@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use forebay_apimachinery::Status;
+use forebay_apimachinery::caller::{SERVICE_ACCOUNTS, service_account_name as username};
+use forebay_apimachinery::{Caller, Status};
 use forebay_registry::Registry;
-use forebay_registry::request::Caller;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::jwt::{Claims, Reference};
-use super::{LEEWAY, Recognized, SERVICE_ACCOUNTS, username};
+use super::{LEEWAY, Recognized};
 use crate::authn::CREDENTIAL_ID;
 
 const POD_NAME: &str = "authentication.kubernetes.io/pod-name";

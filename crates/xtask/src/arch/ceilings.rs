@@ -44,7 +44,6 @@ const NAMES: &[(&str, usize)] = &[
     ("Answer", 7),
     ("Asked", 3),
     ("Body", 3),
-    ("Bound", 3),
     ("Config", 4),
     ("Content", 3),
     ("Counts", 3),
