@@ -5,11 +5,19 @@
 
 mod access;
 mod asker;
+mod authenticators;
+pub mod authority;
 mod authorizers;
+mod certificates;
 pub mod config;
 mod impersonation;
+pub mod limits;
+pub mod old_certificate;
+pub mod tokens;
 
 pub use access::{Access, Forbidden, ForbiddenAbout, Refused};
 pub use asker::Asker;
+pub use authenticators::{Authenticators, Unauthorized};
 pub use authorizers::Authorizers;
+pub use certificates::{Credentials, Peer};
 pub use impersonation::Wanted;

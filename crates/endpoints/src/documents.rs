@@ -5,6 +5,7 @@
 
 use bytes::Bytes;
 use forebay_apimachinery::accept::{Media, aggregated_discovery};
+use forebay_auth::tokens::openid::{CONFIGURATION_PATH, KEYS_PATH};
 use forebay_schema::builtin;
 use http::header;
 use http::{HeaderValue, Method, StatusCode};
@@ -19,7 +20,6 @@ use crate::negotiate::{self, Form};
 use crate::openapi::OpenApi;
 use crate::response::ResponseBody;
 use crate::status::{Failure, OFFERED};
-use crate::tokens::openid::{CONFIGURATION_PATH, KEYS_PATH};
 
 /// What documents are made from besides the catalog.
 pub struct Documents {

@@ -10,7 +10,8 @@ use forebay_apimachinery::accept::AsKind;
 use forebay_apimachinery::caller::MASTERS;
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Object, Status, Verb};
-use forebay_auth::{Access, Asker};
+use forebay_auth::tokens::ServiceAccountTokens;
+use forebay_auth::{Access, Asker, Authenticators, Peer};
 use forebay_registry::Registry;
 use forebay_registry::catalog::Served;
 use forebay_registry::request::{MayCreate, Target};
@@ -21,7 +22,7 @@ use hyper::body::Incoming;
 
 use crate::answer::{self, AUDIT_ID, HttpResponse};
 use crate::arrivals::Arrivals;
-use crate::authn::{Authenticator, Peer};
+use crate::authn;
 use crate::authz;
 use crate::body_in::{self, Received};
 use crate::cost::{self, ListWork};
@@ -44,7 +45,6 @@ use crate::rooms::Rooms;
 use crate::seats::Place;
 use crate::shutdown::Drain;
 use crate::status::Failure;
-use crate::tokens::ServiceAccountTokens;
 use crate::websocket;
 
 /// Everything that answering takes; one for the whole server.
@@ -53,7 +53,7 @@ pub struct Handler {
     pub clock: Clock,
     pub random: Random,
     pub accounts: Arc<ServiceAccountTokens>,
-    pub authenticator: Authenticator,
+    pub authenticator: Authenticators,
     pub access: Arc<Access>,
     pub inflight: Inflight,
     pub arrivals: Arrivals,
@@ -182,7 +182,7 @@ impl Handler {
         let room = self.room_for_head(bytes)?;
         head.asker = self
             .authenticator
-            .authenticate(peer, &head.headers)
+            .authenticate(peer, authn::bearer_token(&head.headers))
             .await
             .map_err(|_unauthorized| Failure::unauthorized())?;
         if matches!(head.asker, Asker::Known(_)) {

@@ -35,7 +35,7 @@ pub async fn token(handler: &Handler, mut review: Value) -> Result<Value, Failur
             "user": user_info(&known.caller),
             "audiences": known.audiences,
         }),
-        Err(why) => json!({ "user": {}, "error": why }),
+        Err(why) => json!({ "user": {}, "error": why.to_string() }),
     };
     Ok(review)
 }

@@ -34,7 +34,7 @@ const LINES_MAX: usize = 13_000;
 
 /// Crates that have more, to the next thousand.
 const LINES: &[(&str, usize)] =
-    &[("bench", 17_000), ("endpoints", 23_000), ("registry", 35_000), ("schema", 19_000)];
+    &[("bench", 17_000), ("endpoints", 20_000), ("registry", 35_000), ("schema", 19_000)];
 
 /// Public types that may have one name.
 const SAME_NAME_MAX: usize = 2;
@@ -60,7 +60,6 @@ const NAMES: &[(&str, usize)] = &[
     ("Identity", 3),
     ("Item", 4),
     ("Kind", 8),
-    ("Known", 3),
     ("Malformed", 3),
     ("Memory", 3),
     ("Message", 3),

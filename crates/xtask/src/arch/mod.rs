@@ -35,7 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("migrate", &["apimachinery", "embedded", "etcd", "pki", "rt"]),
     ("watchcache", &["apimachinery", "backend", "revlog", "rt"]),
     ("registry", &["api", "apimachinery", "backend", "printers", "rt", "schema", "watchcache"]),
-    ("auth", &["api", "apimachinery"]),
+    ("auth", &["api", "apimachinery", "registry", "rt"]),
     ("endpoints", &["api", "apimachinery", "auth", "deflate", "registry", "rt", "schema"]),
     ("view", &["apimachinery"]),
     ("client", &["apimachinery", "rt"]),

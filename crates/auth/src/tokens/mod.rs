@@ -7,7 +7,7 @@
 //! Source: kubernetes v1.36.3 `pkg/serviceaccount`.
 
 mod account;
-pub(crate) mod jwt;
+mod jwt;
 mod keys;
 pub mod openid;
 mod seen;
@@ -22,7 +22,7 @@ use arc_swap::ArcSwap;
 use forebay_apimachinery::caller::service_account_name as username;
 use serde_json::{Value, json};
 
-pub use account::still_stands;
+pub use account::{Found, Grounds, still_stands};
 pub use jwt::{Claims, Reference};
 pub use keys::{KeyError, SigningKey, TokenKeys, public_halves};
 
