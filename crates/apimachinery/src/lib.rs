@@ -3,6 +3,8 @@
 //! In: text and bytes from the wire. Out: values with one meaning each. Never: does IO, is async, names an HTTP code.
 
 pub mod accept;
+pub mod attributes;
+pub mod caller;
 pub mod continue_token;
 pub mod field_path;
 pub mod json;
@@ -16,7 +18,10 @@ pub mod seen;
 pub mod selector;
 pub mod status;
 pub mod steps;
+pub mod verb;
 
+pub use attributes::{About, Attributes, ResourceAttributes};
+pub use caller::Caller;
 pub use field_path::{FieldPath, PathError, PathStep};
 pub use key::Key;
 pub use lease::{Exhausted, Lease};
@@ -25,3 +30,4 @@ pub use resource::{GroupKind, GroupResource, GroupVersionKind, GroupVersionResou
 pub use revision::Revision;
 pub use seen::Seen;
 pub use status::{CAUSES_MAX, Cause, CauseReason, FAULT_BYTES_MAX, FaultBytes, Reason, Status};
+pub use verb::Verb;

@@ -1,208 +1,70 @@
-//! What an asker may do.
+//! Rights that a request takes beside the one that its path and its method say.
 //!
-//! In: who asks, and for what. Out: yes, or a refusal in kube-apiserver's words. Never: looks at a body.
+//! In: who asks, and the request. Out: yes, or a refusal in kube-apiserver's words. Never: decides; the chain does.
 
-use forebay_apimachinery::json::go_quote;
-use forebay_apimachinery::{GroupResource, Reason, Status};
-use forebay_registry::request::Caller;
+use std::sync::Arc;
 
-use crate::authn::Asker;
-use crate::config::{Anonymous, Authorization};
-use crate::policy;
+use forebay_api::{Authorizer as _, Eventual, Permission};
+use forebay_apimachinery::{Attributes, Caller, Status, Verb};
+use forebay_auth::{Access, Asker};
+
+use crate::memory::Memory;
 use crate::request_info::RequestInfo;
-use crate::status::Failure;
+use crate::status::{self, Failure};
 
-/// The verb that it takes to delete what cannot be read.
-const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";
-
-/// Members may do everything, whatever the mode.
-pub const MASTERS: &str = "system:masters";
-
-/// Decides. Reviews ask the same one that requests are judged by.
-#[derive(Clone, Copy, Debug)]
-pub struct Authorizer {
-    pub mode: Authorization,
-    pub anonymous: Anonymous,
+/// What a PUT that creates is asked: it was authorized as an update, and takes room as a create does.
+pub struct MayCreate {
+    pub access: Arc<Access>,
+    pub asker: Asker,
+    pub info: RequestInfo,
+    pub memory: Memory,
 }
 
-/// Whether somebody may do something, and why, as far as there is something to say.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
-    pub allowed: bool,
-    pub reason: String,
-}
-
-/// What somebody may do in one namespace.
-#[derive(Debug, Default)]
-pub struct Rules {
-    pub resources: Vec<ResourceRule>,
-    /// Verbs and paths.
-    pub paths: Vec<(&'static str, &'static [&'static str])>,
-}
-
-/// One verb on resources of one API group.
-#[derive(Debug)]
-pub struct ResourceRule {
-    pub verb: &'static str,
-    pub group: &'static str,
-    pub resources: &'static [&'static str],
-}
-
-impl Authorizer {
-    /// Whether `asker` may do what `info` says.
-    ///
-    /// # Errors
-    /// 401 for nobody, 403 for somebody.
-    pub fn authorize(&self, asker: &Asker, info: &RequestInfo) -> Result<(), Failure> {
-        let user = match (asker, self.anonymous) {
-            (Asker::Known(user), _) => user,
-            (Asker::Anonymous, Anonymous::HealthAndVersion) if is_open(info) => return Ok(()),
-            (Asker::Anonymous, _) => return Err(Failure::unauthorized()),
-        };
-        let decision = self.decide(user, info);
-        if decision.allowed { Ok(()) } else { Err(forbidden(asker, info, &decision.reason)) }
-    }
-
-    /// Whether `asker`, who may update what `info` names, may create it as well: it is not there yet.
-    ///
-    /// # Errors
-    /// As [`Authorizer::authorize`].
-    pub fn authorize_create(&self, asker: &Asker, info: &RequestInfo) -> Result<(), Failure> {
-        self.authorize(asker, &RequestInfo { verb: "create".to_string(), ..info.clone() })
-    }
-
-    /// Whether `asker` may hear why one health check failed: whoever was let in by more than that the path is open to everyone.
-    pub fn may_hear_why(&self, asker: &Asker, info: &RequestInfo) -> bool {
-        match asker {
-            Asker::Anonymous => false,
-            Asker::Known(user) => match self.mode {
-                _ if is_master(user) => true,
-                Authorization::AlwaysAllow => true,
-                Authorization::SystemMastersOnly => policy::allows(user, info).is_some(),
-                Authorization::AlwaysDeny => false,
-            },
-        }
-    }
-
-    /// Whether `user` may delete what cannot be read, which takes more than to delete.
-    ///
-    /// # Errors
-    /// 403.
-    pub fn authorize_unsafe_delete(&self, user: &Caller, info: &RequestInfo) -> Result<(), Failure> {
-        let refuse = |why: &str| Err(refuse(&info.group, &info.resource, &info.name, why));
-        if !info.subresource.is_empty() {
-            return refuse(
-                "ignoreStoreReadErrorWithClusterBreakingPotential delete option is not allowed on a subresource or \
-                 non-resource request",
-            );
-        }
-        let asked = RequestInfo { verb: UNSAFE_DELETE.to_string(), ..info.clone() };
-        let decision = self.decide(user, &asked);
-        match decision.allowed {
-            true => Ok(()),
-            false => refuse(&format!("not permitted to do {UNSAFE_DELETE:?}, reason: {}", decision.reason)),
-        }
-    }
-
-    /// Whether `user` may do what `request` says.
-    pub fn decide(&self, user: &Caller, request: &RequestInfo) -> Decision {
-        let (allowed, reason) = match self.mode {
-            _ if is_master(user) => (true, String::new()),
-            Authorization::AlwaysAllow => (true, String::new()),
-            Authorization::SystemMastersOnly => match policy::allows(user, request) {
-                Some(reason) => (true, reason),
-                None => (is_open(request), String::new()),
-            },
-            Authorization::AlwaysDeny if is_open(request) => (true, String::new()),
-            Authorization::AlwaysDeny => (false, "Everything is forbidden.".to_string()),
-        };
-        Decision { allowed, reason }
-    }
-
-    /// What `user` may do, as rules.
-    pub fn rules(&self, user: &Caller) -> Rules {
-        const ALL: &[&str] = &["*"];
-        let mut rules = Rules::default();
-        let is_roled = self.mode == Authorization::SystemMastersOnly;
-        if self.mode == Authorization::AlwaysAllow || is_roled && is_master(user) {
-            rules.resources.push(ResourceRule { verb: "*", group: "*", resources: ALL });
-            rules.paths.push(("*", ALL));
-        }
-        for bound in policy::of(user).filter(|_| is_roled) {
-            let creates = bound.creates.iter();
-            rules.resources.extend(creates.map(|(group, resources)| ResourceRule {
-                verb: "create",
-                group,
-                resources,
-            }));
-            if !bound.reads.is_empty() {
-                rules.paths.push(("get", bound.reads));
-            }
-        }
-        rules
+impl Permission for MayCreate {
+    fn ask(&self) -> Eventual<'_, Result<(), Status>> {
+        Eventual::later(async {
+            let checked = self.access.check(&self.asker, &Verb::Create, self.info.about()).await;
+            checked.map_err(|refused| Failure::from(refused).status)?;
+            if self.memory.is_exhausted() { Err(self.memory.no_more_objects()) } else { Ok(()) }
+        })
     }
 }
 
-fn is_master(user: &Caller) -> bool {
-    user.groups.iter().any(|group| group == MASTERS)
-}
-
-/// What is answered to everyone.
-fn is_open(request: &RequestInfo) -> bool {
-    if request.is_resource {
-        return false;
-    }
-    let path = request.path.as_str();
-    let first = path.strip_prefix('/').unwrap_or(path);
-    let (first, rest) = first.split_once('/').unwrap_or((first, ""));
-    matches!(first, "healthz" | "livez" | "readyz") || (first == "version" && rest.is_empty())
-}
-
-/// `pods "x" is forbidden: User "u" cannot get resource "pods" in API group "" in the namespace "n"`.
-fn forbidden(asker: &Asker, info: &RequestInfo, reason: &str) -> Failure {
-    let (user, verb) = (go_quote(asker.name()), &info.verb);
-    let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-    if !info.is_resource {
-        let message = format!("forbidden: User {user} cannot {verb} path {}{reason}", go_quote(&info.path));
-        return Failure::from(Status::new(Reason::Forbidden, message)).with_details();
-    }
-    let mut resource = info.resource.clone();
+/// Whether `user` may delete what cannot be read, which takes more than to delete.
+///
+/// # Errors
+/// 403.
+pub async fn may_delete_unread(access: &Access, user: &Caller, info: &RequestInfo) -> Result<(), Failure> {
+    let refuse = |why: &str| Err(status::forbidden(&info.group, &info.resource, &info.name, why));
     if !info.subresource.is_empty() {
-        resource = format!("{resource}/{}", info.subresource);
+        return refuse(
+            "ignoreStoreReadErrorWithClusterBreakingPotential delete option is not allowed on a subresource or \
+             non-resource request",
+        );
     }
-    let place = match info.namespace.as_str() {
-        "" => "at the cluster scope".to_string(),
-        namespace => format!("in the namespace {}", go_quote(namespace)),
-    };
-    let why = format!(
-        "User {user} cannot {verb} resource {} in API group {} {place}{reason}",
-        go_quote(&resource),
-        go_quote(&info.group),
-    );
-    refuse(&info.group, &info.resource, &info.name, &why)
-}
-
-/// `pods "x" is forbidden: <why>`.
-pub fn refuse(group: &str, resource: &str, name: &str, why: &str) -> Failure {
-    let qualified = GroupResource { group: group.into(), resource: resource.into() };
-    let message = match name {
-        "" => format!("{qualified} is forbidden: {why}"),
-        name => format!("{qualified} {} is forbidden: {why}", go_quote(name)),
-    };
-    Failure::from(Status::new(Reason::Forbidden, message).about(group, resource, name)).with_details()
+    let asked = Attributes { caller: user, verb: &Verb::UnsafeDelete, about: info.about() };
+    let decision = access.authorize(&asked).wait().await;
+    if decision.is_allowed() {
+        return Ok(());
+    }
+    refuse(&format!("not permitted to do \"{}\", reason: {}", Verb::UnsafeDelete, decision.because()))
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
+    use forebay_apimachinery::caller::MASTERS;
+    use forebay_apimachinery::{Caller, Reason};
+    use forebay_auth::config::{Anonymous, Authorization};
+
     use super::*;
 
-    #[test]
-    fn who_may_update_is_asked_for_create_as_well_in_kube_apiservers_words() {
+    #[tokio::test]
+    async fn who_may_update_is_asked_for_create_as_well_in_kube_apiservers_words() {
         let info = RequestInfo {
             is_resource: true,
-            verb: "update".into(),
+            verb: Verb::Update,
             group: "coordination.k8s.io".into(),
             version: "v1".into(),
             namespace: "n".into(),
@@ -221,40 +83,19 @@ mod tests {
             (Authorization::AlwaysAllow, "dev", None),
             (Authorization::SystemMastersOnly, MASTERS, None),
         ] {
-            let authorizer = Authorizer { mode, anonymous: Anonymous::HealthAndVersion };
-            let told = authorizer.authorize_create(&asker(group), &info).err();
+            let access = Access::new(mode, Anonymous::HealthAndVersion);
+            let told = access.check(&asker(group), &Verb::Create, info.about()).await.err();
+            let told = told.map(Failure::from);
             let told = told.map(|failure| (failure.status.reason, failure.status.message.to_string()));
             assert_eq!(told, refused.map(|said| (Reason::Forbidden, said)), "{mode:?} {group}");
         }
     }
 
-    #[test]
-    fn why_a_check_failed_is_told_to_nobody_whom_only_the_open_path_lets_in() {
-        let info = RequestInfo { verb: "get".into(), path: "/livez/etcd".into(), ..RequestInfo::default() };
-        let known = |group: &str| {
-            let groups = vec![crate::authn::AUTHENTICATED.to_string(), group.to_string()];
-            Asker::Known(Arc::new(Caller { name: "bob".into(), groups, ..Caller::default() }))
-        };
-        for (mode, asker, hears) in [
-            (Authorization::AlwaysAllow, Asker::Anonymous, false),
-            (Authorization::SystemMastersOnly, Asker::Anonymous, false),
-            (Authorization::AlwaysAllow, known("dev"), true),
-            (Authorization::SystemMastersOnly, known("dev"), false),
-            (Authorization::AlwaysDeny, known("dev"), false),
-            (Authorization::SystemMastersOnly, known(MASTERS), true),
-            (Authorization::AlwaysDeny, known(MASTERS), true),
-        ] {
-            let authorizer = Authorizer { mode, anonymous: Anonymous::HealthAndVersion };
-            assert!(authorizer.authorize(&asker, &info).is_ok(), "{mode:?} {asker:?}");
-            assert_eq!(authorizer.may_hear_why(&asker, &info), hears, "{mode:?} {asker:?}");
-        }
-    }
-
-    #[test]
-    fn who_may_not_delete_what_cannot_be_read_is_told_as_by_kube_apiserver() {
+    #[tokio::test]
+    async fn who_may_not_delete_what_cannot_be_read_is_told_as_by_kube_apiserver() {
         let info = |subresource: &str| RequestInfo {
             is_resource: true,
-            verb: "delete".into(),
+            verb: Verb::Delete,
             version: "v1".into(),
             namespace: "n".into(),
             resource: "secrets".into(),
@@ -276,8 +117,8 @@ mod tests {
             (Authorization::SystemMastersOnly, MASTERS, "", None),
             (Authorization::SystemMastersOnly, MASTERS, "status", Some(subresource)),
         ] {
-            let authorizer = Authorizer { mode, anonymous: Anonymous::HealthAndVersion };
-            let done = authorizer.authorize_unsafe_delete(&user(group), &info(about));
+            let access = Access::new(mode, Anonymous::HealthAndVersion);
+            let done = may_delete_unread(&access, &user(group), &info(about)).await;
             let told = done.err().map(|failure| (failure.status.reason, failure.status.message.to_string()));
             assert_eq!(
                 told,

@@ -5,6 +5,7 @@
 
 use bytes::Bytes;
 use forebay_apimachinery::accept::{Media, aggregated_discovery};
+use forebay_auth::tokens::openid::{CONFIGURATION_PATH, KEYS_PATH};
 use forebay_schema::builtin;
 use http::header;
 use http::{HeaderValue, Method, StatusCode};
@@ -19,7 +20,6 @@ use crate::negotiate::{self, Form};
 use crate::openapi::OpenApi;
 use crate::response::ResponseBody;
 use crate::status::{Failure, OFFERED};
-use crate::tokens::openid::{CONFIGURATION_PATH, KEYS_PATH};
 
 /// What documents are made from besides the catalog.
 pub struct Documents {
@@ -46,7 +46,7 @@ const TYPES: [&str; 3] = ["application/json", "application/yaml", "application/v
 pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Failure> {
     let path = head.info.path.as_str();
     if let Some((endpoint, check)) = Endpoint::of(path) {
-        return Ok(health(handler, head, endpoint, check));
+        return Ok(health(handler, head, endpoint, check).await);
     }
     let catalog = handler.registry.catalog();
     if !matches!(head.method, Method::GET | Method::HEAD) {
@@ -182,8 +182,8 @@ pub fn has(head: &Head, etag: &str) -> bool {
     known.is_some_and(|known| known.split(',').any(|one| one.trim() == etag))
 }
 
-fn health(handler: &Handler, head: &Head, endpoint: Endpoint, check: Option<&str>) -> HttpResponse {
-    let reasons = match handler.authorizer.may_hear_why(&head.asker, &head.info) {
+async fn health(handler: &Handler, head: &Head, endpoint: Endpoint, check: Option<&str>) -> HttpResponse {
+    let reasons = match handler.access.may_hear_why(&head.asker, &head.info.verb, head.info.about()).await {
         true => Reasons::Told,
         false => Reasons::Withheld,
     };

@@ -3,13 +3,15 @@
 //! In: a request and what its connection showed. Out: a response, always. Every refusal is made here or passes here, so
 //! that each has an Audit-Id, is counted, and has the form that the client takes.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use forebay_apimachinery::accept::AsKind;
+use forebay_apimachinery::caller::MASTERS;
 use forebay_apimachinery::options::Query;
-use forebay_apimachinery::{Object, Reason, Status};
+use forebay_apimachinery::{Object, Status, Verb};
+use forebay_auth::tokens::ServiceAccountTokens;
+use forebay_auth::{Access, Asker, Authenticators, Peer};
 use forebay_registry::Registry;
 use forebay_registry::catalog::Served;
 use forebay_registry::request::{MayCreate, Target};
@@ -20,8 +22,8 @@ use hyper::body::Incoming;
 
 use crate::answer::{self, AUDIT_ID, HttpResponse};
 use crate::arrivals::Arrivals;
-use crate::authn::{Asker, Authenticator, Peer};
-use crate::authz::{Authorizer, MASTERS};
+use crate::authn;
+use crate::authz;
 use crate::body_in::{self, Received};
 use crate::cost::{self, ListWork};
 use crate::documents::{self, Documents};
@@ -29,7 +31,7 @@ use crate::event_blocks::EventBlocks;
 use crate::gzip;
 use crate::impersonate;
 use crate::inflight::{Inflight, Kind, Privilege, Seat};
-use crate::limits::{ANSWER_LARGE_BYTES, ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES, NO_MEMORY_RETRY_SECONDS};
+use crate::limits::{ANSWER_LARGE_BYTES, ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES};
 use crate::line::Line;
 use crate::memory::Memory;
 use crate::metrics::{Metrics, Record, RequestLabels};
@@ -43,7 +45,6 @@ use crate::rooms::Rooms;
 use crate::seats::Place;
 use crate::shutdown::Drain;
 use crate::status::Failure;
-use crate::tokens::ServiceAccountTokens;
 use crate::websocket;
 
 /// Everything that answering takes; one for the whole server.
@@ -52,8 +53,8 @@ pub struct Handler {
     pub clock: Clock,
     pub random: Random,
     pub accounts: Arc<ServiceAccountTokens>,
-    pub authenticator: Authenticator,
-    pub authorizer: Authorizer,
+    pub authenticator: Authenticators,
+    pub access: Arc<Access>,
     pub inflight: Inflight,
     pub arrivals: Arrivals,
     pub rooms: Rooms,
@@ -118,7 +119,7 @@ impl Handler {
                 websocket::move_token(&mut headers);
                 let mut head =
                     Head { method: parts.method, headers, query, info, asker, seat: Mutex::default() };
-                let is_here = body.is_end_stream() || !head.info.is_resource || head.info.is_read_only();
+                let is_here = body.is_end_stream() || !head.info.is_resource || head.info.verb.is_read_only();
                 let answered = match self.admit(&mut head, head_bytes, is_here, (peer, place)).await {
                     Err(failure) => Err(failure),
                     Ok(room) => {
@@ -181,16 +182,16 @@ impl Handler {
         let room = self.room_for_head(bytes)?;
         head.asker = self
             .authenticator
-            .authenticate(peer, &head.headers)
+            .authenticate(peer, authn::bearer_token(&head.headers))
             .await
             .map_err(|_unauthorized| Failure::unauthorized())?;
         if matches!(head.asker, Asker::Known(_)) {
             place.known();
         }
         if let Some(wanted) = impersonate::wanted(&head.headers)? {
-            head.asker = wanted.checked(&self.authorizer, &head.asker)?;
+            head.asker = wanted.checked(&self.access, &head.asker).await?;
         }
-        self.authorizer.authorize(&head.asker, &head.info)?;
+        self.access.check(&head.asker, &head.info.verb, head.info.about()).await?;
         // Whoever looks after the server may see how it leaves.
         if self.drain.is_draining() && head.info.is_resource {
             return Err(Failure::shutting_down());
@@ -329,22 +330,19 @@ impl Handler {
 
     /// The data itself does not fit any more: only what makes none of it, or less, is done.
     pub fn no_memory_for_more(&self) -> Failure {
-        no_memory_for_more(&self.memory).into()
+        self.memory.no_more_objects().into()
     }
 
     /// What a PUT that creates is asked: it was authorized as an update, and takes room as a create does.
     pub fn may_create(&self, head: &Head) -> MayCreate {
-        let (authorizer, memory) = (self.authorizer, self.memory.clone());
+        let (access, memory) = (self.access.clone(), self.memory.clone());
         let (asker, info) = (head.asker.clone(), head.info.clone());
-        Arc::new(move || {
-            authorizer.authorize_create(&asker, &info).map_err(|failure| failure.status)?;
-            if memory.is_exhausted() { Err(no_memory_for_more(&memory)) } else { Ok(()) }
-        })
+        Arc::new(authz::MayCreate { access, asker, info, memory })
     }
 
     /// The resource that a request is about.
     fn served(&self, info: &RequestInfo) -> Option<Arc<Served>> {
-        if !info.is_resource || info.is_malformed || info.verb == "proxy" {
+        if !info.is_resource || info.is_malformed || info.verb == Verb::Proxy {
             return None;
         }
         let is_core = info.prefix == "api";
@@ -355,15 +353,8 @@ impl Handler {
     }
 }
 
-/// What a create is told while objects alone take most of what there is.
-fn no_memory_for_more(memory: &Memory) -> Status {
-    memory.counts().creates_refused.fetch_add(1, Ordering::Relaxed);
-    let message = "the server has no memory left for more objects, see --memory-limit";
-    Status::new(Reason::TooManyRequests, message).retry_after(NO_MEMORY_RETRY_SECONDS)
-}
-
 fn kind(head: &Head) -> Kind {
-    if head.info.is_read_only() { Kind::ReadOnly } else { Kind::Mutating }
+    if head.info.verb.is_read_only() { Kind::ReadOnly } else { Kind::Mutating }
 }
 
 fn privilege(head: &Head) -> Privilege {

@@ -9,11 +9,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::authn::Credentials;
-use crate::authority::ClientAuthority;
+use forebay_auth::Credentials;
+use forebay_auth::authority::{AuthorityError, ClientAuthority};
+use forebay_auth::tokens::ServiceAccountTokens;
+
 use crate::config::{Config, TokenKeys, TokenUser};
 use crate::tls::{Serving, TlsError};
-use crate::tokens::ServiceAccountTokens;
 
 /// See the module's doc. Cheap to clone.
 #[derive(Clone)]
@@ -113,6 +114,17 @@ impl Identity {
     /// Says in the metrics that a part cannot be replaced by what it is to be, or that this is over.
     pub fn refused(&self, part: Part, is_refused: bool) {
         self.known.counts.is_refused[part as usize].store(is_refused, Ordering::Relaxed);
+    }
+}
+
+impl From<AuthorityError> for TlsError {
+    fn from(error: AuthorityError) -> TlsError {
+        const WHAT: &str = "client CA";
+        match error {
+            AuthorityError::Pem(cause) => TlsError::Pem { what: WHAT, cause },
+            AuthorityError::Empty => TlsError::Empty { what: WHAT },
+            AuthorityError::Unusable(cause) => TlsError::Authority(cause.into()),
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use forebay_auth::Peer;
 use forebay_registry::Registry;
 use forebay_rt::{Random, Tasks};
 use http::Request;
@@ -15,7 +16,6 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::authn::Peer;
 use crate::config::Config;
 use crate::handler::Handler;
 use crate::http1;

@@ -335,11 +335,6 @@ pub const WATCH_ENDS_PER_SECOND: u64 = 200;
 pub const CLIENT_CERTIFICATES_MAX: usize = 8;
 pub const CLIENT_CHAIN_BYTES_MAX: usize = 16 << 10;
 
-/// Certificates that are looked at on all ways from a client's to an authority: 8 are on the longest. So many of one name that each
-/// could have signed each make 8,000 ways; at a microsecond for each that is read, of up to 7 at each step, these take half a
-/// millisecond.
-pub const CLIENT_PATH_STEPS_MAX: usize = 64;
-
 // What a connection may take holds the largest chain and as much again of everything else, on average.
 const _: () = assert!(2 * CLIENT_CHAIN_BYTES_MAX as u64 <= CONNECTION_BYTES);
 const _: () = assert!(BODIES_ROOM_BYTES >= 16 * BODY_BYTES_MAX);
@@ -351,11 +346,3 @@ const _: () = assert!(GZIP_BYTES_MIN >= CHUNK_BYTES);
 const _: () = assert!(GZIP_BYTES_MIN >= APART_BYTES);
 const _: () = assert!(TLS_BUFFER_BYTES >= TLS_GATHER_BYTES && TLS_GATHER_BYTES > CHUNK_BYTES);
 const _: () = assert!(STREAM_SEND_BYTES + PIECE_BYTES <= 32 << 10 && PIECE_BYTES <= CHUNK_BYTES);
-
-/// Longest token of a service account that is looked into: an RSA signature takes 342 B, the claims some hundred; a longer
-/// one counts as unknown.
-pub const TOKEN_BYTES_MAX: usize = 16 << 10;
-
-/// Tokens whose good signature is remembered, in each of two generations: 2 x 4096 x about 50 B = 400 kB. Beyond it the
-/// older ones are verified again.
-pub const TOKENS_SEEN_MAX: usize = 4096;

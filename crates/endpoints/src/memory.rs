@@ -9,6 +9,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
+use forebay_apimachinery::{Reason, Status};
 use forebay_registry::{Registry, Relief};
 use forebay_rt::{Clock, Duration, Instant};
 
@@ -17,7 +18,7 @@ use crate::event_blocks::EventBlocks;
 use crate::limits::{
     CONNECTION_BYTES, CONNECTIONS_MAX, CONNECTIONS_MIN, CONNECTIONS_REST_BYTES, MEMORY_FALL_PERCENT,
     MEMORY_LOG_PERIOD, MEMORY_PERCENT, MEMORY_PERIOD, MEMORY_RELIEF_PERIOD, MEMORY_ROOM_PERCENT,
-    READER_AGE_WHEN_SHORT, STALL_WAIT_WHEN_FULL, WINDOWS_SHARE,
+    NO_MEMORY_RETRY_SECONDS, READER_AGE_WHEN_SHORT, STALL_WAIT_WHEN_FULL, WINDOWS_SHARE,
 };
 use crate::pins::Pins;
 use crate::rooms::Rooms;
@@ -137,6 +138,13 @@ impl Memory {
     /// How often `level` was entered.
     pub fn entered(&self, level: Level) -> u64 {
         self.0.entered[level as usize].load(Ordering::Relaxed)
+    }
+
+    /// What a create is told while objects alone take most of what there is.
+    pub fn no_more_objects(&self) -> Status {
+        self.0.counts.creates_refused.fetch_add(1, Ordering::Relaxed);
+        let message = "the server has no memory left for more objects, see --memory-limit";
+        Status::new(Reason::TooManyRequests, message).retry_after(NO_MEMORY_RETRY_SECONDS)
     }
 
     pub fn counts(&self) -> &Counts {

@@ -7,6 +7,7 @@
 
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::selector::FieldSelector;
+use forebay_apimachinery::{About, ResourceAttributes, Verb};
 use http::Method;
 
 /// A request, taken apart.
@@ -16,9 +17,8 @@ pub struct RequestInfo {
     pub is_resource: bool,
     /// Decoded.
     pub path: String,
-    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`; of another request its
-    /// method in lower case; empty for a method that no resource has.
-    pub verb: String,
+    /// Of a request that is not about a resource its method.
+    pub verb: Verb,
     /// `api` or `apis`.
     pub prefix: String,
     pub group: String,
@@ -59,7 +59,7 @@ impl RequestInfo {
     /// [`PathError`].
     pub fn parse(method: &Method, path: &str, query: &Query) -> Result<RequestInfo, PathError> {
         let path = decode(path)?;
-        let mut info = RequestInfo { verb: method.as_str().to_ascii_lowercase(), ..RequestInfo::default() };
+        let mut info = RequestInfo { verb: Verb::of_method(method.as_str()), ..RequestInfo::default() };
         let trimmed = path.trim_matches('/');
         let parts: Vec<&str> = if trimmed.is_empty() { Vec::new() } else { trimmed.split('/').collect() };
         let rest = match parts.as_slice() {
@@ -87,22 +87,25 @@ impl RequestInfo {
     }
 
     fn read_verb<'p>(&mut self, method: &Method, rest: &'p [&'p str]) -> Option<&'p [&'p str]> {
-        if let Some((special @ ("watch" | "proxy"), rest)) =
-            rest.split_first().map(|(first, rest)| (*first, rest))
-        {
-            self.verb = special.into();
+        let special = match rest.first() {
+            Some(&"watch") => Some(Verb::Watch),
+            Some(&"proxy") => Some(Verb::Proxy),
+            _ => None,
+        };
+        if let Some(special) = special {
+            self.verb = special;
             self.path_form = true;
+            let rest = &rest[1..];
             return (!rest.is_empty()).then_some(rest);
         }
         self.verb = match method.as_str() {
-            "POST" => "create",
-            "GET" | "HEAD" => "get",
-            "PUT" => "update",
-            "PATCH" => "patch",
-            "DELETE" => "delete",
-            _ => "",
-        }
-        .into();
+            "POST" => Verb::Create,
+            "GET" | "HEAD" => Verb::Get,
+            "PUT" => Verb::Update,
+            "PATCH" => Verb::Patch,
+            "DELETE" => Verb::Delete,
+            _ => Verb::None,
+        };
         Some(rest)
     }
 
@@ -117,7 +120,7 @@ impl RequestInfo {
         self.resource = parts.next().unwrap_or_default();
         self.name = parts.next().unwrap_or_default();
         self.named_in_path = !self.name.is_empty();
-        if self.verb != "proxy" {
+        if self.verb != Verb::Proxy {
             self.subresource = parts.next().unwrap_or_default();
         }
         self.rest = parts.collect();
@@ -128,30 +131,40 @@ impl RequestInfo {
         if !self.name.is_empty() {
             return;
         }
-        match self.verb.as_str() {
-            "get" => {
+        match self.verb {
+            Verb::Get => {
                 // Only `0` and `false` are false, as for every boolean option.
                 let watches = query
                     .first("watch")
                     .is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"));
-                self.verb = if watches { "watch" } else { "list" }.into();
+                self.verb = if watches { Verb::Watch } else { Verb::List };
                 self.name = selected_name(query).unwrap_or_default();
             }
-            "delete" => self.verb = "deletecollection".into(),
+            Verb::Delete => self.verb = Verb::DeleteCollection,
             _ => {}
         }
+    }
+
+    /// What an authorizer is told that it is about.
+    pub fn about(&self) -> About<'_> {
+        if !self.is_resource {
+            return About::Path(&self.path);
+        }
+        About::Resource(ResourceAttributes {
+            group: &self.group,
+            version: &self.version,
+            namespace: &self.namespace,
+            resource: &self.resource,
+            subresource: &self.subresource,
+            name: &self.name,
+        })
     }
 
     /// Whether the request may take as long as it likes: it is not held to the timeout or the limits in flight.
     pub fn is_long_running(&self) -> bool {
         self.is_resource
-            && (matches!(self.verb.as_str(), "watch" | "proxy")
+            && (matches!(self.verb, Verb::Watch | Verb::Proxy)
                 || matches!(self.subresource.as_str(), "attach" | "exec" | "proxy" | "log" | "portforward"))
-    }
-
-    /// Whether it only reads.
-    pub fn is_read_only(&self) -> bool {
-        matches!(self.verb.as_str(), "get" | "list" | "watch" | "head" | "options")
     }
 }
 

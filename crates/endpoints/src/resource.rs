@@ -11,7 +11,7 @@ use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, GetOptions, IncludeObject, ListOptions, PatchOptions, TableOptions,
     UpdateOptions,
 };
-use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_apimachinery::{Lease, Reason, Status, Verb};
 use forebay_registry::catalog::{Served, Source};
 use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
 use forebay_registry::{As, Encoding, Presenter, Registry, Shown};
@@ -21,6 +21,7 @@ use hyper::body::Incoming;
 
 use crate::answer::{self, HttpResponse};
 use crate::apart;
+use crate::authz;
 use crate::body_in::{self, Forms, Leased};
 use crate::component_statuses;
 use crate::cost;
@@ -50,15 +51,15 @@ pub async fn answer(
     if target.served.is("", "componentstatuses") {
         return component_statuses::answer(handler, head, &target);
     }
-    match head.info.verb.as_str() {
-        "get" => get(handler, head, &target).await,
-        "list" => list(handler, head, &target).await,
-        "watch" => watch(handler, head, &target).await,
-        "create" => create(handler, head, &target, body).await,
-        "update" => update(handler, head, &target, body).await,
-        "patch" => patch(handler, head, &target, body).await,
-        "delete" => delete(handler, head, &target, body).await,
-        "deletecollection" => delete_collection(handler, head, &target, body).await,
+    match head.info.verb {
+        Verb::Get => get(handler, head, &target).await,
+        Verb::List => list(handler, head, &target).await,
+        Verb::Watch => watch(handler, head, &target).await,
+        Verb::Create => create(handler, head, &target, body).await,
+        Verb::Update => update(handler, head, &target, body).await,
+        Verb::Patch => patch(handler, head, &target, body).await,
+        Verb::Delete => delete(handler, head, &target, body).await,
+        Verb::DeleteCollection => delete_collection(handler, head, &target, body).await,
         _ => Err(Failure::no_such_method()),
     }
 }
@@ -78,10 +79,10 @@ fn target(head: &Head, served: Arc<Served>) -> Result<Target, Failure> {
         return Err(Failure::no_such_resource());
     }
     let subresource = (!info.subresource.is_empty()).then(|| info.subresource.clone());
-    let is_collection = matches!(info.verb.as_str(), "list" | "watch");
+    let is_collection = matches!(info.verb, Verb::List | Verb::Watch);
     if served.namespaced && namespace.is_none() && !is_collection {
         // Objects and writes have a namespace; a POST to all namespaces has no route.
-        let is_post = info.verb == "create" && name.is_none() || info.verb == "deletecollection";
+        let is_post = info.verb == Verb::Create && name.is_none() || info.verb == Verb::DeleteCollection;
         return Err(if is_post { Failure::no_such_method() } else { Failure::no_such_resource() });
     }
     // What is only made has no objects to name.
@@ -113,8 +114,8 @@ fn target(head: &Head, served: Arc<Served>) -> Result<Target, Failure> {
             Source::Custom(_) => Failure::method_not_supported(served.group(), served.resource(), &info.verb),
         });
     }
-    let wants_name = matches!(info.verb.as_str(), "get" | "update" | "patch" | "delete");
-    if wants_name != name.is_some() && subresource.is_none() && info.verb != "watch" {
+    let wants_name = matches!(info.verb, Verb::Get | Verb::Update | Verb::Patch | Verb::Delete);
+    if wants_name != name.is_some() && subresource.is_none() && info.verb != Verb::Watch {
         return Err(Failure::no_such_method());
     }
     Ok(Target {
@@ -361,7 +362,7 @@ async fn delete(
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = delete_options(handler, head, body).await?;
     if options.ignores_read_errors() {
-        handler.authorizer.authorize_unsafe_delete(&head.asker.caller(), &head.info)?;
+        authz::may_delete_unread(&handler.access, &head.asker.caller(), &head.info).await?;
     }
     let answered = handler.registry.delete(target, &options).await?;
     written(handler, head, target, form, answered).await

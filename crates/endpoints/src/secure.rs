@@ -13,11 +13,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
+use forebay_auth::Peer;
 use rustls::ServerConnection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
-use crate::authn::Peer;
 use crate::limits::{AHEAD_BYTES_MAX, TLS_GATHER_BYTES};
 use crate::wire::{Socket, Wire};
 

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use forebay_auth::{Access, Authenticators};
 use forebay_registry::Registry;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use futures_util::FutureExt as _;
@@ -22,8 +23,6 @@ use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::arrivals::Arrivals;
-use crate::authn::Authenticator;
-use crate::authz::Authorizer;
 use crate::config::Config;
 use crate::documents::Documents;
 use crate::event_blocks::EventBlocks;
@@ -44,6 +43,7 @@ use crate::secure::{Gathering, Secure};
 use crate::shutdown::Drain;
 use crate::silence::Silence;
 use crate::tls::{self, Serving, TlsError};
+use crate::tokens;
 use crate::wire::Wire;
 use crate::{limits, version};
 
@@ -177,14 +177,14 @@ pub(crate) fn handler(
     let accounts = known.accounts.clone();
     let (rooms, memory) = (Rooms::new(clock.clone()), Memory::new(config.memory));
     Handler {
-        authenticator: Authenticator::new(
+        authenticator: Authenticators::new(
             clock.clone(),
             known.credentials.clone(),
             accounts.clone(),
-            registry.clone(),
+            tokens::Stored(registry.clone()),
         ),
         accounts,
-        authorizer: Authorizer { mode: config.authorization, anonymous: config.anonymous },
+        access: Arc::new(Access::new(config.authorization, config.anonymous)),
         inflight: Inflight::new(config.max_requests_inflight, config.max_mutating_requests_inflight),
         arrivals: Arrivals::new(clock.clone(), limits::ARRIVALS_MAX),
         rooms,

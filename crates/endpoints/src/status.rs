@@ -4,8 +4,9 @@
 //! the order that kube-apiserver writes it. The only place that knows the code of a reason.
 
 use forebay_apimachinery::accept::Media;
-use forebay_apimachinery::json::write_string;
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::json::{go_quote, write_string};
+use forebay_apimachinery::{GroupResource, Reason, Status, Verb};
+use forebay_auth::{Forbidden, ForbiddenAbout, Refused};
 use http::StatusCode;
 
 /// A request that is answered with a `Status`.
@@ -69,7 +70,7 @@ impl Failure {
     }
 
     /// `delete is not supported on resources of kind "widgets.example.com"`.
-    pub fn method_not_supported(group: &str, resource: &str, verb: &str) -> Failure {
+    pub fn method_not_supported(group: &str, resource: &str, verb: &Verb) -> Failure {
         let kind = forebay_apimachinery::GroupResource { group: group.into(), resource: resource.into() };
         let message = format!("{verb} is not supported on resources of kind \"{kind}\"");
         Failure::from(Status::new(Reason::MethodNotAllowed, message).about(group, resource, ""))
@@ -164,6 +165,50 @@ impl Failure {
             out.push(b'}');
         }
     }
+}
+
+/// A refusal in kube-apiserver's words:
+/// `pods "x" is forbidden: User "u" cannot get resource "pods" in API group "" in the namespace "n"`.
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Failure {
+        let Refused::Forbidden(refused) = refused else { return Failure::unauthorized() };
+        let Forbidden { user, verb, about, why } = *refused;
+        let user = go_quote(&user);
+        let because = if why.is_empty() { String::new() } else { format!(": {why}") };
+        match about {
+            ForbiddenAbout::Path(path) => {
+                let path = go_quote(&path);
+                let message = format!("forbidden: User {user} cannot {verb} path {path}{because}");
+                Failure::from(Status::new(Reason::Forbidden, message)).with_details()
+            }
+            ForbiddenAbout::Resource { group, namespace, resource, subresource, name } => {
+                let whole = match subresource.as_str() {
+                    "" => resource.clone(),
+                    subresource => format!("{resource}/{subresource}"),
+                };
+                let place = match namespace.as_str() {
+                    "" => "at the cluster scope".to_string(),
+                    namespace => format!("in the namespace {}", go_quote(namespace)),
+                };
+                let why = format!(
+                    "User {user} cannot {verb} resource {} in API group {} {place}{because}",
+                    go_quote(&whole),
+                    go_quote(&group),
+                );
+                forbidden(&group, &resource, &name, &why)
+            }
+        }
+    }
+}
+
+/// `pods "x" is forbidden: <why>`.
+pub fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> Failure {
+    let qualified = GroupResource { group: group.into(), resource: resource.into() };
+    let message = match name {
+        "" => format!("{qualified} is forbidden: {why}"),
+        name => format!("{qualified} {} is forbidden: {why}", go_quote(name)),
+    };
+    Failure::from(Status::new(Reason::Forbidden, message).about(group, resource, name)).with_details()
 }
 
 /// `"name":`, after a comma unless it is the first of its object.

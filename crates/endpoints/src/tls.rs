@@ -10,6 +10,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
+use forebay_auth::authority::ClientAuthority;
+use forebay_auth::old_certificate;
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{
     CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
@@ -24,10 +26,8 @@ use rustls::{
     SignatureScheme, SupportedProtocolVersion,
 };
 
-use crate::authority::ClientAuthority;
 use crate::config::{Http2, Tls};
 use crate::limits::{CLIENT_CERTIFICATES_MAX, CLIENT_CHAIN_BYTES_MAX};
-use crate::old_certificate;
 
 /// Why TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]

@@ -19,6 +19,34 @@ use crate::strategy::{self, Context};
 /// Names tried for one `generateName` before the client is told to try again (reference §3.2).
 const GENERATE_ATTEMPTS: usize = 8;
 
+/// How a new object is judged that nobody has judged yet.
+pub(crate) struct Unjudged<'a> {
+    registry: &'a Registry,
+    target: &'a Target,
+    warnings: &'a mut Vec<String>,
+    may_create: Option<&'a MayCreate>,
+}
+
+impl Unjudged<'_> {
+    /// # Errors
+    /// It is not valid, whoever asks may not create it, or it is not admitted: in that order.
+    pub(crate) async fn judge(self, value: &Value) -> Result<(), Status> {
+        let Unjudged { registry, target, warnings, may_create } = self;
+        let served = &target.served;
+        let mut causes = registry.forbid_admin_access(served, value, None);
+        causes.extend(strategy::validate_create(&served.rules(), value));
+        causes.extend(served.validate_fields(value, None));
+        warnings.extend(served.warnings(value, None));
+        if !causes.is_empty() {
+            return Err(served.invalid(name_of(value), causes));
+        }
+        if let Some(may_create) = may_create {
+            may_create.ask().wait().await?;
+        }
+        registry.admit_valid(served, value, None)
+    }
+}
+
 impl Registry {
     /// Creates an object.
     ///
@@ -82,14 +110,15 @@ impl Registry {
             }
             let name = name_of(&value).to_string();
             let _copy = target.lease.scope();
-            let untold = (attempt == 1).then_some((&mut warnings, may_create));
+            let first = Unjudged { registry: self, target, warnings: &mut warnings, may_create };
+            let unjudged = (attempt == 1).then_some(first);
             // Nothing is left of the last attempt's value; the others begin with a copy.
             let proposed = if attempt < attempts {
                 json::copy(&value, &target.lease)?
             } else {
                 std::mem::take(&mut value)
             };
-            match self.commit_create(target, &store, proposed, untold, options.dry_run).await {
+            match self.commit_create(target, &store, proposed, unjudged, options.dry_run).await {
                 Ok(object) => {
                     self.after_write(served, &object).await;
                     let outcome = Outcome::Created(match options.dry_run {
@@ -137,36 +166,15 @@ impl Registry {
         }
     }
 
-    fn validate_create(
-        &self,
-        target: &Target,
-        value: &Value,
-        warnings: &mut Vec<String>,
-        may_create: Option<&MayCreate>,
-    ) -> Result<(), Status> {
-        let served = &target.served;
-        let mut causes = self.forbid_admin_access(served, value, None);
-        causes.extend(strategy::validate_create(&served.rules(), value));
-        causes.extend(served.validate_fields(value, None));
-        warnings.extend(served.warnings(value, None));
-        if !causes.is_empty() {
-            return Err(served.invalid(name_of(value), causes));
-        }
-        if let Some(may_create) = may_create {
-            may_create()?;
-        }
-        self.admit_valid(served, value, None)
-    }
-
     /// Takes what the object needs, validates it, and commits.
     ///
-    /// - `untold`: given when it was not validated before.
+    /// - `unjudged`: given when it was not validated before.
     async fn commit_create(
         &self,
         target: &Target,
         store: &Store,
         value: Value,
-        mut untold: Option<(&mut Vec<String>, Option<&MayCreate>)>,
+        unjudged: Option<Unjudged<'_>>,
         dry_run: bool,
     ) -> Result<Arc<Object>, Option<Status>> {
         let served = &target.served;
@@ -174,11 +182,7 @@ impl Registry {
         let mode = if dry_run { Mode::DryRun } else { Mode::Commit };
         let mut claims = self.claims(target, mode);
         let committed = async {
-            let validate = |value: &Value| match &mut untold {
-                Some((warnings, may_create)) => self.validate_create(target, value, warnings, *may_create),
-                None => Ok(()),
-            };
-            let value = claims.fill(value, &target.lease, validate).await.map_err(Some)?;
+            let value = claims.fill(value, &target.lease, unjudged).await.map_err(Some)?;
             let bytes = served.encode(value).map_err(Some)?;
             store.create(key, bytes, self.ttl(served), mode).await
         };

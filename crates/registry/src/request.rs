@@ -1,23 +1,14 @@
 //! What the edge asks of the verbs, and what it is answered.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use forebay_api::Permission;
+pub use forebay_apimachinery::Caller;
 use forebay_apimachinery::{Lease, Status};
 use serde_json::Value;
 
 use crate::catalog::Served;
-
-/// Who asks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Caller {
-    pub name: String,
-    pub uid: String,
-    pub groups: Vec<String>,
-    /// What else is known of it, by key: `authentication.kubernetes.io/credential-id`.
-    pub extra: BTreeMap<String, Vec<String>>,
-}
 
 /// What is asked for: a resource in a version, and the part of it that the path names.
 #[derive(Clone)]
@@ -34,7 +25,7 @@ pub struct Target {
 
 /// Says whether whoever asks for an update may create as well, which is asked when it would: an update is authorized by itself, and
 /// what is not there yet takes both rights. None where the server itself asks.
-pub type MayCreate = Arc<dyn Fn() -> Result<(), Status> + Send + Sync>;
+pub type MayCreate = Arc<dyn Permission>;
 
 /// A write's body, in a form that does not say what it came as.
 #[derive(Clone, Debug)]

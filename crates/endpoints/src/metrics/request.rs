@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use forebay_apimachinery::Verb;
 use forebay_registry::catalog::Served;
 use forebay_registry::histogram::{Bounds, Histogram};
 use forebay_rt::Instant;
@@ -62,7 +63,7 @@ impl RequestLabels {
             let subresource =
                 if info.is_resource { empty.clone() } else { Arc::from(known_path(&info.path)) };
             let (group, resource, version) = (empty.clone(), empty.clone(), empty);
-            let verb = verb(method, "");
+            let verb = verb(method, &Verb::None);
             return RequestLabels {
                 component: "",
                 dry_run,
@@ -107,18 +108,18 @@ impl RequestLabels {
 
 /// Whether a request is about one object, those of a namespace, or all.
 pub fn scope(info: &RequestInfo) -> &'static str {
-    match (info.name.is_empty() && info.verb != "create", info.namespace.is_empty()) {
+    match (info.name.is_empty() && info.verb != Verb::Create, info.namespace.is_empty()) {
         (false, _) => "resource",
         (true, false) => "namespace",
         (true, true) => "cluster",
     }
 }
 
-fn verb(method: &Method, verb: &str) -> &'static str {
+fn verb(method: &Method, verb: &Verb) -> &'static str {
     match (verb, method.as_str()) {
-        ("list", _) => "LIST",
-        ("watch", _) => "WATCH",
-        ("deletecollection", _) => "DELETECOLLECTION",
+        (Verb::List, _) => "LIST",
+        (Verb::Watch, _) => "WATCH",
+        (Verb::DeleteCollection, _) => "DELETECOLLECTION",
         (_, "GET") => "GET",
         (_, "HEAD") => "HEAD",
         (_, "POST") => "POST",

@@ -283,7 +283,7 @@ impl<'c> Resource<'c> {
     /// A route without options, body and answers.
     fn route(
         &self,
-        verb: &'static verbs::Verb,
+        verb: &'static verbs::VerbWords,
         path: &str,
         subresource: Option<&'c SubresourceInfo>,
         suffix: &str,

@@ -10,7 +10,7 @@ use forebay_schema::openapi::Fixed;
 
 use super::media;
 use super::route::{Action, Body, Model, Parameter, Route, operation_id, options, tag};
-use super::verbs::{self, Verb};
+use super::verbs::{self, VerbWords};
 
 /// The routes of `served`, its subresources included.
 pub fn routes<'c>(table: &'static Table, served: &'c Served) -> Vec<Route<'c>> {
@@ -57,7 +57,7 @@ impl<'c> Resource<'c> {
         [&verbs::READ, &verbs::REPLACE, &verbs::PATCH].map(|verb| self.route(verb, path, subresource, model))
     }
 
-    fn route(&self, verb: &'static Verb, path: &str, subresource: &str, model: &Model<'c>) -> Route<'c> {
+    fn route(&self, verb: &'static VerbWords, path: &str, subresource: &str, model: &Model<'c>) -> Route<'c> {
         let served = self.served;
         let namespaced = if served.namespaced { "Namespaced" } else { "" };
         let rest = format!("{}{namespaced}{}{}", verb.infix, served.gvk.kind, verbs::title(subresource));
@@ -102,7 +102,7 @@ impl<'c> Resource<'c> {
         }
     }
 
-    fn body(&self, verb: &Verb, model: &Model<'c>) -> Option<Body<'c>> {
+    fn body(&self, verb: &VerbWords, model: &Model<'c>) -> Option<Body<'c>> {
         match verb.action {
             "post" | "put" => Some(Body { model: model.clone(), required: true }),
             "patch" => Some(Body { model: Model::Fixed(Fixed::Patch), required: true }),

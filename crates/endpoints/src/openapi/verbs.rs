@@ -3,7 +3,7 @@
 //! In: a verb. Out: its method, its action, the words of its operation's name. Never: who offers it.
 
 /// One verb.
-pub struct Verb {
+pub struct VerbWords {
     pub method: &'static str,
     /// `x-kubernetes-action`.
     pub action: &'static str,
@@ -13,23 +13,23 @@ pub struct Verb {
     pub infix: &'static str,
 }
 
-pub const LIST: Verb = verb("get", "list", "list");
-pub const CREATE: Verb = verb("post", "post", "create");
-pub const READ: Verb = verb("get", "get", "read");
-pub const REPLACE: Verb = verb("put", "put", "replace");
-pub const PATCH: Verb = verb("patch", "patch", "patch");
-pub const DELETE: Verb = verb("delete", "delete", "delete");
-pub const WATCH: Verb = verb("get", "watch", "watch");
-pub const WATCH_LIST: Verb = verb("get", "watchlist", "watch");
+pub const LIST: VerbWords = verb("get", "list", "list");
+pub const CREATE: VerbWords = verb("post", "post", "create");
+pub const READ: VerbWords = verb("get", "get", "read");
+pub const REPLACE: VerbWords = verb("put", "put", "replace");
+pub const PATCH: VerbWords = verb("patch", "patch", "patch");
+pub const DELETE: VerbWords = verb("delete", "delete", "delete");
+pub const WATCH: VerbWords = verb("get", "watch", "watch");
+pub const WATCH_LIST: VerbWords = verb("get", "watchlist", "watch");
 // Upstream cuts the name after the shortest verb it begins with.
-pub const DELETE_COLLECTION: Verb =
-    Verb { infix: "Collection", ..verb("delete", "deletecollection", "delete") };
+pub const DELETE_COLLECTION: VerbWords =
+    VerbWords { infix: "Collection", ..verb("delete", "deletecollection", "delete") };
 
 /// The methods of exec, attach and port-forward.
-pub const CONNECT_STREAM: [Verb; 2] = [connect("get", "Get"), connect("post", "Post")];
+pub const CONNECT_STREAM: [VerbWords; 2] = [connect("get", "Get"), connect("post", "Post")];
 
 /// The methods of a proxy.
-pub const CONNECT_ANY: [Verb; 7] = [
+pub const CONNECT_ANY: [VerbWords; 7] = [
     connect("get", "Get"),
     connect("post", "Post"),
     connect("put", "Put"),
@@ -39,12 +39,12 @@ pub const CONNECT_ANY: [Verb; 7] = [
     connect("options", "Options"),
 ];
 
-const fn verb(method: &'static str, action: &'static str, prefix: &'static str) -> Verb {
-    Verb { method, action, prefix, infix: "" }
+const fn verb(method: &'static str, action: &'static str, prefix: &'static str) -> VerbWords {
+    VerbWords { method, action, prefix, infix: "" }
 }
 
-const fn connect(method: &'static str, infix: &'static str) -> Verb {
-    Verb { method, action: "connect", prefix: "connect", infix }
+const fn connect(method: &'static str, infix: &'static str) -> VerbWords {
+    VerbWords { method, action: "connect", prefix: "connect", infix }
 }
 
 /// A word with a capital.

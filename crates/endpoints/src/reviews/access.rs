@@ -4,8 +4,8 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/authorization`.
 
-use forebay_apimachinery::Status;
-use forebay_registry::request::Caller;
+use forebay_api::{Authorizer as _, Rules};
+use forebay_apimachinery::{Attributes, Caller, Status, Verb};
 use serde_json::{Map, Value, json};
 
 use super::texts;
@@ -14,14 +14,15 @@ use crate::request_info::RequestInfo;
 use crate::status::Failure;
 
 /// Whether the subject of the review, or who asks if it is about oneself, may do what it says.
-pub fn subject(handler: &Handler, head: &Head, mut review: Value) -> Value {
+pub async fn subject(handler: &Handler, head: &Head, mut review: Value) -> Value {
     let spec = &review["spec"];
     let is_self = review["kind"] == "SelfSubjectAccessReview";
     let user = if is_self { head.asker.caller().as_ref().clone() } else { subject_of(spec) };
-    let decision = handler.authorizer.decide(&user, &request(spec));
+    let request = request(spec);
+    let asked = Attributes { caller: &user, verb: &request.verb, about: request.about() };
+    let decision = handler.access.authorize(&asked).wait().await;
     let error = handler.registry.evaluation_error(&review);
-    review["status"] =
-        json!({ "allowed": decision.allowed, "reason": decision.reason, "evaluationError": error });
+    review["status"] = json!({ "allowed": decision.is_allowed(), "reason": decision.because().to_string(), "evaluationError": error });
     review
 }
 
@@ -44,7 +45,7 @@ fn request(spec: &Value) -> RequestInfo {
     RequestInfo {
         is_resource: resource.is_some(),
         path: text("path"),
-        verb: text("verb"),
+        verb: Verb::named(&text("verb")),
         group: text("group"),
         version: Some(text("version"))
             .filter(|version| !version.is_empty())
@@ -62,22 +63,27 @@ fn request(spec: &Value) -> RequestInfo {
 /// # Errors
 /// 400 without a namespace.
 pub fn rules(handler: &Handler, head: &Head, review: &Value) -> Result<Value, Failure> {
-    if review["spec"]["namespace"].as_str().unwrap_or("").is_empty() {
+    let namespace = review["spec"]["namespace"].as_str().unwrap_or("");
+    if namespace.is_empty() {
         return Err(Status::bad_request("no namespace on request").into());
     }
-    let rules = handler.authorizer.rules(&head.asker.caller());
-    let resources = rules
-        .resources
-        .iter()
-        .map(|rule| json!({ "verbs": [rule.verb], "apiGroups": [rule.group], "resources": rule.resources }));
-    let paths = rules.paths.iter().map(|(verb, paths)| json!({ "verbs": [verb], "nonResourceURLs": paths }));
+    let mut rules = Rules::default();
+    handler.access.rules(&head.asker.caller(), namespace, &mut rules);
+    let resources = rules.resources.iter().map(|rule| {
+        let mut shown = json!({ "verbs": rule.verbs, "apiGroups": rule.groups, "resources": rule.resources });
+        if !rule.names.is_empty() {
+            shown["resourceNames"] = json!(rule.names);
+        }
+        shown
+    });
+    let paths = rules.paths.iter().map(|rule| json!({ "verbs": rule.verbs, "nonResourceURLs": rule.paths }));
     Ok(json!({
         "metadata": Map::new(),
         "spec": Map::new(),
         "status": {
             "resourceRules": resources.collect::<Vec<_>>(),
             "nonResourceRules": paths.collect::<Vec<_>>(),
-            "incomplete": false,
+            "incomplete": rules.incomplete,
         },
     }))
 }

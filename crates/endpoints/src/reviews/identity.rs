@@ -4,8 +4,7 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/authentication`.
 
-use forebay_apimachinery::Status;
-use forebay_registry::request::Caller;
+use forebay_apimachinery::{Caller, Status};
 use serde_json::{Value, json};
 
 use super::texts;
@@ -36,7 +35,7 @@ pub async fn token(handler: &Handler, mut review: Value) -> Result<Value, Failur
             "user": user_info(&known.caller),
             "audiences": known.audiences,
         }),
-        Err(why) => json!({ "user": {}, "error": why }),
+        Err(why) => json!({ "user": {}, "error": why.to_string() }),
     };
     Ok(review)
 }

@@ -58,7 +58,7 @@ pub async fn answer(
     let mut object = match review {
         Review::SelfSubject => identity::self_subject(handler, head),
         Review::Token => identity::token(handler, incoming.value).await?,
-        Review::Access => access::subject(handler, head, incoming.value),
+        Review::Access => access::subject(handler, head, incoming.value).await,
         Review::SelfSubjectRules | Review::TokenRequest => access::rules(handler, head, &incoming.value)?,
     };
     let gvk = &target.served.gvk;

@@ -7,6 +7,7 @@
 use forebay_apimachinery::json::go_quote;
 use forebay_apimachinery::resource::split_api_version;
 use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, Reason, Status};
+use forebay_auth::tokens::{Grant, Reference};
 use forebay_registry::Incoming;
 use forebay_registry::Registry;
 use forebay_registry::request::{Answer, Outcome, Target};
@@ -18,7 +19,6 @@ use super::texts;
 use crate::config::PodTokens;
 use crate::handler::Handler;
 use crate::status::Failure;
-use crate::tokens::{Grant, Reference};
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";

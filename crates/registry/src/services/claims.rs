@@ -18,6 +18,7 @@ use super::claim::{Owner, key_in};
 use super::range::AddressRange;
 use crate::catalog::Served;
 use crate::consumed::Consumed;
+use crate::create::Unjudged;
 use crate::errors;
 use crate::registry::Registry;
 use crate::request::Target;
@@ -86,19 +87,21 @@ impl Claims {
 
     /// A new object with what it takes, all of it claimed.
     ///
-    /// - `check`: judges the object as proposed; nothing is claimed for one that is refused.
     /// - `lease`: what is held meanwhile is charged to it.
+    /// - `unjudged`: judges the object as proposed; nothing is claimed for one that is refused.
     ///
     /// # Errors
-    /// What it cannot have, what `check` says, the store's failures. The claims are still to be settled.
+    /// What it cannot have, what `unjudged` says, the store's failures. The claims are still to be settled.
     pub(crate) async fn fill(
         &mut self,
         object: Value,
         lease: &Lease,
-        mut check: impl FnMut(&Value) -> Result<(), Status>,
+        mut unjudged: Option<Unjudged<'_>>,
     ) -> Result<Value, Status> {
         let Some(open) = &mut self.0 else {
-            check(&object)?;
+            if let Some(unjudged) = unjudged {
+                unjudged.judge(&object).await?;
+            }
             return Ok(object);
         };
         open.owner.name = crate::create::name_of(&object).to_string();
@@ -107,12 +110,12 @@ impl Claims {
         let asked = Value::to_string(&object);
         lease.charge(asked.capacity())?;
         let object = Consumed::new(object, asked.as_bytes());
-        for round in 0..ROUNDS_MAX {
+        for _ in 0..ROUNDS_MAX {
             let mut proposed = object.take(lease)?;
             open.plan(&mut proposed, None)?;
             // Later rounds differ in what was allocated only.
-            if round == 0 {
-                check(&proposed)?;
+            if let Some(unjudged) = unjudged.take() {
+                unjudged.judge(&proposed).await?;
             }
             if !open.pending() {
                 return Ok(proposed);

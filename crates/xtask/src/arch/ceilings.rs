@@ -30,7 +30,7 @@ const LINES_MAX: usize = 13_000;
 
 /// Crates that have more, to the next thousand.
 const LINES: &[(&str, usize)] =
-    &[("bench", 17_000), ("endpoints", 23_000), ("registry", 35_000), ("schema", 19_000)];
+    &[("bench", 17_000), ("endpoints", 20_000), ("registry", 35_000), ("schema", 19_000)];
 
 /// Public types that may have one name.
 const SAME_NAME_MAX: usize = 2;
@@ -40,7 +40,6 @@ const NAMES: &[(&str, usize)] = &[
     ("Answer", 7),
     ("Asked", 3),
     ("Body", 3),
-    ("Bound", 3),
     ("Config", 4),
     ("Content", 3),
     ("Counts", 3),
@@ -57,7 +56,6 @@ const NAMES: &[(&str, usize)] = &[
     ("Identity", 3),
     ("Item", 4),
     ("Kind", 8),
-    ("Known", 3),
     ("Malformed", 3),
     ("Memory", 3),
     ("Message", 3),

@@ -23,6 +23,7 @@ const LINES_MAX: usize = 600;
 const ARROWS: &[(&str, &[&str])] = &[
     ("deflate", &[]),
     ("apimachinery", &["deflate"]),
+    ("api", &["apimachinery"]),
     ("pki", &[]),
     ("rt", &[]),
     ("revlog", &["rt"]),
@@ -34,8 +35,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("etcd-codec", &["apimachinery", "etcd", "registry", "schema"]),
     ("migrate", &["apimachinery", "embedded", "etcd", "pki", "rt"]),
     ("watchcache", &["apimachinery", "backend", "revlog", "rt"]),
-    ("registry", &["apimachinery", "backend", "printers", "rt", "schema", "watchcache"]),
-    ("endpoints", &["apimachinery", "deflate", "registry", "rt", "schema"]),
+    ("registry", &["api", "apimachinery", "backend", "printers", "rt", "schema", "watchcache"]),
+    ("auth", &["api", "apimachinery", "registry", "rt"]),
+    ("endpoints", &["api", "apimachinery", "auth", "deflate", "registry", "rt", "schema"]),
     ("view", &["apimachinery"]),
     ("client", &["apimachinery", "rt"]),
     ("connector", &["apimachinery", "client", "rt"]),
@@ -59,6 +61,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const BELOW_ENDPOINTS: &[&str] = &[
     "deflate",
     "apimachinery",
+    "api",
     "schema",
     "printers",
     "rt",
@@ -67,13 +70,14 @@ const BELOW_ENDPOINTS: &[&str] = &[
     "embedded",
     "watchcache",
     "registry",
+    "auth",
     "controllers",
 ];
 const ABOVE_BACKEND: &[&str] = &["watchcache", "registry", "controllers", "endpoints"];
 
 /// Crates of a running server above `rt`.
 const SERVING: &[&str] =
-    &["backend", "embedded", "etcd", "watchcache", "registry", "controllers", "endpoints", "forebay"];
+    &["backend", "embedded", "etcd", "watchcache", "registry", "auth", "controllers", "endpoints", "forebay"];
 
 /// Crates, what they may not depend on, and why.
 const NO_DEPENDENCY: &[(&[&str], &[&str], &str)] = &[

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use expect_test::expect;
+use forebay_fuzz::{Corpus, run};
 use serde_json::json;
 
 use super::openid::OpenId;
@@ -260,4 +261,18 @@ fn what_a_header_claims_decides_nothing() {
 #[test]
 fn leeway_is_a_minute() {
     assert_eq!(LEEWAY, Duration::from_secs(60));
+}
+
+#[test]
+fn fuzz_tokens() {
+    let inputs: &[&[u8]] = &[
+        b"eyJhbGciOiJSUzI1NiIsImtpZCI6ImEifQ.eyJpc3MiOiJhIiwic3ViIjoiYiIsImF1ZCI6WyJjIl0sImV4cCI6MX0.c2ln",
+        b"a.b.c",
+    ];
+    run("tokens", &Corpus { inputs, words: &["e30", ".", "bnVsbA", "="], ..Corpus::default() }, |input| {
+        let input = String::from_utf8_lossy(input).into_owned();
+        let token = Token::parse(&input);
+        // Nothing that is made up was signed by a key that does not exist.
+        token.map(|token| token.verify(&[]).expect_err("no key signed it").len())
+    });
 }

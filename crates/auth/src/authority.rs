@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use rustls::DistinguishedName;
 use rustls::crypto::WebPkiSupportedAlgorithms;
+use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
 use sha2::{Digest, Sha256};
 use webpki::{
@@ -23,7 +24,6 @@ use x509_parser::prelude::{FromDer, X509Certificate, X509Version};
 
 use crate::limits::CLIENT_PATH_STEPS_MAX;
 use crate::old_certificate;
-use crate::tls::{TlsError, certificates};
 
 /// Judges client certificates.
 pub struct ClientAuthority {
@@ -58,20 +58,42 @@ pub struct Validity {
     until: i64,
 }
 
+/// Why authorities cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthorityError {
+    #[error("the text is not valid PEM")]
+    Pem(#[source] pem::Error),
+    #[error("the text holds no certificate")]
+    Empty,
+    #[error("one of the certificates cannot be used")]
+    Unusable(#[source] Error),
+}
+
 /// Why an authority's certificate vouches for nobody.
 type Unfit = &'static str;
+
+fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, AuthorityError> {
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
+    match read {
+        Ok(certificates) if certificates.is_empty() => Err(AuthorityError::Empty),
+        read => read.map_err(AuthorityError::Pem),
+    }
+}
 
 impl ClientAuthority {
     /// The authorities of a PEM text. One that may not vouch is left out, with a line in the log.
     ///
     /// # Errors
-    /// [`TlsError`]: something in it is no certificate.
-    pub fn from_pem(pem: &str, algorithms: WebPkiSupportedAlgorithms) -> Result<ClientAuthority, TlsError> {
+    /// [`AuthorityError`].
+    pub fn from_pem(
+        pem: &str,
+        algorithms: WebPkiSupportedAlgorithms,
+    ) -> Result<ClientAuthority, AuthorityError> {
         let (mut roots, mut anchors, mut hints) = (Vec::new(), Vec::new(), Vec::new());
-        for der in certificates("client CA", pem)? {
+        for der in certificates(pem)? {
             let anchor = webpki::anchor_from_trusted_cert(&der);
-            let anchor = anchor.map_err(|cause| TlsError::Authority(cause.into()))?.to_owned();
-            let certificate = parsed(&der).map_err(|cause| TlsError::Authority(cause.into()))?;
+            let anchor = anchor.map_err(AuthorityError::Unusable)?.to_owned();
+            let certificate = parsed(&der).map_err(AuthorityError::Unusable)?;
             hints.push(DistinguishedName::in_sequence(&anchor.subject));
             match below_max(&certificate) {
                 Ok(below_max) => {

@@ -1,6 +1,6 @@
 //! Whether what a token stands on is still there: its service account, and what it is bound to.
 //!
-//! In: a token that was recognized. Out: the user that it stands for. Reads what a GET would read.
+//! In: a token that was recognized, and [`Grounds`]. Out: the user that it stands for. Reads what a GET would read.
 //!
 //! Source: kubernetes v1.36.3 `pkg/serviceaccount/{claims,legacy}.go`.
 
@@ -8,16 +8,15 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use forebay_apimachinery::Status;
-use forebay_registry::Registry;
-use forebay_registry::request::Caller;
+use forebay_apimachinery::caller::{SERVICE_ACCOUNTS, service_account_name as username};
+use forebay_apimachinery::{Caller, Status};
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::jwt::{Claims, Reference};
-use super::{LEEWAY, Recognized, SERVICE_ACCOUNTS, username};
-use crate::authn::CREDENTIAL_ID;
+use super::{LEEWAY, Recognized};
+use crate::certificates::CREDENTIAL_ID;
 
 const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
 const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
@@ -29,9 +28,23 @@ const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
 const INVALIDATED: &str = "service account token has been invalidated";
 const LEGACY_INVALIDATED: &str = "Token has been invalidated";
 
+/// The objects that tokens stand on.
+pub trait Grounds: Send + Sync {
+    /// What counts of an object of a core resource, as fresh as a GET of it.
+    ///
+    /// # Errors
+    /// It is not there, or cannot be read.
+    fn find(
+        &self,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+    ) -> impl Future<Output = Result<Found, Status>> + Send;
+}
+
 /// What a look at an object is for.
 #[derive(Deserialize)]
-struct Found {
+pub struct Found {
     metadata: Metadata,
     // Of a Secret, in base64.
     #[serde(default)]
@@ -67,22 +80,23 @@ impl Found {
 /// # Errors
 /// Why it does not, in kube-apiserver's words.
 pub async fn still_stands(
-    registry: &Registry,
+    grounds: &impl Grounds,
+    now: Timestamp,
     token: &Recognized,
     text: &str,
     lookup: bool,
 ) -> Result<Caller, String> {
     if token.is_legacy {
-        legacy(registry, &token.claims, text, lookup).await
+        legacy(grounds, &token.claims, text, lookup).await
     } else {
-        bound(registry, &token.claims).await
+        bound(grounds, now, &token.claims).await
     }
 }
 
-async fn bound(registry: &Registry, claims: &Claims) -> Result<Caller, String> {
-    let (now, to) = (registry.timestamp(), &claims.bound);
+async fn bound(grounds: &impl Grounds, now: Timestamp, claims: &Claims) -> Result<Caller, String> {
+    let to = &claims.bound;
     let (namespace, account) = (to.namespace.as_str(), &to.serviceaccount);
-    let found = service_account(registry, namespace, &account.name).await?;
+    let found = service_account(grounds, namespace, &account.name).await?;
     let uid = &found.metadata.uid;
     if *uid != account.uid {
         return Err(format!("service account UID ({uid}) does not match claim ({})", account.uid));
@@ -100,10 +114,10 @@ async fn bound(registry: &Registry, claims: &Claims) -> Result<Caller, String> {
         say(CREDENTIAL_ID, &format!("JTI={}", claims.jti));
     }
     if let Some(secret) = &to.secret {
-        is_there(registry, "secrets", namespace, secret, now).await?;
+        is_there(grounds, "secrets", namespace, secret, now).await?;
     }
     if let Some(pod) = &to.pod {
-        is_there(registry, "pods", namespace, pod, now).await?;
+        is_there(grounds, "pods", namespace, pod, now).await?;
         if !pod.name.is_empty() && !pod.uid.is_empty() {
             say(POD_NAME, &pod.name);
             say(POD_UID, &pod.uid);
@@ -112,7 +126,7 @@ async fn bound(registry: &Registry, claims: &Claims) -> Result<Caller, String> {
     if let Some(node) = &to.node {
         // A pod's token lives as long as the pod does, wherever that runs.
         if to.pod.is_none() {
-            is_there(registry, "nodes", "", node, now).await?;
+            is_there(grounds, "nodes", "", node, now).await?;
         }
         if !node.name.is_empty() {
             say(NODE_NAME, &node.name);
@@ -124,7 +138,7 @@ async fn bound(registry: &Registry, claims: &Claims) -> Result<Caller, String> {
 
 /// Whether what a token is bound to is there, and still the same.
 async fn is_there(
-    registry: &Registry,
+    grounds: &impl Grounds,
     resource: &str,
     namespace: &str,
     to: &Reference,
@@ -135,8 +149,8 @@ async fn is_there(
         "pods" => ("pod", "pod"),
         _ => ("node", "node"),
     };
-    let found: Found =
-        registry.read(resource, namespace, &to.name).await.map_err(|_: Status| INVALIDATED.to_string())?;
+    let found =
+        grounds.find(resource, namespace, &to.name).await.map_err(|_: Status| INVALIDATED.to_string())?;
     let uid = &found.metadata.uid;
     if *uid != to.uid {
         return Err(format!(
@@ -147,7 +161,7 @@ async fn is_there(
     if found.is_past(now) { Err(INVALIDATED.to_string()) } else { Ok(()) }
 }
 
-async fn legacy(registry: &Registry, claims: &Claims, text: &str, lookup: bool) -> Result<Caller, String> {
+async fn legacy(grounds: &impl Grounds, claims: &Claims, text: &str, lookup: bool) -> Result<Caller, String> {
     let namespace = claims.legacy_namespace.as_str();
     let account = Reference { name: claims.legacy_name.clone(), uid: claims.legacy_uid.clone() };
     for (what, value) in [
@@ -165,23 +179,21 @@ async fn legacy(registry: &Registry, claims: &Claims, text: &str, lookup: bool) 
         return Err("sub claim is invalid".into());
     }
     if lookup {
-        is_kept(registry, claims, &account, text).await?;
+        is_kept(grounds, claims, &account, text).await?;
     }
     Ok(user(namespace, &account, BTreeMap::new()))
 }
 
 /// Whether a token that is kept in a Secret still is, and its service account still is the same.
 async fn is_kept(
-    registry: &Registry,
+    grounds: &impl Grounds,
     claims: &Claims,
     account: &Reference,
     text: &str,
 ) -> Result<(), String> {
     let (namespace, name) = (claims.legacy_namespace.as_str(), claims.legacy_secret.as_str());
-    let secret: Found = registry
-        .read("secrets", namespace, name)
-        .await
-        .map_err(|_: Status| LEGACY_INVALIDATED.to_string())?;
+    let secret =
+        grounds.find("secrets", namespace, name).await.map_err(|_: Status| LEGACY_INVALIDATED.to_string())?;
     if secret.metadata.deletion_timestamp.is_some() {
         return Err(LEGACY_INVALIDATED.into());
     }
@@ -190,7 +202,7 @@ async fn is_kept(
     if Sha256::digest(&kept) != Sha256::digest(text) {
         return Err("Token does not match server's copy".into());
     }
-    let found = service_account(registry, namespace, &account.name).await?;
+    let found = service_account(grounds, namespace, &account.name).await?;
     if found.metadata.deletion_timestamp.is_some() {
         return Err(format!("ServiceAccount {namespace}/{} has been deleted", account.name));
     }
@@ -207,14 +219,14 @@ async fn is_kept(
     Ok(())
 }
 
-async fn service_account(registry: &Registry, namespace: &str, name: &str) -> Result<Found, String> {
+async fn service_account(grounds: &impl Grounds, namespace: &str, name: &str) -> Result<Found, String> {
     if name.is_empty() {
         return Err("resource name may not be empty".into());
     }
     if namespace.is_empty() {
         return Err("an empty namespace may not be set when a resource name is provided".into());
     }
-    registry.read("serviceaccounts", namespace, name).await.map_err(|status| status.message)
+    grounds.find("serviceaccounts", namespace, name).await.map_err(|status| status.message)
 }
 
 fn user(namespace: &str, account: &Reference, extra: BTreeMap<String, Vec<String>>) -> Caller {

@@ -7,7 +7,7 @@
 //! Source: kubernetes v1.36.3 `pkg/serviceaccount`.
 
 mod account;
-pub(crate) mod jwt;
+mod jwt;
 mod keys;
 pub mod openid;
 mod seen;
@@ -19,9 +19,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use forebay_apimachinery::caller::service_account_name as username;
 use serde_json::{Value, json};
 
-pub use account::still_stands;
+pub use account::{Found, Grounds, still_stands};
 pub use jwt::{Claims, Reference};
 pub use keys::{KeyError, SigningKey, TokenKeys, public_halves};
 
@@ -30,8 +31,6 @@ use jwt::Token;
 use openid::OpenId;
 use seen::Seen;
 
-/// The group of all service accounts; those of a namespace are in one named `system:serviceaccounts:<namespace>`.
-pub const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
 /// Who issued the tokens that are kept in Secrets.
 const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
 /// How far clocks may be apart.
@@ -185,11 +184,6 @@ impl Ring {
         let openid = OpenId::new(issuer, config.keys_uri.as_deref(), address, &keys.verifying);
         Ring { keys, seen: Seen::default(), openid }
     }
-}
-
-/// How a service account is called as a user.
-pub fn username(namespace: &str, name: &str) -> String {
-    format!("system:serviceaccount:{namespace}:{name}")
 }
 
 fn in_time(claims: &Claims, now: f64) -> Result<(), String> {

@@ -1,0 +1,139 @@
+//! The one place where it is asked whether somebody may: requests, reviews and verbs come here.
+//!
+//! In: who asks, and for what. Out: yes, or why not, as data. Never: words for a client.
+
+use forebay_api::{Authorizer, Decision, Eventual, Rules};
+use forebay_apimachinery::{About, Attributes, Caller, Verb};
+
+use crate::asker::Asker;
+use crate::authorizers::{Authorizers, OpenPaths};
+use crate::config::{Anonymous, Authorization};
+
+/// Decides.
+pub struct Access {
+    // What was given to somebody, and that with what is open to everyone behind it.
+    given: Authorizers,
+    all: Authorizers,
+    anonymous: Anonymous,
+}
+
+/// Somebody may not.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It takes credentials, and there were none.
+    #[error("nobody is known to ask")]
+    Unauthenticated,
+    #[error(transparent)]
+    Forbidden(Box<Forbidden>),
+}
+
+/// What somebody may not do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{user:?} may not {verb}: {why}")]
+pub struct Forbidden {
+    pub user: String,
+    pub verb: Verb,
+    pub about: ForbiddenAbout,
+    /// What the authorizers had to say; empty when that is nothing.
+    pub why: String,
+}
+
+/// To what it may not be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ForbiddenAbout {
+    Resource { group: String, namespace: String, resource: String, subresource: String, name: String },
+    Path(String),
+}
+
+impl Access {
+    pub fn new(authorization: Authorization, anonymous: Anonymous) -> Access {
+        let given = Authorizers::of(authorization);
+        let all = Authorizers::of(authorization).then(OpenPaths);
+        Access { given, all, anonymous }
+    }
+
+    /// Whether `asker` may.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn check(&self, asker: &Asker, verb: &Verb, about: About<'_>) -> Result<(), Refused> {
+        let caller = match (asker, self.anonymous) {
+            (Asker::Known(caller), _) => caller,
+            (Asker::Anonymous, Anonymous::HealthAndVersion) if OpenPaths::has(about) => return Ok(()),
+            (Asker::Anonymous, _) => return Err(Refused::Unauthenticated),
+        };
+        let asked = Attributes { caller, verb, about };
+        match self.authorize(&asked).wait().await {
+            Decision::Allow(_) => Ok(()),
+            refused => Err(Refused::Forbidden(Box::new(Forbidden::new(&asked, &refused)))),
+        }
+    }
+
+    /// Whether `asker` was let in by more than that the path is open to everyone, and may hear why one health check failed.
+    pub async fn may_hear_why(&self, asker: &Asker, verb: &Verb, about: About<'_>) -> bool {
+        match asker {
+            Asker::Anonymous => false,
+            Asker::Known(caller) => {
+                self.given.authorize(&Attributes { caller, verb, about }).wait().await.is_allowed()
+            }
+        }
+    }
+}
+
+impl Authorizer for Access {
+    fn authorize<'a>(&'a self, asked: &'a Attributes<'a>) -> Eventual<'a, Decision> {
+        self.all.authorize(asked)
+    }
+
+    fn rules(&self, caller: &Caller, namespace: &str, rules: &mut Rules) {
+        self.all.rules(caller, namespace, rules);
+    }
+}
+
+impl Forbidden {
+    fn new(asked: &Attributes<'_>, decision: &Decision) -> Forbidden {
+        let about = match asked.about {
+            About::Path(path) => ForbiddenAbout::Path(path.to_string()),
+            About::Resource(of) => ForbiddenAbout::Resource {
+                group: of.group.to_string(),
+                namespace: of.namespace.to_string(),
+                resource: of.resource.to_string(),
+                subresource: of.subresource.to_string(),
+                name: of.name.to_string(),
+            },
+        };
+        let (user, verb) = (asked.caller.name.clone(), asked.verb.clone());
+        Forbidden { user, verb, about, why: decision.because().to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use forebay_apimachinery::caller::{AUTHENTICATED, MASTERS};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn why_a_check_failed_is_told_to_nobody_whom_only_the_open_path_lets_in() {
+        let (verb, about) = (&Verb::Get, About::Path("/livez/etcd"));
+        let known = |group: &str| {
+            let groups = vec![AUTHENTICATED.to_string(), group.to_string()];
+            Asker::Known(Arc::new(Caller { name: "bob".into(), groups, ..Caller::default() }))
+        };
+        for (mode, asker, hears) in [
+            (Authorization::AlwaysAllow, Asker::Anonymous, false),
+            (Authorization::SystemMastersOnly, Asker::Anonymous, false),
+            (Authorization::AlwaysAllow, known("dev"), true),
+            (Authorization::SystemMastersOnly, known("dev"), false),
+            (Authorization::AlwaysDeny, known("dev"), false),
+            (Authorization::SystemMastersOnly, known(MASTERS), true),
+            (Authorization::AlwaysDeny, known(MASTERS), true),
+        ] {
+            let access = Access::new(mode, Anonymous::HealthAndVersion);
+            assert!(access.check(&asker, verb, about).await.is_ok(), "{mode:?} {asker:?}");
+            assert_eq!(access.may_hear_why(&asker, verb, about).await, hears, "{mode:?} {asker:?}");
+        }
+    }
+}

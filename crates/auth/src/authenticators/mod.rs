@@ -1,0 +1,162 @@
+//! Authenticators, and the chain of them.
+//!
+//! In: what a request presents, or a token that is asked about. Out: who asks, or that the credentials are no good. As in
+//! kube-apiserver the certificate is tried first, and a good token makes up for a bad certificate. A new one is a file here and a
+//! line in [`Authenticators::new`].
+//!
+//! Source: apiserver v1.36.3 `authentication/request/union/union.go`.
+
+mod accounts;
+mod shown;
+mod token_file;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use forebay_api::{Authenticated, Authentication, Authenticator, Presented};
+use forebay_rt::Clock;
+use rustls::pki_types::CertificateDer;
+
+use crate::asker::Asker;
+use crate::certificates::{Credentials, Peer};
+use crate::tokens::{Grounds, ServiceAccountTokens};
+use accounts::Accounts;
+use shown::ShownCertificate;
+use token_file::TokenFile;
+
+/// The chain.
+pub struct Authenticators {
+    chain: Vec<Box<dyn Authenticator>>,
+    credentials: Arc<Credentials>,
+    clock: Clock,
+    // Whom a token is for that does not say it, and who asks for nobody in particular.
+    api_audiences: Vec<String>,
+}
+
+/// There were credentials, and none of them is good.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unauthorized(pub String);
+
+impl Authenticators {
+    /// - `grounds`: what service accounts' tokens stand on.
+    pub fn new(
+        clock: Clock,
+        credentials: Arc<Credentials>,
+        accounts: Arc<ServiceAccountTokens>,
+        grounds: impl Grounds + 'static,
+    ) -> Authenticators {
+        let api_audiences = accounts.config().api_audiences.clone();
+        let chain: Vec<Box<dyn Authenticator>> = vec![
+            Box::new(ShownCertificate),
+            Box::new(TokenFile { credentials: credentials.clone(), api_audiences: api_audiences.clone() }),
+            Box::new(Accounts { tokens: accounts, grounds, clock: clock.clone() }),
+        ];
+        Authenticators { chain, credentials, clock, api_audiences }
+    }
+
+    /// A client that showed `chain`.
+    pub fn peer(&self, chain: &[CertificateDer<'_>]) -> Peer {
+        Peer::new(&self.credentials, &self.clock, chain)
+    }
+
+    /// Who asks.
+    ///
+    /// - `token`: a bearer token.
+    ///
+    /// # Errors
+    /// [`Unauthorized`].
+    pub async fn authenticate(&self, peer: &Peer, token: Option<&[u8]>) -> Result<Asker, Unauthorized> {
+        let presented = Presented { certificate: Some(peer), token, audiences: &self.api_audiences };
+        let known =
+            self.ask(&presented).await.inspect_err(|why| tracing::debug!(%why, "credentials refused"))?;
+        Ok(known.map_or(Asker::Anonymous, |known| Asker::Known(known.caller)))
+    }
+
+    /// Whom a token stands for at any of `audiences`, or here when there are none.
+    ///
+    /// # Errors
+    /// Why it stands for nobody.
+    pub async fn review(&self, token: &str, audiences: &[String]) -> Result<Authenticated, Unauthorized> {
+        // As in a header, a token ends at the first space.
+        let token = token.trim().split(' ').next().unwrap_or("").as_bytes();
+        let audiences = if audiences.is_empty() { &self.api_audiences } else { audiences };
+        let presented = Presented { certificate: None, token: Some(token), audiences };
+        let known = self.ask(&presented).await?;
+        known.ok_or_else(|| unknown(true, Vec::new()))
+    }
+
+    /// `None`: there are no credentials.
+    async fn ask(&self, presented: &Presented<'_>) -> Result<Option<Authenticated>, Unauthorized> {
+        let mut refusals = Vec::new();
+        for member in &self.chain {
+            match member.authenticate(presented).wait().await {
+                Authentication::Known(known) => return Ok(Some(known)),
+                Authentication::NoOpinion => {}
+                Authentication::Refused(why) => refusals.push(why),
+            }
+        }
+        let has_token = presented.token.is_some();
+        if has_token || !refusals.is_empty() { Err(unknown(has_token, refusals)) } else { Ok(None) }
+    }
+}
+
+/// - `has_token`: there was a token, of which whoever looked at it and did not know it says so.
+fn unknown(has_token: bool, mut refusals: Vec<Cow<'static, str>>) -> Unauthorized {
+    if has_token {
+        refusals.insert(0, "invalid bearer token".into());
+    }
+    Unauthorized(match refusals.as_slice() {
+        [only] => only.to_string(),
+        several => format!("[{}]", several.join(", ")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_api::Eventual;
+    use forebay_apimachinery::Caller;
+
+    use super::*;
+
+    /// Says what it is told to.
+    struct Says(fn() -> Authentication);
+
+    impl Authenticator for Says {
+        fn authenticate<'a>(&'a self, _: &'a Presented<'a>) -> Eventual<'a, Authentication> {
+            Eventual::later(async { (self.0)() })
+        }
+    }
+
+    #[tokio::test]
+    async fn the_first_that_knows_somebody_is_believed_whatever_others_refuse() {
+        let known: fn() -> Authentication = || {
+            let caller = Arc::new(Caller { name: "bob".into(), ..Caller::default() });
+            Authentication::Known(Authenticated { caller, audiences: Vec::new() })
+        };
+        let refuse: fn() -> Authentication = || Authentication::Refused("no good".into());
+        let pass: fn() -> Authentication = || Authentication::NoOpinion;
+        for (members, token, want) in [
+            (vec![pass], None, Ok(None)),
+            (vec![pass], Some("t"), Err("invalid bearer token")),
+            (vec![refuse, pass], None, Err("no good")),
+            (vec![pass, refuse], Some("t"), Err("[invalid bearer token, no good]")),
+            (vec![refuse, known, refuse], Some("t"), Ok(Some("bob"))),
+        ] {
+            let chain = Authenticators {
+                chain: members.iter().map(|says| Box::new(Says(*says)) as Box<dyn Authenticator>).collect(),
+                credentials: Arc::default(),
+                clock: Clock::manual(0).0,
+                api_audiences: Vec::new(),
+            };
+            let presented = Presented { token: token.map(str::as_bytes), ..Presented::default() };
+            let found = chain.ask(&presented).await;
+            let found = found.map(|known| known.map(|known| known.caller.name.clone()));
+            assert_eq!(
+                found.as_ref().map(|name| name.as_deref()).map_err(|why| why.0.as_str()),
+                want,
+                "{members:?} {token:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Who asks, and what they may do.
+//!
+//! In: what a request presents; what is to be done. Out: an [`Asker`]; a yes, or a typed [`Refused`]. Both are chains of one trait
+//! of `api`. Never: knows a verb's body, a code or a header of HTTP, a socket, or where objects are kept.
+
+mod access;
+mod asker;
+mod authenticators;
+pub mod authority;
+mod authorizers;
+mod certificates;
+pub mod config;
+mod impersonation;
+pub mod limits;
+pub mod old_certificate;
+pub mod tokens;
+
+pub use access::{Access, Forbidden, ForbiddenAbout, Refused};
+pub use asker::Asker;
+pub use authenticators::{Authenticators, Unauthorized};
+pub use authorizers::Authorizers;
+pub use certificates::{Credentials, Peer};
+pub use impersonation::Wanted;
