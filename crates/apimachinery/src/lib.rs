@@ -5,6 +5,7 @@
 pub mod accept;
 pub mod continue_token;
 pub mod field_path;
+pub mod go_duration;
 pub mod json;
 pub mod key;
 pub mod lease;

@@ -4,6 +4,7 @@
 //!
 //! Source: `robfig/cron` v3.0.1, which upstream uses; kubernetes v1.36.3 `apis/batch/validation`.
 
+use forebay_apimachinery::go_duration;
 use forebay_apimachinery::json::go_quote;
 
 /// The least and the most of a field, and names for some of it.
@@ -58,39 +59,13 @@ fn descriptor(text: &str) -> Result<(), String> {
     match text {
         "@yearly" | "@annually" | "@monthly" | "@weekly" | "@daily" | "@midnight" | "@hourly" => Ok(()),
         _ => match text.strip_prefix("@every ") {
-            Some(duration) if is_duration(duration) => Ok(()),
-            Some(duration) => {
-                Err(format!("failed to parse duration {text}: time: invalid duration {}", go_quote(duration)))
-            }
+            Some(duration) => match go_duration::parse(duration) {
+                Ok(_) => Ok(()),
+                Err(why) => Err(format!("failed to parse duration {text}: {}", why.as_go_says(duration))),
+            },
             None => Err(format!("unrecognized descriptor: {text}")),
         },
     }
-}
-
-/// `1h30m`, as Go's `time.ParseDuration` reads it.
-fn is_duration(text: &str) -> bool {
-    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if rest == "0" {
-        return true;
-    }
-    if rest.is_empty() {
-        return false;
-    }
-    while !rest.is_empty() {
-        let digits = rest.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
-        let (number, after) = rest.split_at(digits);
-        if !number.bytes().any(|byte| byte.is_ascii_digit()) || number.matches('.').count() > 1 {
-            return false;
-        }
-        let units = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"];
-        let letters = after.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(after.len());
-        // Few: the names of units, months and days.
-        if !units.contains(&&after[..letters]) {
-            return false;
-        }
-        rest = &after[letters..];
-    }
-    true
 }
 
 fn field(text: &str, bounds: &Bounds) -> Result<(), String> {
