@@ -11,6 +11,7 @@ pub mod key;
 pub mod lease;
 pub mod object;
 pub mod options;
+pub mod quantity;
 pub mod resource;
 pub mod revision;
 pub mod seen;

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use forebay_apimachinery::go_duration::{self, GoDurationError};
+use forebay_apimachinery::quantity;
 
 /// Reads a boolean with the spellings of Go's `strconv.ParseBool`.
 ///
@@ -34,50 +35,20 @@ pub fn number(text: &str, max: u32) -> Result<u32, String> {
     }
 }
 
-/// Suffixes of Kubernetes' quantities that make whole bytes.
-const SUFFIXES: [(&str, u64); 12] = [
-    ("Ki", 1 << 10),
-    ("Mi", 1 << 20),
-    ("Gi", 1 << 30),
-    ("Ti", 1 << 40),
-    ("Pi", 1 << 50),
-    ("Ei", 1 << 60),
-    ("k", 1_000),
-    ("M", 1_000_000),
-    ("G", 1_000_000_000),
-    ("T", 1_000_000_000_000),
-    ("P", 1_000_000_000_000_000),
-    ("E", 1_000_000_000_000_000_000),
-];
-
 /// Reads bytes as Kubernetes' quantities have them: "512Mi", "1.5G", "1073741824". Fractions of a byte are left off.
 ///
 /// # Errors
 /// The reason.
 pub fn bytes(text: &str) -> Result<u64, String> {
-    let wrong = || "not a number of bytes such as 512Mi".to_owned();
-    let found = SUFFIXES.iter().find_map(|(suffix, unit)| Some((text.strip_suffix(suffix)?, *unit)));
-    let (number, unit) = found.unwrap_or((text, 1));
-    let number = number.strip_prefix('+').unwrap_or(number);
-    if number.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+    // A quantity without digits is 0 to Kubernetes.
+    let nanos = quantity::nanos(text).ok().filter(|_| text.contains(|c: char| c.is_ascii_digit()));
+    let nanos = nanos.ok_or("not a number of bytes such as 512Mi")?;
+    if text.starts_with('-') {
         return Err("can not be negative value".to_owned());
     }
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.len() + fraction.len() == 0 || !is_number(whole) || !is_number(fraction) {
-        return Err(wrong());
-    }
-    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| too_many_bytes())? };
-    // Beyond nine digits a fraction no longer counts.
-    let digits = &fraction[..fraction.len().min(9)];
-    let part =
-        u128::from(digits.parse::<u64>().unwrap_or(0)) * u128::from(unit) / 10u128.pow(digits.len() as u32);
-    let total = u128::from(whole) * u128::from(unit) + part;
-    u64::try_from(total).ok().filter(|total| *total <= i64::MAX as u64).ok_or_else(too_many_bytes)
-}
-
-fn too_many_bytes() -> String {
-    "more than 8Ei".to_owned()
+    // What is more is capped there, with a suffix such as Mi.
+    let whole = u64::try_from(nanos / quantity::ONE).ok().filter(|total| *total < i64::MAX as u64);
+    whole.ok_or_else(|| "more than 8Ei".to_owned())
 }
 
 /// Reads a duration that is not negative, with the grammar of Go's `time.ParseDuration`: "1m0s", "1.5h", "0".

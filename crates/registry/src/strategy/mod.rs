@@ -36,7 +36,6 @@ mod networking;
 mod node;
 mod pem;
 mod policy;
-pub mod quantity;
 mod rbac;
 mod resource;
 mod rules;

@@ -6,13 +6,13 @@
 //! Source: kubernetes v1.36.3 `apis/autoscaling/v1/conversion.go`.
 
 use forebay_apimachinery::json::to_go_text;
+use forebay_apimachinery::quantity;
 use forebay_schema::builtin::{TypeId, codec, table};
 use serde_json::{Map, Value, json};
 
 use super::defaults::cpu;
 use super::{CPU_UTILIZATION, drop_round_trip_annotations};
 use crate::strategy::internal;
-use crate::strategy::quantity;
 use crate::strategy::value::{Members, child, child_made, child_mut, child_or_empty, int, set, text};
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";

@@ -2,11 +2,12 @@
 //!
 //! In: the spec of a HorizontalPodAutoscaler of v2. Out: causes. Never: a measurement.
 
+use forebay_apimachinery::quantity;
+
 use super::{Groups, SPEC, reference};
 use crate::strategy::core::pod::resources::{Of, container_resource};
 use crate::strategy::field::{Causes, Path};
 use crate::strategy::format;
-use crate::strategy::quantity;
 use crate::strategy::value::{Members, child_or_empty, int, objects, text};
 
 const TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];

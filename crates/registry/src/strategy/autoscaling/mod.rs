@@ -9,6 +9,8 @@ mod convert;
 mod defaults;
 mod metrics;
 
+use forebay_apimachinery::quantity;
+
 use super::Context;
 use super::core::not_negative;
 use super::field::{Causes, Path};
@@ -16,7 +18,6 @@ use super::format;
 use super::lifecycle::{reset_status, status_apart_without_generation};
 use super::meta::validate_built_in_update;
 use super::names::NameRule;
-use super::quantity;
 use super::rules::{NONE, Rules, Update};
 use super::value::{
     Members, child, child_made, child_mut, child_or_empty, int, list, objects, text, text_opt,

@@ -5,6 +5,7 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/core/persistentvolumeclaim`, `api/persistentvolumeclaim`, `apis/core/validation`.
 
+use forebay_apimachinery::quantity;
 use serde_json::{Value, json};
 
 use super::pod::defaults::{claim_spec, round_up};
@@ -15,7 +16,6 @@ use crate::strategy::format;
 use crate::strategy::internal;
 use crate::strategy::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use crate::strategy::names::NameRule;
-use crate::strategy::quantity;
 use crate::strategy::rules::Update;
 use crate::strategy::selector;
 use crate::strategy::value::{

@@ -5,6 +5,7 @@
 //! Source: kubernetes v1.36.3 `apis/core/{v1/defaults.go,validation}`, `registry/core/limitrange`.
 
 use forebay_apimachinery::Seen;
+use forebay_apimachinery::quantity::{self, ONE};
 use forebay_apimachinery::selector::label_key_faults;
 use serde_json::Value;
 
@@ -14,7 +15,6 @@ use crate::strategy::Context;
 use crate::strategy::field::{Causes, Path};
 use crate::strategy::meta::validate_built_in_create;
 use crate::strategy::names::NameRule;
-use crate::strategy::quantity::{self, Nanos};
 use crate::strategy::rules::Update;
 use crate::strategy::value::{
     Members, child_made, child_mut, child_or_empty, objects, objects_mut, set, text,
@@ -22,7 +22,6 @@ use crate::strategy::value::{
 
 const LISTS: [&str; 5] = ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"];
 const SPEC: Path<'static> = Path::root("spec");
-const ONE: Nanos = 1_000_000_000;
 
 pub fn defaults(range: &mut Members) {
     let Some(spec) = child_mut(range, "spec") else { return };

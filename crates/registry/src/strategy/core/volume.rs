@@ -5,6 +5,7 @@
 //! Source: kubernetes v1.36.3 `registry/core/persistentvolume`, `apis/core/validation`.
 
 use forebay_apimachinery::json::to_go_text;
+use forebay_apimachinery::quantity;
 use serde_json::{Value, json};
 
 use super::claim::{access_modes, class_name, volume_mode};
@@ -15,7 +16,6 @@ use crate::strategy::field::{Bad, Causes, Path};
 use crate::strategy::internal;
 use crate::strategy::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use crate::strategy::names::NameRule;
-use crate::strategy::quantity;
 use crate::strategy::rules::Update;
 use crate::strategy::value::{
     Members, child, child_made, child_mut, child_or_empty, default, default_text, objects, objects_mut,

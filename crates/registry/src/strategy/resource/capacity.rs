@@ -2,11 +2,11 @@
 //!
 //! In: a capacity with its policy. Out: causes. Never: what is left of it.
 
+use forebay_apimachinery::quantity::{self, Nanos};
 use serde_json::Value;
 
 use super::bounded;
 use crate::strategy::field::{Causes, Path};
-use crate::strategy::quantity::{self, Nanos};
 use crate::strategy::value::{Members, child, list, text};
 
 const OPTIONS_MAX: usize = 10;

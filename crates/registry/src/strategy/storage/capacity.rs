@@ -2,12 +2,13 @@
 //!
 //! In: a CSIStorageCapacity. Out: causes, warnings. Never: how much there is.
 
+use forebay_apimachinery::quantity;
+
 use crate::strategy::field::{Causes, Path};
 use crate::strategy::format;
 use crate::strategy::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use crate::strategy::names::NameRule;
 use crate::strategy::node::deprecated_label;
-use crate::strategy::quantity;
 use crate::strategy::rules::Update;
 use crate::strategy::selector;
 use crate::strategy::value::{Members, child, child_or_empty, objects, same_member, text};

@@ -7,10 +7,10 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/v1/{defaults,zz_generated.defaults,conversion}.go`.
 
+use forebay_apimachinery::quantity;
 use serde_json::{Value, json};
 
 use super::{image, totals};
-use crate::strategy::quantity;
 use crate::strategy::value::{
     Members, child, child_made, child_mut, default, default_int, default_object, default_text, int, is_true,
     list, objects_mut, set, text,

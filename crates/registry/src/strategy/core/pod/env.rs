@@ -4,12 +4,12 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/{pods,validation}`.
 
+use forebay_apimachinery::quantity;
 use forebay_apimachinery::selector::label_key_faults;
 
 use crate::strategy::field::{Causes, Path};
 use crate::strategy::format;
 use crate::strategy::names::NameRule;
-use crate::strategy::quantity;
 use crate::strategy::value::{Members, child, objects, text, text_opt};
 
 /// What a reference is used in.
@@ -202,7 +202,7 @@ pub fn resource_ref(reference: &Members, used: Use, at: &Path<'_>, causes: &mut 
 fn divisor(reference: &Members, resource: &str, huge: bool, at: &Path<'_>, causes: &mut Causes) {
     const SIZES: [&str; 13] =
         ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
-    let Some(divisor) = text_opt(reference, "divisor").filter(|divisor| quantity::parse(divisor) != Some(0))
+    let Some(divisor) = text_opt(reference, "divisor").filter(|divisor| quantity::nanos(divisor) != Ok(0))
     else {
         return;
     };

@@ -4,7 +4,8 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/helper/qos`.
 
-use crate::strategy::quantity;
+use forebay_apimachinery::quantity;
+
 use crate::strategy::value::{Members, child, child_or_empty, objects};
 
 /// `Guaranteed`, `Burstable` or `BestEffort`.

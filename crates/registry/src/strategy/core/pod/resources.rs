@@ -7,12 +7,12 @@
 use std::cell::OnceCell;
 
 use forebay_apimachinery::Seen;
+use forebay_apimachinery::quantity::{self, Nanos};
 use forebay_apimachinery::selector::label_key_faults;
 use serde_json::Value;
 
 use super::qos::is_pod_level;
 use crate::strategy::field::{Bad, Causes, Path};
-use crate::strategy::quantity::{self, Nanos};
 use crate::strategy::value::{Members, child_or_empty, objects, text};
 
 /// Whose requirements they are.
@@ -215,7 +215,7 @@ fn within_limit(
 fn huge_pages(resource: &str, value: &Value, at: &Path<'_>, causes: &mut Causes) {
     let Some(size) = resource.strip_prefix("hugepages-") else { return };
     let divides = |size: Nanos| size > 0 && quantity::is_whole(size) && quantity::of(value) % size == 0;
-    if !quantity::parse(size).is_some_and(divides) {
+    if !quantity::nanos(size).is_ok_and(divides) {
         let text = value.as_str().unwrap_or("0");
         causes.invalid(at, text, &format!("{text} is not positive integer multiple of {resource}"));
     }

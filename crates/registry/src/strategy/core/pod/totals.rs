@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 
+use forebay_apimachinery::quantity::{self, Nanos};
 use forebay_apimachinery::steps;
 use serde_json::Value;
 
 use super::qos::is_pod_level;
 use crate::strategy::field::{Causes, Path};
-use crate::strategy::quantity::{self, Nanos};
 use crate::strategy::value::{Members, child, child_made, child_mut, child_or_empty, objects, text};
 
 /// Resource -> how much, in sums and maxima over containers.

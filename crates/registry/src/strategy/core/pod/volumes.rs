@@ -5,6 +5,7 @@
 //! Source: kubernetes v1.36.3 `apis/core/validation`.
 
 use forebay_apimachinery::Seen;
+use forebay_apimachinery::quantity;
 
 use super::container::PULL_POLICIES;
 use super::env::downward_file;
@@ -14,7 +15,6 @@ use crate::strategy::core::claim;
 use crate::strategy::field::{Causes, Path};
 use crate::strategy::format;
 use crate::strategy::meta::{annotations, labels};
-use crate::strategy::quantity;
 use crate::strategy::value::{Members, child, child_or_empty, int, list, objects, text};
 
 const MODE: &str = "must be a number between 0 and 0777 (octal), both inclusive";

@@ -7,10 +7,10 @@
 use crate::strategy::address::ip_warning;
 use crate::strategy::field::Path;
 use crate::strategy::format;
-use crate::strategy::quantity;
 use crate::strategy::rules::Update;
 use crate::strategy::value::{Members, child, child_or_empty, int, objects, text};
 use forebay_apimachinery::Seen;
+use forebay_apimachinery::quantity;
 use forebay_apimachinery::selector::label_value_faults;
 
 /// Node labels that have another name by now.
