@@ -18,6 +18,7 @@ pub mod seen;
 pub mod selector;
 pub mod status;
 pub mod steps;
+pub mod varint;
 
 pub use field_path::{FieldPath, PathError, PathStep};
 pub use key::Key;

@@ -46,7 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fuzz", &["rt"]),
     ("conformance", &["*"]),
     ("sim", &["*"]),
-    ("bench", &["clients"]),
+    ("bench", &["apimachinery", "clients"]),
     ("faults", &["apimachinery", "client", "clients", "connector", "informer", "rt", "testing"]),
     ("xtask", &[]),
 ];
