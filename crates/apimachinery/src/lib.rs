@@ -3,6 +3,7 @@
 //! In: text and bytes from the wire. Out: values with one meaning each. Never: does IO, is async, names an HTTP code.
 
 pub mod accept;
+pub mod caller;
 pub mod continue_token;
 pub mod field_path;
 pub mod go_duration;
@@ -20,6 +21,7 @@ pub mod status;
 pub mod steps;
 pub mod varint;
 
+pub use caller::Caller;
 pub use field_path::{FieldPath, PathError, PathStep};
 pub use key::Key;
 pub use lease::{Exhausted, Lease};

@@ -14,8 +14,8 @@ use forebay_watchcache::{FieldSource, FieldTerm, Interest};
 use serde_json::Value;
 
 use crate::catalog::{Served, Source, StoredAs};
-use crate::convert::Judged;
 use crate::store::SelectableField;
+use crate::strategy::convert::Judged;
 use crate::{crd, strategy};
 
 impl Served {

@@ -9,7 +9,6 @@ mod bootstrap;
 mod builtins;
 pub mod catalog;
 mod consumed;
-mod convert;
 pub mod counts;
 mod crd;
 mod create;

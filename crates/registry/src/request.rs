@@ -1,6 +1,5 @@
 //! What the edge asks of the verbs, and what it is answered.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,15 +8,7 @@ use serde_json::Value;
 
 use crate::catalog::Served;
 
-/// Who asks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Caller {
-    pub name: String,
-    pub uid: String,
-    pub groups: Vec<String>,
-    /// What else is known of it, by key: `authentication.kubernetes.io/credential-id`.
-    pub extra: BTreeMap<String, Vec<String>>,
-}
+pub use forebay_apimachinery::Caller;
 
 /// What is asked for: a resource in a version, and the part of it that the path names.
 #[derive(Clone)]

@@ -17,6 +17,7 @@ mod autoscaling;
 mod batch;
 mod certificates;
 mod conditions;
+pub mod convert;
 mod coordination;
 mod core;
 mod custom;
@@ -50,11 +51,10 @@ mod tests;
 pub mod value;
 mod warnings;
 
-use forebay_apimachinery::Cause;
+use forebay_apimachinery::{Caller, Cause};
 use serde_json::Value;
 
 pub use authorization::{evaluation_error, validate_access_review};
-pub use autoscaling::{autoscaler_to_v1, autoscaler_to_v2};
 pub use certificates::{subject, subject_restriction};
 pub use core::binding::{BindingError, bind};
 pub use core::service_allocation as services;
@@ -72,7 +72,6 @@ pub use rules::Flags;
 pub use scale::{ScaleError, ScalePaths, apply_scale, scale_to_update, to_scale};
 pub use scheduling::SYSTEM_PRIORITY_CLASSES;
 
-use crate::request::Caller;
 use rules::{Rules, Update};
 use value::{Members, child_made, child_mut, child_or_empty};
 

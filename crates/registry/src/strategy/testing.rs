@@ -8,15 +8,14 @@
 
 use std::sync::LazyLock;
 
-use forebay_apimachinery::Cause;
+use forebay_apimachinery::{Caller, Cause};
 use forebay_schema::builtin::{TypeId, codec, table};
 use serde_json::Value;
 
-use crate::convert::{self, Conversion, Judged};
+use super::convert::{self, Conversion, Judged};
 
 use super::{Context, Kind, defaults, fill_system_fields, prepare_create, prepare_update};
 use super::{validate_create, validate_update};
-use crate::request::Caller;
 
 /// What is expected of one write: edits, and causes; none when it is let through.
 pub type Row<'a> = (&'a str, &'a [&'a str]);

@@ -24,7 +24,7 @@ const CYCLES: &[(&str, usize)] = &[
     ("etcd", 8),
     ("faults", 14),
     ("informer", 5),
-    ("registry", 121),
+    ("registry", 90),
     ("schema", 7),
     ("watchcache", 9),
 ];

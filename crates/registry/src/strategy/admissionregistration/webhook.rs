@@ -3,13 +3,14 @@
 //! In: a configuration. Out: defaults, causes. Never: calls anybody.
 
 use forebay_apimachinery::Seen;
+use forebay_schema::crd::check::webhook_client;
+use forebay_schema::crd::field::causes as causes_of_schema;
 use serde_json::Value;
 
 use super::matching::{
     FAILURE_POLICIES, MATCH_POLICIES, REINVOCATION_POLICIES, conditions, default_matching, default_scopes,
     one_of, rule,
 };
-use crate::custom;
 use crate::strategy::field::{Causes, Path};
 use crate::strategy::format;
 use crate::strategy::selector;
@@ -133,7 +134,7 @@ fn webhook(hook: &Members, leniency: &Leniency, sort: Sort, at: &Path<'_>, cause
     }
     let client = hook.get("clientConfig").unwrap_or(&Value::Null);
     let client_at = at.child("clientConfig").to_string();
-    causes.append(custom::causes(&forebay_schema::crd::check::webhook_client(client, &client_at)));
+    causes.append(causes_of_schema(&webhook_client(client, &client_at)));
     if !leniency.conditions {
         conditions(hook, at, causes);
     }

@@ -9,10 +9,9 @@
 mod filled;
 mod pods;
 
-use forebay_apimachinery::steps;
+use forebay_apimachinery::{Caller, steps};
 use serde_json::{Value, json};
 
-use crate::request::Caller;
 use crate::strategy::services::{Family, Pools, Unavailable, allocate_changed, allocate_new};
 use crate::strategy::{
     Context, Kind, defaults, prepare_create, prepare_update, validate_create, validate_update, warnings,

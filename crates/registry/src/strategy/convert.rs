@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::strategy::{autoscaler_to_v1, autoscaler_to_v2};
+use super::autoscaling::{autoscaler_to_v1, autoscaler_to_v2};
 
 /// How the objects of one served kind become those that are stored, and back.
 #[derive(Debug)]
