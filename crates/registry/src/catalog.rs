@@ -12,7 +12,7 @@ use forebay_schema::builtin;
 use crate::custom::Custom;
 use crate::store::SelectableField;
 pub use crate::store::Store;
-use crate::strategy::convert::{self, Conversion};
+use forebay_strategy::convert::{self, Conversion};
 
 /// Group, version and plural.
 type Coordinates = (Arc<str>, Arc<str>, Arc<str>);

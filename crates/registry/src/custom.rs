@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use crate::catalog::{Served, Source, SubresourceInfo};
 use crate::store::{SelectableField, Store};
-use crate::strategy::{CustomRules, ScalePaths};
+use forebay_strategy::{CustomRules, ScalePaths};
 
 /// What ends watches of a version when its CRD changes, one after the other: their clients do not all come back at once
 /// (kubernetes#123074).

@@ -34,7 +34,6 @@ pub mod request;
 mod review;
 mod services;
 mod store;
-mod strategy;
 mod subresources;
 #[cfg(test)]
 mod tests;
@@ -43,6 +42,7 @@ mod watch;
 
 pub use admission::{Admission, ServiceAccountAdmission};
 pub use delete::Selection;
+pub use forebay_strategy::subject;
 pub use frames::{AtRest, Batch, FrameSink};
 pub use identity::Identity;
 pub use incoming::Incoming;
@@ -51,7 +51,6 @@ pub use list::{ListBody, Sink};
 pub use present::{As, Encoding, IncludeObject, Presenter, Shown};
 pub use registry::{Config, Registry};
 pub use services::{AddressRange, PortRange, ServicesConfig};
-pub use strategy::subject;
 pub use watch::{Flow, WatchBody};
 
 pub use forebay_watchcache::{Held, History, Relief};

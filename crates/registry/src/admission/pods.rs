@@ -11,7 +11,7 @@ use forebay_apimachinery::{Seen, steps};
 use serde_json::{Value, json};
 
 use super::plugins::{Classes, PRIORITY, RUNTIME};
-use crate::strategy::value::{
+use forebay_strategy::value::{
     Members, child, child_made, child_or_empty, entries, int, objects, set, take_over, text, text_opt,
 };
 

@@ -33,7 +33,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("etcd-codec", &["apimachinery", "etcd", "registry", "schema"]),
     ("migrate", &["apimachinery", "embedded", "etcd", "pki", "rt"]),
     ("watchcache", &["apimachinery", "backend", "revlog", "rt"]),
-    ("registry", &["apimachinery", "backend", "printers", "rt", "schema", "watchcache"]),
+    ("strategy", &["apimachinery", "schema"]),
+    ("registry", &["apimachinery", "backend", "printers", "rt", "schema", "strategy", "watchcache"]),
     ("endpoints", &["apimachinery", "deflate", "registry", "rt", "schema"]),
     ("view", &["apimachinery"]),
     ("client", &["apimachinery", "rt"]),
@@ -62,10 +63,11 @@ const BELOW_ENDPOINTS: &[&str] = &[
     "backend",
     "embedded",
     "watchcache",
+    "strategy",
     "registry",
     "controllers",
 ];
-const ABOVE_BACKEND: &[&str] = &["watchcache", "registry", "controllers", "endpoints"];
+const ABOVE_BACKEND: &[&str] = &["watchcache", "strategy", "registry", "controllers", "endpoints"];
 
 /// Crates of a running server above `rt`.
 const SERVING: &[&str] =
@@ -101,7 +103,7 @@ const NO_WORD: &[(&[&str], &[&str], &str, &str)] = &[
         "a task starts through rt::Tasks, which names and joins it",
     ),
     (
-        &["watchcache", "registry", "controllers"],
+        &["watchcache", "strategy", "registry", "controllers"],
         &["std::fs", "tokio::fs", "File::open"],
         "",
         "no crate above backend names a file",
@@ -224,7 +226,7 @@ fn words(name: &str, path: &str, text: &str) -> Vec<String> {
 
 /// Where lists are as long as a client makes them.
 const CLIENT_LISTS: &[&str] = &[
-    "registry/src/strategy/",
+    "strategy/src/",
     "registry/src/admission/",
     "registry/src/services/",
     "schema/src/crd/",
@@ -406,7 +408,7 @@ mod tests {
     #[test]
     fn a_search_through_a_list_of_a_client_has_a_reason() {
         let findings = |line: &str| {
-            findings_in("registry/src/strategy/a.rs", &format!("//! Owns.\nfor a in b {{\n    {line}\n}}\n"))
+            findings_in("strategy/src/a.rs", &format!("//! Owns.\nfor a in b {{\n    {line}\n}}\n"))
         };
         for line in [
             "if names.contains(&name) {",
