@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use forebay_apimachinery::accept::AsKind;
 use forebay_apimachinery::caller::MASTERS;
+use forebay_apimachinery::go_duration::{self, GoDurationError};
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Object, Status, Verb};
 use forebay_auth::tokens::ServiceAccountTokens;
@@ -256,16 +257,12 @@ impl Handler {
         }
         let limit = match head.query.first("timeout").filter(|text| !text.is_empty()) {
             None => self.request_timeout,
-            Some(text) => match go_duration(text) {
-                Some(asked) if !asked.is_zero() => asked.min(self.request_timeout),
-                Some(_) => self.request_timeout,
-                None => {
-                    let why = match text.parse::<f64>() {
-                        Ok(_) => "missing unit in duration",
-                        Err(_) => "invalid duration",
-                    };
-                    let message =
-                        format!("invalid timeout specified in the request URL - time: {why} {text:?}");
+            Some(text) => match asked_timeout(text) {
+                Ok(asked) if !asked.is_zero() => asked.min(self.request_timeout),
+                Ok(_) => self.request_timeout,
+                Err(why) => {
+                    let why = why.as_go_says(text);
+                    let message = format!("invalid timeout specified in the request URL - {why}");
                     return Err(Status::bad_request(message).into());
                 }
             },
@@ -382,34 +379,10 @@ fn is_dry_run(query: &Query) -> bool {
     query.first("dryRun").is_some_and(|value| !value.is_empty())
 }
 
-/// A Go duration: `30s`, `1m30s`, `1.5h`, `0`. Negative ones count as none.
-fn go_duration(text: &str) -> Option<Duration> {
-    if text == "0" {
-        return Some(Duration::ZERO);
-    }
-    let mut rest = text.strip_prefix('+').unwrap_or(text);
-    let mut seconds = 0.0;
-    if rest.is_empty() {
-        return None;
-    }
-    while !rest.is_empty() {
-        let number_len = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let number: f64 = rest[..number_len].parse().ok()?;
-        rest = &rest[number_len..];
-        let unit_len = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
-        let unit = match &rest[..unit_len] {
-            "ns" => 1e-9,
-            "us" | "µs" | "μs" => 1e-6,
-            "ms" => 1e-3,
-            "s" => 1.0,
-            "m" => 60.0,
-            "h" => 3600.0,
-            _ => return None,
-        };
-        seconds += number * unit;
-        rest = &rest[unit_len..];
-    }
-    Duration::try_from_secs_f64(seconds).ok()
+/// What a client asked for as its `timeout`; a negative one counts as none.
+fn asked_timeout(text: &str) -> Result<Duration, GoDurationError<'_>> {
+    let nanos = go_duration::parse(text)?;
+    u64::try_from(nanos).map(Duration::from_nanos).map_err(|_| GoDurationError::Invalid)
 }
 
 #[cfg(test)]
@@ -441,7 +414,7 @@ mod tests {
             ("s", None),
             ("1x", None),
         ] {
-            assert_eq!(go_duration(text), want.map(Duration::from_millis), "{text}");
+            assert_eq!(asked_timeout(text).ok(), want.map(Duration::from_millis), "{text}");
         }
     }
 }

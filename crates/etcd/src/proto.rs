@@ -4,6 +4,7 @@
 //! not copied. Never: knows a message.
 
 use bytes::{Buf, Bytes};
+use forebay_apimachinery::varint;
 
 /// A message that cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -54,18 +55,10 @@ impl Fields {
     }
 
     fn varint(&mut self) -> Result<u64, Malformed> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            if self.0.is_empty() {
-                return Err(Malformed);
-            }
-            let byte = self.0.get_u8();
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(value);
-            }
-        }
-        Err(Malformed)
+        let mut rest = &self.0[..];
+        let value = varint::read(&mut rest).map_err(|_| Malformed)?;
+        self.0.advance(self.0.len() - rest.len());
+        Ok(value)
     }
 
     fn skip(&mut self, bytes: usize) -> Result<Content, Malformed> {
@@ -105,8 +98,8 @@ impl Message {
     #[must_use]
     pub fn number(mut self, field: u64, value: u64) -> Message {
         if value != 0 {
-            self.varint(field << 3);
-            self.varint(value);
+            varint::write(field << 3, &mut self.0);
+            varint::write(value, &mut self.0);
         }
         self
     }
@@ -130,8 +123,8 @@ impl Message {
     /// A number in a oneof: there also when it is 0.
     #[must_use]
     pub fn choice(mut self, field: u64, value: u64) -> Message {
-        self.varint(field << 3);
-        self.varint(value);
+        varint::write(field << 3, &mut self.0);
+        varint::write(value, &mut self.0);
         self
     }
 
@@ -140,18 +133,10 @@ impl Message {
     }
 
     fn delimited(mut self, field: u64, value: &[u8]) -> Message {
-        self.varint(field << 3 | 2);
-        self.varint(value.len() as u64);
+        varint::write(field << 3 | 2, &mut self.0);
+        varint::write(value.len() as u64, &mut self.0);
         self.0.extend_from_slice(value);
         self
-    }
-
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
     }
 }
 

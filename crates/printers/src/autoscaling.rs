@@ -3,12 +3,12 @@
 //! In: autoscaling/v2 values (the CPU fields of v1 are understood too, its annotations are not). Out: their cells. Never: a
 //! judgement on whether the target is met.
 
+use forebay_apimachinery::quantity::Precision;
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::lists::with_more;
 use crate::member::Member;
-use crate::quantity::{self, Precision};
 use crate::table::{AGE, NAME, Printer, cells, integer, string};
 
 pub(crate) static HORIZONTAL_POD_AUTOSCALER: Printer = Printer::new(
@@ -113,7 +113,7 @@ fn value(current: Option<Member<'_>>, field: &str) -> String {
 
 /// A quantity, worded as Go words an absent one.
 fn amount(quantity: Member<'_>) -> String {
-    quantity::of(quantity, Precision::Nano).unwrap_or_else(|| "<nil>".to_owned())
+    quantity.quantity(Precision::Nano).unwrap_or_else(|| "<nil>".to_owned())
 }
 
 fn percent(utilization: Member<'_>, absent: &str) -> String {

@@ -2,13 +2,13 @@
 //!
 //! In: v1 values. Out: their cells. Never: the content of a secret.
 
+use forebay_apimachinery::quantity::Precision;
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::containers::Containers;
 use crate::labels::format_labels;
 use crate::member::Member;
-use crate::quantity::{self, Precision};
 use crate::table::{AGE, NAME, Printer, cells, string};
 
 pub(crate) static CONFIG_MAP: Printer =
@@ -77,7 +77,7 @@ fn resource_quota_cells(quota: Member<'_>, now: Timestamp) -> Vec<Value> {
 }
 
 fn amount(quantity: Member<'_>) -> String {
-    quantity::of(quantity, Precision::Milli).unwrap_or_else(|| "0".to_owned())
+    quantity.quantity(Precision::Milli).unwrap_or_else(|| "0".to_owned())
 }
 
 fn pod_template_cells(object: Member<'_>, _now: Timestamp) -> Vec<Value> {

@@ -2,12 +2,12 @@
 //!
 //! In: v1 values. Out: their cells. Never: a look at other objects.
 
+use forebay_apimachinery::quantity::Precision;
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::lists::joined;
 use crate::member::Member;
-use crate::quantity::{self, Precision};
 use crate::table::{AGE, NAME, Printer, cells, string};
 
 pub(crate) static PERSISTENT_VOLUME: Printer = Printer::new(
@@ -92,7 +92,7 @@ fn phase(object: Member<'_>) -> &str {
 }
 
 fn storage(resources: Member<'_>) -> String {
-    quantity::of(resources.get("storage"), Precision::Milli).unwrap_or_else(|| "0".to_owned())
+    resources.get("storage").quantity(Precision::Milli).unwrap_or_else(|| "0".to_owned())
 }
 
 /// The beta annotation goes before the field, even when it is empty.

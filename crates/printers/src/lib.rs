@@ -32,7 +32,6 @@ pub mod labels;
 mod lists;
 mod member;
 mod networking;
-pub mod quantity;
 mod rbac;
 mod reads;
 mod resource;

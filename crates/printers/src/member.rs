@@ -2,6 +2,9 @@
 //!
 //! In: a borrowed JSON value. Out: borrowed parts of it. Never: a panic, a copy, a change.
 
+use std::borrow::Cow;
+
+use forebay_apimachinery::quantity::{self, Precision};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -55,6 +58,13 @@ impl<'a> Member<'a> {
             "" => fallback,
             text => text,
         }
+    }
+
+    /// The canonical text of a quantity, something else as it is; `None` when it is absent.
+    pub(crate) fn quantity(self, precision: Precision) -> Option<String> {
+        let text = self.scalar()?;
+        let canonical = quantity::canonical(&text, precision).ok().map(Cow::into_owned);
+        Some(canonical.unwrap_or(text))
     }
 
     pub(crate) fn int(self) -> i64 {

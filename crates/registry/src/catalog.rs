@@ -9,10 +9,10 @@ use std::sync::Arc;
 use forebay_apimachinery::{GroupVersionKind, GroupVersionResource, Revision, Seen};
 use forebay_schema::builtin;
 
-use crate::convert::{self, Conversion};
 use crate::custom::Custom;
 use crate::store::SelectableField;
 pub use crate::store::Store;
+use forebay_strategy::convert::{self, Conversion};
 
 /// Group, version and plural.
 type Coordinates = (Arc<str>, Arc<str>, Arc<str>);

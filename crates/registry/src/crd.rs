@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use forebay_apimachinery::object::{Form, Layout, Scope};
 use forebay_apimachinery::{Cause, Object, Reason, Revision, Status};
-use forebay_schema::crd::{check, conditions};
+use forebay_schema::crd::{check, conditions, field};
 use forebay_watchcache::{EventKind, Interest, ReadError, WatchStep, Watcher};
 use serde_json::Value;
 
@@ -469,7 +469,7 @@ pub(crate) fn warnings(crd: &Value, old: Option<&Value>) -> Vec<String> {
 
 /// What is wrong with a CRD, which takes the place of `old` if there is one.
 pub(crate) fn validate(crd: &Value, old: Option<&Value>) -> Vec<Cause> {
-    custom::causes(&match old {
+    field::causes(&match old {
         Some(old) => check::validate_update(crd, old),
         None => check::validate_create(crd),
     })

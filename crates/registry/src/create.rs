@@ -14,7 +14,7 @@ use crate::registry::{Registry, whole};
 use crate::request::{Answer, Body, MayCreate, Outcome, Target};
 use crate::services;
 use crate::store::{Mode, Store};
-use crate::strategy::{self, Context};
+use forebay_strategy::{self as strategy, Context};
 
 /// Names tried for one `generateName` before the client is told to try again (reference §3.2).
 const GENERATE_ATTEMPTS: usize = 8;

@@ -7,11 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use forebay_apimachinery::{
-    Cause, CauseReason, GroupVersionKind, GroupVersionResource, Lease, Object, Revision,
-};
+use forebay_apimachinery::{Cause, GroupVersionKind, GroupVersionResource, Lease, Object, Revision};
 use forebay_printers::duration;
-use forebay_schema::crd::field::{FieldError, Reason};
+use forebay_schema::crd::field;
 use forebay_schema::crd::{Definition, Version};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -19,7 +17,7 @@ use tokio::sync::watch;
 
 use crate::catalog::{Served, Source, SubresourceInfo};
 use crate::store::{SelectableField, Store};
-use crate::strategy::{CustomRules, ScalePaths};
+use forebay_strategy::{CustomRules, ScalePaths};
 
 /// What ends watches of a version when its CRD changes, one after the other: their clients do not all come back at once
 /// (kubernetes#123074).
@@ -257,7 +255,7 @@ impl Custom {
 
     /// What the schema has against `value` in the place of `old`.
     pub fn validate(&self, value: &Value, old: Option<&Value>) -> Vec<Cause> {
-        causes(&self.version().validate(value, old))
+        field::causes(&self.version().validate(value, old))
     }
 
     /// As much of an object as [`Custom::cells`] needs; `None` where `text` is no JSON.
@@ -273,26 +271,5 @@ impl Custom {
     /// A Table's columns.
     pub fn column_definitions(&self) -> Value {
         self.columns.clone()
-    }
-}
-
-/// Violations, as causes of a `Status`.
-pub(crate) fn causes(violations: &[FieldError]) -> Vec<Cause> {
-    let cause = |violation: &FieldError| {
-        Cause::new(cause_reason(violation.reason), violation.field.clone(), violation.message())
-    };
-    violations.iter().map(cause).collect()
-}
-
-fn cause_reason(reason: Reason) -> CauseReason {
-    match reason {
-        Reason::Required => CauseReason::FieldValueRequired,
-        Reason::Duplicate => CauseReason::FieldValueDuplicate,
-        Reason::Invalid => CauseReason::FieldValueInvalid,
-        Reason::NotSupported => CauseReason::FieldValueNotSupported,
-        Reason::Forbidden => CauseReason::FieldValueForbidden,
-        Reason::TooLong => CauseReason::FieldValueTooLong,
-        Reason::TooMany => CauseReason::FieldValueTooMany,
-        Reason::TypeInvalid => CauseReason::FieldValueTypeInvalid,
     }
 }

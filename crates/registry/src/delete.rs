@@ -21,8 +21,8 @@ use crate::registry::{Registry, whole};
 use crate::request::{Answer, Outcome, Target};
 use crate::services;
 use crate::store::{Current, Decision, Done, Mode, Store};
-use crate::strategy::{self, Deletion};
 use crate::update::not_found;
+use forebay_strategy::{self as strategy, Deletion};
 
 /// What the default of Jobs, which is not that of other kinds, does to their pods.
 const JOB_WARNING: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to \

@@ -15,9 +15,9 @@ use crate::errors;
 use crate::registry::Registry;
 use crate::request::{Answer, Target};
 use crate::store::{Decision, Done, Mode};
-use crate::strategy::{Refusal, Standing, eviction};
 use crate::subresources::created;
 use crate::update::not_found;
+use forebay_strategy::{Refusal, Standing, eviction};
 
 const REFUSED: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
 /// Rounds against writers of the pod, as upstream has them; beyond that the client is told of the conflict.

@@ -14,9 +14,10 @@ use forebay_watchcache::{FieldSource, FieldTerm, Interest};
 use serde_json::Value;
 
 use crate::catalog::{Served, Source, StoredAs};
-use crate::convert::Judged;
+use crate::crd;
 use crate::store::SelectableField;
-use crate::{crd, strategy};
+use forebay_strategy as strategy;
+use forebay_strategy::convert::Judged;
 
 impl Served {
     /// How the resource's objects are kept.

@@ -9,7 +9,6 @@ mod bootstrap;
 mod builtins;
 pub mod catalog;
 mod consumed;
-mod convert;
 pub mod counts;
 mod crd;
 mod create;
@@ -35,7 +34,6 @@ pub mod request;
 mod review;
 mod services;
 mod store;
-mod strategy;
 mod subresources;
 #[cfg(test)]
 mod tests;
@@ -44,6 +42,7 @@ mod watch;
 
 pub use admission::{Admission, ServiceAccountAdmission};
 pub use delete::Selection;
+pub use forebay_strategy::subject;
 pub use frames::{AtRest, Batch, FrameSink};
 pub use identity::Identity;
 pub use incoming::Incoming;
@@ -52,7 +51,6 @@ pub use list::{ListBody, Sink};
 pub use present::{As, Encoding, IncludeObject, Presenter, Shown};
 pub use registry::{Config, Registry};
 pub use services::{AddressRange, PortRange, ServicesConfig};
-pub use strategy::subject;
 pub use watch::{Flow, WatchBody};
 
 pub use forebay_watchcache::{Held, History, Relief};

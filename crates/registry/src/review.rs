@@ -14,7 +14,7 @@ use crate::create::place;
 use crate::incoming::{self, Incoming};
 use crate::registry::Registry;
 use crate::request::{Body, Target};
-use crate::strategy::{evaluation_error, validate_access_review};
+use forebay_strategy::{evaluation_error, validate_access_review};
 
 /// What the server fills in, and a client's word counts nothing about.
 const SYSTEM_FIELDS: [&str; 5] =

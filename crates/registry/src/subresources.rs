@@ -17,8 +17,8 @@ use crate::registry::Registry;
 use crate::request::{Answer, Body, Outcome, Target};
 use crate::services::Claims;
 use crate::store::{Current, Decision, Done, Mode};
-use crate::strategy::{self, BindingError, Context, ScaleError};
 use crate::update::{Unconditional, not_found};
+use forebay_strategy::{self as strategy, BindingError, Context, ScaleError};
 
 impl Registry {
     /// The Scale of an object.

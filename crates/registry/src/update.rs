@@ -14,7 +14,7 @@ use crate::registry::{Registry, whole};
 use crate::request::{Answer, Body, MayCreate, Outcome, Target};
 use crate::services::{self, Claims};
 use crate::store::{Current, Decision, Done, Mode};
-use crate::strategy::{self, Context};
+use forebay_strategy::{self as strategy, Context};
 
 const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";

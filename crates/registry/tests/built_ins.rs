@@ -221,7 +221,7 @@ async fn a_certificate_request_says_who_asks() {
         extra: [("example.com/team".to_string(), vec!["red".to_string()])].into(),
         ..Caller::default()
     }));
-    let lines = include_str!("../src/strategy/certificates/tests/requests.txt").lines();
+    let lines = include_str!("../../strategy/src/certificates/tests/requests.txt").lines();
     let fixture = |name: &str| {
         lines.clone().filter_map(|line| line.split_once(' ')).find(|(known, _)| *known == name).expect(name).1
     };

@@ -1,5 +1,6 @@
 //! Every parser of the schemas withstands any input, and what it made canonical stays as it is.
 
+use forebay_apimachinery::quantity::{self, Precision};
 use forebay_apimachinery::{Lease, json, steps};
 use forebay_fuzz::{Corpus, charged, gist, paid, peak_of, run, stepped};
 use forebay_schema::builtin::{TypeId, codec, protobuf, table};
@@ -252,8 +253,8 @@ fn fuzz_quantities_and_times() {
     let words = &["Ki", "Ei", "n", "u", "m", "k", "e-9", "E5", "+", ".", "9999999999999999999"];
     run("quantities", &Corpus { inputs, words, bytes_max: 64, ..Corpus::default() }, |input| {
         let input = text(input);
-        let canonical = codec::canonical_quantity(&input).map_err(gist)?;
-        assert_eq!(codec::canonical_quantity(&canonical).as_deref(), Ok(&*canonical));
+        let canonical = quantity::canonical(&input, Precision::Nano).map_err(gist)?;
+        assert_eq!(quantity::canonical(&canonical, Precision::Nano).as_deref(), Ok(&*canonical));
         Ok::<_, String>(canonical.chars().filter(|c| !c.is_ascii_digit()).collect::<String>())
     });
     let inputs: &[&[u8]] =

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use forebay_apimachinery::varint;
+
 /// `count` texts with `gap` between them.
 pub fn joined(count: usize, gap: &str, text: impl Fn(usize) -> String) -> String {
     (0..count).fold(String::new(), |mut all, index| {
@@ -63,13 +65,9 @@ pub fn object_schema(properties: &str) -> String {
 }
 
 /// A number as protobuf has it.
-pub fn varint(mut number: u64) -> Vec<u8> {
+pub fn varint(number: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
+    varint::write(number, &mut bytes);
     bytes
 }
 

@@ -4,6 +4,7 @@
 //! our own. Never: what an object is.
 
 use bytes::{Bytes, BytesMut};
+use forebay_apimachinery::varint;
 use memchr::memchr;
 
 use crate::limits::FRAME_BYTES_MAX;
@@ -126,23 +127,15 @@ fn envelope(status: &[u8]) -> Vec<u8> {
 
 fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     let mut out = vec![number << 3 | 2];
-    varint(bytes.len() as u64, &mut out);
+    varint::write(bytes.len() as u64, &mut out);
     out.extend_from_slice(bytes);
     out
 }
 
 fn number(field: u8, value: u32) -> Vec<u8> {
     let mut out = vec![field << 3];
-    varint(value.into(), &mut out);
+    varint::write(value.into(), &mut out);
     out
-}
-
-fn varint(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
 }
 
 /// Cuts the bytes of a watch into frames.

@@ -4,6 +4,9 @@
 
 use std::time::Duration;
 
+use forebay_apimachinery::go_duration::{self, GoDurationError};
+use forebay_apimachinery::quantity;
+
 /// Reads a boolean with the spellings of Go's `strconv.ParseBool`.
 ///
 /// # Errors
@@ -32,50 +35,20 @@ pub fn number(text: &str, max: u32) -> Result<u32, String> {
     }
 }
 
-/// Suffixes of Kubernetes' quantities that make whole bytes.
-const SUFFIXES: [(&str, u64); 12] = [
-    ("Ki", 1 << 10),
-    ("Mi", 1 << 20),
-    ("Gi", 1 << 30),
-    ("Ti", 1 << 40),
-    ("Pi", 1 << 50),
-    ("Ei", 1 << 60),
-    ("k", 1_000),
-    ("M", 1_000_000),
-    ("G", 1_000_000_000),
-    ("T", 1_000_000_000_000),
-    ("P", 1_000_000_000_000_000),
-    ("E", 1_000_000_000_000_000_000),
-];
-
 /// Reads bytes as Kubernetes' quantities have them: "512Mi", "1.5G", "1073741824". Fractions of a byte are left off.
 ///
 /// # Errors
 /// The reason.
 pub fn bytes(text: &str) -> Result<u64, String> {
-    let wrong = || "not a number of bytes such as 512Mi".to_owned();
-    let found = SUFFIXES.iter().find_map(|(suffix, unit)| Some((text.strip_suffix(suffix)?, *unit)));
-    let (number, unit) = found.unwrap_or((text, 1));
-    let number = number.strip_prefix('+').unwrap_or(number);
-    if number.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+    // A quantity without digits is 0 to Kubernetes.
+    let nanos = quantity::nanos(text).ok().filter(|_| text.contains(|c: char| c.is_ascii_digit()));
+    let nanos = nanos.ok_or("not a number of bytes such as 512Mi")?;
+    if text.starts_with('-') {
         return Err("can not be negative value".to_owned());
     }
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.len() + fraction.len() == 0 || !is_number(whole) || !is_number(fraction) {
-        return Err(wrong());
-    }
-    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| too_many_bytes())? };
-    // Beyond nine digits a fraction no longer counts.
-    let digits = &fraction[..fraction.len().min(9)];
-    let part =
-        u128::from(digits.parse::<u64>().unwrap_or(0)) * u128::from(unit) / 10u128.pow(digits.len() as u32);
-    let total = u128::from(whole) * u128::from(unit) + part;
-    u64::try_from(total).ok().filter(|total| *total <= i64::MAX as u64).ok_or_else(too_many_bytes)
-}
-
-fn too_many_bytes() -> String {
-    "more than 8Ei".to_owned()
+    // What is more is capped there, with a suffix such as Mi.
+    let whole = u64::try_from(nanos / quantity::ONE).ok().filter(|total| *total < i64::MAX as u64);
+    whole.ok_or_else(|| "more than 8Ei".to_owned())
 }
 
 /// Reads a duration that is not negative, with the grammar of Go's `time.ParseDuration`: "1m0s", "1.5h", "0".
@@ -83,73 +56,15 @@ fn too_many_bytes() -> String {
 /// # Errors
 /// The reason.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    if text.starts_with('-') && nanoseconds(&text[1..]).is_ok_and(|total| total > 0) {
-        return Err("can not be negative value".to_owned());
-    }
-    let total = nanoseconds(text.strip_prefix(['+', '-']).unwrap_or(text))?;
-    Ok(Duration::from_nanos(total))
-}
-
-fn nanoseconds(text: &str) -> Result<u64, String> {
-    if text == "0" {
-        return Ok(0);
-    }
-    if text.is_empty() {
-        return Err("not a duration such as 1m30s".to_owned());
-    }
-    let mut rest = text;
-    let mut total: u64 = 0;
-    while !rest.is_empty() {
-        let (part, after) = term(rest)?;
-        total = total.checked_add(part).filter(|sum| *sum <= NANOSECONDS_MAX).ok_or_else(too_long)?;
-        rest = after;
-    }
-    Ok(total)
-}
-
-/// Go's `time.Duration` is a signed 64 bit count of nanoseconds: 292 years.
-const NANOSECONDS_MAX: u64 = i64::MAX as u64;
-
-fn too_long() -> String {
-    "longer than 292 years".to_owned()
-}
-
-/// One number with its unit, from the front of `text`.
-fn term(text: &str) -> Result<(u64, &str), String> {
-    let (whole, rest) = split_digits(text);
-    let (fraction, rest) = match rest.strip_prefix('.') {
-        Some(after) => split_digits(after),
-        None => ("", rest),
-    };
-    if whole.is_empty() && fraction.is_empty() {
-        return Err("not a duration such as 1m30s".to_owned());
-    }
-    let unit_len = rest.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(rest.len());
-    let (unit, rest) = rest.split_at(unit_len);
-    let scale = match unit {
-        "ns" => 1,
-        "us" | "µs" | "μs" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "m" => 60 * 1_000_000_000,
-        "h" => 3600 * 1_000_000_000,
-        "" => return Err("missing unit (such as s, m or h)".to_owned()),
-        _ => return Err(format!("unknown unit {unit:?} (known are ns, us, ms, s, m, h)")),
-    };
-    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| too_long())? };
-    let whole = whole.checked_mul(scale).ok_or_else(too_long)?;
-    Ok((whole.checked_add(fraction_of(fraction, scale)).ok_or_else(too_long)?, rest))
-}
-
-fn split_digits(text: &str) -> (&str, &str) {
-    text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()))
-}
-
-/// `scale` times `0.digits`, rounded down; digits beyond the 18th change nothing.
-fn fraction_of(digits: &str, scale: u64) -> u64 {
-    let kept = &digits[..digits.len().min(18)];
-    let numerator: u128 = kept.bytes().fold(0, |sum, digit| sum * 10 + u128::from(digit - b'0'));
-    (numerator * u128::from(scale) / 10u128.pow(kept.len() as u32)) as u64
+    let nanos = go_duration::parse(text).map_err(|why| match why {
+        GoDurationError::Invalid => "not a duration such as 1m30s".to_owned(),
+        GoDurationError::TooLong => "longer than 292 years".to_owned(),
+        GoDurationError::MissingUnit => "missing unit (such as s, m or h)".to_owned(),
+        GoDurationError::UnknownUnit(unit) => {
+            format!("unknown unit {unit:?} (known are ns, us, ms, s, m, h)")
+        }
+    })?;
+    u64::try_from(nanos).map(Duration::from_nanos).map_err(|_| "can not be negative value".to_owned())
 }
 
 #[cfg(test)]
@@ -170,7 +85,7 @@ mod tests {
             ("1us", Ok(1_000)),
             ("1µs", Ok(1_000)),
             ("1h15m30.918s", Ok(4_530_918_000_000)),
-            ("0.3333333333333333333h", Ok(1_199_999_999_999)),
+            ("0.3333333333333333333h", Ok(1_200_000_000_000)),
             ("-1s", Err("can not be negative value")),
             ("", Err("not a duration such as 1m30s")),
             ("-", Err("not a duration such as 1m30s")),

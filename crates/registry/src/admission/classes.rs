@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::plugins::{ClassKind, Classes, INGRESS, PRIORITY, STORAGE};
-use crate::strategy::value::{Members, child_made, child_or_empty, is_true, set, text};
+use forebay_strategy::value::{Members, child_made, child_or_empty, is_true, set, text};
 
 /// A claim that says nothing of its class gets the default one.
 pub fn storage_class(claim: &mut Members, classes: &Classes) -> Result<(), String> {

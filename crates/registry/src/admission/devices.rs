@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::catalog::Served;
 use crate::registry::Registry;
-use crate::strategy;
+use forebay_strategy as strategy;
 
 impl Registry {
     /// Forbids access to devices past their users where the namespace is not labelled for it.

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::catalog::Served;
 use crate::errors;
 use crate::registry::Registry;
-use crate::strategy;
+use forebay_strategy as strategy;
 
 pub use plugins::Admission;
 pub use service_account::ServiceAccountAdmission;

@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use super::{classes, pods};
 use crate::catalog::{Catalog, Served};
-use crate::strategy;
-use crate::strategy::value::{Members, child_or_empty, text};
+use forebay_strategy as strategy;
+use forebay_strategy::value::{Members, child_or_empty, text};
 
 /// Carried out elsewhere, and turned off like the others.
 const LIFECYCLE: &str = "NamespaceLifecycle";

@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use forebay_apimachinery::quantity;
 use forebay_apimachinery::{Seen, steps};
 use serde_json::{Value, json};
 
 use super::plugins::{Classes, PRIORITY, RUNTIME};
-use crate::strategy::quantity;
-use crate::strategy::value::{
+use forebay_strategy::value::{
     Members, child, child_made, child_or_empty, entries, int, objects, set, take_over, text, text_opt,
 };
 

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::secrets::{limit_secrets, names_a_secret};
 use crate::create::name_of;
 use crate::registry::Registry;
-use crate::strategy::generate_name;
+use forebay_strategy::generate_name;
 
 const DEFAULT: &str = "default";
 const MIRROR: &str = "kubernetes.io/config.mirror";

@@ -22,7 +22,7 @@ use crate::groups;
 use crate::registry::Registry;
 use crate::request::{Body, Target};
 use crate::store::Mode;
-use crate::strategy::flowcontrol as flow_control;
+use forebay_strategy::flowcontrol as flow_control;
 
 /// How often somebody looks whether all of them are there.
 const LOOK: Duration = Duration::from_secs(60);

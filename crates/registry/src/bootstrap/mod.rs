@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::registry::Registry;
 use crate::request::{Body, Target};
 use crate::store::Store;
-use crate::strategy::SYSTEM_PRIORITY_CLASSES;
+use forebay_strategy::SYSTEM_PRIORITY_CLASSES;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 

@@ -107,7 +107,7 @@ fn add_rule(role: Option<&mut Rbac>, line: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::{Kind, defaults, validate_create};
+    use forebay_strategy::{Kind, defaults, validate_create};
 
     #[test]
     fn every_line_of_the_table_is_understood() {

@@ -15,7 +15,7 @@ use crate::errors;
 use crate::registry::Registry;
 use crate::request::Target;
 use crate::store::{Decision, Mode, Store};
-use crate::strategy::CLEANUP_FINALIZER;
+use forebay_strategy::CLEANUP_FINALIZER;
 
 /// How often the deletion of a CRD's objects is tried again while finalizers hold some of them.
 const CLEANUP_PERIOD: Duration = Duration::from_secs(1);

@@ -14,7 +14,7 @@ use crate::errors;
 use crate::registry::Registry;
 use crate::request::Target;
 use crate::store::{Mode, Store};
-use crate::strategy::services::{Family, Item, holdings};
+use forebay_strategy::services::{Family, Item, holdings};
 
 /// Who makes the IPAddresses of Services, in their label.
 const MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";

@@ -23,7 +23,7 @@ use crate::errors;
 use crate::registry::Registry;
 use crate::request::Target;
 use crate::store::{Mode, ROUNDS_MAX, Store};
-use crate::strategy::services::{
+use forebay_strategy::services::{
     Family, Item, Pools, Refusal, Unavailable, allocate_changed, allocate_new, holdings,
 };
 

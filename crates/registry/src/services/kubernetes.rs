@@ -25,7 +25,7 @@ use crate::catalog::Served;
 use crate::registry::Registry;
 use crate::request::{Body, Target};
 use crate::store::{Decision, Mode, Store};
-use crate::strategy::{self, Context};
+use forebay_strategy::{self as strategy, Context};
 
 const NAME: &str = "kubernetes";
 const NAMESPACE: &str = "default";

@@ -39,7 +39,7 @@ use crate::errors;
 use crate::registry::{Config, Registry};
 use crate::request::Target;
 use crate::store::{Current, Decision, Done, Mode, ROUNDS_MAX, Store};
-use crate::strategy::services::Item;
+use forebay_strategy::services::Item;
 
 pub(crate) use claims::Claims;
 pub use range::{AddressRange, PortRange};

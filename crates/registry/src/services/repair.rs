@@ -23,7 +23,7 @@ use super::unreadable;
 use crate::errors;
 use crate::registry::Registry;
 use crate::store::Store;
-use crate::strategy::services::Item;
+use forebay_strategy::services::Item;
 
 /// Services read without giving way to others.
 const BATCH: usize = 256;

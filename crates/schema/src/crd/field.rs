@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use forebay_apimachinery::{FaultBytes, Seen};
+use forebay_apimachinery::{Cause, CauseReason, FaultBytes, Seen};
 use serde_json::Value;
 
 use super::go;
@@ -49,6 +49,27 @@ impl Reason {
             Reason::TooMany => "Too many",
         }
     }
+}
+
+impl From<Reason> for CauseReason {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::Required => CauseReason::FieldValueRequired,
+            Reason::Duplicate => CauseReason::FieldValueDuplicate,
+            Reason::Invalid => CauseReason::FieldValueInvalid,
+            Reason::NotSupported => CauseReason::FieldValueNotSupported,
+            Reason::Forbidden => CauseReason::FieldValueForbidden,
+            Reason::TooLong => CauseReason::FieldValueTooLong,
+            Reason::TooMany => CauseReason::FieldValueTooMany,
+            Reason::TypeInvalid => CauseReason::FieldValueTypeInvalid,
+        }
+    }
+}
+
+/// Violations, as causes of a `Status`.
+pub fn causes(violations: &[FieldError]) -> Vec<Cause> {
+    let cause = |error: &FieldError| Cause::new(error.reason.into(), error.field.clone(), error.message());
+    violations.iter().map(cause).collect()
 }
 
 /// One violation: where, why, and what the client reads.

@@ -20,8 +20,9 @@ const CYCLES: &[(&str, usize)] = &[
     ("endpoints", 8),
     ("faults", 14),
     ("informer", 5),
-    ("registry", 121),
+    ("registry", 29),
     ("schema", 7),
+    ("strategy", 90),
     ("watchcache", 9),
 ];
 
@@ -30,7 +31,7 @@ const LINES_MAX: usize = 13_000;
 
 /// Crates that have more, to the next thousand.
 const LINES: &[(&str, usize)] =
-    &[("bench", 17_000), ("endpoints", 20_000), ("registry", 35_000), ("schema", 19_000)];
+    &[("bench", 17_000), ("endpoints", 20_000), ("schema", 19_000), ("strategy", 22_000)];
 
 /// Public types that may have one name.
 const SAME_NAME_MAX: usize = 2;

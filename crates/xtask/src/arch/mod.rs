@@ -35,8 +35,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("etcd-codec", &["apimachinery", "etcd", "registry", "schema"]),
     ("migrate", &["apimachinery", "embedded", "etcd", "pki", "rt"]),
     ("watchcache", &["apimachinery", "backend", "revlog", "rt"]),
-    ("registry", &["api", "apimachinery", "backend", "printers", "rt", "schema", "watchcache"]),
-    ("auth", &["api", "apimachinery", "registry", "rt"]),
+    ("strategy", &["apimachinery", "schema"]),
+    ("registry", &["api", "apimachinery", "backend", "printers", "rt", "schema", "strategy", "watchcache"]),
+    ("auth", &["api", "apimachinery", "rt", "strategy"]),
     ("endpoints", &["api", "apimachinery", "auth", "deflate", "registry", "rt", "schema"]),
     ("view", &["apimachinery"]),
     ("client", &["apimachinery", "rt"]),
@@ -52,7 +53,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fuzz", &["rt"]),
     ("conformance", &["*"]),
     ("sim", &["*"]),
-    ("bench", &["clients"]),
+    ("bench", &["apimachinery", "clients"]),
     ("faults", &["apimachinery", "client", "clients", "connector", "informer", "rt", "testing"]),
     ("xtask", &[]),
 ];
@@ -69,11 +70,12 @@ const BELOW_ENDPOINTS: &[&str] = &[
     "backend",
     "embedded",
     "watchcache",
+    "strategy",
     "registry",
     "auth",
     "controllers",
 ];
-const ABOVE_BACKEND: &[&str] = &["watchcache", "registry", "controllers", "endpoints"];
+const ABOVE_BACKEND: &[&str] = &["watchcache", "strategy", "registry", "controllers", "endpoints"];
 
 /// Crates of a running server above `rt`.
 const SERVING: &[&str] =
@@ -109,7 +111,7 @@ const NO_WORD: &[(&[&str], &[&str], &str, &str)] = &[
         "a task starts through rt::Tasks, which names and joins it",
     ),
     (
-        &["watchcache", "registry", "controllers"],
+        &["watchcache", "strategy", "registry", "controllers"],
         &["std::fs", "tokio::fs", "File::open"],
         "",
         "no crate above backend names a file",
@@ -257,7 +259,7 @@ fn words(name: &str, path: &str, text: &str) -> Vec<String> {
 
 /// Where lists are as long as a client makes them.
 const CLIENT_LISTS: &[&str] = &[
-    "registry/src/strategy/",
+    "strategy/src/",
     "registry/src/admission/",
     "registry/src/services/",
     "schema/src/crd/",
@@ -439,7 +441,7 @@ mod tests {
     #[test]
     fn a_search_through_a_list_of_a_client_has_a_reason() {
         let findings = |line: &str| {
-            findings_in("registry/src/strategy/a.rs", &format!("//! Owns.\nfor a in b {{\n    {line}\n}}\n"))
+            findings_in("strategy/src/a.rs", &format!("//! Owns.\nfor a in b {{\n    {line}\n}}\n"))
         };
         for line in [
             "if names.contains(&name) {",

@@ -1,5 +1,7 @@
 //! Reads protobuf back, for tests.
 
+use forebay_apimachinery::varint;
+
 /// A field: its number and its content; numbers as their eight bytes.
 pub type Field<'b> = (u32, &'b [u8]);
 
@@ -27,16 +29,7 @@ pub fn fields(mut bytes: &[u8]) -> Vec<Field<'_>> {
 }
 
 fn varint(bytes: &mut &[u8]) -> u64 {
-    let mut out = 0;
-    for shift in (0..).step_by(7) {
-        let (first, rest) = bytes.split_first().expect("a byte more");
-        *bytes = rest;
-        out |= u64::from(first & 0x7f) << shift;
-        if first & 0x80 == 0 {
-            break;
-        }
-    }
-    out
+    varint::read(bytes).expect("a number")
 }
 
 pub fn find<'b>(message: &[Field<'b>], field: u32) -> Option<&'b [u8]> {

@@ -2,6 +2,8 @@
 //!
 //! In: fields, in any order. Out: bytes. What says nothing is left out, as proto3 has it.
 
+use forebay_apimachinery::varint;
+
 /// One message.
 #[derive(Default)]
 pub struct Message(Vec<u8>);
@@ -42,13 +44,13 @@ impl Message {
     /// One of several: there although it is false.
     pub fn always_flag(&mut self, field: u32, on: bool) {
         self.tag(field, 0);
-        self.varint(u64::from(on));
+        varint::write(u64::from(on), &mut self.0);
     }
 
     pub fn int(&mut self, field: u32, int: i64) {
         if int != 0 {
             self.tag(field, 0);
-            self.varint(int.cast_unsigned());
+            varint::write(int.cast_unsigned(), &mut self.0);
         }
     }
 
@@ -61,20 +63,12 @@ impl Message {
 
     fn bytes(&mut self, field: u32, bytes: &[u8]) {
         self.tag(field, 2);
-        self.varint(bytes.len() as u64);
+        varint::write(bytes.len() as u64, &mut self.0);
         self.0.extend_from_slice(bytes);
     }
 
     fn tag(&mut self, field: u32, wire_type: u32) {
-        self.varint(u64::from(field << 3 | wire_type));
-    }
-
-    fn varint(&mut self, mut rest: u64) {
-        while rest >= 0x80 {
-            self.0.push(rest as u8 | 0x80);
-            rest >>= 7;
-        }
-        self.0.push(rest as u8);
+        varint::write(u64::from(field << 3 | wire_type), &mut self.0);
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use forebay_apimachinery::quantity::QuantityError;
+
+use super::TimeError;
 use super::text::go_quote;
-use super::{QuantityError, TimeError};
 
 /// The value cannot be decoded into the type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -8,7 +8,6 @@ mod base64;
 mod encode;
 mod error;
 mod normalize;
-mod quantity;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -18,7 +17,6 @@ pub(super) use encode::{Part, zero};
 pub use encode::{Slot, encode, encode_sorted, write_any, write_json};
 pub use error::{DecodeError, EncodeError, FieldProblem};
 pub use normalize::normalize;
-pub use quantity::{QuantityError, canonical_quantity};
 pub(crate) use text::go_quote;
 pub(super) use text::{write_int, write_string, write_utf8};
 pub use time::{TimeError, canonical_micro_time, canonical_time};

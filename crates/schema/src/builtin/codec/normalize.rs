@@ -8,11 +8,11 @@
 
 use std::borrow::Cow;
 
+use forebay_apimachinery::quantity::{self, Precision, QuantityError};
 use serde_json::{Map, Value};
 
 use super::super::table::{Table, TypeId, TypeKind};
 use super::base64;
-use super::quantity::canonical_quantity;
 use super::text::write_float;
 use super::time::{canonical_micro_time, canonical_time};
 use super::{DEPTH_MAX, DecodeError, FieldProblem, PROBLEMS_MAX};
@@ -423,7 +423,7 @@ impl Table {
 fn quantity(value: &mut Value) -> Result<Fate, DecodeError> {
     let canonical = match &*value {
         Value::String(text) => {
-            let canonical = canonical_quantity(text)?;
+            let canonical = quantity::canonical(text, Precision::Nano)?;
             if canonical == *text {
                 return Ok(Fate::Keep);
             }
@@ -438,9 +438,9 @@ fn quantity(value: &mut Value) -> Result<Fate, DecodeError> {
                 }
                 _ => number.to_string(),
             };
-            canonical_quantity(&text)?.into_owned()
+            quantity::canonical(&text, Precision::Nano)?.into_owned()
         }
-        _ => return Err(super::QuantityError::Format.into()),
+        _ => return Err(QuantityError::Format.into()),
     };
     *value = Value::String(canonical);
     Ok(Fate::Keep)

@@ -1,8 +1,7 @@
 //! What can be wrong with a message, in the words of gogo-protobuf's generated code where it has some.
 
 use forebay_apimachinery::Exhausted;
-
-use super::super::codec::QuantityError;
+use forebay_apimachinery::quantity::QuantityError;
 
 /// The bytes are no message of the type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

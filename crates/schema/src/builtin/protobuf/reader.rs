@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use forebay_apimachinery::varint::{self, VarintError};
+
 use super::DecodeError;
 
 pub(super) const VARINT: u8 = 0;
@@ -62,19 +64,10 @@ impl<'a> Reader<'a> {
     /// Bits beyond the 64th are dropped, up to the tenth byte.
     #[inline]
     pub(super) fn varint(&mut self) -> Result<u64, DecodeError> {
-        if let [byte @ ..0x80, rest @ ..] = self.rest {
-            self.rest = rest;
-            return Ok(u64::from(*byte));
-        }
-        let mut value = 0;
-        for (at, &byte) in self.rest.iter().enumerate().take(10) {
-            value |= u64::from(byte & 0x7f) << (7 * at);
-            if byte < 0x80 {
-                self.rest = &self.rest[at + 1..];
-                return Ok(value);
-            }
-        }
-        Err(if self.rest.len() < 10 { DecodeError::UnexpectedEof } else { DecodeError::Overflow })
+        varint::read(&mut self.rest).map_err(|error| match error {
+            VarintError::UnexpectedEof => DecodeError::UnexpectedEof,
+            VarintError::Overflow => DecodeError::Overflow,
+        })
     }
 
     pub(super) fn fixed64(&mut self) -> Result<u64, DecodeError> {

@@ -5,9 +5,10 @@
 
 use forebay_apimachinery::json::weight::{self, ITEM_BYTES};
 use forebay_apimachinery::lease::Meter;
+use forebay_apimachinery::quantity;
 use serde_json::{Map, Value};
 
-use super::super::codec::{DEPTH_MAX, canonical_quantity};
+use super::super::codec::DEPTH_MAX;
 use super::super::table::{Field, Table, TypeId, TypeKind};
 use super::DecodeError;
 use super::decode::Decoder;
@@ -184,7 +185,8 @@ fn quantity(message: &[u8], old: Option<Value>) -> Result<Option<Value>, DecodeE
         if tag.number == 1 {
             expect(tag.wire, BYTES, "String_")?;
             let text = text(reader.bytes()?);
-            quantity = Some(Value::String(canonical_quantity(&text)?.into_owned()));
+            quantity =
+                Some(Value::String(quantity::canonical(&text, quantity::Precision::Nano)?.into_owned()));
         } else {
             reader.skip(tag.wire)?;
         }

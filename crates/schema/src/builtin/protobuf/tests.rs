@@ -1,6 +1,6 @@
 //! Messages by hand, what merges, and what is no message.
 
-use forebay_apimachinery::Lease;
+use forebay_apimachinery::{Lease, varint};
 use serde_json::{Value, json};
 
 use super::super::codec::{self, normalize};
@@ -32,10 +32,10 @@ fn message(fields: &[Wire]) -> Vec<u8> {
             Fixed(..) => reader::FIXED64,
             Text(..) | Raw(..) => reader::BYTES,
         };
-        writer::varint(u64::from(*number) << 3 | u64::from(wire), &mut out);
+        varint::write(u64::from(*number) << 3 | u64::from(wire), &mut out);
         let bytes = match field {
             Int(_, value) => {
-                writer::varint(*value, &mut out);
+                varint::write(*value, &mut out);
                 continue;
             }
             Fixed(_, value) => {
@@ -45,7 +45,7 @@ fn message(fields: &[Wire]) -> Vec<u8> {
             Text(_, text) => text.as_bytes(),
             Raw(_, bytes) => bytes,
         };
-        writer::varint(bytes.len() as u64, &mut out);
+        varint::write(bytes.len() as u64, &mut out);
         out.extend_from_slice(bytes);
     }
     out

@@ -2,29 +2,23 @@
 //!
 //! In: field numbers and values. Out: bytes appended to a buffer. Never: what the fields mean.
 
+use forebay_apimachinery::varint;
+
 use super::reader::{BYTES, FIXED64, VARINT};
 
 /// Where the content of an open message starts.
 #[must_use]
 pub(super) struct Open(usize);
 
-pub(super) fn varint(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
 #[inline]
 fn tag(number: u16, wire: u8, out: &mut Vec<u8>) {
-    varint(u64::from(number) << 3 | u64::from(wire), out);
+    varint::write(u64::from(number) << 3 | u64::from(wire), out);
 }
 
 #[inline]
 pub(super) fn varint_field(number: u16, value: u64, out: &mut Vec<u8>) {
     tag(number, VARINT, out);
-    varint(value, out);
+    varint::write(value, out);
 }
 
 pub(super) fn double_field(number: u16, value: f64, out: &mut Vec<u8>) {
@@ -35,24 +29,19 @@ pub(super) fn double_field(number: u16, value: f64, out: &mut Vec<u8>) {
 #[inline]
 pub(super) fn bytes_field(number: u16, bytes: &[u8], out: &mut Vec<u8>) {
     tag(number, BYTES, out);
-    varint(bytes.len() as u64, out);
+    varint::write(bytes.len() as u64, out);
     out.extend_from_slice(bytes);
 }
 
 /// What stands before the bytes of a field.
 pub(super) fn bytes_head(number: u16, len: usize, out: &mut Vec<u8>) {
     tag(number, BYTES, out);
-    varint(len as u64, out);
+    varint::write(len as u64, out);
 }
 
 /// What a field of so many bytes takes, its head counted in.
 pub(super) fn bytes_field_len(number: u16, len: usize) -> usize {
-    varint_len(u64::from(number) << 3) + varint_len(len as u64) + len
-}
-
-fn varint_len(value: u64) -> usize {
-    let bits = 64 - (value | 1).leading_zeros() as usize;
-    bits.div_ceil(7)
+    varint::len(u64::from(number) << 3) + varint::len(len as u64) + len
 }
 
 /// Begins a field of a length that is not known yet.
@@ -70,7 +59,7 @@ pub(super) fn close(open: Open, out: &mut Vec<u8>) {
         out[start - 1] = len as u8;
         return;
     }
-    varint(len as u64, out);
+    varint::write(len as u64, out);
     let more = out.len() - end - 1; // bytes of the length besides the one that is kept for it
     let mut digits = [0; 10];
     digits[..=more].copy_from_slice(&out[end..]);

@@ -1,5 +1,7 @@
 //! Formats of times: dates, date-times, durations; and the strict RFC 3339 that object metadata uses.
 
+use forebay_apimachinery::go_duration;
+
 const DAY_SECONDS: i64 = 86_400;
 
 /// `2006-01-02`.
@@ -215,46 +217,7 @@ fn quote(text: &str) -> String {
 }
 
 pub(super) fn is_duration(text: &str) -> bool {
-    is_go_duration(text) || is_word_duration(text)
-}
-
-/// `1h30m`, `1.5s`, `-2ms`, at most 2^63 nanoseconds.
-fn is_go_duration(text: &str) -> bool {
-    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if rest == "0" {
-        return true;
-    }
-    let mut total = 0u128;
-    let limit = if text.starts_with('-') { 1 << 63 } else { (1 << 63) - 1 };
-    while !rest.is_empty() {
-        let end = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        let (whole, after) = rest.split_at(end(rest));
-        let (fraction, after) = match after.strip_prefix('.') {
-            Some(after) => after.split_at(end(after)),
-            None => ("", after),
-        };
-        let (unit, after) =
-            after.split_at(after.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(after.len()));
-        let nanos: u128 = match unit {
-            "ns" => 1,
-            "us" | "µs" | "μs" => 1_000,
-            "ms" => 1_000_000,
-            "s" => 1_000_000_000,
-            "m" => 60_000_000_000,
-            "h" => 3_600_000_000_000,
-            _ => return false,
-        };
-        let Some(value) = Some(whole).filter(|w| !w.is_empty()).map_or(Some(0), |w| w.parse::<u64>().ok())
-        else {
-            return false;
-        };
-        total += u128::from(value) * nanos;
-        if (whole.is_empty() && fraction.is_empty()) || total > limit {
-            return false;
-        }
-        rest = after;
-    }
-    total > 0 || text.bytes().any(|b| b.is_ascii_digit())
+    go_duration::parse(text).is_ok() || is_word_duration(text)
 }
 
 /// `22 ns`, `3 weeks`: numbers with a unit, anywhere in the text, at least one of them understood.

@@ -1,0 +1,83 @@
+//! ReplicaSets: what is filled in, what is refused.
+//!
+//! In: writes as text. Out: causes as kube-apiserver v1.36.3 gives them. Never: a store.
+
+use serde_json::json;
+
+use crate::testing::Sample;
+
+fn sample() -> Sample {
+    Sample::new(
+        "apps",
+        "v1",
+        "ReplicaSet",
+        json!({
+            "metadata": {"name": "r", "namespace": "default"},
+            "spec": {
+                "selector": {"matchLabels": {"app": "w"}},
+                "template": {
+                    "metadata": {"labels": {"app": "w"}},
+                    "spec": {"containers": [{"name": "c", "image": "nginx:1"}]},
+                },
+            },
+        }),
+    )
+}
+
+#[test]
+fn what_is_left_out_is_filled_in() {
+    assert_eq!(
+        sample().created(""),
+        json!({
+            "metadata": {"generation": 1, "name": "r", "namespace": "default"},
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": {"app": "w"}},
+                "template": {
+                    "metadata": {"labels": {"app": "w"}},
+                    "spec": {
+                        "containers": [
+                            {
+                                "image": "nginx:1",
+                                "imagePullPolicy": "IfNotPresent",
+                                "name": "c",
+                                "terminationMessagePath": "/dev/termination-log",
+                                "terminationMessagePolicy": "File",
+                            },
+                        ],
+                        "dnsPolicy": "ClusterFirst",
+                        "restartPolicy": "Always",
+                        "schedulerName": "default-scheduler",
+                        "securityContext": {},
+                        "terminationGracePeriodSeconds": 30,
+                    },
+                },
+            },
+            "status": {},
+        })
+    );
+}
+
+#[test]
+fn malformed_objects_are_refused() {
+    sample().check_creates(&[
+        ("spec.replicas=-1", &["spec.replicas: Invalid value: -1: must be greater than or equal to 0"]),
+        ("spec.minReadySeconds=-1", &["spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0"]),
+        ("spec.selector=null", &["spec.selector: Required value", r#"spec.template.metadata.labels: Invalid value: {"app":"w"}: `selector` does not match template `labels`"#]),
+        ("spec.selector={}", &["spec.selector: Invalid value: {}: empty selector is invalid for deployment"]),
+        (r#"spec.selector={"matchLabels":{"app":"x"}}"#, &[r#"spec.template.metadata.labels: Invalid value: {"app":"w"}: `selector` does not match template `labels`"#]),
+        (r#"spec.template.spec.restartPolicy="OnFailure""#, &[r#"spec.template.spec.restartPolicy: Unsupported value: "OnFailure": supported values: "Always""#]),
+        (r#"metadata.name="A""#, &[r#"metadata.name: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and e…"#]),
+    ]);
+}
+
+#[test]
+fn updates_are_refused_where_they_may_not_change() {
+    sample().check_updates(&[
+        ("spec.replicas=2", &[]),
+        (r#"spec.selector={"matchLabels":{"app":"x"}};spec.template.metadata.labels={"app":"x"}"#, &[r#"spec.selector: Invalid value: {"matchLabels":{"app":"x"}}: field is immutable"#]),
+        ("@status status.replicas=-1", &["status.replicas: Invalid value: -1: must be greater than or equal to 0", "status.fullyLabeledReplicas: Invalid value: 0: cannot be greater than status.replicas", "status.readyReplicas: Invalid value: 0: cannot be greater than status.replicas", "status.availableReplicas: Invalid value: 0: cannot be greater than status.replicas"]),
+        ("@status status.replicas=1;status.readyReplicas=2;status.availableReplicas=3;status.fullyLabeledReplicas=4", &["status.fullyLabeledReplicas: Invalid value: 4: cannot be greater than status.replicas", "status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas", "status.availableReplicas: Invalid value: 3: cannot be greater than status.replicas", "status.availableReplicas: Invalid value: 3: cannot be greater than readyReplicas"]),
+        ("@status status.observedGeneration=-1", &["status.observedGeneration: Invalid value: -1: must be greater than or equal to 0"]),
+    ]);
+}

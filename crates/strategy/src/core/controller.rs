@@ -1,0 +1,98 @@
+//! ReplicationControllers.
+//!
+//! In: a ReplicationController. Out: defaults, causes. Never: a ReplicaSet's rules, whose selector is of another form.
+//!
+//! Source: kubernetes v1.36.3 `registry/core/replicationcontroller`, `apis/core/{v1,validation}`.
+
+use serde_json::Value;
+
+use super::pod;
+use crate::field::{Causes, Path};
+use crate::meta::validate_built_in_update;
+use crate::rules::Update;
+use crate::value::{Members, child, child_made, child_or_empty, default, entries, int, text};
+
+const SPEC: Path<'static> = Path::root("spec");
+const STATUS: Path<'static> = Path::root("status");
+
+pub fn defaults(controller: &mut Members) {
+    let spec = child_made(controller, "spec");
+    default(spec, "replicas", 1);
+    let Some(template) = spec.get_mut("template").and_then(Value::as_object_mut) else { return };
+    pod::defaults::template(template);
+    let Some(labels) =
+        child(child_or_empty(template, "metadata"), "labels").filter(|labels| !labels.is_empty())
+    else {
+        return;
+    };
+    let labels = Value::Object(labels.clone());
+    if child_or_empty(spec, "selector").is_empty() {
+        spec.insert("selector".into(), labels.clone());
+    }
+    let meta = child_made(controller, "metadata");
+    if child_or_empty(meta, "labels").is_empty() {
+        meta.insert("labels".into(), labels);
+    }
+}
+
+pub fn validate_create(controller: &Members, causes: &mut Causes) {
+    let spec = child_or_empty(controller, "spec");
+    not_negative(spec, "minReadySeconds", &SPEC, causes);
+    let selector = child_or_empty(spec, "selector");
+    if selector.is_empty() {
+        causes.required(&SPEC.child("selector"), "");
+    }
+    not_negative(spec, "replicas", &SPEC, causes);
+    let at = SPEC.child("template");
+    let Some(template) = child(spec, "template") else { return causes.required(&at, "") };
+    let labels = child(child_or_empty(template, "metadata"), "labels");
+    let selected =
+        |(key, value)| labels.is_some_and(|labels| text(labels, key) == value && labels.contains_key(key));
+    if !entries(spec, "selector").all(selected) {
+        pod::template_not_selected(template, &at, causes);
+    }
+    pod::validate_template(template, &at, causes);
+    pod::only_always(template, "ReplicationController", &at, causes);
+}
+
+pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) {
+    validate_built_in_update(new, update.old, causes);
+    if update.is_status() {
+        validate_status(child_or_empty(new, "status"), causes);
+    } else {
+        validate_create(new, causes);
+    }
+}
+
+fn validate_status(status: &Members, causes: &mut Causes) {
+    const COUNTS: [&str; 5] =
+        ["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"];
+    replica_counts(status, &COUNTS, "fullyLabeledReplicas", causes);
+}
+
+/// The counts of a status: none is negative, and those that are ready are among those that there are.
+///
+/// - `of_all`: a count beside the ready and the available ones that is a part of all replicas.
+pub fn replica_counts(status: &Members, counts: &[&str], of_all: &str, causes: &mut Causes) {
+    counts.iter().for_each(|name| not_negative(status, name, &STATUS, causes));
+    for name in [of_all, "readyReplicas", "availableReplicas"] {
+        not_more_than(status, name, "replicas", "cannot be greater than status.replicas", causes);
+    }
+    let detail = "cannot be greater than readyReplicas";
+    not_more_than(status, "availableReplicas", "readyReplicas", detail, causes);
+}
+
+/// A count in the status that another one bounds.
+pub fn not_more_than(status: &Members, name: &str, bound: &str, detail: &str, causes: &mut Causes) {
+    let count = int(status, name).unwrap_or(0);
+    if count > int(status, bound).unwrap_or(0) {
+        causes.invalid(&STATUS.child(name), count, detail);
+    }
+}
+
+/// A number that must not be negative.
+pub fn not_negative(object: &Members, name: &str, at: &Path<'_>, causes: &mut Causes) {
+    if let Some(number) = int(object, name).filter(|number| *number < 0) {
+        causes.invalid(&at.child(name), number, "must be greater than or equal to 0");
+    }
+}

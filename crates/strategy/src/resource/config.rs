@@ -1,0 +1,66 @@
+//! Selectors and opaque parameters, which classes, claims and allocations have.
+//!
+//! In: the members that hold them. Out: causes. Never: understands them.
+
+use serde_json::Value;
+
+use super::bounded;
+use crate::core::pod::csi_driver_name;
+use crate::field::{Causes, Path};
+use crate::value::{Members, child, text};
+
+const SELECTORS_MAX: usize = 32;
+const EXPRESSION_BYTES_MAX: usize = 10 << 10;
+const PARAMETERS_BYTES_MAX: usize = 10 << 10;
+pub const CONFIG_MAX: usize = 32;
+
+/// Whether something was let through before, when less was asked of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    New,
+    Stored,
+}
+
+/// The list `selectors` of `of`.
+pub fn selectors(of: &Members, at: &Path<'_>, causes: &mut Causes) {
+    let items = bounded(of, "selectors", SELECTORS_MAX, at, causes);
+    for (index, selector) in items.iter().filter_map(Value::as_object).enumerate() {
+        let at = at.child("selectors");
+        let at = at.index(index);
+        match child(selector, "cel") {
+            None => causes.required(&at.child("cel"), ""),
+            Some(cel) => expression(text(cel, "expression"), &at.child("cel").child("expression"), causes),
+        }
+    }
+}
+
+fn expression(expression: &str, at: &Path<'_>, causes: &mut Causes) {
+    if expression.len() > EXPRESSION_BYTES_MAX {
+        causes.too_long(at, EXPRESSION_BYTES_MAX);
+    } else if expression.is_empty() {
+        let detail = "compilation failed: ERROR: <input>:1:0: Syntax error: mismatched input '<EOF>' expecting \
+                      {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, \
+                      BYTES, IDENTIFIER}";
+        causes.invalid(at, expression, detail);
+    }
+}
+
+/// What a driver is told.
+pub fn opaque(config: &Members, origin: Origin, at: &Path<'_>, causes: &mut Causes) {
+    let at = at.child("opaque");
+    let Some(opaque) = child(config, "opaque") else { return causes.required(&at, "") };
+    csi_driver_name(text(opaque, "driver"), &at.child("driver"), causes);
+    raw(opaque.get("parameters"), origin, PARAMETERS_BYTES_MAX, &at.child("parameters"), causes);
+}
+
+/// An object of any form.
+pub fn raw(value: Option<&Value>, origin: Origin, bytes_max: usize, at: &Path<'_>, causes: &mut Causes) {
+    match value {
+        None | Some(Value::Null) => causes.required(at, ""),
+        Some(value) if origin == Origin::New && value.to_string().len() > bytes_max => {
+            causes.too_long(at, bytes_max);
+        }
+        Some(Value::Object(_)) => {}
+        Some(_) => causes.invalid(at, "<value omitted>", "must be a valid JSON object"),
+    }
+}

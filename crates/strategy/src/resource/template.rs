@@ -1,0 +1,62 @@
+//! ResourceClaimTemplates.
+//!
+//! In: a template. Out: defaults, causes. Never: the claims that are made of it.
+
+use serde_json::Value;
+
+use super::{SPEC, claim};
+use crate::field::{Causes, Path};
+use crate::internal;
+use crate::meta::{IMMUTABLE, annotations, labels, validate_built_in_create, validate_built_in_update};
+use crate::names::NameRule;
+use crate::rules::Update;
+use crate::value::{Members, child_mut, child_or_empty, same_member};
+
+pub fn defaults(template: &mut Members) {
+    if let Some(spec) = child_mut(template, "spec").and_then(|spec| child_mut(spec, "spec")) {
+        claim::default_spec(spec);
+    }
+}
+
+pub fn validate(template: &Members, causes: &mut Causes) {
+    let spec = child_or_empty(template, "spec");
+    metadata(child_or_empty(spec, "metadata"), &SPEC.child("metadata"), causes);
+    claim::validate_spec(child_or_empty(spec, "spec"), &SPEC.child("spec"), causes);
+}
+
+/// Labels and annotations are all that a claim gets from here.
+fn metadata(meta: &Members, at: &Path<'_>, causes: &mut Causes) {
+    const OTHERS: [(&str, &str); 13] = [
+        ("name", "name"),
+        ("generateName", "generateName"),
+        ("namespace", "namespace"),
+        ("selfLink", "selfLink"),
+        ("uid", "uID"),
+        ("resourceVersion", "resourceVersion"),
+        ("generation", "generation"),
+        ("creationTimestamp", "creationTimestamp"),
+        ("deletionTimestamp", "deletionTimestamp"),
+        ("deletionGracePeriodSeconds", "deletionGracePeriodSeconds"),
+        ("ownerReferences", "ownerReferences"),
+        ("finalizers", "finalizers"),
+        ("managedFields", "managedFields"),
+    ];
+    annotations(meta, &at.child("annotations"), causes);
+    labels(child_or_empty(meta, "labels"), &at.child("labels"), causes);
+    let is_set = |value: &Value| !matches!(value, Value::Null) && *value != 0 && *value != "";
+    for (name, shown) in OTHERS {
+        if meta.get(name).is_some_and(is_set) {
+            causes.forbidden(&at.child(shown), "cannot be set");
+        }
+    }
+}
+
+pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) {
+    validate_built_in_create(child_or_empty(new, "metadata"), true, NameRule::Subdomain, causes);
+    validate(new, causes);
+    validate_built_in_update(new, update.old, causes);
+    if !same_member(new, update.old, "spec") {
+        let spec = child_or_empty(new, "spec");
+        causes.invalid(&SPEC, internal::shown("resource.ResourceClaimTemplateSpec", spec), IMMUTABLE);
+    }
+}

@@ -1,0 +1,60 @@
+//! Custom resources: their status, their generation, their metadata.
+//!
+//! In: custom resources. Out: what is stored, and what is refused. Never: a schema.
+
+use serde_json::json;
+
+use crate::{Context, validate_update};
+use crate::{CustomRules, Kind, prepare_create, prepare_update, validate_create};
+
+const CONTEXT: Context<'static> = Context { now: "2026-01-01T00:00:00Z", user: None };
+
+fn rules() -> CustomRules {
+    CustomRules { namespaced: true, status_subresource: true, scale: None }
+}
+
+#[test]
+fn the_status_is_written_through_its_subresource_only() {
+    let rules = rules();
+    let kind = Kind { group: "example.com", kind: "Foo", custom: Some(&rules) };
+    let mut object = json!({"metadata": {"name": "f", "namespace": "n"}, "spec": 1, "status": 1});
+    prepare_create(&kind, &mut object, &CONTEXT);
+    assert_eq!(object, json!({"metadata": {"name": "f", "namespace": "n", "generation": 1}, "spec": 1}));
+    let rows = [
+        (None, json!({"generation": 2}), json!(2), json!(null)),
+        (Some("status"), json!({"generation": 1}), json!(1), json!(2)),
+    ];
+    for (subresource, meta, spec, status) in rows {
+        let mut new = json!({"metadata": {"name": "f", "namespace": "n"}, "spec": 2, "status": 2});
+        prepare_update(&kind, subresource, &mut new, &object, &CONTEXT);
+        assert_eq!(new["metadata"]["generation"], meta["generation"], "{subresource:?}");
+        assert_eq!(new.get("spec"), Some(&spec), "{subresource:?}");
+        assert_eq!(new.get("status").cloned().unwrap_or_default(), status, "{subresource:?}");
+    }
+}
+
+#[test]
+fn names_and_identity_are_looked_at() {
+    let rules = rules();
+    let kind = Kind { group: "example.com", kind: "Foo", custom: Some(&rules) };
+    let causes = validate_create(&kind, &json!({"metadata": {"name": "A", "namespace": "n"}}));
+    assert_eq!(causes.len(), 1);
+    assert_eq!(causes[0].field, "metadata.name");
+    let old = json!({"metadata": {"name": "f", "namespace": "n", "uid": "u", "resourceVersion": "1"}});
+    let new = json!({"metadata": {"name": "f", "namespace": "n", "uid": "v", "resourceVersion": "1"}});
+    let causes = validate_update(&kind, None, &new, &old);
+    assert!(!causes.is_empty());
+    assert!(
+        causes.iter().all(|cause| cause.message == "Invalid value: \"v\": field is immutable"),
+        "{causes:?}"
+    );
+}
+
+#[test]
+fn what_is_outside_of_namespaces_is_in_none() {
+    let rules = CustomRules { namespaced: false, ..rules() };
+    let kind = Kind { group: "example.com", kind: "Foo", custom: Some(&rules) };
+    let mut object = json!({"metadata": {"name": "f", "namespace": "n"}});
+    prepare_create(&kind, &mut object, &CONTEXT);
+    assert!(object["metadata"].get("namespace").is_none());
+}
