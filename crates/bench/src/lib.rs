@@ -8,7 +8,8 @@
 //! them all at once while memory is read ten times a second, which `--svg` draws; `readers`, a hundred of
 //! them of which twenty are slow; `watchlist`, informers that start at once; `envtest`, many control planes at once;
 //! `fanout`, an update sent to many watchers; `idle`, many watchers to whom nothing happens; `curve`, LISTs and updates
-//! as objects and watchers grow, which `--curves` draws; `million`, a million objects in one process; `hostile`, a catalogue of
+//! as objects and watchers grow, which `--curves` draws; `million`, a million objects in one process; `informer`, informers until they have
+//! all objects and at rest, and `informer-paths`, what they do then, both beside client-go and kube-rs ([`mirrored`]); `hostile`, a catalogue of
 //! hostile requests and connections ([`hostile`]), each on a server of its own and beside a bystander: `--only NAME` is for
 //! one of its rows, `--size 10` shows whether it works at all.
 //!
@@ -33,6 +34,7 @@ pub mod lab;
 pub mod lists;
 pub mod load;
 pub mod machine;
+pub mod mirrored;
 pub mod objects;
 pub mod page;
 pub mod picture;
@@ -49,6 +51,7 @@ pub mod server;
 pub mod static_server;
 pub mod stored;
 pub mod template;
+pub mod updates;
 pub mod watchers;
 
 use std::path::{Path, PathBuf};

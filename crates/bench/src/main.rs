@@ -26,7 +26,7 @@ use tokio::signal::unix::{SignalKind, signal};
 #[command(name = "cargo xtask bench")]
 struct Options {
     /// Scenarios to run, in this order: start, create, restart, resident, list, storm, readers, watchlist, envtest, fanout, crowd, lanes, idle, curve,
-    /// million, kep3157, kep2340, hostile, informer [default: all]
+    /// million, kep3157, kep2340, hostile, informer, informer-paths [default: all]
     #[arg(value_parser = scenario)]
     scenarios: Vec<Scenario>,
     /// Objects to create
@@ -44,7 +44,7 @@ struct Options {
     /// Times that each of them LISTs, from the cache and then consistent
     #[arg(long, default_value_t = 2, value_parser = at_least_one)]
     rounds: usize,
-    /// Watchers at once in the scenarios fanout and idle
+    /// Watchers at once in the scenarios fanout and idle, informers of one program in informer-paths
     #[arg(long, default_value_t = 1_000, value_parser = at_least_one)]
     watchers: usize,
     /// Watchers at once in the scenarios crowd and lanes

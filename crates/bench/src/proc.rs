@@ -2,6 +2,8 @@
 //!
 //! In: a process id. Out: figures from `/proc/PID`. Never: a figure of another process's children.
 
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -89,16 +91,27 @@ fn family_ticks() -> Result<u64, Error> {
 
 /// Whether `pid` itself holds a socket that listens on `port`.
 pub fn listens(pid: u32, port: u16) -> bool {
-    let sockets: Vec<String> = ["tcp", "tcp6"]
+    held(pid, |table| listening(table, port)) > 0
+}
+
+/// How many connections `pid` itself holds to `port`.
+pub fn connections(pid: u32, port: u16) -> usize {
+    held(pid, |table| connected(table, port))
+}
+
+/// How many of the sockets are open in `pid` that `of` finds in its tables.
+fn held(pid: u32, of: impl Fn(&str) -> Vec<u64>) -> usize {
+    let sockets: HashSet<OsString> = ["tcp", "tcp6"]
         .iter()
         .filter_map(|table| read(pid, &format!("net/{table}")).ok())
-        .flat_map(|table| listening(&table, port))
-        .map(|inode| format!("socket:[{inode}]"))
+        .flat_map(|table| of(&table))
+        .map(|inode| format!("socket:[{inode}]").into())
         .collect();
-    let Ok(open) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    let Ok(open) = fs::read_dir(format!("/proc/{pid}/fd")) else { return 0 };
     open.flatten()
         .filter_map(|entry| fs::read_link(entry.path()).ok())
-        .any(|target| sockets.iter().any(|socket| target.as_os_str() == socket.as_str()))
+        .filter(|target| sockets.contains(target.as_os_str()))
+        .count()
 }
 
 fn status_kib(pid: u32, field: &str) -> Result<u64, Error> {
@@ -138,9 +151,22 @@ fn busy(stat: &str) -> Option<u64> {
 
 /// Inodes of the sockets in state LISTEN (0A) on `port`.
 fn listening(table: &str, port: u16) -> Vec<u64> {
-    let at_port = format!(":{port:04X}");
+    inodes(table, |local, _, state| is_at(local, port) && state == "0A")
+}
+
+/// Inodes of the sockets in state ESTABLISHED (01) whose other end is `port`.
+fn connected(table: &str, port: u16) -> Vec<u64> {
+    inodes(table, |_, remote, state| is_at(remote, port) && state == "01")
+}
+
+fn is_at(address: &str, port: u16) -> bool {
+    address.ends_with(&format!(":{port:04X}"))
+}
+
+/// Inodes of the sockets of which `is_it` says so: of local address, remote address and state.
+fn inodes(table: &str, is_it: impl Fn(&str, &str, &str) -> bool) -> Vec<u64> {
     let rows = table.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
-    rows.filter(|row| row.len() > 9 && row[1].ends_with(&at_port) && row[3] == "0A")
+    rows.filter(|row| row.len() > 9 && is_it(row[1], row[2], row[3]))
         .filter_map(|row| row[9].parse().ok())
         .collect()
 }
@@ -180,6 +206,17 @@ mod tests {
         assert!(listens(std::process::id(), port));
         drop(ours);
         assert!(!listens(std::process::id(), port));
+    }
+
+    #[test]
+    fn a_process_holds_the_connections_that_it_opened() {
+        let ours = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = ours.local_addr().unwrap().port();
+        assert_eq!(connections(std::process::id(), port), 0);
+        let open = [(); 3].map(|()| std::net::TcpStream::connect(("127.0.0.1", port)).unwrap());
+        assert_eq!(connections(std::process::id(), port), 3);
+        drop(open);
+        assert_eq!(connections(std::process::id(), port), 0);
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub struct Metric {
     pub name: String,
     pub unit: Unit,
     pub samples: Vec<f64>,
+    /// What is aimed at, where anything is: the median is to be at most that.
+    pub most: Option<f64>,
 }
 
 /// What a figure counts, and so which way is better.
@@ -82,12 +84,18 @@ const NOTES: [&str; 5] = [
 impl Metric {
     /// A figure without samples yet.
     pub fn new(name: impl Into<String>, unit: Unit) -> Metric {
-        Metric { name: name.into(), unit, samples: Vec::new() }
+        Metric { name: name.into(), unit, samples: Vec::new(), most: None }
     }
 
     /// The middle sample.
     pub fn median(&self) -> f64 {
         self.sorted().get(self.samples.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+
+    /// Whether it is more than what is aimed at; one that is no number has not reached it.
+    pub fn is_missed(&self) -> bool {
+        let median = self.median();
+        self.most.is_some_and(|most| median.is_nan() || median > most)
     }
 
     fn sorted(&self) -> Vec<f64> {
@@ -102,6 +110,14 @@ pub fn add(metrics: &mut Metrics, name: &str, unit: Unit, sample: f64) {
     match metrics.iter_mut().find(|metric| metric.name == name) {
         Some(metric) => metric.samples.push(sample),
         None => metrics.push(Metric { samples: vec![sample], ..Metric::new(name, unit) }),
+    }
+}
+
+/// As [`add`], of a figure whose median is to be at most `most`.
+pub fn aim(metrics: &mut Metrics, name: &str, unit: Unit, sample: f64, most: f64) {
+    add(metrics, name, unit, sample);
+    if let Some(metric) = metrics.iter_mut().find(|metric| metric.name == name) {
+        metric.most = Some(most);
     }
 }
 
@@ -169,8 +185,12 @@ impl Report {
         let scenarios = self.measured.iter().map(|measured| {
             let rows = rows(measured).into_iter().map(|row| {
                 let samples = row.cells.iter().map(|cell| cell.map(|metric| &metric.samples));
+                let of = |said: fn(&Metric) -> Value| {
+                    row.cells.iter().map(|cell| cell.map(said)).collect::<Vec<_>>()
+                };
                 json!({"metric": row.name, "unit": row.unit.name(), "samples": samples.collect::<Vec<_>>(),
-                       "ratio": row.ratio()})
+                       "ratio": row.ratio(), "at most": of(|metric| json!(metric.most)),
+                       "missed": of(|metric| json!(metric.is_missed()))})
             });
             let series = measured.series.iter().map(|runs| runs.iter().map(Series::json).collect::<Vec<_>>());
             let catalogue = measured.rows.iter().map(|all| all.iter().map(Measure::json).collect::<Vec<_>>());
@@ -203,7 +223,7 @@ impl Report {
         }
         for row in rows(measured) {
             let mut line = vec![row.name.to_owned(), row.unit.name().to_owned()];
-            line.extend(row.cells.iter().map(|cell| cell.map_or_else(|| "-".to_owned(), spread)));
+            line.extend(row.cells.iter().map(|cell| cell.map_or_else(|| "-".to_owned(), cell_text)));
             line.extend(row.ratio().map(|ratio| verdict(ratio, row.unit)));
             lines.push(line);
         }
@@ -241,6 +261,13 @@ fn rows(measured: &Measured) -> Vec<Row<'_>> {
         }
     }
     rows
+}
+
+/// The figures, and what was aimed at: `25.1 (MISSED: 20.0 at most)`.
+fn cell_text(metric: &Metric) -> String {
+    let Some(most) = metric.most.map(number) else { return spread(metric) };
+    let missed = if metric.is_missed() { "MISSED: " } else { "" };
+    format!("{} ({missed}{most} at most)", spread(metric))
 }
 
 /// `min / median / max`, or the one figure there is.
@@ -295,8 +322,10 @@ mod tests {
     use super::*;
 
     fn report() -> Report {
-        let metric =
-            |name: &str, unit, samples: &[f64]| Metric { name: name.into(), unit, samples: samples.to_vec() };
+        let metric = |name: &str, unit, samples: &[f64]| Metric {
+            samples: samples.to_vec(),
+            ..Metric::new(name, unit)
+        };
         let entrant =
             |name| Entrant { name, versions: vec!["1".into()], commands: vec![format!("{name} serve")] };
         Report {
@@ -329,6 +358,19 @@ mod tests {
         assert!(ready.ends_with("0.050 (20.0x better)"), "{ready}");
         assert!(line("rate").ends_with("5.000") && line("rate").contains(" - "), "{}", line("rate"));
         assert!(text.contains("a serve") && text.contains("both store the same"), "{text}");
+    }
+
+    #[test]
+    fn what_is_above_its_aim_is_said_to_be_missed() {
+        let mut metrics = Metrics::new();
+        for sample in [19.0, 30.0, 21.0] {
+            aim(&mut metrics, "event", Unit::Microseconds, sample, 20.0);
+        }
+        aim(&mut metrics, "lists", Unit::Count, 0.0, 0.0);
+        aim(&mut metrics, "odd", Unit::Count, f64::NAN, 0.0);
+        assert_eq!(metrics.iter().map(Metric::is_missed).collect::<Vec<_>>(), [true, false, true]);
+        assert_eq!(cell_text(&metrics[0]), "19.0 / 21.0 / 30.0 (MISSED: 20.0 at most)");
+        assert_eq!(cell_text(&metrics[1]), "0.000 (0.000 at most)");
     }
 
     #[test]

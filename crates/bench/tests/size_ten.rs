@@ -246,3 +246,37 @@ async fn kep_shapes_at_size_ten() {
         assert_eq!((only("LISTs whole"), only("LISTs lost")), (4.0, 0.0), "{metrics:?}");
     }
 }
+
+#[tokio::test]
+async fn informer_at_size_ten() {
+    let names = [
+        "forebay-informer: synced",
+        "forebay-informer: at rest",
+        "kube-rs: synced",
+        "kube-rs-streaming: peak",
+        "JSON",
+    ];
+    check(Scenario::Informer, Protocol::Http1, &names).await;
+}
+
+#[tokio::test]
+async fn informer_paths_at_size_ten() {
+    let names = [
+        "forebay-informer: connections of 10 informers",
+        "kube-rs: connections of 10 informers",
+        "hot: get by key",
+        "hot: serde",
+        "a list of what is unchanged: resident before",
+        "a start with state on disk: synced",
+    ];
+    let metrics = check(Scenario::InformerPaths, Protocol::Http1, &names).await.metrics;
+    let only = |name: &str| metrics.iter().find(|metric| metric.name == name).map(|metric| metric.samples[0]);
+    assert_eq!(only("a list of what is unchanged: lists"), Some(1.0));
+    assert_eq!(only("a list of what is unchanged: notices"), Some(0.0));
+    assert_eq!(only("a start with state on disk: lists"), Some(0.0));
+    assert_eq!(only("forebay-informer: connections of 10 informers"), Some(1.0));
+    for client in ["forebay-informer", "kube-rs", "kube-rs-streaming"] {
+        let told = format!("{client}: an event to 10 handlers, one by one: told of each");
+        assert_eq!(only(&told), Some(1.0), "{metrics:?}");
+    }
+}

@@ -28,6 +28,7 @@ pub fn bench(args: &[String]) -> Done {
     if !help {
         let server = release.join("forebay-bench-static");
         static_server(&server)?;
+        client_go(&release.join("forebay-mirrored-client-go"))?;
         bench.arg("--static-server").arg(server);
     }
     run::run(bench.args(args))
@@ -37,4 +38,12 @@ pub fn bench(args: &[String]) -> Done {
 fn static_server(program: &Path) -> Done {
     let source = run::root().join("crates/bench/static/main.go");
     run::run(Command::new("go").arg("build").arg("-o").arg(program).arg(source))
+}
+
+/// Builds the informers of client-go at `program`, which the scenarios informer and informer-paths look for beside their own.
+fn client_go(program: &Path) -> Done {
+    let module = run::root().join("crates/faults/go");
+    let mut go = Command::new("go");
+    go.current_dir(module).env("GOFLAGS", "-buildvcs=false").env("CGO_ENABLED", "0");
+    run::run(go.args(["build", "-mod=readonly", "-trimpath", "-o"]).arg(program).arg("./mirrored"))
 }

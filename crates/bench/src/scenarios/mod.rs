@@ -10,6 +10,7 @@ mod fanout;
 mod hostile;
 mod idle;
 mod informer;
+mod informer_paths;
 mod kep;
 mod lanes;
 mod list;
@@ -52,6 +53,7 @@ pub enum Scenario {
     Kep2340,
     Hostile,
     Informer,
+    InformerPaths,
 }
 
 /// What a scenario measured on one contender.
@@ -65,7 +67,7 @@ pub struct Outcome {
 }
 
 impl Scenario {
-    pub const ALL: [Scenario; 19] = [
+    pub const ALL: [Scenario; 20] = [
         Scenario::Start,
         Scenario::Create,
         Scenario::Restart,
@@ -85,6 +87,7 @@ impl Scenario {
         Scenario::Kep2340,
         Scenario::Hostile,
         Scenario::Informer,
+        Scenario::InformerPaths,
     ];
 
     pub fn name(self) -> &'static str {
@@ -108,6 +111,7 @@ impl Scenario {
             Scenario::Kep2340 => "kep2340",
             Scenario::Hostile => "hostile",
             Scenario::Informer => "informer",
+            Scenario::InformerPaths => "informer-paths",
         }
     }
 
@@ -133,6 +137,7 @@ impl Scenario {
             Scenario::Kep2340 => kep::about_2340(lab),
             Scenario::Hostile => hostile::about(lab),
             Scenario::Informer => informer::about(lab),
+            Scenario::InformerPaths => informer_paths::about(lab),
         }
     }
 
@@ -159,6 +164,7 @@ impl Scenario {
             Scenario::Kep2340 => kep::run_2340(lab, who).await?.into(),
             Scenario::Hostile => hostile::run(lab, who).await?,
             Scenario::Informer => informer::run(lab, who).await?.into(),
+            Scenario::InformerPaths => informer_paths::run(lab, who).await?.into(),
         };
         add(&mut outcome.metrics, "CPU taken by others", Unit::Cores, others.cores()?);
         Ok(outcome)
