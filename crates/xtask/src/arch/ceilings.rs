@@ -21,7 +21,6 @@ const CYCLES: &[(&str, usize)] = &[
     ("informer", 5),
     ("registry", 29),
     ("schema", 7),
-    ("strategy", 90),
     ("watchcache", 9),
 ];
 
