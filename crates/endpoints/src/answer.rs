@@ -8,13 +8,14 @@ use forebay_apimachinery::Status;
 use forebay_apimachinery::accept::Media;
 use forebay_apimachinery::options::Query;
 use forebay_registry::ListBody;
+use forebay_transport::ResponseChannel;
+use forebay_transport::limits::CHUNK_BYTES;
 use http::header::{self, HeaderName};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::apart::Place;
 use crate::gzip::Gzip;
-use crate::limits::{CHUNK_BYTES, GZIP_BYTES_MIN};
-use crate::line::Line;
+use crate::limits::GZIP_BYTES_MIN;
 use crate::member::Member;
 use crate::negotiate::{self, Form};
 use crate::pins::Pins;
@@ -195,7 +196,7 @@ pub async fn list(
         }
         Err(rest) if form.is_for_people() => streamed(content_type, Box::new(rest), Place::Apart, pins),
         Err(rest) => {
-            Line::current().send_only();
+            ResponseChannel::current().send_only();
             streamed(content_type, Box::new(rest), Place::Here, pins)
         }
     })
@@ -213,7 +214,7 @@ async fn of_blocks(mut list: ListBody, pins: &Pins, place: Place) -> Result<Http
         }
     }
     if place == Place::Here {
-        Line::current().send_only();
+        ResponseChannel::current().send_only();
     }
     Ok(zipped(streamed(content_type, Box::new(Gzip::new(ahead, list)), place, pins)))
 }

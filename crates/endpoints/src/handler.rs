@@ -14,6 +14,7 @@ use forebay_registry::Registry;
 use forebay_registry::catalog::Served;
 use forebay_registry::request::{MayCreate, Target};
 use forebay_rt::{Clock, Random};
+use forebay_transport::{Connection, Drain, ResponseChannel};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -30,7 +31,6 @@ use crate::gzip;
 use crate::impersonate;
 use crate::inflight::{Inflight, Kind, Privilege, Seat};
 use crate::limits::{ANSWER_LARGE_BYTES, ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES, NO_MEMORY_RETRY_SECONDS};
-use crate::line::Line;
 use crate::memory::Memory;
 use crate::metrics::{Metrics, Record, RequestLabels};
 use crate::negotiate::Form;
@@ -40,8 +40,6 @@ use crate::resource;
 use crate::response::ResponseBody;
 use crate::room::Held;
 use crate::rooms::Rooms;
-use crate::seats::Place;
-use crate::shutdown::Drain;
 use crate::status::Failure;
 use crate::tokens::ServiceAccountTokens;
 use crate::websocket;
@@ -88,8 +86,13 @@ impl Head {
 }
 
 impl Handler {
-    /// Answers `request`, which came on the connection at `place`.
-    pub async fn answer(&self, request: Request<Incoming>, peer: &Peer, place: &Place) -> HttpResponse {
+    /// Answers `request`, which came on the connection `connection`.
+    pub async fn answer(
+        &self,
+        request: Request<Incoming>,
+        peer: &Peer,
+        connection: &Connection,
+    ) -> HttpResponse {
         let started = self.clock.now();
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query().unwrap_or(""));
@@ -119,7 +122,7 @@ impl Handler {
                 let mut head =
                     Head { method: parts.method, headers, query, info, asker, seat: Mutex::default() };
                 let is_here = body.is_end_stream() || !head.info.is_resource || head.info.is_read_only();
-                let answered = match self.admit(&mut head, head_bytes, is_here, (peer, place)).await {
+                let answered = match self.admit(&mut head, head_bytes, is_here, (peer, connection)).await {
                     Err(failure) => Err(failure),
                     Ok(room) => {
                         let mut answered = self.within_time(&head, served, body).await;
@@ -155,7 +158,7 @@ impl Handler {
             Some(len) if len > ANSWER_SMALL_BYTES => {
                 body.watch_over(&self.pins, || self.rooms.answers.charge(len))
             }
-            Some(_) => Line::current().answer_small(),
+            Some(_) => ResponseChannel::current().answer_small(),
             None => {}
         }
     }
@@ -176,7 +179,7 @@ impl Handler {
         head: &mut Head,
         bytes: usize,
         is_here: bool,
-        (peer, place): (&Peer, &Place),
+        (peer, connection): (&Peer, &Connection),
     ) -> Result<Option<Held>, Failure> {
         let room = self.room_for_head(bytes)?;
         head.asker = self
@@ -185,7 +188,7 @@ impl Handler {
             .await
             .map_err(|_unauthorized| Failure::unauthorized())?;
         if matches!(head.asker, Asker::Known(_)) {
-            place.known();
+            connection.authenticated();
         }
         if let Some(wanted) = impersonate::wanted(&head.headers)? {
             head.asker = wanted.checked(&self.authorizer, &head.asker)?;
@@ -428,7 +431,7 @@ mod tests {
     #[test]
     fn a_request_that_waits_is_small() {
         fn size<'a, F: Future>(
-            _: impl FnOnce(&'a Handler, Request<Incoming>, &'a Peer, &'a Place) -> F,
+            _: impl FnOnce(&'a Handler, Request<Incoming>, &'a Peer, &'a Connection) -> F,
         ) -> usize {
             size_of::<F>()
         }

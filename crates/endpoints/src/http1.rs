@@ -13,6 +13,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use forebay_rt::Clock;
+use forebay_transport::{Drain, limits};
 use http::{Request, StatusCode, Version, header};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -25,10 +26,8 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::answer::HttpResponse;
 use crate::heads;
-use crate::limits;
 use crate::response::ResponseBody;
 use crate::secure::Secure;
-use crate::shutdown::Drain;
 use crate::websocket;
 
 /// How a connection broke.
@@ -37,7 +36,7 @@ pub enum ConnectionError {
     #[error(transparent)]
     Http(#[from] hyper::Error),
     #[error(transparent)]
-    Wire(#[from] io::Error),
+    SocketStream(#[from] io::Error),
 }
 
 /// An answer on its way. Boxed, because it is large.
@@ -343,13 +342,13 @@ impl Out {
 #[cfg(test)]
 mod tests {
     use forebay_registry::{Batch, FrameSink as _};
+    use forebay_transport::ResponseChannel;
     use futures_util::FutureExt as _;
     use tokio::io::AsyncReadExt as _;
     use tokio::net::TcpStream;
     use tokio_rustls::client;
 
     use super::*;
-    use crate::line::Line;
     use crate::response::Content;
     use crate::{secure, watch_body};
 
@@ -362,8 +361,9 @@ mod tests {
     async fn sending(secure: &Secure, bytes: &[usize]) -> Sending {
         let mut parts = Batch::default();
         bytes.iter().for_each(|bytes| parts.share(vec![b'x'; *bytes].into()));
-        let line = Line::connection(secure.socket().clone());
-        let body = line.carry(async { ResponseBody::new(Content::Watch(watch_body::testing::with(parts))) });
+        let channel = ResponseChannel::connection(secure.socket().clone());
+        let body =
+            channel.carry(async { ResponseBody::new(Content::Watch(watch_body::testing::with(parts))) });
         let body = body.await.expect("not cut");
         assert!(body.waits_to_pass());
         Sending { body, out: Out::head(Vec::new()), is_sent: false, is_last: false }

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use forebay_rt::{Alarm, Clock, Instant, Tasks};
+use forebay_transport::{Connection, ResponseChannel, limits};
 use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, Stream as _};
 use hyper::rt::Executor;
@@ -20,10 +21,8 @@ use hyper::server::conn::http2;
 use hyper_util::rt::TokioTimer;
 use tokio::task::coop::has_budget_remaining;
 
-use crate::limits;
-use crate::line::Line;
+use crate::limits as own;
 use crate::room::{Held, Room};
-use crate::seats::Place;
 use crate::secure::{Heard, Outlet};
 
 type Stream = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -32,14 +31,14 @@ type Stream = Pin<Box<dyn Future<Output = ()> + Send>>;
 #[derive(Clone)]
 pub struct Streams {
     tasks: Tasks,
-    place: Arc<Place>,
+    connection: Arc<Connection>,
     clock: Clock,
     answers: Room,
     bell: Arc<Bell>,
 }
 
 /// The connection's task, and the streams that it takes over.
-pub struct Connection<C> {
+pub struct Http2Connection<C> {
     hyper: Pin<Box<C>>,
     outlet: Outlet,
     // Only those that were woken are polled.
@@ -89,15 +88,15 @@ pub async fn unspoken(heard: Heard, clock: &Clock) {
 }
 
 impl Streams {
-    /// - `place`: the connection's.
+    /// - `connection`: the connection's.
     /// - `answers`: where what waits for its reader takes room.
-    pub fn new(tasks: Tasks, place: Arc<Place>, clock: Clock, answers: Room) -> Streams {
-        Streams { tasks, place, clock, answers, bell: Arc::default() }
+    pub fn new(tasks: Tasks, connection: Arc<Connection>, clock: Clock, answers: Room) -> Streams {
+        Streams { tasks, connection, clock, answers, bell: Arc::default() }
     }
 
     /// The future of `connection`, which is written to what `outlet` flushes.
-    pub fn carried_by<C>(&self, connection: C, outlet: Outlet) -> Connection<C> {
-        Connection {
+    pub fn carried_by<C>(&self, connection: C, outlet: Outlet) -> Http2Connection<C> {
+        Http2Connection {
             hyper: Box::pin(connection),
             outlet,
             aboard: FuturesUnordered::new(),
@@ -108,12 +107,12 @@ impl Streams {
 
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
     fn execute(&self, stream: F) {
-        let line = Line::stream();
-        let (bell, streams, open) = (self.bell.clone(), self.clone(), self.place.begin());
+        let channel = ResponseChannel::stream();
+        let (bell, streams, open) = (self.bell.clone(), self.clone(), self.connection.begin_request());
         self.tasks.spawn_graceful("stream", async move {
-            let sends = line.clone();
+            let sends = channel.clone();
             // Cut, it is dropped, and the client gets a RST_STREAM.
-            let mut stream: Stream = Box::pin(line.carry(stream).map(move |_| drop(open)));
+            let mut stream: Stream = Box::pin(channel.carry(stream).map(move |_| drop(open)));
             let mut waits = None;
             let ended = std::future::poll_fn(|cx| match stream.as_mut().poll(cx) {
                 Poll::Ready(()) => Poll::Ready(true),
@@ -140,7 +139,7 @@ impl Streams {
     /// Ready when a small answer is not to wait any longer for its reader. A stranger takes it at once or not at all; others have
     /// a while, which is shorter when much lies about.
     fn poll_waited(&self, waits: &mut Option<Waits>, cx: &mut Context<'_>) -> Poll<()> {
-        if waits.is_none() && self.place.is_known() {
+        if waits.is_none() && self.connection.is_known() {
             *waits = self.wait_for_reader();
         }
         match waits {
@@ -151,25 +150,25 @@ impl Streams {
 
     fn wait_for_reader(&self) -> Option<Waits> {
         let totals = self.answers.totals();
-        let limit = totals.limit.max(limits::ROOM_ONE_BYTES);
+        let limit = totals.limit.max(own::ROOM_ONE_BYTES);
         let wait = match totals.held {
             held if held < limit => limits::STALL_WAIT,
-            held if held < 2 * limit => limits::STALL_WAIT_WHEN_FULL,
+            held if held < 2 * limit => own::STALL_WAIT_WHEN_FULL,
             _ => return None,
         };
         let until = self.clock.now() + wait;
-        Some(Waits { until, alarm: Alarm::default(), _room: self.answers.charge(limits::STREAM_BYTES) })
+        Some(Waits { until, alarm: Alarm::default(), _room: self.answers.charge(own::STREAM_BYTES) })
     }
 }
 
-impl<C: Future<Output = hyper::Result<()>>> Connection<C> {
+impl<C: Future<Output = hyper::Result<()>>> Http2Connection<C> {
     /// hyper's own part of it.
     pub fn hyper(&mut self) -> Pin<&mut C> {
         self.hyper.as_mut()
     }
 }
 
-impl<C: Future<Output = hyper::Result<()>>> Future for Connection<C> {
+impl<C: Future<Output = hyper::Result<()>>> Future for Http2Connection<C> {
     type Output = hyper::Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<hyper::Result<()>> {
@@ -200,7 +199,7 @@ impl<C: Future<Output = hyper::Result<()>>> Future for Connection<C> {
     }
 }
 
-impl<C> Drop for Connection<C> {
+impl<C> Drop for Http2Connection<C> {
     fn drop(&mut self) {
         let mut inbox = self.bell.inbox();
         inbox.is_gone = true;
@@ -308,7 +307,7 @@ mod tests {
     struct Served {
         tasks: Arc<Mutex<Vec<task::Id>>>,
         dropped: Arc<AtomicUsize>,
-        line: Arc<Mutex<Option<Line>>>,
+        channel: Arc<Mutex<Option<ResponseChannel>>>,
         connection: task::JoinHandle<hyper::Result<()>>,
         answer: Response<Incoming>,
         _client: hyper::client::conn::http2::SendRequest<Empty<Bytes>>,
@@ -318,15 +317,15 @@ mod tests {
     async fn serve(pieces: usize) -> Served {
         let (tls, client) = testing::pair(&[]).await;
         let (asked, dropped) = (Arc::<Mutex<Vec<task::Id>>>::default(), Arc::<AtomicUsize>::default());
-        let line = Arc::<Mutex<Option<Line>>>::default();
-        let (tasks, drops, found) = (asked.clone(), dropped.clone(), line.clone());
+        let channel = Arc::<Mutex<Option<ResponseChannel>>>::default();
+        let (tasks, drops, found) = (asked.clone(), dropped.clone(), channel.clone());
         let service = service_fn(move |_: Request<Incoming>| {
             let source = Counted { pieces, tasks: tasks.clone(), dropped: drops.clone() };
             let found = found.clone();
             async move {
                 let body = Content::List(Pins::new(Clock::system()).pin(Box::new(source), Place::Here));
-                Line::current().send_only();
-                *found.lock().expect("not poisoned") = Some(Line::current());
+                ResponseChannel::current().send_only();
+                *found.lock().expect("not poisoned") = Some(ResponseChannel::current());
                 Ok::<_, Infallible>(Response::new(ResponseBody::new(body)))
             }
         });
@@ -342,7 +341,7 @@ mod tests {
         tokio::spawn(driver);
         let request = Request::get("https://127.0.0.1/").body(Empty::<Bytes>::new()).expect("a request");
         let answer = client.send_request(request).await.expect("an answer");
-        Served { tasks: asked, dropped, line, connection, answer, _client: client }
+        Served { tasks: asked, dropped, channel, connection, answer, _client: client }
     }
 
     #[tokio::test]
@@ -387,7 +386,7 @@ mod tests {
                 body.frame().await.expect("more").expect("data");
             }
             if cut {
-                served.line.lock().expect("not poisoned").as_ref().expect("a line").cut();
+                served.channel.lock().expect("not poisoned").as_ref().expect("a channel").abort();
             } else {
                 served.connection.abort();
             }

@@ -15,10 +15,10 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use forebay_rt::{Background, Clock, Duration, Instant};
+use forebay_transport::ResponseChannel;
+use forebay_transport::limits::{MADE_BYTES, PIECE_BYTES, STALL_PERIOD, STALL_WAIT, stream_give_max};
 
 use crate::apart::Place;
-use crate::limits::{MADE_BYTES, PIECE_BYTES, STALL_PERIOD, STALL_WAIT, stream_give_max};
-use crate::line::Line;
 use crate::source::Source;
 
 /// All answers that are being read. Cheap to clone.
@@ -85,7 +85,7 @@ struct Making {
 }
 
 struct List {
-    line: Line,
+    channel: ResponseChannel,
     reading: Mutex<Reading>,
 }
 
@@ -117,7 +117,7 @@ impl Pins {
             touched: self.clock.now(),
             is_waiting: false,
         };
-        let state = Arc::new(List { line: Line::current(), reading: Mutex::new(reading) });
+        let state = Arc::new(List { channel: ResponseChannel::current(), reading: Mutex::new(reading) });
         self.watch_over(&state);
         Pinned { state, place, making: None, clock: self.clock.clone(), made_bytes: 0 }
     }
@@ -203,14 +203,14 @@ impl Stalls for List {
         if reading.is_waiting && why == Why::Stalled {
             return false;
         }
-        let touched = self.line.wrote_at().map_or(reading.touched, |at| at.max(reading.touched));
+        let touched = self.channel.wrote_at().map_or(reading.touched, |at| at.max(reading.touched));
         let taken = if touched <= since { reading.source.take() } else { None };
         if taken.is_some() {
             reading.made = Bytes::new();
         }
         drop(reading);
         if taken.is_some() {
-            self.line.cut();
+            self.channel.abort();
         }
         taken.is_some()
     }
@@ -257,7 +257,7 @@ impl Pinned {
 
     /// How much is given at once to who comes now.
     fn give_max(&self, reading: &Reading) -> usize {
-        match self.state.line.socket() {
+        match self.state.channel.socket() {
             Some(_) => usize::MAX,
             None => stream_give_max(self.clock.now().duration_since(reading.touched)),
         }
@@ -317,10 +317,10 @@ impl Reading {
 mod tests {
     use std::thread::ThreadId;
 
+    use forebay_transport::limits::QUICK;
     use futures_util::FutureExt as _;
 
     use super::*;
-    use crate::limits::QUICK;
     use crate::source::testing::Pieces;
 
     impl Pinned {
@@ -340,8 +340,9 @@ mod tests {
         clock.sleep(STALL_WAIT).await;
         let pins = Pins::new(clock.clone());
         let source = || Box::new(Pieces::of(&[b"a", b"", b"b"]));
-        let line = Line::stream();
-        let mut slow = line.clone().carry(async { pins.pin(source(), Place::Here) }).await.expect("not cut");
+        let channel = ResponseChannel::stream();
+        let mut slow =
+            channel.clone().carry(async { pins.pin(source(), Place::Here) }).await.expect("not cut");
         let mut fast = pins.pin(source(), Place::Here);
         assert_eq!(slow.now().ok().flatten().as_deref(), Some(b"a".as_slice()));
         clock.sleep(STALL_WAIT - Duration::from_secs(1)).await;
@@ -350,7 +351,7 @@ mod tests {
         clock.sleep(Duration::from_secs(1)).await;
         pins.reap_once();
         assert!(slow.now().is_err());
-        assert_eq!(line.clone().carry(std::future::pending::<()>()).await, None);
+        assert_eq!(channel.clone().carry(std::future::pending::<()>()).await, None);
         assert_eq!(fast.now().ok().flatten().as_deref(), Some(b"".as_slice()), "others first");
         assert_eq!(fast.now().ok().flatten().as_deref(), Some(b"b".as_slice()));
         assert_eq!(fast.now().ok().flatten(), None);
@@ -389,9 +390,9 @@ mod tests {
         clock.sleep(STALL_WAIT).await;
         let pins = Pins::new(clock.clone());
         let long: Vec<u8> = (0..4 * PIECE_BYTES).map(|at| (at / PIECE_BYTES) as u8).collect();
-        let line = Line::stream();
+        let channel = ResponseChannel::stream();
         let pinned =
-            line.carry(async { pins.pin(Box::new(Pieces::of(&[&long[..], b"end"])), Place::Here) }).await;
+            channel.carry(async { pins.pin(Box::new(Pieces::of(&[&long[..], b"end"])), Place::Here) }).await;
         let mut reader = pinned.expect("not cut");
         let mut taken = Vec::new();
         clock.sleep(QUICK).await;
@@ -406,8 +407,9 @@ mod tests {
         assert_eq!(reader.now().ok().flatten().as_deref(), Some(b"end".as_slice()));
         // Who comes back at once is given more.
         let long = vec![b'a'; 2 * MADE_BYTES];
-        let pinned =
-            Line::stream().carry(async { pins.pin(Box::new(Pieces::of(&[&long[..]])), Place::Here) }).await;
+        let pinned = ResponseChannel::stream()
+            .carry(async { pins.pin(Box::new(Pieces::of(&[&long[..]])), Place::Here) })
+            .await;
         let mut quick = pinned.expect("not cut");
         assert_eq!(quick.now().ok().flatten().map(|part| part.len()), Some(MADE_BYTES));
         clock.sleep(QUICK).await;

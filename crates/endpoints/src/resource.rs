@@ -15,6 +15,7 @@ use forebay_apimachinery::{Lease, Reason, Status};
 use forebay_registry::catalog::{Served, Source};
 use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
 use forebay_registry::{As, Encoding, Presenter, Registry, Shown};
+use forebay_transport::ResponseChannel;
 use http::StatusCode;
 use http::header;
 use hyper::body::Incoming;
@@ -26,7 +27,6 @@ use crate::component_statuses;
 use crate::cost;
 use crate::handler::{Handler, Head};
 use crate::limits::{APART_BYTES, DELETE_COLLECTION_BYTES, GZIP_BYTES_MIN};
-use crate::line::Line;
 use crate::negotiate::{self, Answered, Form};
 use crate::response::{Content, ResponseBody};
 use crate::reviews;
@@ -205,7 +205,7 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
     let events = handler.metrics.watch_events(&target.served, &head.info);
     let (slot, clock) = (handler.drain.watch(), handler.clock.clone());
     // Nothing but a connection of HTTP/1.1 can be upgraded.
-    let is_asked = websocket::is_asked(&head.headers) && Line::current().socket().is_some();
+    let is_asked = websocket::is_asked(&head.headers) && ResponseChannel::current().socket().is_some();
     let upgraded = is_asked.then(|| websocket::answer(&head.headers));
     let is_long = || handler.registry.state_weight(target, &options).1 >= GZIP_BYTES_MIN;
     let framing = match upgraded {
@@ -226,7 +226,7 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
         }
         return Ok(answer);
     }
-    Line::current().send_only();
+    ResponseChannel::current().send_only();
     let content_type = match shown.encoding {
         Encoding::Json => "application/json",
         Encoding::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",

@@ -34,7 +34,7 @@ const LINES_MAX: usize = 13_000;
 
 /// Crates that have more, to the next thousand.
 const LINES: &[(&str, usize)] =
-    &[("bench", 17_000), ("endpoints", 23_000), ("registry", 35_000), ("schema", 19_000)];
+    &[("bench", 17_000), ("endpoints", 21_000), ("registry", 35_000), ("schema", 19_000)];
 
 /// Public types that may have one name.
 const SAME_NAME_MAX: usize = 2;
@@ -71,7 +71,7 @@ const NAMES: &[(&str, usize)] = &[
     ("Outcome", 6),
     ("Part", 4),
     ("Phase", 4),
-    ("Place", 6),
+    ("Place", 5),
     ("Refusal", 3),
     ("Resource", 3),
     ("Row", 5),

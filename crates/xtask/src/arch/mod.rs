@@ -34,7 +34,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("migrate", &["apimachinery", "embedded", "etcd", "pki", "rt"]),
     ("watchcache", &["apimachinery", "backend", "revlog", "rt"]),
     ("registry", &["apimachinery", "backend", "printers", "rt", "schema", "watchcache"]),
-    ("endpoints", &["apimachinery", "deflate", "registry", "rt", "schema"]),
+    ("transport", &["rt"]),
+    ("endpoints", &["apimachinery", "deflate", "registry", "rt", "schema", "transport"]),
     ("view", &["apimachinery"]),
     ("client", &["apimachinery", "rt"]),
     ("connector", &["apimachinery", "client", "rt"]),
@@ -68,8 +69,17 @@ const BELOW_ENDPOINTS: &[&str] = &[
 const ABOVE_BACKEND: &[&str] = &["watchcache", "registry", "controllers", "endpoints"];
 
 /// Crates of a running server above `rt`.
-const SERVING: &[&str] =
-    &["backend", "embedded", "etcd", "watchcache", "registry", "controllers", "endpoints", "forebay"];
+const SERVING: &[&str] = &[
+    "backend",
+    "embedded",
+    "etcd",
+    "watchcache",
+    "registry",
+    "controllers",
+    "transport",
+    "endpoints",
+    "forebay",
+];
 
 /// Crates, what they may not depend on, and why.
 const NO_DEPENDENCY: &[(&[&str], &[&str], &str)] = &[

@@ -14,20 +14,20 @@ use forebay_rt::{Instant, Told};
 use pin_project_lite::pin_project;
 use tokio::task::futures::TaskLocalFuture;
 
-use crate::cut::Cut;
-use crate::wire::Socket;
+use crate::abort::Abort;
+use crate::socket::Socket;
 
 tokio::task_local! {
-    static LINE: Line;
+    static CHANNEL: ResponseChannel;
 }
 
 /// Where an answer goes. Cheap to clone.
 #[derive(Clone)]
-pub struct Line(Carrier);
+pub struct ResponseChannel(Carrier);
 
 #[derive(Clone)]
 enum Carrier {
-    Nothing(Arc<Cut>),
+    Nothing(Arc<Abort>),
     /// Of HTTP/1.1, where it carries one answer at a time.
     Connection(Arc<Socket>),
     Stream(Arc<Stream>),
@@ -36,33 +36,33 @@ enum Carrier {
 /// A stream of HTTP/2, or of a test.
 #[derive(Default)]
 struct Stream {
-    cut: Cut,
+    abort: Abort,
     only_sends: AtomicBool,
     is_small: AtomicBool,
     given: Mutex<Given>,
 }
 
 pin_project! {
-    /// What [`Line::carry`] makes. Not a block, which would hold its work twice, for as long as a watch is idle.
-    pub struct Carried<F> {
+    /// What [`ResponseChannel::carry`] makes. Not a block, which would hold its work twice, for as long as a watch is idle.
+    pub struct UntilAborted<F> {
         #[pin]
-        work: TaskLocalFuture<Line, F>,
-        line: Line,
-        // Who the line wakes when it is cut: once is enough.
+        work: TaskLocalFuture<ResponseChannel, F>,
+        channel: ResponseChannel,
+        // Who the channel wakes when it is aborted: once is enough.
         told: Told,
     }
 }
 
-impl<F: Future> Future for Carried<F> {
+impl<F: Future> Future for UntilAborted<F> {
     type Output = Option<F::Output>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<F::Output>> {
         let this = self.project();
-        let cut = this.line.0.cut();
+        let abort = this.channel.0.on_abort();
         if this.told.is_news_to(cx) {
-            cut.tell(cx);
+            abort.wakes(cx);
         }
-        if cut.is_done() {
+        if abort.is_aborted() {
             return Poll::Ready(None);
         }
         this.work.poll(cx).map(Some)
@@ -84,46 +84,46 @@ struct Piece {
 }
 
 impl Carrier {
-    fn cut(&self) -> &Cut {
+    fn on_abort(&self) -> &Abort {
         match self {
-            Carrier::Nothing(cut) => cut,
-            Carrier::Connection(socket) => socket.cut(),
-            Carrier::Stream(stream) => &stream.cut,
+            Carrier::Nothing(abort) => abort,
+            Carrier::Connection(socket) => socket.on_abort(),
+            Carrier::Stream(stream) => &stream.abort,
         }
     }
 }
 
-impl Default for Line {
+impl Default for ResponseChannel {
     /// One that leads nowhere.
-    fn default() -> Line {
-        Line(Carrier::Nothing(Arc::default()))
+    fn default() -> ResponseChannel {
+        ResponseChannel(Carrier::Nothing(Arc::default()))
     }
 }
 
-impl Line {
+impl ResponseChannel {
     /// A connection that carries one answer after another.
-    pub fn connection(socket: Arc<Socket>) -> Line {
-        Line(Carrier::Connection(socket))
+    pub fn connection(socket: Arc<Socket>) -> ResponseChannel {
+        ResponseChannel(Carrier::Connection(socket))
     }
 
     /// One of several streams of a connection.
-    pub fn stream() -> Line {
-        Line(Carrier::Stream(Arc::default()))
+    pub fn stream() -> ResponseChannel {
+        ResponseChannel(Carrier::Stream(Arc::default()))
     }
 
     /// The one that this task writes to; where there is none, one that leads nowhere.
-    pub fn current() -> Line {
-        LINE.try_with(Line::clone).unwrap_or_default()
+    pub fn current() -> ResponseChannel {
+        CHANNEL.try_with(ResponseChannel::clone).unwrap_or_default()
     }
 
-    /// Does `work`, which finds this as [`Line::current`]; `None` when it was cut meanwhile. One task at a time does.
-    pub fn carry<F: Future>(self, work: F) -> Carried<F> {
-        Carried { work: LINE.scope(self.clone(), work), line: self, told: Told::default() }
+    /// Does `work`, which finds this as [`ResponseChannel::current`]; `None` when it was aborted meanwhile. One task at a time does.
+    pub fn carry<F: Future>(self, work: F) -> UntilAborted<F> {
+        UntilAborted { work: CHANNEL.scope(self.clone(), work), channel: self, told: Told::default() }
     }
 
     /// Breaks off: the client sees a reset, never an end that looks whole.
-    pub fn cut(&self) {
-        self.0.cut().cut();
+    pub fn abort(&self) {
+        self.0.on_abort().abort();
     }
 
     /// From now on all there is to do for a stream is to make pieces of a body, at little cost, as they are sent.
@@ -222,47 +222,47 @@ impl Drop for Piece {
 mod tests {
     use super::*;
 
-    async fn passed(line: &Line) {
-        std::future::poll_fn(|cx| line.poll_passed(cx)).await;
+    async fn passed(channel: &ResponseChannel) {
+        std::future::poll_fn(|cx| channel.poll_passed(cx)).await;
     }
 
     #[tokio::test]
-    async fn work_that_is_cut_ends_with_nothing() {
-        let line = Line::stream();
-        assert_eq!(line.clone().carry(async { 1 }).await, Some(1));
-        let found = line.clone().carry(async { Line::current().cut() }).await;
+    async fn work_that_is_aborted_ends_with_nothing() {
+        let channel = ResponseChannel::stream();
+        assert_eq!(channel.clone().carry(async { 1 }).await, Some(1));
+        let found = channel.clone().carry(async { ResponseChannel::current().abort() }).await;
         assert!(found.is_some());
-        assert_eq!(line.carry(std::future::pending::<()>()).await, None);
+        assert_eq!(channel.carry(std::future::pending::<()>()).await, None);
     }
 
     #[tokio::test]
     async fn whoever_waits_with_its_work_is_told_of_the_cut() {
-        let line = Line::stream();
-        let carried = tokio::spawn(line.clone().carry(std::future::pending::<()>()));
+        let channel = ResponseChannel::stream();
+        let carried = tokio::spawn(channel.clone().carry(std::future::pending::<()>()));
         tokio::task::yield_now().await;
-        line.cut();
+        channel.abort();
         assert_eq!(carried.await.expect("no panic"), None);
     }
 
     #[tokio::test]
     async fn outside_of_a_connection_there_is_a_line_that_leads_nowhere() {
-        let line = Line::current();
-        let _kept = line.give(Bytes::from_static(b"event"));
-        passed(&line).await;
-        assert!(line.wrote_at().is_none());
+        let channel = ResponseChannel::current();
+        let _kept = channel.give(Bytes::from_static(b"event"));
+        passed(&channel).await;
+        assert!(channel.wrote_at().is_none());
     }
 
     #[tokio::test]
     async fn a_stream_knows_when_its_connection_has_written_what_it_was_given() {
-        let line = Line::stream();
-        let has_passed = || std::future::poll_fn(|cx| Poll::Ready(line.poll_passed(cx).is_ready()));
-        let mut piece = line.give(Bytes::from_static(b"event"));
+        let channel = ResponseChannel::stream();
+        let has_passed = || std::future::poll_fn(|cx| Poll::Ready(channel.poll_passed(cx).is_ready()));
+        let mut piece = channel.give(Bytes::from_static(b"event"));
         let written = piece.split_to(3);
         drop(written);
         assert!(!has_passed().await);
         let waiting = tokio::spawn({
-            let line = line.clone();
-            async move { passed(&line).await }
+            let channel = channel.clone();
+            async move { passed(&channel).await }
         });
         tokio::task::yield_now().await;
         assert_eq!(piece, b"nt".as_slice());
