@@ -14,7 +14,7 @@ use forebay_registry::Registry;
 use forebay_registry::catalog::Served;
 use forebay_registry::request::{MayCreate, Target};
 use forebay_rt::{Clock, Random};
-use forebay_transport::{Connection, Drain, ResponseChannel};
+use forebay_transport::{Connection, Drain, Exchange, Reply, ResponseChannel};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -37,7 +37,7 @@ use crate::negotiate::Form;
 use crate::pins::Pins;
 use crate::request_info::{PathError, RequestInfo};
 use crate::resource;
-use crate::response::ResponseBody;
+use crate::response::{self, ResponseBody};
 use crate::room::Held;
 use crate::rooms::Rooms;
 use crate::status::Failure;
@@ -71,6 +71,8 @@ pub struct Head {
     pub query: Query,
     pub info: RequestInfo,
     pub asker: Asker,
+    /// What is answered is written to it.
+    pub channel: ResponseChannel,
     // Taken at once, or when the body is there.
     seat: Mutex<Option<Seat>>,
 }
@@ -86,13 +88,12 @@ impl Head {
 }
 
 impl Handler {
-    /// Answers `request`, which came on the connection `connection`.
+    /// Answers `request`.
     pub async fn answer(
         &self,
         request: Request<Incoming>,
-        peer: &Peer,
-        connection: &Connection,
-    ) -> HttpResponse {
+        Exchange { peer, connection, channel }: Exchange<'_, Peer>,
+    ) -> Reply<ResponseBody> {
         let started = self.clock.now();
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query().unwrap_or(""));
@@ -119,8 +120,15 @@ impl Handler {
                 let deprecation = served.as_deref().and_then(Served::deprecation_warning).map(str::to_string);
                 let (asker, mut headers) = (Asker::Anonymous, parts.headers);
                 websocket::move_token(&mut headers);
-                let mut head =
-                    Head { method: parts.method, headers, query, info, asker, seat: Mutex::default() };
+                let mut head = Head {
+                    method: parts.method,
+                    headers,
+                    query,
+                    info,
+                    asker,
+                    channel: channel.clone(),
+                    seat: Mutex::default(),
+                };
                 let is_here = body.is_end_stream() || !head.info.is_resource || head.info.is_read_only();
                 let answered = match self.admit(&mut head, head_bytes, is_here, (peer, connection)).await {
                     Err(failure) => Err(failure),
@@ -145,21 +153,17 @@ impl Handler {
         if is_head {
             *response.body_mut() = ResponseBody::whole("");
         }
-        self.hold_whole(response.body_mut());
+        self.hold_whole(response.body_mut(), &channel);
         let (seat, mut record) = recorded;
         record.answered(response.status().as_u16());
         response.body_mut().hold(seat, record);
-        response
+        response::reply(response)
     }
 
     /// Counts an answer that is there whole, and watches over its reader: it is held until that has it.
-    fn hold_whole(&self, body: &mut ResponseBody) {
-        match body.exact_len() {
-            Some(len) if len > ANSWER_SMALL_BYTES => {
-                body.watch_over(&self.pins, || self.rooms.answers.charge(len))
-            }
-            Some(_) => ResponseChannel::current().answer_small(),
-            None => {}
+    fn hold_whole(&self, body: &mut ResponseBody, channel: &ResponseChannel) {
+        if let Some(len) = body.exact_len().filter(|len| *len > ANSWER_SMALL_BYTES) {
+            body.watch_over((&self.pins, channel), || self.rooms.answers.charge(len));
         }
     }
 
@@ -431,7 +435,7 @@ mod tests {
     #[test]
     fn a_request_that_waits_is_small() {
         fn size<'a, F: Future>(
-            _: impl FnOnce(&'a Handler, Request<Incoming>, &'a Peer, &'a Connection) -> F,
+            _: impl FnOnce(&'a Handler, Request<Incoming>, Exchange<'a, Peer>) -> F,
         ) -> usize {
             size_of::<F>()
         }

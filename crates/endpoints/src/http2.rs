@@ -34,6 +34,8 @@ pub struct Streams {
     connection: Arc<Connection>,
     clock: Clock,
     answers: Room,
+    // Of the request that hyper was given last, until its stream starts.
+    begun: Arc<Mutex<Option<ResponseChannel>>>,
     bell: Arc<Bell>,
 }
 
@@ -91,7 +93,18 @@ impl Streams {
     /// - `connection`: the connection's.
     /// - `answers`: where what waits for its reader takes room.
     pub fn new(tasks: Tasks, connection: Arc<Connection>, clock: Clock, answers: Room) -> Streams {
-        Streams { tasks, connection, clock, answers, bell: Arc::default() }
+        Streams { tasks, connection, clock, answers, begun: Arc::default(), bell: Arc::default() }
+    }
+
+    /// What a request is answered to, which begins now. hyper starts its stream right behind it.
+    pub fn begin(&self) -> ResponseChannel {
+        let channel = ResponseChannel::stream();
+        *self.begun() = Some(channel.clone());
+        channel
+    }
+
+    fn begun(&self) -> MutexGuard<'_, Option<ResponseChannel>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The future of `connection`, which is written to what `outlet` flushes.
@@ -107,7 +120,8 @@ impl Streams {
 
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
     fn execute(&self, stream: F) {
-        let channel = ResponseChannel::stream();
+        // None but what carries a tunnel starts without a request.
+        let channel = self.begun().take().unwrap_or_else(ResponseChannel::stream);
         let (bell, streams, open) = (self.bell.clone(), self.clone(), self.connection.begin_request());
         self.tasks.spawn_graceful("stream", async move {
             let sends = channel.clone();
@@ -263,6 +277,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use bytes::Bytes;
+    use forebay_transport::{Reply, SentBy};
     use http::{Request, Response};
     use http_body_util::{BodyExt as _, Empty};
     use hyper::body::Incoming;
@@ -319,18 +334,21 @@ mod tests {
         let (asked, dropped) = (Arc::<Mutex<Vec<task::Id>>>::default(), Arc::<AtomicUsize>::default());
         let channel = Arc::<Mutex<Option<ResponseChannel>>>::default();
         let (tasks, drops, found) = (asked.clone(), dropped.clone(), channel.clone());
-        let service = service_fn(move |_: Request<Incoming>| {
-            let source = Counted { pieces, tasks: tasks.clone(), dropped: drops.clone() };
-            let found = found.clone();
-            async move {
-                let body = Content::List(Pins::new(Clock::system()).pin(Box::new(source), Place::Here));
-                ResponseChannel::current().send_only();
-                *found.lock().expect("not poisoned") = Some(ResponseChannel::current());
-                Ok::<_, Infallible>(Response::new(ResponseBody::new(body)))
-            }
-        });
         let streams =
             Streams::new(Tasks::new(), Arc::default(), Clock::system(), Rooms::new(Clock::system()).answers);
+        let begins = streams.clone();
+        let service = service_fn(move |_: Request<Incoming>| {
+            let source = Counted { pieces, tasks: tasks.clone(), dropped: drops.clone() };
+            let (found, channel) = (found.clone(), begins.begin());
+            async move {
+                let pieces = Pins::new(Clock::system()).pin(Box::new(source), Place::Here, &channel);
+                let body = ResponseBody::new(Content::List { pieces, sent_by: SentBy::Connection });
+                let reply = Reply::Stream(Response::new(body), SentBy::Connection);
+                channel.act_on(&reply);
+                *found.lock().expect("not poisoned") = Some(channel);
+                Ok::<_, Infallible>(reply.into_response())
+            }
+        });
         let secure = Gathering::new(tls);
         let outlet = secure.outlet();
         let served = builder(streams.clone(), 10).serve_connection(TokioIo::new(secure), service);

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use forebay_registry::Registry;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use forebay_transport::{
-    Connection, ConnectionSlot, Connections, DeadPeers, Drain, ResponseChannel, SocketStream, limits,
+    Connection, ConnectionSlot, Connections, DeadPeers, Drain, Exchange, ResponseChannel, SocketStream,
+    limits,
 };
 use futures_util::FutureExt as _;
 use http::Request;
@@ -331,14 +332,16 @@ impl Acceptor {
         connection.writes_to(&socket);
         let (handler, own) = (self.handler.clone(), connection.clone());
         // Boxed, because it is large, and over HTTP/2 its connection would be kept for as long as the stream lives.
-        let answer = move |request: Request<Incoming>| -> Answering {
+        let answer = move |request: Request<Incoming>, channel: ResponseChannel| -> Answering {
             let (handler, peer, connection) = (handler.clone(), peer.clone(), own.clone());
             // Over HTTP/2 a stream has one of its own, and lives longer.
             let open = (!is_http2).then(|| connection.begin_request());
             Box::pin(async move {
-                let answered = handler.answer(request, &peer, &connection).await;
+                let exchange = Exchange { peer: &*peer, connection: &connection, channel: channel.clone() };
+                let reply = handler.answer(request, exchange).await;
+                channel.act_on(&reply);
                 drop(open);
-                answered
+                reply
             })
         };
         if is_http2 {
@@ -352,7 +355,11 @@ impl Acceptor {
             let stream = Gathering::new(stream).of(shown);
             let (heard, outlet) = (stream.heard(), stream.outlet());
             let builder = http2::builder(streams.clone(), self.streams_max);
-            let service = service_fn(move |request| answer(request).map(Ok::<_, std::convert::Infallible>));
+            let begins = streams.clone();
+            let service = service_fn(move |request| {
+                let answering = answer(request, begins.begin());
+                answering.map(|reply| Ok::<_, std::convert::Infallible>(reply.into_response()))
+            });
             let served = builder.serve_connection(TokioIo::new(stream), service);
             let carried = Box::pin(streams.carried_by(served, outlet));
             Box::pin(async move {
@@ -367,12 +374,11 @@ impl Acceptor {
             })
         } else {
             self.dead_peers.watch_over(&socket);
+            let channel = ResponseChannel::connection(socket);
+            let own = channel.clone();
+            let answer = move |request| answer(request, own.clone());
             let served = http1::serve(Secure::new(stream).of(shown), answer, &self.drain, &self.clock);
-            Box::pin(
-                ResponseChannel::connection(socket)
-                    .carry(served)
-                    .map(|served| ended(served.unwrap_or(Ok(())))),
-            )
+            Box::pin(channel.carry(served).map(|served| ended(served.unwrap_or(Ok(())))))
         }
     }
 

@@ -11,10 +11,8 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use forebay_registry::{Batch, Encoding, Flow, FrameSink, WatchBody};
 use forebay_rt::{Clock, Instant};
-use forebay_transport::limits::{
-    PIECE_BYTES, SEND_BYTES, TLS_GATHER_BYTES, WATCH_SEND_BYTES, stream_give_max,
-};
-use forebay_transport::{ResponseChannel, WatchSlot};
+use forebay_transport::limits::PIECE_BYTES;
+use forebay_transport::{ResponseChannel, SendBuffer, WatchSlot};
 
 use crate::limits::{HELD_BYTES_MAX, STATE_BYTES};
 use crate::metrics::WatchEvents;
@@ -88,7 +86,7 @@ impl WatchStream {
         events: WatchEvents,
         encoding: Encoding,
         framing: Framing,
-        pins: &Pins,
+        (pins, channel): (&Pins, ResponseChannel),
         clock: Clock,
     ) -> WatchStream {
         let work = Work {
@@ -108,7 +106,7 @@ impl WatchStream {
             is_small: false,
             clock,
         };
-        let watch = Arc::new(Watch { channel: ResponseChannel::current(), work: Mutex::new(work) });
+        let watch = Arc::new(Watch { channel, work: Mutex::new(work) });
         pins.watch_over(&watch);
         WatchStream(watch)
     }
@@ -166,7 +164,7 @@ impl Drop for WatchStream {
         // What watches drop is not dropped with it locked.
         drop(work);
         if is_small {
-            self.0.channel.socket().inspect(|socket| socket.set_send_buffer(SEND_BYTES));
+            self.0.channel.set_send_buffer(SendBuffer::Usual);
         }
     }
 }
@@ -192,7 +190,7 @@ impl Work {
                     // The initial state is long, and goes as fast as the network takes it.
                     if !self.is_small && !body.is_initial() {
                         self.is_small = true;
-                        channel.socket().inspect(|socket| socket.set_send_buffer(WATCH_SEND_BYTES));
+                        channel.set_send_buffer(SendBuffer::Watch);
                     }
                     let is_turn = self.slot.as_mut().is_some_and(|slot| slot.poll_turn(cx).is_ready());
                     if !is_turn {
@@ -233,11 +231,9 @@ impl Work {
     /// How much is given before the client has taken what was given before: of the initial state, for which there is room, a
     /// stream whose reader is quick is given more.
     fn give_max(&self, channel: &ResponseChannel) -> usize {
-        match channel.socket() {
-            Some(_) => TLS_GATHER_BYTES,
-            None if self.room.is_some() => stream_give_max(self.clock.now().duration_since(self.touched)),
-            None => PIECE_BYTES,
-        }
+        channel.watch_bytes_at_once(|| {
+            self.room.is_some().then(|| self.clock.now().duration_since(self.touched))
+        })
     }
 
     /// Counts what is in the batch, and puts it into what it is sent in.
@@ -353,12 +349,12 @@ pub(crate) mod testing {
         }
     }
 
-    /// The same, as it is sent to this task's line.
-    pub fn with(batch: Batch) -> WatchStream {
+    /// The same, as it is sent to `channel`.
+    pub fn with(batch: Batch, channel: ResponseChannel) -> WatchStream {
         let clock = Clock::system();
         let slot = Drain::new(clock.clone(), Duration::ZERO).watch();
         let work = Mutex::new(work(&clock, slot, None, batch));
-        WatchStream(Arc::new(Watch { channel: ResponseChannel::current(), work }))
+        WatchStream(Arc::new(Watch { channel, work }))
     }
 
     /// Of a server without objects, its store in memory.

@@ -11,15 +11,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::{Context, Poll};
+use std::task::Poll;
 
-use forebay_rt::{Clock, Duration, Instant, Told};
-use pin_project_lite::pin_project;
+use forebay_rt::{Clock, Duration, Instant};
 
-use crate::abort::Abort;
+use crate::abort::{Abort, UntilAborted};
 use crate::counts::ConnectionCounts;
 use crate::limits::{
     CONNECTIONS_PERIOD, IDLE_WAIT, LEAVING_MAX, PING_WAIT, STALL_WAIT, STRANGER_BYTES,
@@ -88,29 +86,9 @@ pub struct Connection {
 /// A request that has begun, until it is dropped.
 pub struct OpenRequest(Arc<Connection>);
 
-pin_project! {
-    /// What [`Connection::carry`] makes.
-    pub struct UntilAborted<'p, F> {
-        connection: &'p Connection,
-        told: Told,
-        #[pin]
-        work: F,
-    }
-}
-
-/// `None` when it was to end before.
-impl<F: Future> Future for UntilAborted<'_, F> {
-    type Output = Option<F::Output>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<F::Output>> {
-        let this = self.project();
-        if this.told.is_news_to(cx) {
-            this.connection.abort.wakes(cx);
-        }
-        if this.connection.abort.is_aborted() {
-            return Poll::Ready(None);
-        }
-        this.work.poll(cx).map(Some)
+impl AsRef<Abort> for Connection {
+    fn as_ref(&self) -> &Abort {
+        &self.abort
     }
 }
 
@@ -255,8 +233,8 @@ impl Drop for ConnectionSlot {
 
 impl Connection {
     /// Does `work`, until it is to end.
-    pub fn carry<F: Future>(&self, work: F) -> UntilAborted<'_, F> {
-        UntilAborted { connection: self, told: Told::default(), work }
+    pub fn carry<F: Future>(&self, work: F) -> UntilAborted<&Connection, F> {
+        UntilAborted::new(self, work)
     }
 
     /// Ready when it is asked to end in good order.

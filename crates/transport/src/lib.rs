@@ -9,15 +9,17 @@ mod counts;
 mod dead_peers;
 mod drain;
 pub mod limits;
+mod reply;
 mod response_channel;
 mod socket;
 #[cfg(target_os = "linux")]
 mod socket_options;
 
-pub use abort::Abort;
+pub use abort::{Abort, UntilAborted};
 pub use connections::{Connection, ConnectionSlot, Connections, OpenRequest};
 pub use counts::{ConnectionCounts, Counter};
 pub use dead_peers::DeadPeers;
 pub use drain::{Drain, WatchSlot};
-pub use response_channel::ResponseChannel;
+pub use reply::{Exchange, Reply, SentBy};
+pub use response_channel::{ResponseChannel, SendBuffer};
 pub use socket::{SendState, Socket, SocketStream};

@@ -4,22 +4,18 @@
 //! it is found out that nobody reads on. hyper asks a body for more only when there is room, so a body that nobody
 //! reads cannot end itself.
 
-use std::pin::Pin;
+use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use forebay_rt::{Instant, Told};
-use pin_project_lite::pin_project;
-use tokio::task::futures::TaskLocalFuture;
+use forebay_rt::{Duration, Instant};
 
-use crate::abort::Abort;
+use crate::abort::{Abort, UntilAborted};
+use crate::limits::{PIECE_BYTES, SEND_BYTES, TLS_GATHER_BYTES, WATCH_SEND_BYTES, stream_give_max};
+use crate::reply::{Reply, SentBy};
 use crate::socket::Socket;
-
-tokio::task_local! {
-    static CHANNEL: ResponseChannel;
-}
 
 /// Where an answer goes. Cheap to clone.
 #[derive(Clone)]
@@ -33,6 +29,14 @@ enum Carrier {
     Stream(Arc<Stream>),
 }
 
+/// What a kernel keeps for a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendBuffer {
+    /// Little: it may wait for long.
+    Watch,
+    Usual,
+}
+
 /// A stream of HTTP/2, or of a test.
 #[derive(Default)]
 struct Stream {
@@ -40,33 +44,6 @@ struct Stream {
     only_sends: AtomicBool,
     is_small: AtomicBool,
     given: Mutex<Given>,
-}
-
-pin_project! {
-    /// What [`ResponseChannel::carry`] makes. Not a block, which would hold its work twice, for as long as a watch is idle.
-    pub struct UntilAborted<F> {
-        #[pin]
-        work: TaskLocalFuture<ResponseChannel, F>,
-        channel: ResponseChannel,
-        // Who the channel wakes when it is aborted: once is enough.
-        told: Told,
-    }
-}
-
-impl<F: Future> Future for UntilAborted<F> {
-    type Output = Option<F::Output>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<F::Output>> {
-        let this = self.project();
-        let abort = this.channel.0.on_abort();
-        if this.told.is_news_to(cx) {
-            abort.wakes(cx);
-        }
-        if abort.is_aborted() {
-            return Poll::Ready(None);
-        }
-        this.work.poll(cx).map(Some)
-    }
 }
 
 /// What a stream was given and its connection has not written yet.
@@ -93,6 +70,12 @@ impl Carrier {
     }
 }
 
+impl AsRef<Abort> for ResponseChannel {
+    fn as_ref(&self) -> &Abort {
+        self.0.on_abort()
+    }
+}
+
 impl Default for ResponseChannel {
     /// One that leads nowhere.
     fn default() -> ResponseChannel {
@@ -111,14 +94,9 @@ impl ResponseChannel {
         ResponseChannel(Carrier::Stream(Arc::default()))
     }
 
-    /// The one that this task writes to; where there is none, one that leads nowhere.
-    pub fn current() -> ResponseChannel {
-        CHANNEL.try_with(ResponseChannel::clone).unwrap_or_default()
-    }
-
-    /// Does `work`, which finds this as [`ResponseChannel::current`]; `None` when it was aborted meanwhile. One task at a time does.
-    pub fn carry<F: Future>(self, work: F) -> UntilAborted<F> {
-        UntilAborted { work: CHANNEL.scope(self.clone(), work), channel: self, told: Told::default() }
+    /// Does `work`; `None` when it was aborted meanwhile. One task at a time does.
+    pub fn carry<F: Future>(self, work: F) -> UntilAborted<ResponseChannel, F> {
+        UntilAborted::new(self, work)
     }
 
     /// Breaks off: the client sees a reset, never an end that looks whole.
@@ -126,26 +104,24 @@ impl ResponseChannel {
         self.0.on_abort().abort();
     }
 
-    /// From now on all there is to do for a stream is to make pieces of a body, at little cost, as they are sent.
-    pub fn send_only(&self) {
-        if let Carrier::Stream(stream) = &self.0 {
-            stream.only_sends.store(true, Ordering::Relaxed);
+    /// Does what `reply` wants of it.
+    pub fn act_on<B>(&self, reply: &Reply<B>) {
+        let Carrier::Stream(stream) = &self.0 else { return };
+        match reply {
+            Reply::Whole(_) => stream.is_small.store(true, Ordering::Relaxed),
+            Reply::Stream(_, SentBy::Connection) | Reply::Watch(_) | Reply::Upgrade(_) => {
+                stream.only_sends.store(true, Ordering::Relaxed);
+            }
+            Reply::Stream(_, SentBy::OwnTask) => {}
         }
     }
 
-    /// Whether that is all.
+    /// Whether all there is to do for a stream is to make pieces of a body, at little cost, as they are sent.
     pub fn only_sends(&self) -> bool {
         matches!(&self.0, Carrier::Stream(stream) if stream.only_sends.load(Ordering::Relaxed))
     }
 
-    /// What is left of a stream is an answer that is there whole, and small: nobody else looks after its reader.
-    pub fn answer_small(&self) {
-        if let Carrier::Stream(stream) = &self.0 {
-            stream.is_small.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Whether it is.
+    /// Whether what is left of a stream is an answer that is there whole, and small: nobody else looks after its reader.
     pub fn answers_small(&self) -> bool {
         matches!(&self.0, Carrier::Stream(stream) if stream.is_small.load(Ordering::Relaxed))
     }
@@ -186,8 +162,40 @@ impl ResponseChannel {
         self.socket().map(Socket::wrote_at)
     }
 
-    /// The socket, where it carries one answer at a time.
-    pub fn socket(&self) -> Option<&Socket> {
+    /// Whether it is a connection, which carries one answer at a time.
+    pub fn is_connection(&self) -> bool {
+        self.socket().is_some()
+    }
+
+    /// How much of a body whose length does not show how far its reader is, is given at once to one who came back after `pause`.
+    pub fn body_bytes_at_once(&self, pause: impl FnOnce() -> Duration) -> usize {
+        match self.0 {
+            Carrier::Connection(_) => usize::MAX,
+            Carrier::Nothing(_) | Carrier::Stream(_) => stream_give_max(pause()),
+        }
+    }
+
+    /// The same of a watch, before all that was given has passed.
+    ///
+    /// - `pause`: `None` where there is no room for more than shows how far its reader is.
+    pub fn watch_bytes_at_once(&self, pause: impl FnOnce() -> Option<Duration>) -> usize {
+        match self.0 {
+            Carrier::Connection(_) => TLS_GATHER_BYTES,
+            Carrier::Nothing(_) | Carrier::Stream(_) => pause().map_or(PIECE_BYTES, stream_give_max),
+        }
+    }
+
+    /// How much the kernel keeps for the client from now on, where it is a connection.
+    pub fn set_send_buffer(&self, size: SendBuffer) {
+        if let Some(socket) = self.socket() {
+            socket.set_send_buffer(match size {
+                SendBuffer::Watch => WATCH_SEND_BYTES,
+                SendBuffer::Usual => SEND_BYTES,
+            });
+        }
+    }
+
+    fn socket(&self) -> Option<&Socket> {
         match &self.0 {
             Carrier::Connection(socket) => Some(socket),
             Carrier::Nothing(_) | Carrier::Stream(_) => None,
@@ -230,7 +238,7 @@ mod tests {
     async fn work_that_is_aborted_ends_with_nothing() {
         let channel = ResponseChannel::stream();
         assert_eq!(channel.clone().carry(async { 1 }).await, Some(1));
-        let found = channel.clone().carry(async { ResponseChannel::current().abort() }).await;
+        let found = channel.clone().carry(async { channel.abort() }).await;
         assert!(found.is_some());
         assert_eq!(channel.carry(std::future::pending::<()>()).await, None);
     }
@@ -246,7 +254,7 @@ mod tests {
 
     #[tokio::test]
     async fn outside_of_a_connection_there_is_a_line_that_leads_nowhere() {
-        let channel = ResponseChannel::current();
+        let channel = ResponseChannel::default();
         let _kept = channel.give(Bytes::from_static(b"event"));
         passed(&channel).await;
         assert!(channel.wrote_at().is_none());

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use forebay_apimachinery::options::Query;
 use forebay_registry::catalog::Catalog;
 use forebay_rt::Clock;
+use forebay_transport::ResponseChannel;
 use forebay_transport::limits::PIECE_BYTES;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use http_body_util::BodyExt;
@@ -38,7 +39,8 @@ impl Server {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let value = |text: &str| HeaderValue::from_str(text).expect("a header");
         let headers: HeaderMap = headers.iter().map(|(name, text)| (name.clone(), value(text))).collect();
-        let (query, readers) = (Query::parse(query), (&self.pins, &self.rooms));
+        let (query, readers) =
+            (Query::parse(query), ((&self.pins, &ResponseChannel::default()), &self.rooms));
         let answer = self.openapi.answer(&self.catalog, path, &headers, &query, readers).await;
         answer.map_err(|failure| failure.code().as_u16())
     }
