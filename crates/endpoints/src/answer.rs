@@ -8,13 +8,14 @@ use forebay_apimachinery::Status;
 use forebay_apimachinery::accept::Media;
 use forebay_apimachinery::options::Query;
 use forebay_registry::ListBody;
+use forebay_transport::limits::CHUNK_BYTES;
+use forebay_transport::{ResponseChannel, SentBy};
 use http::header::{self, HeaderName};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::apart::Place;
 use crate::gzip::Gzip;
-use crate::limits::{CHUNK_BYTES, GZIP_BYTES_MIN};
-use crate::line::Line;
+use crate::limits::GZIP_BYTES_MIN;
 use crate::member::Member;
 use crate::negotiate::{self, Form};
 use crate::pins::Pins;
@@ -28,6 +29,9 @@ use crate::status::Failure;
 use crate::yaml::{self, YamlList};
 
 pub type HttpResponse = Response<ResponseBody>;
+
+/// Where a long answer is watched over, and what it is written to.
+pub type Readers<'a> = (&'a Pins, &'a ResponseChannel);
 
 /// What kube-apiserver sends with everything: answers are about now and for this client.
 const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("no-cache, private");
@@ -168,11 +172,11 @@ pub async fn list(
     list: ListBody,
     form: Form,
     takes_gzip: bool,
-    pins: &Pins,
+    readers: Readers<'_>,
     (objects, bytes): (usize, usize),
 ) -> Result<HttpResponse, Failure> {
     if form.is_plain_json() && list.is_of_blocks() && takes_gzip {
-        return of_blocks(list, pins, Place::of(bytes / objects.max(1))).await;
+        return of_blocks(list, readers, Place::of(bytes / objects.max(1))).await;
     }
     let source: Box<dyn Source> = match (form.media, form.pretty) {
         (Media::Yaml, _) => Box::new(YamlList::new(Written(list))),
@@ -191,20 +195,19 @@ pub async fn list(
             } else {
                 Place::Here
             };
-            zipped(streamed(content_type, Box::new(Gzip::new(ahead, rest)), place, pins))
+            zipped(streamed(content_type, Box::new(Gzip::new(ahead, rest)), place, SentBy::OwnTask, readers))
         }
-        Err(rest) if form.is_for_people() => streamed(content_type, Box::new(rest), Place::Apart, pins),
-        Err(rest) => {
-            Line::current().send_only();
-            streamed(content_type, Box::new(rest), Place::Here, pins)
+        Err(rest) if form.is_for_people() => {
+            streamed(content_type, Box::new(rest), Place::Apart, SentBy::OwnTask, readers)
         }
+        Err(rest) => streamed(content_type, Box::new(rest), Place::Here, SentBy::Connection, readers),
     })
 }
 
 /// A list in gzip that needs little compressing, because the cache has most of it so.
 ///
 /// - `place`: where those are compressed that it has not.
-async fn of_blocks(mut list: ListBody, pins: &Pins, place: Place) -> Result<HttpResponse, Failure> {
+async fn of_blocks(mut list: ListBody, readers: Readers<'_>, place: Place) -> Result<HttpResponse, Failure> {
     let content_type = Media::Json.content_type();
     let mut ahead = Vec::new();
     while ahead.len() < GZIP_BYTES_MIN {
@@ -212,10 +215,8 @@ async fn of_blocks(mut list: ListBody, pins: &Pins, place: Place) -> Result<Http
             return whole(content_type, ahead, true).await;
         }
     }
-    if place == Place::Here {
-        Line::current().send_only();
-    }
-    Ok(zipped(streamed(content_type, Box::new(Gzip::new(ahead, list)), place, pins)))
+    let sent_by = if place == Place::Here { SentBy::Connection } else { SentBy::OwnTask };
+    Ok(zipped(streamed(content_type, Box::new(Gzip::new(ahead, list)), place, sent_by, readers)))
 }
 
 /// A list that was not long.
@@ -224,8 +225,15 @@ async fn whole(content_type: &'static str, all: Vec<u8>, takes_gzip: bool) -> Re
     place.done(move || sized(StatusCode::OK, content_type, all.into(), takes_gzip)).await
 }
 
-fn streamed(content_type: &'static str, source: Box<dyn Source>, place: Place, pins: &Pins) -> HttpResponse {
-    response(StatusCode::OK, content_type, ResponseBody::new(Content::List(pins.pin(source, place))))
+fn streamed(
+    content_type: &'static str,
+    source: Box<dyn Source>,
+    place: Place,
+    sent_by: SentBy,
+    (pins, channel): Readers<'_>,
+) -> HttpResponse {
+    let content = Content::List { pieces: pins.pin(source, place, channel), sent_by };
+    response(StatusCode::OK, content_type, ResponseBody::new(content))
 }
 
 /// A failure, in a form that the client takes.

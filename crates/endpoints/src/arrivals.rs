@@ -14,9 +14,8 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use forebay_rt::{Clock, Instant};
+use forebay_transport::Abort;
 use http_body::{Body, Frame, SizeHint};
-
-use crate::cut::Cut;
 
 /// All bodies that are on their way. Cheap to clone.
 #[derive(Clone)]
@@ -41,7 +40,7 @@ struct State {
 struct Sent {
     user: Arc<str>,
     came_ms: AtomicU64,
-    cut: Cut,
+    abort: Abort,
 }
 
 /// A body that is on its way, until it is dropped.
@@ -75,10 +74,10 @@ impl Arrivals {
         *state.users.entry(user.clone()).or_default() += 1;
         state.next += 1;
         let number = state.next;
-        let body = Arc::new(Sent { user, came_ms: AtomicU64::new(now), cut: Cut::default() });
+        let body = Arc::new(Sent { user, came_ms: AtomicU64::new(now), abort: Abort::default() });
         state.bodies.insert(number, body.clone());
         drop(state);
-        gives_way.inspect(|body| body.cut.cut());
+        gives_way.inspect(|body| body.abort.abort());
         Arrival { number, body, arrivals: self.clone() }
     }
 
@@ -124,8 +123,8 @@ impl Arrival {
     /// Ready when it is to be given up.
     pub fn gives_way(&self) -> impl Future<Output = ()> + Send {
         std::future::poll_fn(|cx| {
-            self.body.cut.tell(cx);
-            if self.body.cut.is_done() { Poll::Ready(()) } else { Poll::Pending }
+            self.body.abort.wakes(cx);
+            if self.body.abort.is_aborted() { Poll::Ready(()) } else { Poll::Pending }
         })
     }
 }
@@ -170,7 +169,7 @@ mod tests {
     use super::*;
 
     fn given_up(bodies: &[Arrival]) -> Vec<usize> {
-        bodies.iter().enumerate().filter(|(_, one)| one.body.cut.is_done()).map(|(at, _)| at).collect()
+        bodies.iter().enumerate().filter(|(_, one)| one.body.abort.is_aborted()).map(|(at, _)| at).collect()
     }
 
     #[tokio::test(start_paused = true)]

@@ -92,7 +92,7 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
             None => json(head, legacy::group_list(&catalog)),
         },
         ["openapi", "v2" | "v3", ..] => {
-            let readers = (&handler.pins, &handler.rooms);
+            let readers = ((&handler.pins, &head.channel), &handler.rooms);
             handler.documents.openapi.answer(&catalog, path, &head.headers, &head.query, readers).await
         }
         [".well-known", "openid-configuration"] => public_document(

@@ -4,9 +4,10 @@
 //! pieces.
 
 use forebay_registry::ListBody;
+use forebay_transport::limits::CHUNK_BYTES;
 use http::{HeaderMap, header};
 
-use crate::limits::{CHUNK_BYTES, DEFLATE_BYTES, STORED_BYTES_MAX};
+use crate::limits::{DEFLATE_BYTES, STORED_BYTES_MAX};
 use crate::member::Member;
 use crate::source::Source;
 

@@ -17,6 +17,7 @@ use forebay_registry::Registry;
 use forebay_registry::catalog::Served;
 use forebay_registry::request::{MayCreate, Target};
 use forebay_rt::{Clock, Random};
+use forebay_transport::{Connection, Drain, Exchange, Reply, ResponseChannel};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -33,18 +34,15 @@ use crate::gzip;
 use crate::impersonate;
 use crate::inflight::{Inflight, Kind, Privilege, Seat};
 use crate::limits::{ANSWER_LARGE_BYTES, ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES};
-use crate::line::Line;
 use crate::memory::Memory;
 use crate::metrics::{Metrics, Record, RequestLabels};
 use crate::negotiate::Form;
 use crate::pins::Pins;
 use crate::request_info::{PathError, RequestInfo};
 use crate::resource;
-use crate::response::ResponseBody;
+use crate::response::{self, ResponseBody};
 use crate::room::Held;
 use crate::rooms::Rooms;
-use crate::seats::Place;
-use crate::shutdown::Drain;
 use crate::status::Failure;
 use crate::websocket;
 
@@ -75,6 +73,8 @@ pub struct Head {
     pub query: Query,
     pub info: RequestInfo,
     pub asker: Asker,
+    /// What is answered is written to it.
+    pub channel: ResponseChannel,
     // Taken at once, or when the body is there.
     seat: Mutex<Option<Seat>>,
 }
@@ -90,8 +90,12 @@ impl Head {
 }
 
 impl Handler {
-    /// Answers `request`, which came on the connection at `place`.
-    pub async fn answer(&self, request: Request<Incoming>, peer: &Peer, place: &Place) -> HttpResponse {
+    /// Answers `request`.
+    pub async fn answer(
+        &self,
+        request: Request<Incoming>,
+        Exchange { peer, connection, channel }: Exchange<'_, Peer>,
+    ) -> Reply<ResponseBody> {
         let started = self.clock.now();
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query().unwrap_or(""));
@@ -118,10 +122,17 @@ impl Handler {
                 let deprecation = served.as_deref().and_then(Served::deprecation_warning).map(str::to_string);
                 let (asker, mut headers) = (Asker::Anonymous, parts.headers);
                 websocket::move_token(&mut headers);
-                let mut head =
-                    Head { method: parts.method, headers, query, info, asker, seat: Mutex::default() };
+                let mut head = Head {
+                    method: parts.method,
+                    headers,
+                    query,
+                    info,
+                    asker,
+                    channel: channel.clone(),
+                    seat: Mutex::default(),
+                };
                 let is_here = body.is_end_stream() || !head.info.is_resource || head.info.verb.is_read_only();
-                let answered = match self.admit(&mut head, head_bytes, is_here, (peer, place)).await {
+                let answered = match self.admit(&mut head, head_bytes, is_here, (peer, connection)).await {
                     Err(failure) => Err(failure),
                     Ok(room) => {
                         let mut answered = self.within_time(&head, served, body).await;
@@ -144,21 +155,17 @@ impl Handler {
         if is_head {
             *response.body_mut() = ResponseBody::whole("");
         }
-        self.hold_whole(response.body_mut());
+        self.hold_whole(response.body_mut(), &channel);
         let (seat, mut record) = recorded;
         record.answered(response.status().as_u16());
         response.body_mut().hold(seat, record);
-        response
+        response::reply(response)
     }
 
     /// Counts an answer that is there whole, and watches over its reader: it is held until that has it.
-    fn hold_whole(&self, body: &mut ResponseBody) {
-        match body.exact_len() {
-            Some(len) if len > ANSWER_SMALL_BYTES => {
-                body.watch_over(&self.pins, || self.rooms.answers.charge(len))
-            }
-            Some(_) => Line::current().answer_small(),
-            None => {}
+    fn hold_whole(&self, body: &mut ResponseBody, channel: &ResponseChannel) {
+        if let Some(len) = body.exact_len().filter(|len| *len > ANSWER_SMALL_BYTES) {
+            body.watch_over((&self.pins, channel), || self.rooms.answers.charge(len));
         }
     }
 
@@ -178,7 +185,7 @@ impl Handler {
         head: &mut Head,
         bytes: usize,
         is_here: bool,
-        (peer, place): (&Peer, &Place),
+        (peer, connection): (&Peer, &Connection),
     ) -> Result<Option<Held>, Failure> {
         let room = self.room_for_head(bytes)?;
         head.asker = self
@@ -187,7 +194,7 @@ impl Handler {
             .await
             .map_err(|_unauthorized| Failure::unauthorized())?;
         if matches!(head.asker, Asker::Known(_)) {
-            place.known();
+            connection.authenticated();
         }
         if let Some(wanted) = impersonate::wanted(&head.headers)? {
             head.asker = wanted.checked(&self.access, &head.asker).await?;
@@ -392,7 +399,7 @@ mod tests {
     #[test]
     fn a_request_that_waits_is_small() {
         fn size<'a, F: Future>(
-            _: impl FnOnce(&'a Handler, Request<Incoming>, &'a Peer, &'a Place) -> F,
+            _: impl FnOnce(&'a Handler, Request<Incoming>, Exchange<'a, Peer>) -> F,
         ) -> usize {
             size_of::<F>()
         }

@@ -13,6 +13,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use forebay_rt::Clock;
+use forebay_transport::{Drain, Reply, limits};
 use http::{Request, StatusCode, Version, header};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -25,10 +26,8 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::answer::HttpResponse;
 use crate::heads;
-use crate::limits;
 use crate::response::ResponseBody;
 use crate::secure::Secure;
-use crate::shutdown::Drain;
 use crate::websocket;
 
 /// How a connection broke.
@@ -37,11 +36,11 @@ pub enum ConnectionError {
     #[error(transparent)]
     Http(#[from] hyper::Error),
     #[error(transparent)]
-    Wire(#[from] io::Error),
+    SocketStream(#[from] io::Error),
 }
 
 /// An answer on its way. Boxed, because it is large.
-pub type Answering = Pin<Box<dyn Future<Output = HttpResponse> + Send>>;
+pub type Answering = Pin<Box<dyn Future<Output = Reply<ResponseBody>> + Send>>;
 
 /// What a connection may cost and how long it may be silent.
 pub fn builder() -> http1::Builder {
@@ -67,11 +66,11 @@ pub async fn serve(
     clock: &Clock,
 ) -> Result<(), ConnectionError> {
     // Boxed, so that what requests take is given back while a watch lasts, and what a watch takes lies close together.
-    while let Some((mut free, response)) = Box::pin(requests(secure, answer.clone(), drain, clock)).await? {
+    while let Some((mut free, reply)) = Box::pin(requests(secure, answer.clone(), drain, clock)).await? {
         // When the server leaves, the watch ends by itself; a client that reads too slowly for that is cut with its
         // connection.
         free.socket().set_patient(true);
-        if !watch(&mut free, response, clock).await? {
+        if !watch(&mut free, reply, clock).await? {
             break;
         }
         free.socket().set_patient(false);
@@ -90,14 +89,14 @@ async fn requests(
     answer: impl Fn(Request<Incoming>) -> Answering,
     drain: &Drain,
     clock: &Clock,
-) -> Result<Option<(Secure, HttpResponse)>, ConnectionError> {
+) -> Result<Option<(Secure, Reply<ResponseBody>)>, ConnectionError> {
     let (taken, socket) = (Taken::default(), secure.socket().clone());
     let slot = taken.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let (may_take, slot) = (may_take(&request), slot.clone());
         let refused = heads::refused(&request);
-        let answering =
-            refused.map_or_else(|| answer(request), |refused| Box::pin(std::future::ready(refused)));
+        let answering = refused
+            .map_or_else(|| answer(request), |refused| Box::pin(std::future::ready(Reply::Whole(refused))));
         Box::pin(async move {
             let response = slot.keep(answering.await, may_take).await;
             Ok::<_, std::convert::Infallible>(response)
@@ -115,8 +114,8 @@ async fn requests(
         ended = std::future::poll_fn(|cx| look(connection.as_mut().poll(cx))) => Some(ended?),
         () = drain.draining() => None,
     };
-    let response = match ended {
-        Some(response) => response,
+    let taken = match ended {
+        Some(taken) => taken,
         None => {
             connection.as_mut().graceful_shutdown();
             tokio::select! {
@@ -125,36 +124,36 @@ async fn requests(
             }
         }
     };
-    Ok(response.map(|response| {
+    Ok(taken.map(|reply| {
         let parts = Pin::into_inner(connection).into_parts();
         let mut secure = parts.io.into_inner();
         secure.unread(&parts.read_buf);
-        (secure, response)
+        (secure, reply)
     }))
 }
 
 /// A watch that takes its connection over, on its way from where it was made.
 #[derive(Clone, Default)]
-struct Taken(Arc<Mutex<Option<HttpResponse>>>);
+struct Taken(Arc<Mutex<Option<Reply<ResponseBody>>>>);
 
 impl Taken {
     /// The response, if hyper is to send it; a watch is kept, and hyper never hears of it.
-    async fn keep(&self, response: HttpResponse, may_take: bool) -> HttpResponse {
-        match (response.body().is_watch(), response.status()) {
-            (true, _) if may_take => {
-                *self.slot() = Some(response);
+    async fn keep(&self, reply: Reply<ResponseBody>, may_take: bool) -> HttpResponse {
+        match reply {
+            Reply::Watch(_) | Reply::Upgrade(_) if may_take => {
+                *self.slot() = Some(reply);
                 std::future::pending().await
             }
-            (true, StatusCode::SWITCHING_PROTOCOLS) => websocket::refused(),
-            _ => response,
+            Reply::Upgrade(_) => websocket::refused(),
+            reply => reply.into_response(),
         }
     }
 
-    fn take(&self) -> Option<HttpResponse> {
+    fn take(&self) -> Option<Reply<ResponseBody>> {
         self.slot().take()
     }
 
-    fn slot(&self) -> MutexGuard<'_, Option<HttpResponse>> {
+    fn slot(&self) -> MutexGuard<'_, Option<Reply<ResponseBody>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -170,9 +169,10 @@ fn may_take(request: &Request<Incoming>) -> bool {
 }
 
 /// Sends a watch until it ends. Whether the connection can go on.
-async fn watch(secure: &mut Secure, response: HttpResponse, clock: &Clock) -> io::Result<bool> {
+async fn watch(secure: &mut Secure, reply: Reply<ResponseBody>, clock: &Clock) -> io::Result<bool> {
+    let is_upgrade = matches!(reply, Reply::Upgrade(_));
+    let response = reply.into_response();
     let head = head(&response, clock);
-    let is_upgrade = response.status() == StatusCode::SWITCHING_PROTOCOLS;
     let mut body = response.into_body();
     if is_upgrade && let Some(watch) = body.take_watch() {
         secure.write_all(&head).await?;
@@ -343,13 +343,13 @@ impl Out {
 #[cfg(test)]
 mod tests {
     use forebay_registry::{Batch, FrameSink as _};
+    use forebay_transport::ResponseChannel;
     use futures_util::FutureExt as _;
     use tokio::io::AsyncReadExt as _;
     use tokio::net::TcpStream;
     use tokio_rustls::client;
 
     use super::*;
-    use crate::line::Line;
     use crate::response::Content;
     use crate::{secure, watch_body};
 
@@ -362,9 +362,8 @@ mod tests {
     async fn sending(secure: &Secure, bytes: &[usize]) -> Sending {
         let mut parts = Batch::default();
         bytes.iter().for_each(|bytes| parts.share(vec![b'x'; *bytes].into()));
-        let line = Line::connection(secure.socket().clone());
-        let body = line.carry(async { ResponseBody::new(Content::Watch(watch_body::testing::with(parts))) });
-        let body = body.await.expect("not cut");
+        let channel = ResponseChannel::connection(secure.socket().clone());
+        let body = ResponseBody::new(Content::Watch(watch_body::testing::with(parts, channel)));
         assert!(body.waits_to_pass());
         Sending { body, out: Out::head(Vec::new()), is_sent: false, is_last: false }
     }

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use forebay_rt::{Alarm, Clock, Instant, Tasks};
+use forebay_transport::{Connection, ResponseChannel, limits};
 use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, Stream as _};
 use hyper::rt::Executor;
@@ -20,10 +21,8 @@ use hyper::server::conn::http2;
 use hyper_util::rt::TokioTimer;
 use tokio::task::coop::has_budget_remaining;
 
-use crate::limits;
-use crate::line::Line;
+use crate::limits as own;
 use crate::room::{Held, Room};
-use crate::seats::Place;
 use crate::secure::{Heard, Outlet};
 
 type Stream = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -32,14 +31,16 @@ type Stream = Pin<Box<dyn Future<Output = ()> + Send>>;
 #[derive(Clone)]
 pub struct Streams {
     tasks: Tasks,
-    place: Arc<Place>,
+    connection: Arc<Connection>,
     clock: Clock,
     answers: Room,
+    // Of the request that hyper was given last, until its stream starts.
+    begun: Arc<Mutex<Option<ResponseChannel>>>,
     bell: Arc<Bell>,
 }
 
 /// The connection's task, and the streams that it takes over.
-pub struct Connection<C> {
+pub struct Http2Connection<C> {
     hyper: Pin<Box<C>>,
     outlet: Outlet,
     // Only those that were woken are polled.
@@ -89,15 +90,26 @@ pub async fn unspoken(heard: Heard, clock: &Clock) {
 }
 
 impl Streams {
-    /// - `place`: the connection's.
+    /// - `connection`: the connection's.
     /// - `answers`: where what waits for its reader takes room.
-    pub fn new(tasks: Tasks, place: Arc<Place>, clock: Clock, answers: Room) -> Streams {
-        Streams { tasks, place, clock, answers, bell: Arc::default() }
+    pub fn new(tasks: Tasks, connection: Arc<Connection>, clock: Clock, answers: Room) -> Streams {
+        Streams { tasks, connection, clock, answers, begun: Arc::default(), bell: Arc::default() }
+    }
+
+    /// What a request is answered to, which begins now. hyper starts its stream right behind it.
+    pub fn begin(&self) -> ResponseChannel {
+        let channel = ResponseChannel::stream();
+        *self.begun() = Some(channel.clone());
+        channel
+    }
+
+    fn begun(&self) -> MutexGuard<'_, Option<ResponseChannel>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The future of `connection`, which is written to what `outlet` flushes.
-    pub fn carried_by<C>(&self, connection: C, outlet: Outlet) -> Connection<C> {
-        Connection {
+    pub fn carried_by<C>(&self, connection: C, outlet: Outlet) -> Http2Connection<C> {
+        Http2Connection {
             hyper: Box::pin(connection),
             outlet,
             aboard: FuturesUnordered::new(),
@@ -108,12 +120,13 @@ impl Streams {
 
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
     fn execute(&self, stream: F) {
-        let line = Line::stream();
-        let (bell, streams, open) = (self.bell.clone(), self.clone(), self.place.begin());
+        // None but what carries a tunnel starts without a request.
+        let channel = self.begun().take().unwrap_or_else(ResponseChannel::stream);
+        let (bell, streams, open) = (self.bell.clone(), self.clone(), self.connection.begin_request());
         self.tasks.spawn_graceful("stream", async move {
-            let sends = line.clone();
+            let sends = channel.clone();
             // Cut, it is dropped, and the client gets a RST_STREAM.
-            let mut stream: Stream = Box::pin(line.carry(stream).map(move |_| drop(open)));
+            let mut stream: Stream = Box::pin(channel.carry(stream).map(move |_| drop(open)));
             let mut waits = None;
             let ended = std::future::poll_fn(|cx| match stream.as_mut().poll(cx) {
                 Poll::Ready(()) => Poll::Ready(true),
@@ -140,7 +153,7 @@ impl Streams {
     /// Ready when a small answer is not to wait any longer for its reader. A stranger takes it at once or not at all; others have
     /// a while, which is shorter when much lies about.
     fn poll_waited(&self, waits: &mut Option<Waits>, cx: &mut Context<'_>) -> Poll<()> {
-        if waits.is_none() && self.place.is_known() {
+        if waits.is_none() && self.connection.is_known() {
             *waits = self.wait_for_reader();
         }
         match waits {
@@ -151,25 +164,25 @@ impl Streams {
 
     fn wait_for_reader(&self) -> Option<Waits> {
         let totals = self.answers.totals();
-        let limit = totals.limit.max(limits::ROOM_ONE_BYTES);
+        let limit = totals.limit.max(own::ROOM_ONE_BYTES);
         let wait = match totals.held {
             held if held < limit => limits::STALL_WAIT,
-            held if held < 2 * limit => limits::STALL_WAIT_WHEN_FULL,
+            held if held < 2 * limit => own::STALL_WAIT_WHEN_FULL,
             _ => return None,
         };
         let until = self.clock.now() + wait;
-        Some(Waits { until, alarm: Alarm::default(), _room: self.answers.charge(limits::STREAM_BYTES) })
+        Some(Waits { until, alarm: Alarm::default(), _room: self.answers.charge(own::STREAM_BYTES) })
     }
 }
 
-impl<C: Future<Output = hyper::Result<()>>> Connection<C> {
+impl<C: Future<Output = hyper::Result<()>>> Http2Connection<C> {
     /// hyper's own part of it.
     pub fn hyper(&mut self) -> Pin<&mut C> {
         self.hyper.as_mut()
     }
 }
 
-impl<C: Future<Output = hyper::Result<()>>> Future for Connection<C> {
+impl<C: Future<Output = hyper::Result<()>>> Future for Http2Connection<C> {
     type Output = hyper::Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<hyper::Result<()>> {
@@ -200,7 +213,7 @@ impl<C: Future<Output = hyper::Result<()>>> Future for Connection<C> {
     }
 }
 
-impl<C> Drop for Connection<C> {
+impl<C> Drop for Http2Connection<C> {
     fn drop(&mut self) {
         let mut inbox = self.bell.inbox();
         inbox.is_gone = true;
@@ -264,6 +277,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use bytes::Bytes;
+    use forebay_transport::{Reply, SentBy};
     use http::{Request, Response};
     use http_body_util::{BodyExt as _, Empty};
     use hyper::body::Incoming;
@@ -308,7 +322,7 @@ mod tests {
     struct Served {
         tasks: Arc<Mutex<Vec<task::Id>>>,
         dropped: Arc<AtomicUsize>,
-        line: Arc<Mutex<Option<Line>>>,
+        channel: Arc<Mutex<Option<ResponseChannel>>>,
         connection: task::JoinHandle<hyper::Result<()>>,
         answer: Response<Incoming>,
         _client: hyper::client::conn::http2::SendRequest<Empty<Bytes>>,
@@ -318,20 +332,23 @@ mod tests {
     async fn serve(pieces: usize) -> Served {
         let (tls, client) = testing::pair(&[]).await;
         let (asked, dropped) = (Arc::<Mutex<Vec<task::Id>>>::default(), Arc::<AtomicUsize>::default());
-        let line = Arc::<Mutex<Option<Line>>>::default();
-        let (tasks, drops, found) = (asked.clone(), dropped.clone(), line.clone());
-        let service = service_fn(move |_: Request<Incoming>| {
-            let source = Counted { pieces, tasks: tasks.clone(), dropped: drops.clone() };
-            let found = found.clone();
-            async move {
-                let body = Content::List(Pins::new(Clock::system()).pin(Box::new(source), Place::Here));
-                Line::current().send_only();
-                *found.lock().expect("not poisoned") = Some(Line::current());
-                Ok::<_, Infallible>(Response::new(ResponseBody::new(body)))
-            }
-        });
+        let channel = Arc::<Mutex<Option<ResponseChannel>>>::default();
+        let (tasks, drops, found) = (asked.clone(), dropped.clone(), channel.clone());
         let streams =
             Streams::new(Tasks::new(), Arc::default(), Clock::system(), Rooms::new(Clock::system()).answers);
+        let begins = streams.clone();
+        let service = service_fn(move |_: Request<Incoming>| {
+            let source = Counted { pieces, tasks: tasks.clone(), dropped: drops.clone() };
+            let (found, channel) = (found.clone(), begins.begin());
+            async move {
+                let pieces = Pins::new(Clock::system()).pin(Box::new(source), Place::Here, &channel);
+                let body = ResponseBody::new(Content::List { pieces, sent_by: SentBy::Connection });
+                let reply = Reply::Stream(Response::new(body), SentBy::Connection);
+                channel.act_on(&reply);
+                *found.lock().expect("not poisoned") = Some(channel);
+                Ok::<_, Infallible>(reply.into_response())
+            }
+        });
         let secure = Gathering::new(tls);
         let outlet = secure.outlet();
         let served = builder(streams.clone(), 10).serve_connection(TokioIo::new(secure), service);
@@ -342,7 +359,7 @@ mod tests {
         tokio::spawn(driver);
         let request = Request::get("https://127.0.0.1/").body(Empty::<Bytes>::new()).expect("a request");
         let answer = client.send_request(request).await.expect("an answer");
-        Served { tasks: asked, dropped, line, connection, answer, _client: client }
+        Served { tasks: asked, dropped, channel, connection, answer, _client: client }
     }
 
     #[tokio::test]
@@ -387,7 +404,7 @@ mod tests {
                 body.frame().await.expect("more").expect("data");
             }
             if cut {
-                served.line.lock().expect("not poisoned").as_ref().expect("a line").cut();
+                served.channel.lock().expect("not poisoned").as_ref().expect("a channel").abort();
             } else {
                 served.connection.abort();
             }

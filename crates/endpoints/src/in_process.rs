@@ -10,6 +10,7 @@ use std::sync::Arc;
 use forebay_auth::Peer;
 use forebay_registry::Registry;
 use forebay_rt::{Random, Tasks};
+use forebay_transport::{Connection, Drain, Exchange, ResponseChannel};
 use http::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -22,9 +23,7 @@ use crate::http1;
 use crate::identity::Known;
 use crate::metrics::Metrics;
 use crate::pins::Pins;
-use crate::seats::Place;
 use crate::server::{external_address, handler};
-use crate::shutdown::Drain;
 
 /// See the module's doc. Cheap to clone.
 #[derive(Clone)]
@@ -49,7 +48,12 @@ impl InProcess {
         let (handler, peer) = (self.0.clone(), Arc::new(Peer::default()));
         let service = service_fn(move |request: Request<Incoming>| {
             let (handler, peer) = (handler.clone(), peer.clone());
-            async move { Ok::<_, Infallible>(handler.answer(request, &peer, &Place::default()).await) }
+            async move {
+                let connection = Connection::default();
+                let exchange =
+                    Exchange { peer: &*peer, connection: &connection, channel: ResponseChannel::default() };
+                Ok::<_, Infallible>(handler.answer(request, exchange).await.into_response())
+            }
         });
         if let Err(error) = http1::builder().serve_connection(TokioIo::new(stream), service).await {
             tracing::debug!(%error, "connection ended");

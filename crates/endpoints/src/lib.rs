@@ -12,7 +12,6 @@ mod body_in;
 mod component_statuses;
 pub mod config;
 mod cost;
-mod cut;
 pub mod discovery;
 mod documents;
 mod event_blocks;
@@ -29,7 +28,6 @@ mod impersonate;
 mod in_process;
 mod inflight;
 pub mod limits;
-mod line;
 mod member;
 mod memory;
 mod metrics;
@@ -44,13 +42,8 @@ mod response;
 mod reviews;
 mod room;
 mod rooms;
-mod seats;
 mod secure;
 mod server;
-mod shutdown;
-mod silence;
-#[cfg(target_os = "linux")]
-mod sockopt;
 mod source;
 mod status;
 #[cfg(test)]
@@ -61,7 +54,6 @@ mod version;
 mod warnings;
 mod watch_body;
 mod websocket;
-mod wire;
 mod yaml;
 mod zipped;
 

@@ -12,17 +12,18 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use forebay_apimachinery::{Reason, Status};
 use forebay_registry::{Registry, Relief};
 use forebay_rt::{Clock, Duration, Instant};
+use forebay_transport::Connections;
+use forebay_transport::limits::CONNECTION_BYTES;
 
 use crate::config::Memory as Config;
 use crate::event_blocks::EventBlocks;
 use crate::limits::{
-    CONNECTION_BYTES, CONNECTIONS_MAX, CONNECTIONS_MIN, CONNECTIONS_REST_BYTES, MEMORY_FALL_PERCENT,
-    MEMORY_LOG_PERIOD, MEMORY_PERCENT, MEMORY_PERIOD, MEMORY_RELIEF_PERIOD, MEMORY_ROOM_PERCENT,
-    NO_MEMORY_RETRY_SECONDS, READER_AGE_WHEN_SHORT, STALL_WAIT_WHEN_FULL, WINDOWS_SHARE,
+    CONNECTIONS_MAX, CONNECTIONS_MIN, CONNECTIONS_REST_BYTES, MEMORY_FALL_PERCENT, MEMORY_LOG_PERIOD,
+    MEMORY_PERCENT, MEMORY_PERIOD, MEMORY_RELIEF_PERIOD, MEMORY_ROOM_PERCENT, NO_MEMORY_RETRY_SECONDS,
+    READER_AGE_WHEN_SHORT, STALL_WAIT_WHEN_FULL, WINDOWS_SHARE,
 };
 use crate::pins::Pins;
 use crate::rooms::Rooms;
-use crate::seats::Seats;
 
 /// How short memory is, and so who gives way. In order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,7 +86,7 @@ pub struct Counts {
 }
 
 /// Who reads much, what is made for them, and who is connected.
-type Readers = (Pins, EventBlocks, Seats);
+type Readers = (Pins, EventBlocks, Connections);
 
 /// What the task remembers between two looks.
 struct Watch {
@@ -201,7 +202,7 @@ impl Memory {
     }
 
     /// Lets give way whatever does so at `level`.
-    fn relieve(&self, level: Level, limit: u64, registry: &Registry, (pins, seats): (&Pins, &Seats)) {
+    fn relieve(&self, level: Level, limit: u64, registry: &Registry, (pins, seats): (&Pins, &Connections)) {
         let counts = self.counts();
         let windows = (limit / WINDOWS_SHARE) as usize;
         if level >= Level::Readers {

@@ -15,10 +15,10 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use forebay_rt::{Background, Clock, Duration, Instant};
+use forebay_transport::ResponseChannel;
+use forebay_transport::limits::{MADE_BYTES, PIECE_BYTES, STALL_PERIOD, STALL_WAIT};
 
 use crate::apart::Place;
-use crate::limits::{MADE_BYTES, PIECE_BYTES, STALL_PERIOD, STALL_WAIT, stream_give_max};
-use crate::line::Line;
 use crate::source::Source;
 
 /// All answers that are being read. Cheap to clone.
@@ -85,7 +85,7 @@ struct Making {
 }
 
 struct List {
-    line: Line,
+    channel: ResponseChannel,
     reading: Mutex<Reading>,
 }
 
@@ -109,15 +109,15 @@ impl Pins {
         Pins { clock, all: Arc::default(), let_go: Arc::default() }
     }
 
-    /// Watches over the reading of `source`, whose pieces are made at `place`.
-    pub fn pin(&self, source: Box<dyn Source>, place: Place) -> Pinned {
+    /// Watches over the reading of `source`, whose pieces are made at `place` and written to `channel`.
+    pub fn pin(&self, source: Box<dyn Source>, place: Place, channel: &ResponseChannel) -> Pinned {
         let reading = Reading {
             source: Some(source),
             made: Bytes::new(),
             touched: self.clock.now(),
             is_waiting: false,
         };
-        let state = Arc::new(List { line: Line::current(), reading: Mutex::new(reading) });
+        let state = Arc::new(List { channel: channel.clone(), reading: Mutex::new(reading) });
         self.watch_over(&state);
         Pinned { state, place, making: None, clock: self.clock.clone(), made_bytes: 0 }
     }
@@ -203,14 +203,14 @@ impl Stalls for List {
         if reading.is_waiting && why == Why::Stalled {
             return false;
         }
-        let touched = self.line.wrote_at().map_or(reading.touched, |at| at.max(reading.touched));
+        let touched = self.channel.wrote_at().map_or(reading.touched, |at| at.max(reading.touched));
         let taken = if touched <= since { reading.source.take() } else { None };
         if taken.is_some() {
             reading.made = Bytes::new();
         }
         drop(reading);
         if taken.is_some() {
-            self.line.cut();
+            self.channel.abort();
         }
         taken.is_some()
     }
@@ -257,10 +257,7 @@ impl Pinned {
 
     /// How much is given at once to who comes now.
     fn give_max(&self, reading: &Reading) -> usize {
-        match self.state.line.socket() {
-            Some(_) => usize::MAX,
-            None => stream_give_max(self.clock.now().duration_since(reading.touched)),
-        }
+        self.state.channel.body_bytes_at_once(|| self.clock.now().duration_since(reading.touched))
     }
 
     /// - `made`: apart, and how much is given at once to who came for it.
@@ -317,10 +314,10 @@ impl Reading {
 mod tests {
     use std::thread::ThreadId;
 
+    use forebay_transport::limits::QUICK;
     use futures_util::FutureExt as _;
 
     use super::*;
-    use crate::limits::QUICK;
     use crate::source::testing::Pieces;
 
     impl Pinned {
@@ -340,9 +337,9 @@ mod tests {
         clock.sleep(STALL_WAIT).await;
         let pins = Pins::new(clock.clone());
         let source = || Box::new(Pieces::of(&[b"a", b"", b"b"]));
-        let line = Line::stream();
-        let mut slow = line.clone().carry(async { pins.pin(source(), Place::Here) }).await.expect("not cut");
-        let mut fast = pins.pin(source(), Place::Here);
+        let channel = ResponseChannel::stream();
+        let mut slow = pins.pin(source(), Place::Here, &channel);
+        let mut fast = pins.pin(source(), Place::Here, &ResponseChannel::default());
         assert_eq!(slow.now().ok().flatten().as_deref(), Some(b"a".as_slice()));
         clock.sleep(STALL_WAIT - Duration::from_secs(1)).await;
         pins.reap_once();
@@ -350,7 +347,7 @@ mod tests {
         clock.sleep(Duration::from_secs(1)).await;
         pins.reap_once();
         assert!(slow.now().is_err());
-        assert_eq!(line.clone().carry(std::future::pending::<()>()).await, None);
+        assert_eq!(channel.clone().carry(std::future::pending::<()>()).await, None);
         assert_eq!(fast.now().ok().flatten().as_deref(), Some(b"".as_slice()), "others first");
         assert_eq!(fast.now().ok().flatten().as_deref(), Some(b"b".as_slice()));
         assert_eq!(fast.now().ok().flatten(), None);
@@ -365,7 +362,8 @@ mod tests {
         // Both threads have something to do until that is dropped.
         let (begin, begun): (Vec<_>, Vec<_>) = (0..2).map(|_| std::sync::mpsc::sync_channel::<()>(0)).unzip();
         let busy: Vec<_> = begun.into_iter().map(|end| forebay_rt::apart(move || end.recv())).collect();
-        let pinned = || pins.pin(Box::new(Pieces::of(&[b"a", b"b"])), Place::Apart);
+        let pinned =
+            || pins.pin(Box::new(Pieces::of(&[b"a", b"b"])), Place::Apart, &ResponseChannel::default());
         let (mut waits, mut leaves, mut short) = (pinned(), pinned(), pinned());
         for reader in [&mut waits, &mut leaves, &mut short] {
             assert!(reader.piece().now_or_never().is_none());
@@ -389,10 +387,8 @@ mod tests {
         clock.sleep(STALL_WAIT).await;
         let pins = Pins::new(clock.clone());
         let long: Vec<u8> = (0..4 * PIECE_BYTES).map(|at| (at / PIECE_BYTES) as u8).collect();
-        let line = Line::stream();
-        let pinned =
-            line.carry(async { pins.pin(Box::new(Pieces::of(&[&long[..], b"end"])), Place::Here) }).await;
-        let mut reader = pinned.expect("not cut");
+        let channel = ResponseChannel::stream();
+        let mut reader = pins.pin(Box::new(Pieces::of(&[&long[..], b"end"])), Place::Here, &channel);
         let mut taken = Vec::new();
         clock.sleep(QUICK).await;
         for _ in 0..4 {
@@ -406,9 +402,7 @@ mod tests {
         assert_eq!(reader.now().ok().flatten().as_deref(), Some(b"end".as_slice()));
         // Who comes back at once is given more.
         let long = vec![b'a'; 2 * MADE_BYTES];
-        let pinned =
-            Line::stream().carry(async { pins.pin(Box::new(Pieces::of(&[&long[..]])), Place::Here) }).await;
-        let mut quick = pinned.expect("not cut");
+        let mut quick = pins.pin(Box::new(Pieces::of(&[&long[..]])), Place::Here, &ResponseChannel::stream());
         assert_eq!(quick.now().ok().flatten().map(|part| part.len()), Some(MADE_BYTES));
         clock.sleep(QUICK).await;
         assert_eq!(quick.now().ok().flatten().map(|part| part.len()), Some(PIECE_BYTES));
@@ -431,7 +425,11 @@ mod tests {
         for (place, is_here) in [(Place::Here, true), (Place::Apart, false)] {
             let (pins, threads) = (Pins::new(Clock::system()), Arc::default());
             let pieces: &[&[u8]] = if is_here { &[b"a", b"", b"b"] } else { &[b"a", b"", b"b", b"panic"] };
-            let mut reader = pins.pin(Box::new(Told(Pieces::of(pieces), Arc::clone(&threads))), place);
+            let mut reader = pins.pin(
+                Box::new(Told(Pieces::of(pieces), Arc::clone(&threads))),
+                place,
+                &ResponseChannel::default(),
+            );
             for want in ["a", "", "b"] {
                 assert_eq!(reader.piece().await.ok().flatten().as_deref(), Some(want.as_bytes()));
             }
@@ -447,7 +445,11 @@ mod tests {
     async fn what_was_made_goes_with_its_source() {
         let clock = Clock::system();
         let pins = Pins::new(clock.clone());
-        let mut reader = pins.pin(Box::new(Pieces::of(&[&[b'a'; 2 * PIECE_BYTES][..]])), Place::Here);
+        let mut reader = pins.pin(
+            Box::new(Pieces::of(&[&[b'a'; 2 * PIECE_BYTES][..]])),
+            Place::Here,
+            &ResponseChannel::default(),
+        );
         assert!(reader.now().is_ok_and(|part| part.is_some()));
         clock.sleep(STALL_WAIT).await;
         assert_eq!(pins.let_go_of(STALL_WAIT, usize::MAX), 1);
@@ -460,10 +462,12 @@ mod tests {
         let clock = Clock::system();
         clock.sleep(STALL_WAIT).await;
         let pins = Pins::new(clock.clone());
-        let mut old: Vec<Pinned> =
-            (0..9).map(|_| pins.pin(Box::new(Pieces::of(&[b"a", b"b"])), Place::Here)).collect();
+        let mut old: Vec<Pinned> = (0..9)
+            .map(|_| pins.pin(Box::new(Pieces::of(&[b"a", b"b"])), Place::Here, &ResponseChannel::default()))
+            .collect();
         clock.sleep(Duration::from_secs(10)).await;
-        let mut young = pins.pin(Box::new(Pieces::of(&[b"a", b"b"])), Place::Here);
+        let mut young =
+            pins.pin(Box::new(Pieces::of(&[b"a", b"b"])), Place::Here, &ResponseChannel::default());
         for reader in old.iter_mut().chain([&mut young]) {
             assert!(reader.now().is_ok());
         }

@@ -27,7 +27,6 @@ use crate::component_statuses;
 use crate::cost;
 use crate::handler::{Handler, Head};
 use crate::limits::{APART_BYTES, DELETE_COLLECTION_BYTES, GZIP_BYTES_MIN};
-use crate::line::Line;
 use crate::negotiate::{self, Answered, Form};
 use crate::response::{Content, ResponseBody};
 use crate::reviews;
@@ -187,7 +186,8 @@ async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
     let held = handler.room_to_list(head, weight, form).await?;
     let body = handler.registry.list(target, &options, shown).await?;
     let warnings = body.warnings();
-    let mut response = answer::list(body, form, head.takes_gzip(), &handler.pins, weight).await?;
+    let mut response =
+        answer::list(body, form, head.takes_gzip(), (&handler.pins, &head.channel), weight).await?;
     add_warnings(&mut response, &warnings);
     response.body_mut().hold_room(held);
     Ok(response)
@@ -206,7 +206,7 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
     let events = handler.metrics.watch_events(&target.served, &head.info);
     let (slot, clock) = (handler.drain.watch(), handler.clock.clone());
     // Nothing but a connection of HTTP/1.1 can be upgraded.
-    let is_asked = websocket::is_asked(&head.headers) && Line::current().socket().is_some();
+    let is_asked = websocket::is_asked(&head.headers) && head.channel.is_connection();
     let upgraded = is_asked.then(|| websocket::answer(&head.headers));
     let is_long = || handler.registry.state_weight(target, &options).1 >= GZIP_BYTES_MIN;
     let framing = match upgraded {
@@ -218,8 +218,15 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
         None => Framing::Http,
     };
     let is_zipped = matches!(framing, Framing::Gzip(_));
-    let stream =
-        WatchStream::new(body, (slot, room), events, shown.encoding, framing, &handler.pins, clock.clone());
+    let stream = WatchStream::new(
+        body,
+        (slot, room),
+        events,
+        shown.encoding,
+        framing,
+        (&handler.pins, head.channel.clone()),
+        clock.clone(),
+    );
     let content = Content::Watch(stream);
     if let Some(mut answer) = upgraded {
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -227,7 +234,6 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
         }
         return Ok(answer);
     }
-    Line::current().send_only();
     let content_type = match shown.encoding {
         Encoding::Json => "application/json",
         Encoding::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",

@@ -7,16 +7,35 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use forebay_transport::{Reply, SentBy};
+use http::StatusCode;
 use http_body::{Body, Frame, SizeHint};
 
+use crate::answer::{HttpResponse, Readers};
 use crate::apart::Place;
 use crate::inflight::Seat;
-use crate::limits::LIST_BYTES;
+use crate::limits::{ANSWER_SMALL_BYTES, LIST_BYTES};
 use crate::metrics::Record;
-use crate::pins::{Pinned, Pins, Stalled};
+use crate::pins::{Pinned, Stalled};
 use crate::room::Held;
 use crate::source::Rest;
 use crate::watch_body::WatchStream;
+
+/// What `response` wants of its connection.
+pub fn reply(response: HttpResponse) -> Reply<ResponseBody> {
+    match (&response.body().content, response.status()) {
+        (Content::Watch(_), StatusCode::SWITCHING_PROTOCOLS) => Reply::Upgrade(response),
+        (Content::Watch(_), _) => Reply::Watch(response),
+        (Content::List { sent_by, .. }, _) => {
+            let sent_by = *sent_by;
+            Reply::Stream(response, sent_by)
+        }
+        (Content::Long { len, .. }, _) if *len > ANSWER_SMALL_BYTES => {
+            Reply::Stream(response, SentBy::OwnTask)
+        }
+        (Content::Long { .. } | Content::Whole(_) | Content::End, _) => Reply::Whole(response),
+    }
+}
 
 /// Why a body broke off. Whatever it is, the stream is reset.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +66,10 @@ pub enum Content {
         rest: Pinned,
         len: usize,
     },
-    List(Pinned),
+    List {
+        pieces: Pinned,
+        sent_by: SentBy,
+    },
     Watch(WatchStream),
     End,
 }
@@ -64,13 +86,9 @@ impl ResponseBody {
 
     /// Keeps the request's seat until the body is gone. A list that has room needs none: its reader may be slow.
     pub fn hold(&mut self, seat: Option<Seat>, record: Record) {
-        let has_room = matches!(self.content, Content::List(_)) && self.room.is_some();
+        let has_room = matches!(self.content, Content::List { .. }) && self.room.is_some();
         self.seat = seat.filter(|_| !has_room);
         self.record = Some(record);
-    }
-
-    pub fn is_watch(&self) -> bool {
-        matches!(self.content, Content::Watch(_))
     }
 
     /// Asks for a watch's memory, which is about to be needed.
@@ -104,18 +122,18 @@ impl ResponseBody {
 
     /// Keeps room for the request's head as well: what is made as it is sent has its selectors until then.
     pub fn hold_head(&mut self, room: Option<Held>) {
-        if matches!(self.content, Content::List(_) | Content::Watch(_)) {
+        if matches!(self.content, Content::List { .. } | Content::Watch(_)) {
             self.head = room;
         }
     }
 
-    /// Hands a whole body out in pieces, so that it is seen how far its reader is, and lets `pins` take it away.
+    /// Hands a whole body out in pieces, so that it is seen how far its reader is, and lets it be taken away.
     ///
     /// - `room`: for what it holds, unless it has some already.
-    pub fn watch_over(&mut self, pins: &Pins, room: impl FnOnce() -> Held) {
+    pub fn watch_over(&mut self, (pins, channel): Readers<'_>, room: impl FnOnce() -> Held) {
         let Content::Whole(bytes) = &mut self.content else { return };
         let (len, bytes) = (bytes.len(), std::mem::take(bytes));
-        self.content = Content::Long { rest: pins.pin(Box::new(Rest(bytes)), Place::Here), len };
+        self.content = Content::Long { rest: pins.pin(Box::new(Rest(bytes)), Place::Here, channel), len };
         self.room.get_or_insert_with(room);
     }
 
@@ -125,7 +143,7 @@ impl ResponseBody {
             Content::Whole(bytes) => Some(bytes.len()),
             Content::Long { len, .. } => Some(*len),
             Content::End => Some(0),
-            Content::List(_) | Content::Watch(_) => None,
+            Content::List { .. } | Content::Watch(_) => None,
         }
     }
 
@@ -143,7 +161,7 @@ impl ResponseBody {
                     *len -= piece.as_ref().map_or(0, Bytes::len);
                 })
             }
-            Content::List(list) => ready!(list.poll_next(cx)).map_err(BodyError::from),
+            Content::List { pieces, .. } => ready!(pieces.poll_next(cx)).map_err(BodyError::from),
             Content::Watch(watch) => match watch.poll_next(cx) {
                 Poll::Ready(frames) => Ok(frames),
                 Poll::Pending => return Poll::Pending,
@@ -191,8 +209,8 @@ impl ResponseBody {
 
     /// Where a piece is longer than was foreseen, it counts as it is for as long as it is the last, or a part of it is.
     fn weigh(&mut self) {
-        if let (Content::List(list), Some(room)) = (&self.content, &mut self.room) {
-            let piece = list.made_bytes();
+        if let (Content::List { pieces, .. }, Some(room)) = (&self.content, &mut self.room) {
+            let piece = pieces.made_bytes();
             let longer = if piece > PIECE_EXPECTED_BYTES { 2 * piece } else { 0 };
             room.set(self.room_bytes.max(longer));
         }
@@ -228,7 +246,7 @@ impl Body for ResponseBody {
             Content::Whole(bytes) => bytes.is_empty(),
             Content::Long { len, .. } => *len == 0,
             Content::End => true,
-            Content::List(_) | Content::Watch(_) => false,
+            Content::List { .. } | Content::Watch(_) => false,
         }
     }
 

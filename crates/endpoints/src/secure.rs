@@ -14,12 +14,11 @@ use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
 use forebay_auth::Peer;
+use forebay_transport::limits::{AHEAD_BYTES_MAX, TLS_GATHER_BYTES};
+use forebay_transport::{Socket, SocketStream};
 use rustls::ServerConnection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
-
-use crate::limits::{AHEAD_BYTES_MAX, TLS_GATHER_BYTES};
-use crate::wire::{Socket, Wire};
 
 /// What HTTP/1.1 reads and writes. Boxed, because it is moved from one future into the next.
 pub struct Secure {
@@ -40,7 +39,7 @@ pub struct Heard(Arc<Mutex<Session>>);
 pub struct Outlet(Arc<Mutex<Session>>);
 
 struct Session {
-    tls: TlsStream<Wire>,
+    tls: TlsStream<SocketStream>,
     // Who is to be judged by what was shown, which the session alone keeps.
     peer: Option<Arc<Peer>>,
     // Plain bytes that were sealed since the socket had everything.
@@ -50,7 +49,7 @@ struct Session {
 }
 
 impl Secure {
-    pub fn new(tls: TlsStream<Wire>) -> Secure {
+    pub fn new(tls: TlsStream<SocketStream>) -> Secure {
         Secure { session: Box::new(Session::new(tls)), ahead: BytesMut::new(), is_deaf: false }
     }
 
@@ -109,7 +108,7 @@ impl Secure {
 }
 
 impl Gathering {
-    pub fn new(tls: TlsStream<Wire>) -> Gathering {
+    pub fn new(tls: TlsStream<SocketStream>) -> Gathering {
         Gathering(Arc::new(Mutex::new(Session::new(tls))))
     }
 
@@ -149,7 +148,7 @@ fn lock(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
 }
 
 impl Session {
-    fn new(tls: TlsStream<Wire>) -> Session {
+    fn new(tls: TlsStream<SocketStream>) -> Session {
         Session { tls, peer: None, gathered: 0, heard: 0 }
     }
 
@@ -208,7 +207,11 @@ impl Session {
     }
 }
 
-fn send(wire: &mut Wire, session: &mut ServerConnection, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
+fn send(
+    wire: &mut SocketStream,
+    session: &mut ServerConnection,
+    cx: &mut Context<'_>,
+) -> io::Result<Poll<()>> {
     match session.write_tls(&mut Sync { wire, cx }) {
         Ok(0) => Err(io::ErrorKind::WriteZero.into()),
         Ok(_) => Ok(Poll::Ready(())),
@@ -219,7 +222,7 @@ fn send(wire: &mut Wire, session: &mut ServerConnection, cx: &mut Context<'_>) -
 
 /// A wire as rustls takes it.
 struct Sync<'a, 'b> {
-    wire: &'a mut Wire,
+    wire: &'a mut SocketStream,
     cx: &'a mut Context<'b>,
 }
 
@@ -321,6 +324,7 @@ impl AsyncWrite for Gathering {
 #[cfg(test)]
 pub(crate) mod testing {
     use forebay_rt::Clock;
+    use forebay_transport::limits::TLS_BUFFER_BYTES;
     use rustls::crypto::ring;
     use rustls::version::TLS13;
     use rustls::{ClientConfig, RootCertStore};
@@ -329,11 +333,12 @@ pub(crate) mod testing {
 
     use super::*;
     use crate::config::{Http2, Tls};
-    use crate::limits::TLS_BUFFER_BYTES;
     use crate::tls;
 
     /// A handshake that is over: the server's end, and a client's that would like `suites` best first.
-    pub async fn pair(suites: &[rustls::CipherSuite]) -> (TlsStream<Wire>, client::TlsStream<TcpStream>) {
+    pub async fn pair(
+        suites: &[rustls::CipherSuite],
+    ) -> (TlsStream<SocketStream>, client::TlsStream<TcpStream>) {
         let key = rcgen::KeyPair::generate().expect("a key");
         let own = rcgen::CertificateParams::new(vec!["127.0.0.1".into()]).expect("parameters");
         let own = own.self_signed(&key).expect("a certificate");
@@ -369,7 +374,7 @@ pub(crate) mod testing {
         };
         let accept = async {
             let (tcp, _) = listener.accept().await.expect("a client");
-            let wire = Wire::new(tcp, Clock::system()).expect("open");
+            let wire = SocketStream::new(tcp, Clock::system()).expect("open");
             let known: Vec<_> = if suites.is_empty() { Vec::new() } else { suites.to_vec() };
             let acceptor = TlsAcceptor::from(tls::for_client(&serving.current(), &known));
             let limit = |session: &mut ServerConnection| session.set_buffer_limit(Some(TLS_BUFFER_BYTES));

@@ -11,13 +11,16 @@ use std::sync::Arc;
 use forebay_auth::{Access, Authenticators};
 use forebay_registry::Registry;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
+use forebay_transport::{
+    Connection, ConnectionSlot, Connections, DeadPeers, Drain, Exchange, ResponseChannel, SocketStream,
+    limits,
+};
 use futures_util::FutureExt as _;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use rustls::ServerConnection;
-use rustls::server::Acceptor;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -32,20 +35,15 @@ use crate::http1::{self, Answering, ConnectionError};
 use crate::http2::{self, Streams};
 use crate::identity::{Identity, Known};
 use crate::inflight::Inflight;
-use crate::line::Line;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::openapi::OpenApi;
 use crate::pins::Pins;
 use crate::rooms::Rooms;
-use crate::seats::{Place, Seat, Seats};
 use crate::secure::{Gathering, Secure};
-use crate::shutdown::Drain;
-use crate::silence::Silence;
 use crate::tls::{self, Serving, TlsError};
 use crate::tokens;
-use crate::wire::Wire;
-use crate::{limits, version};
+use crate::{limits as own, version};
 
 /// Why the server cannot serve.
 #[derive(Debug, thiserror::Error)]
@@ -112,8 +110,8 @@ impl Bound {
         let drain = Drain::new(clock.clone(), self.config.watch_termination_grace);
         let pins = Pins::new(clock.clone());
         tasks.spawn("stalled readers", pins.clone().reap());
-        let silence = Silence::new(clock.clone());
-        tasks.spawn("silent clients", silence.clone().look());
+        let dead_peers = DeadPeers::new(clock.clone());
+        tasks.spawn("silent clients", dead_peers.clone().end_them());
         let delay = self.config.shutdown_delay;
         let Bound { listener, address, identity, config } = self;
         let metrics = Arc::new(Metrics::new(clock.clone(), identity.known().counts.clone()));
@@ -123,19 +121,19 @@ impl Bound {
         let handler = Arc::new(handler(&config, address, identity.known(), registry.clone(), parts));
         let (memory, rooms) = (handler.memory.clone(), handler.rooms.clone());
         let connections_max = config.connections_max.unwrap_or(usize::MAX).min(memory.connections_max());
-        let seats = Seats::new(clock.clone(), connections_max, metrics.seats.clone());
-        tasks.spawn("seats", seats.clone().look());
+        let seats = Connections::new(clock.clone(), connections_max, metrics.connections.clone());
+        tasks.spawn("seats", seats.clone().end_idle_and_stuck());
         let readers = (pins, handler.event_blocks.clone(), seats.clone());
         tasks.spawn("memory", memory.watch(clock.clone(), registry, rooms, readers));
         let connections = Tasks::new();
         // Whoever drops this future cuts every connection.
         let _held = connections.cut_on_drop();
-        let server = Connections {
+        let server = Acceptor {
             serving: identity.serving().clone(),
             handler,
             metrics,
             drain: drain.clone(),
-            silence,
+            dead_peers,
             clock: clock.clone(),
             tasks: connections.clone(),
             seats,
@@ -186,7 +184,7 @@ pub(crate) fn handler(
         accounts,
         access: Arc::new(Access::new(config.authorization, config.anonymous)),
         inflight: Inflight::new(config.max_requests_inflight, config.max_mutating_requests_inflight),
-        arrivals: Arrivals::new(clock.clone(), limits::ARRIVALS_MAX),
+        arrivals: Arrivals::new(clock.clone(), own::ARRIVALS_MAX),
         rooms,
         memory,
         documents: Documents {
@@ -229,135 +227,144 @@ fn all_checks(given: Vec<Check>, registry: &Registry, drain: &Drain) -> Vec<Chec
 /// What a connection does once it is secure, until its end.
 type Spoken<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-struct Connections {
+struct Acceptor {
     serving: Arc<Serving>,
     handler: Arc<Handler>,
     metrics: Arc<Metrics>,
     drain: Drain,
-    silence: Silence,
+    dead_peers: DeadPeers,
     clock: Clock,
     tasks: Tasks,
-    seats: Seats,
+    seats: Connections,
     streams_max: u32,
 }
 
-impl Connections {
-    /// Accepts for ever. Those for whom there is no [seat](Seats::take) are closed at once: who waits in a backlog does not know it.
+impl Acceptor {
+    /// Accepts for ever. Those for whom there is no [seat](Connections::take) are closed at once: who waits in a backlog does not know it.
     async fn accept_all(self, listener: TcpListener) {
-        let connections = Arc::new(self);
+        let acceptor = Arc::new(self);
         let (first, last) = limits::ACCEPT_PAUSE;
         let mut pause = first;
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => {
                     pause = first;
-                    connections.metrics.connections.add(1);
-                    let Some(seat) = connections.seats.take() else {
-                        connections.metrics.connections_refused.add(1);
+                    acceptor.metrics.connections.accepted.add(1);
+                    let Some(seat) = acceptor.seats.take() else {
+                        acceptor.metrics.connections.refused.add(1);
                         continue;
                     };
-                    let one = connections.clone();
-                    connections
+                    let one = acceptor.clone();
+                    acceptor
                         .tasks
                         .spawn_graceful("connection", async move { one.connection(stream, seat).await });
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
-                    connections.clock.sleep(pause).await;
+                    acceptor.clock.sleep(pause).await;
                     pause = (pause * 2).min(last);
                 }
             }
         }
     }
 
-    async fn connection(&self, stream: TcpStream, seat: Seat) {
-        let place = seat.place();
+    async fn connection(&self, stream: TcpStream, seat: ConnectionSlot) {
+        let connection = seat.connection();
         // Boxed: what each step takes is given back when it is over, however long the connection lives.
-        if let Some(Some(mut spoken)) = place.carry(Box::pin(self.begin(stream, place))).await {
+        if let Some(Some(mut spoken)) = connection.carry(Box::pin(self.begin(stream, connection))).await {
             let spoken = std::future::poll_fn(|cx| {
                 // Thousands of others may have been polled since.
                 forebay_rt::prefetch(&*spoken);
                 spoken.as_mut().poll(cx)
             });
-            place.carry(spoken).await;
+            connection.carry(spoken).await;
         }
     }
 
     /// Everything until requests come; then what the connection does until its end. `None` when it is over.
-    async fn begin<'s>(&'s self, stream: TcpStream, place: &'s Arc<Place>) -> Option<Spoken<'s>> {
-        let wire = match Wire::new(stream, self.clock.clone()) {
-            Ok(wire) => wire.at(place.clone()),
+    async fn begin<'s>(&'s self, stream: TcpStream, connection: &'s Arc<Connection>) -> Option<Spoken<'s>> {
+        let wire = match SocketStream::new(stream, self.clock.clone()) {
+            Ok(wire) => wire.at(connection.clone()),
             Err(error) => {
                 tracing::debug!(%error, "a client left before it was served");
                 return None;
             }
         };
         let spoken = tokio::select! {
-            spoken = self.secure(wire, place) => spoken,
+            spoken = self.secure(wire, connection) => spoken,
             () = self.clock.sleep(limits::HANDSHAKE_WAIT) => {
-                self.metrics.handshake_errors.add(1);
+                self.metrics.connections.handshake_errors.add(1);
                 return None;
             }
             () = self.drain.draining() => return None,
         };
         spoken
             .inspect_err(|error| {
-                self.metrics.handshake_errors.add(1);
+                self.metrics.connections.handshake_errors.add(1);
                 tracing::debug!(%error, "TLS handshake failed");
             })
             .ok()
     }
 
     /// The handshake; then what the connection does until its end.
-    async fn secure<'s>(&'s self, wire: Wire, place: &'s Arc<Place>) -> io::Result<Spoken<'s>> {
-        let hello = LazyConfigAcceptor::new(Acceptor::default(), wire).await?;
+    async fn secure<'s>(
+        &'s self,
+        wire: SocketStream,
+        connection: &'s Arc<Connection>,
+    ) -> io::Result<Spoken<'s>> {
+        let hello = LazyConfigAcceptor::new(rustls::server::Acceptor::default(), wire).await?;
         let config = tls::for_client(&self.serving.current(), hello.client_hello().cipher_suites());
         let limited = |session: &mut ServerConnection| {
             session.set_buffer_limit(Some(limits::TLS_BUFFER_BYTES));
         };
         let mut stream = hello.into_stream_with(config, limited).await?;
         stream.get_mut().0.is_secure();
-        Ok(self.speak(stream, place))
+        Ok(self.speak(stream, connection))
     }
 
-    fn speak<'s>(&'s self, stream: TlsStream<Wire>, place: &'s Arc<Place>) -> Spoken<'s> {
+    fn speak<'s>(&'s self, stream: TlsStream<SocketStream>, connection: &'s Arc<Connection>) -> Spoken<'s> {
         let (wire, session) = stream.get_ref();
         let socket = wire.socket().clone();
         let chain = session.peer_certificates().unwrap_or_default();
         let peer = Arc::new(self.handler.authenticator.peer(chain));
         let shown = peer.clone();
         let is_http2 = session.alpn_protocol() == Some(b"h2");
-        place.speaks(&socket);
-        let (handler, own) = (self.handler.clone(), place.clone());
-        // Boxed, because it is large, and over HTTP/2 its place would be kept for as long as the stream lives.
-        let answer = move |request: Request<Incoming>| -> Answering {
-            let (handler, peer, place) = (handler.clone(), peer.clone(), own.clone());
+        connection.writes_to(&socket);
+        let (handler, own) = (self.handler.clone(), connection.clone());
+        // Boxed, because it is large, and over HTTP/2 its connection would be kept for as long as the stream lives.
+        let answer = move |request: Request<Incoming>, channel: ResponseChannel| -> Answering {
+            let (handler, peer, connection) = (handler.clone(), peer.clone(), own.clone());
             // Over HTTP/2 a stream has one of its own, and lives longer.
-            let open = (!is_http2).then(|| place.begin());
+            let open = (!is_http2).then(|| connection.begin_request());
             Box::pin(async move {
-                let answered = handler.answer(request, &peer, &place).await;
+                let exchange = Exchange { peer: &*peer, connection: &connection, channel: channel.clone() };
+                let reply = handler.answer(request, exchange).await;
+                channel.act_on(&reply);
                 drop(open);
-                answered
+                reply
             })
         };
         if is_http2 {
-            place.limit_idleness();
+            connection.limit_idleness();
             let streams = Streams::new(
                 self.tasks.clone(),
-                place.clone(),
+                connection.clone(),
                 self.clock.clone(),
                 self.handler.rooms.answers.clone(),
             );
             let stream = Gathering::new(stream).of(shown);
             let (heard, outlet) = (stream.heard(), stream.outlet());
             let builder = http2::builder(streams.clone(), self.streams_max);
-            let service = service_fn(move |request| answer(request).map(Ok::<_, std::convert::Infallible>));
-            let connection = builder.serve_connection(TokioIo::new(stream), service);
-            let connection = Box::pin(streams.carried_by(connection, outlet));
+            let begins = streams.clone();
+            let service = service_fn(move |request| {
+                let answering = answer(request, begins.begin());
+                answering.map(|reply| Ok::<_, std::convert::Infallible>(reply.into_response()))
+            });
+            let served = builder.serve_connection(TokioIo::new(stream), service);
+            let carried = Box::pin(streams.carried_by(served, outlet));
             Box::pin(async move {
-                let spoken = self.until_drained(connection, place, |mut connection| {
-                    connection.hyper().graceful_shutdown()
-                });
+                let spoken = self
+                    .until_drained(carried, connection, |mut carried| carried.hyper().graceful_shutdown());
                 tokio::select! {
                     spoken = spoken => ended(spoken.map_err(ConnectionError::from)),
                     () = http2::unspoken(heard, &self.clock) => {
@@ -366,9 +373,12 @@ impl Connections {
                 }
             })
         } else {
-            self.silence.listen_to(&socket);
+            self.dead_peers.watch_over(&socket);
+            let channel = ResponseChannel::connection(socket);
+            let own = channel.clone();
+            let answer = move |request| answer(request, own.clone());
             let served = http1::serve(Secure::new(stream).of(shown), answer, &self.drain, &self.clock);
-            Box::pin(Line::connection(socket).carry(served).map(|served| ended(served.unwrap_or(Ok(())))))
+            Box::pin(channel.carry(served).map(|served| ended(served.unwrap_or(Ok(())))))
         }
     }
 
@@ -377,22 +387,22 @@ impl Connections {
     /// moved from one future into the next.
     async fn until_drained<C: Future<Output = hyper::Result<()>>>(
         &self,
-        mut connection: Pin<Box<C>>,
-        place: &Place,
+        mut carried: Pin<Box<C>>,
+        connection: &Connection,
         finish: impl FnOnce(Pin<&mut C>),
     ) -> hyper::Result<()> {
         tokio::select! {
-            ended = connection.as_mut() => return ended,
+            ended = carried.as_mut() => return ended,
             () = self.drain.draining() => {}
-            () = place.asked() => {}
+            () = connection.asked_to_end() => {}
         }
-        finish(connection.as_mut());
+        finish(carried.as_mut());
         tokio::select! {
-            ended = connection.as_mut() => return ended,
+            ended = carried.as_mut() => return ended,
             () = self.drain.draining() => {}
         }
         tokio::select! {
-            ended = connection => ended,
+            ended = carried => ended,
             () = self.clock.sleep(self.drain.wait()) => Ok(()),
         }
     }

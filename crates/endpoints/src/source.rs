@@ -5,8 +5,8 @@
 
 use bytes::Bytes;
 use forebay_registry::ListBody;
+use forebay_transport::limits::{CHUNK_BYTES, PIECE_BYTES};
 
-use crate::limits::{CHUNK_BYTES, PIECE_BYTES};
 use crate::pretty::Indenter;
 
 /// Something that is read piece by piece.

@@ -11,16 +11,14 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use forebay_registry::{Batch, Encoding, Flow, FrameSink, WatchBody};
 use forebay_rt::{Clock, Instant};
+use forebay_transport::limits::PIECE_BYTES;
+use forebay_transport::{ResponseChannel, SendBuffer, WatchSlot};
 
-use crate::limits::{
-    HELD_BYTES_MAX, PIECE_BYTES, SEND_BYTES, STATE_BYTES, TLS_GATHER_BYTES, WATCH_SEND_BYTES, stream_give_max,
-};
-use crate::line::Line;
+use crate::limits::{HELD_BYTES_MAX, STATE_BYTES};
 use crate::metrics::WatchEvents;
 use crate::pins::{Pins, Stalls, Why};
 use crate::protobuf;
 use crate::room::Held;
-use crate::shutdown::WatchSlot;
 use crate::status::Failure;
 use crate::websocket;
 use crate::zipped::{Effort, Zipped};
@@ -39,7 +37,7 @@ pub enum Framing {
 
 /// Locked by who sends it, and by who takes it away from a client that reads nothing.
 struct Watch {
-    line: Line,
+    channel: ResponseChannel,
     work: Mutex<Work>,
 }
 
@@ -88,7 +86,7 @@ impl WatchStream {
         events: WatchEvents,
         encoding: Encoding,
         framing: Framing,
-        pins: &Pins,
+        (pins, channel): (&Pins, ResponseChannel),
         clock: Clock,
     ) -> WatchStream {
         let work = Work {
@@ -108,16 +106,16 @@ impl WatchStream {
             is_small: false,
             clock,
         };
-        let watch = Arc::new(Watch { line: Line::current(), work: Mutex::new(work) });
+        let watch = Arc::new(Watch { channel, work: Mutex::new(work) });
         pins.watch_over(&watch);
         WatchStream(watch)
     }
 
     /// The next bytes; `None` at the end. Nothing is made before the client has room for it.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let (line, mut work) = (&self.0.line, self.0.work());
+        let (channel, mut work) = (&self.0.channel, self.0.work());
         if work.batch.is_empty() && !work.ended {
-            ready!(work.poll_batch(line, cx));
+            ready!(work.poll_batch(channel, cx));
             // It was made when all before it had passed.
             work.given = 0;
         }
@@ -125,9 +123,9 @@ impl WatchStream {
         if next_bytes == 0 {
             return Poll::Ready(None);
         }
-        let most = work.give_max(line);
+        let most = work.give_max(channel);
         if work.given > 0 && work.given + next_bytes > most {
-            ready!(line.poll_passed(cx));
+            ready!(channel.poll_passed(cx));
             work.given = 0;
         }
         let piece = work.batch.take(most);
@@ -137,7 +135,7 @@ impl WatchStream {
         }
         work.touched = work.clock.now();
         work.given += piece.len();
-        Poll::Ready(Some(line.give(piece)))
+        Poll::Ready(Some(channel.give(piece)))
     }
 
     /// Asks for its memory, which is about to be needed.
@@ -166,7 +164,7 @@ impl Drop for WatchStream {
         // What watches drop is not dropped with it locked.
         drop(work);
         if is_small {
-            self.0.line.socket().inspect(|socket| socket.set_send_buffer(SEND_BYTES));
+            self.0.channel.set_send_buffer(SendBuffer::Usual);
         }
     }
 }
@@ -180,7 +178,7 @@ impl Watch {
 impl Work {
     /// Makes a batch of what there is to say, once there is something and room to say it in; after a final one, or when it
     /// was taken away, it has ended.
-    fn poll_batch(&mut self, line: &Line, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_batch(&mut self, channel: &ResponseChannel, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             let Some(body) = &mut self.body else {
                 self.ended = true;
@@ -192,7 +190,7 @@ impl Work {
                     // The initial state is long, and goes as fast as the network takes it.
                     if !self.is_small && !body.is_initial() {
                         self.is_small = true;
-                        line.socket().inspect(|socket| socket.set_send_buffer(WATCH_SEND_BYTES));
+                        channel.set_send_buffer(SendBuffer::Watch);
                     }
                     let is_turn = self.slot.as_mut().is_some_and(|slot| slot.poll_turn(cx).is_ready());
                     if !is_turn {
@@ -201,7 +199,7 @@ impl Work {
                     self.step = Step::Pass { is_turn };
                 }
                 Step::Pass { is_turn } => {
-                    ready!(line.poll_passed(cx));
+                    ready!(channel.poll_passed(cx));
                     self.step = Step::Make { is_turn };
                 }
                 Step::Make { is_turn } => {
@@ -232,12 +230,10 @@ impl Work {
 
     /// How much is given before the client has taken what was given before: of the initial state, for which there is room, a
     /// stream whose reader is quick is given more.
-    fn give_max(&self, line: &Line) -> usize {
-        match line.socket() {
-            Some(_) => TLS_GATHER_BYTES,
-            None if self.room.is_some() => stream_give_max(self.clock.now().duration_since(self.touched)),
-            None => PIECE_BYTES,
-        }
+    fn give_max(&self, channel: &ResponseChannel) -> usize {
+        channel.watch_bytes_at_once(|| {
+            self.room.is_some().then(|| self.clock.now().duration_since(self.touched))
+        })
     }
 
     /// Counts what is in the batch, and puts it into what it is sent in.
@@ -288,7 +284,7 @@ impl Stalls for Watch {
         if !work.waits_for_client() || (work.is_given() && why == Why::ShortOfMemory) {
             return false;
         }
-        let touched = self.line.wrote_at().map_or(work.touched, |at| at.max(work.touched));
+        let touched = self.channel.wrote_at().map_or(work.touched, |at| at.max(work.touched));
         let is_over = work.body.as_ref().is_some_and(WatchBody::is_not_worth_waiting_for);
         // Its client comes back for what it did not take.
         let holds_much = why == Why::ShortOfMemory && work.batch.frame_bytes() > HELD_BYTES_MAX;
@@ -296,7 +292,7 @@ impl Stalls for Watch {
         drop(work);
         let Some(body) = gone else { return false };
         body.give_up();
-        self.line.cut();
+        self.channel.abort();
         true
     }
 }
@@ -328,9 +324,9 @@ pub(crate) mod testing {
     use forebay_registry::histogram::Histogram;
     use forebay_registry::{Config, Registry};
     use forebay_rt::{Duration, Random, Tasks};
+    use forebay_transport::Drain;
 
     use super::*;
-    use crate::shutdown::Drain;
 
     /// One that was taken away, with `batch` in hand.
     pub(super) fn work(clock: &Clock, slot: WatchSlot, room: Option<Held>, batch: Batch) -> Work {
@@ -353,12 +349,12 @@ pub(crate) mod testing {
         }
     }
 
-    /// The same, as it is sent to this task's line.
-    pub fn with(batch: Batch) -> WatchStream {
+    /// The same, as it is sent to `channel`.
+    pub fn with(batch: Batch, channel: ResponseChannel) -> WatchStream {
         let clock = Clock::system();
         let slot = Drain::new(clock.clone(), Duration::ZERO).watch();
         let work = Mutex::new(work(&clock, slot, None, batch));
-        WatchStream(Arc::new(Watch { line: Line::current(), work }))
+        WatchStream(Arc::new(Watch { channel, work }))
     }
 
     /// Of a server without objects, its store in memory.
@@ -388,20 +384,20 @@ mod tests {
     use forebay_registry::As;
     use forebay_registry::request::Target;
     use forebay_rt::Duration;
+    use forebay_transport::Drain;
+    use forebay_transport::limits::{MADE_BYTES, QUICK};
     use futures_util::FutureExt as _;
 
     use super::testing::work;
     use super::*;
-    use crate::limits::{MADE_BYTES, QUICK};
     use crate::rooms::Rooms;
-    use crate::shutdown::Drain;
 
     #[tokio::test]
     async fn a_watch_that_is_dropped_counts_no_more_though_somebody_looks_at_it() {
         let clock = Clock::system();
         let drain = Drain::new(clock.clone(), Duration::ZERO);
         let work = Mutex::new(work(&clock, drain.watch(), None, Batch::default()));
-        let stream = WatchStream(Arc::new(Watch { line: Line::default(), work }));
+        let stream = WatchStream(Arc::new(Watch { channel: ResponseChannel::default(), work }));
         let looks = stream.0.clone();
         assert_eq!(drain.watches(), 1);
         drop(stream);
@@ -422,7 +418,7 @@ mod tests {
             let room = has_room.then(|| rooms.answers.charge(MADE_BYTES));
             let batch = vec![b'x'; MADE_BYTES + PIECE_BYTES].into();
             let work = Mutex::new(work(&clock, drain.watch(), room, batch));
-            let mut stream = WatchStream(Arc::new(Watch { line: Line::stream(), work }));
+            let mut stream = WatchStream(Arc::new(Watch { channel: ResponseChannel::stream(), work }));
             clock.sleep(pause).await;
             let first = std::future::poll_fn(|cx| stream.poll_next(cx)).await.expect("there is some");
             let mut next = pin!(std::future::poll_fn(|cx| stream.poll_next(cx)));
@@ -453,8 +449,8 @@ mod tests {
         let drain = Drain::new(clock.clone(), Duration::ZERO);
         let work =
             Mutex::new(Work { body: Some(body), ..work(&clock, drain.watch(), None, Batch::default()) });
-        let line = Line::stream();
-        let mut stream = WatchStream(Arc::new(Watch { line: line.clone(), work }));
+        let channel = ResponseChannel::stream();
+        let mut stream = WatchStream(Arc::new(Watch { channel: channel.clone(), work }));
         let mut next = async || std::future::poll_fn(|cx| Poll::Ready(stream.poll_next(cx))).await;
         assert!(next().await.is_pending());
         tokio::time::pause();
@@ -462,7 +458,7 @@ mod tests {
         assert!(matches!(next().await, Poll::Ready(None)), "its end");
         let let_go = |why| stream.0.let_go(clock.now(), why);
         assert!(!let_go(Why::ShortOfMemory));
-        let mut carried = pin!(line.carry(std::future::pending::<()>()));
+        let mut carried = pin!(channel.carry(std::future::pending::<()>()));
         assert!(carried.as_mut().now_or_never().is_none(), "not cut");
         assert!(let_go(Why::Stalled) && !let_go(Why::Stalled), "once");
         assert_eq!(carried.await, None);

@@ -14,13 +14,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use forebay_registry::Encoding;
+use forebay_transport::limits::{TURN_BATCHES_MAX, WEBSOCKET_CLOSE_WAIT, WEBSOCKET_CONTROL_BYTES_MAX};
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use ring::digest;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Notify;
 
 use crate::answer::HttpResponse;
-use crate::limits::{TURN_BATCHES_MAX, WEBSOCKET_CLOSE_WAIT, WEBSOCKET_CONTROL_BYTES_MAX};
 use crate::response::ResponseBody;
 use crate::watch_body::WatchStream;
 

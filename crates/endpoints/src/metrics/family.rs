@@ -5,24 +5,9 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::limits::METRIC_SERIES_MAX;
-
-/// A counter.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    pub fn add(&self, count: u64) {
-        self.0.fetch_add(count, Ordering::Relaxed);
-    }
-
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// Series by label. Owner: whoever counts; the map is only locked to find a series.
 #[derive(Debug)]
@@ -60,6 +45,8 @@ impl<K: Hash + Eq + Clone + Ord, V> Family<K, V> {
 
 #[cfg(test)]
 mod tests {
+    use forebay_transport::Counter;
+
     use super::*;
 
     #[test]

@@ -4,12 +4,12 @@
 //! has a bounded set of values.
 
 mod caches;
+mod connections;
 mod family;
 mod flight;
 mod memory;
 mod process;
 mod request;
-mod seats;
 mod storage;
 mod tasks;
 mod text;
@@ -21,6 +21,7 @@ use std::sync::{Arc, PoisonError};
 use forebay_registry::catalog::{Catalog, Served};
 use forebay_registry::histogram::Histogram;
 use forebay_rt::Clock;
+use forebay_transport::ConnectionCounts;
 
 use crate::event_blocks::EventBlocks;
 use crate::identity::Counts;
@@ -29,11 +30,10 @@ use crate::memory::Memory;
 use crate::pins::Pins;
 use crate::request_info::RequestInfo;
 use crate::rooms::Rooms;
-use family::{Counter, Family};
+use family::Family;
 use flight::Flight;
 use request::RequestSeries;
 pub use request::{Record, RequestLabels};
-pub use seats::SeatCounts;
 pub use text::CONTENT_TYPE;
 use text::Text;
 pub use watch::WatchEvents;
@@ -48,12 +48,8 @@ pub struct Metrics {
     /// What is on its way of lists, and of watches.
     lists: Flight,
     watches: Flight,
-    pub handshake_errors: Counter,
-    /// Connections that were accepted, and those of them that were closed at once, as there were too many.
-    pub connections: Counter,
-    pub connections_refused: Counter,
     identity: Arc<Counts>,
-    pub seats: Arc<SeatCounts>,
+    pub connections: Arc<ConnectionCounts>,
 }
 
 impl Metrics {
@@ -68,11 +64,8 @@ impl Metrics {
             watch_events: Family::new((other.clone(), other.clone(), other), || Histogram::new(SIZES)),
             lists: Flight::default(),
             watches: Flight::default(),
-            handshake_errors: Counter::default(),
-            connections: Counter::default(),
-            connections_refused: Counter::default(),
             identity,
-            seats: Arc::default(),
+            connections: Arc::default(),
         }
     }
 
@@ -99,14 +92,15 @@ impl Metrics {
         for (kind, label) in [(Kind::Mutating, "mutating"), (Kind::ReadOnly, "readOnly")] {
             text.value(name, &[("request_kind", label)], inflight.taken(kind));
         }
+        let counts = &*self.connections;
         let help = "Connections that failed before they were secure.";
-        text.single("apiserver_tls_handshake_errors_total", "counter", help, self.handshake_errors.get());
+        text.single("apiserver_tls_handshake_errors_total", "counter", help, counts.handshake_errors.get());
         let help = "Connections that were accepted.";
-        text.single("forebay_connections_accepted_total", "counter", help, self.connections.get());
+        text.single("forebay_connections_accepted_total", "counter", help, counts.accepted.get());
         let help = "Connections that were closed at once, as there were too many.";
-        text.single("forebay_connections_refused_total", "counter", help, self.connections_refused.get());
+        text.single("forebay_connections_refused_total", "counter", help, counts.refused.get());
         self.identity(&mut text);
-        self.seats.write(&mut text);
+        connections::write(&mut text, counts);
         self.flights(&mut text);
         memory::write(&mut text, memory, rooms, (pins, blocks));
         let mut stores = catalog.stores();

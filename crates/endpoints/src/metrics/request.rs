@@ -7,10 +7,10 @@ use forebay_apimachinery::Verb;
 use forebay_registry::catalog::Served;
 use forebay_registry::histogram::{Bounds, Histogram};
 use forebay_rt::Instant;
+use forebay_transport::Counter;
 use http::Method;
 
 use super::Metrics;
-use super::family::Counter;
 use crate::request_info::RequestInfo;
 
 /// Labels of a request. None of them is a text that a client chose.

@@ -19,7 +19,6 @@ use crate::answer::{self, HttpResponse};
 use crate::apart::Place;
 use crate::gzip;
 use crate::negotiate;
-use crate::pins::Pins;
 use crate::response::{Content, ResponseBody};
 use crate::rooms::Rooms;
 use crate::status::Failure;
@@ -33,7 +32,7 @@ const V2_PROTO_ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+
 const FOREVER: HeaderValue = HeaderValue::from_static("public, immutable, max-age=31536000");
 
 /// What watches over those who read an answer, and what they hold.
-type Readers<'a> = (&'a Pins, &'a Rooms);
+type Readers<'a> = (answer::Readers<'a>, &'a Rooms);
 
 impl OpenApi {
     /// Answers a GET of `path`, which begins with `/openapi`.
@@ -141,7 +140,7 @@ fn whole(
     document: &Packed,
     content_type: &'static str,
     headers: &HeaderMap,
-    (pins, rooms): Readers<'_>,
+    ((pins, channel), rooms): Readers<'_>,
 ) -> HttpResponse {
     let etag = format!("\"{}\"", document.hash);
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
@@ -153,7 +152,7 @@ fn whole(
         response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         response
     } else {
-        let rest = pins.pin(Box::new(document.plain()), Place::Here);
+        let rest = pins.pin(Box::new(document.plain()), Place::Here, channel);
         let body = ResponseBody::new(Content::Long { rest, len: document.plain_len });
         let mut response = answer::response(StatusCode::OK, content_type, body);
         response.body_mut().hold_room(Some(rooms.answers.charge(PLAIN_BYTES)));

@@ -12,10 +12,10 @@ use bytes::{Buf as _, Bytes};
 use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
+use forebay_transport::limits;
 use sha2::{Digest, Sha256};
 
 use super::limits::PIECE_BYTES;
-use crate::limits;
 use crate::source::Source;
 
 /// A document; cloning it copies pointers.

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use forebay_apimachinery::options::Query;
 use forebay_registry::catalog::Catalog;
 use forebay_rt::Clock;
+use forebay_transport::ResponseChannel;
+use forebay_transport::limits::PIECE_BYTES;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
@@ -16,7 +18,6 @@ use super::limits::PLAIN_BYTES;
 use super::proto::decode::{Field, fields, find, find_all, text};
 use crate::answer::HttpResponse;
 use crate::discovery::testing::catalog;
-use crate::limits::PIECE_BYTES;
 use crate::pins::Pins;
 use crate::rooms::Rooms;
 use crate::source::testing::all;
@@ -38,7 +39,8 @@ impl Server {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let value = |text: &str| HeaderValue::from_str(text).expect("a header");
         let headers: HeaderMap = headers.iter().map(|(name, text)| (name.clone(), value(text))).collect();
-        let (query, readers) = (Query::parse(query), (&self.pins, &self.rooms));
+        let (query, readers) =
+            (Query::parse(query), ((&self.pins, &ResponseChannel::default()), &self.rooms));
         let answer = self.openapi.answer(&self.catalog, path, &headers, &query, readers).await;
         answer.map_err(|failure| failure.code().as_u16())
     }

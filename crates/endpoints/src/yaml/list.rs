@@ -4,11 +4,12 @@
 //! [`super::write`] writes it. Holds the short members and one item, whatever the length of the list.
 
 use forebay_apimachinery::json;
+use forebay_transport::limits::CHUNK_BYTES;
 use serde_json::{Map, Value};
 
 use super::write::{flow_item, item, member};
 use crate::cost;
-use crate::limits::{CHUNK_BYTES, YAML_GROWTH_MAX};
+use crate::limits::YAML_GROWTH_MAX;
 use crate::source::Source;
 
 /// Another source's list, as YAML.

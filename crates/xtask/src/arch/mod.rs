@@ -38,7 +38,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("strategy", &["apimachinery", "schema"]),
     ("registry", &["api", "apimachinery", "backend", "printers", "rt", "schema", "strategy", "watchcache"]),
     ("auth", &["api", "apimachinery", "rt", "strategy"]),
-    ("endpoints", &["api", "apimachinery", "auth", "deflate", "registry", "rt", "schema"]),
+    ("transport", &["rt"]),
+    ("endpoints", &["api", "apimachinery", "auth", "deflate", "registry", "rt", "schema", "transport"]),
     ("view", &["apimachinery"]),
     ("client", &["apimachinery", "rt"]),
     ("connector", &["apimachinery", "client", "rt"]),
@@ -78,8 +79,18 @@ const BELOW_ENDPOINTS: &[&str] = &[
 const ABOVE_BACKEND: &[&str] = &["watchcache", "strategy", "registry", "controllers", "endpoints"];
 
 /// Crates of a running server above `rt`.
-const SERVING: &[&str] =
-    &["backend", "embedded", "etcd", "watchcache", "registry", "auth", "controllers", "endpoints", "forebay"];
+const SERVING: &[&str] = &[
+    "backend",
+    "embedded",
+    "etcd",
+    "watchcache",
+    "registry",
+    "auth",
+    "controllers",
+    "transport",
+    "endpoints",
+    "forebay",
+];
 
 /// Crates, what they may not depend on, and why.
 const NO_DEPENDENCY: &[(&[&str], &[&str], &str)] = &[

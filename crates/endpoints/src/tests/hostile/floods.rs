@@ -1,12 +1,12 @@
 //! Frames, fields, chunks and records that cost little to send, in numbers.
 
 use forebay_rt::{Clock, Duration};
+use forebay_transport::limits::{HEAD_BYTES_MAX, RESETS_MAX, RESETS_PENDING_MAX, STREAMS_MAX};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
 use super::frames::*;
 use super::victim::{KNOWN, Setup, Victim, WAIT};
-use crate::limits::{HEAD_BYTES_MAX, RESETS_MAX, RESETS_PENDING_MAX, STREAMS_MAX};
 
 const POST: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 const CALM: &str = "GOAWAY ENHANCE_YOUR_CALM";

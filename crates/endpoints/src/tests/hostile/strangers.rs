@@ -1,16 +1,16 @@
 //! Who holds connections and does nothing with them, or reads nothing, and who comes then.
 
 use forebay_rt::{Clock, Duration, Instant};
+use forebay_transport::limits::{
+    CONNECTIONS_PERIOD, HANDSHAKE_BYTES_MAX, HANDSHAKE_WAIT, HEADER_WAIT, IDLE_WAIT, PING_WAIT, STALL_WAIT,
+    STRANGER_BYTES, STRANGERS_WITH_MUCH_MAX,
+};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::frames::*;
 use super::victim::{KNOWN, Setup, Victim, WAIT};
-use crate::limits::{
-    HANDSHAKE_BYTES_MAX, HANDSHAKE_WAIT, HEADER_WAIT, IDLE_WAIT, PING_WAIT, SEATS_PERIOD, STALL_WAIT,
-    STRANGER_BYTES, STRANGERS_WITH_MUCH_MAX,
-};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -74,7 +74,7 @@ async fn who_only_answers_pings_is_asked_to_end_and_who_watches_is_not() {
     let (hour, minutes) = (Duration::from_secs(3_600), Duration::from_secs(1_200));
     let paused = clock.now();
     // From its request on at least, and until it was looked at at most.
-    let about = |at: Instant| before + IDLE_WAIT <= at && at <= paused + IDLE_WAIT + 2 * SEATS_PERIOD;
+    let about = |at: Instant| before + IDLE_WAIT <= at && at <= paused + IDLE_WAIT + 2 * CONNECTIONS_PERIOD;
     let (idle, stubborn, watching) = tokio::join!(
         only_pongs(&mut idle, hour, |_| true),
         // It answers every PING but the one behind GOAWAY.
@@ -83,7 +83,7 @@ async fn who_only_answers_pings_is_asked_to_end_and_who_watches_is_not() {
     );
     assert!(idle.0.first().is_some_and(|at| about(*at)) && about(idle.1), "{idle:?}");
     assert!(
-        about(stubborn.0[0]) && stubborn.1 <= stubborn.0[0] + PING_WAIT + 2 * SEATS_PERIOD,
+        about(stubborn.0[0]) && stubborn.1 <= stubborn.0[0] + PING_WAIT + 2 * CONNECTIONS_PERIOD,
         "{stubborn:?}"
     );
     assert!(watching.0.is_empty() && watching.1 >= paused + minutes, "{watching:?}");
@@ -307,7 +307,7 @@ async fn who_reads_nothing_is_cut_over_either_protocol() {
         };
         timeout(Duration::from_secs(600), flood).await.expect("it is cut");
         let took = clock.now() - began;
-        assert!(took <= STALL_WAIT + 3 * SEATS_PERIOD, "{took:?}");
+        assert!(took <= STALL_WAIT + 3 * CONNECTIONS_PERIOD, "{took:?}");
         assert!(said < 64 << 20, "{said} bytes were taken");
         tokio::time::resume();
     }

@@ -13,12 +13,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use forebay_rt::Clock;
 
-use crate::limits::{SILENCE_PERIOD, SILENCE_PROBES, SILENCE_RETRANSMITS, SILENCE_WAIT};
-use crate::wire::{Doing, Socket};
+use crate::limits::{DEAD_PEER_PERIOD, DEAD_PEER_PROBES, DEAD_PEER_RETRANSMITS, DEAD_PEER_WAIT};
+use crate::socket::{SendState, Socket};
 
 /// The connections that are listened to. Cheap to clone.
 #[derive(Clone)]
-pub struct Silence {
+pub struct DeadPeers {
     clock: Clock,
     // One entry a connection; those of closed ones go at the next look.
     sockets: Arc<Mutex<Vec<Weak<Socket>>>>,
@@ -27,20 +27,20 @@ pub struct Silence {
 /// Connections that are looked at before other tasks get their turn.
 const SOCKETS_AT_ONCE: usize = 512;
 
-impl Silence {
-    pub fn new(clock: Clock) -> Silence {
-        Silence { clock, sockets: Arc::default() }
+impl DeadPeers {
+    pub fn new(clock: Clock) -> DeadPeers {
+        DeadPeers { clock, sockets: Arc::default() }
     }
 
     /// Listens to a connection until it is closed.
-    pub fn listen_to(&self, socket: &Arc<Socket>) {
+    pub fn watch_over(&self, socket: &Arc<Socket>) {
         self.sockets.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(socket));
     }
 
     /// Ends connections whose client is gone, for ever.
-    pub async fn look(self) {
+    pub async fn end_them(self) {
         loop {
-            self.clock.sleep(SILENCE_PERIOD).await;
+            self.clock.sleep(DEAD_PEER_PERIOD).await;
             for some in self.written().chunks(SOCKETS_AT_ONCE) {
                 some.iter().for_each(|socket| judge(socket));
                 tokio::task::yield_now().await;
@@ -66,20 +66,20 @@ fn judge(socket: &Socket) {
     // Before it is asked, so that what is written meanwhile is looked at next time.
     socket.acknowledged();
     // Where it cannot be told, there is nothing to go by.
-    let Ok(doing) = socket.doing() else { return };
-    if doing != Doing::Nothing {
+    let Ok(state) = socket.send_state() else { return };
+    if state != SendState::Nothing {
         socket.unacknowledged();
     }
-    match doing {
-        Doing::Nothing => socket.set_patience(None),
-        Doing::Retransmitting(times) if times >= SILENCE_RETRANSMITS => {
-            socket.set_patience(Some(SILENCE_WAIT));
+    match state {
+        SendState::Nothing => socket.set_patience(None),
+        SendState::Retransmitting(times) if times >= DEAD_PEER_RETRANSMITS => {
+            socket.set_patience(Some(DEAD_PEER_WAIT));
         }
-        Doing::Probing(unanswered) if unanswered >= SILENCE_PROBES => {
+        SendState::Probing(unanswered) if unanswered >= DEAD_PEER_PROBES => {
             tracing::info!(client = %socket.peer(), "a client that read nothing is gone");
-            socket.cut().cut();
+            socket.on_abort().abort();
         }
-        Doing::Probing(_) => socket.set_patience(None),
-        Doing::Sending | Doing::Retransmitting(_) => {}
+        SendState::Probing(_) => socket.set_patience(None),
+        SendState::Sending | SendState::Retransmitting(_) => {}
     }
 }

@@ -1,9 +1,9 @@
 //! A connection's socket: what waits in it is bounded, who is gone is noticed, and how far a client has read is known.
 //!
-//! In: an accepted socket. Out: [`Wire`], which TLS reads and writes; and [`Socket`], the same for whoever has to know
+//! In: an accepted socket. Out: [`SocketStream`], which TLS reads and writes; and [`Socket`], the same for whoever has to know
 //! how the reading goes. Never: knows what the bytes mean.
 //!
-//! Owner: `Wire` belongs to the connection's task. What others look at are single values, and no two of them have to agree.
+//! Owner: `SocketStream` belongs to the connection's task. What others look at are single values, and no two of them have to agree.
 
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
@@ -20,20 +20,20 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::task::coop;
 
-use crate::cut::Cut;
+use crate::abort::Abort;
+use crate::connections::Connection;
 use crate::limits;
-use crate::seats::Place;
 #[cfg(target_os = "linux")]
-use crate::sockopt;
+use crate::socket_options;
 
 /// What TLS reads and writes.
-pub struct Wire {
+pub struct SocketStream {
     socket: Arc<Socket>,
     // Bytes that may still be read until the handshake is over; `None` from then on.
     handshake_left: Option<usize>,
     // Of what was read, bytes that are not paid for yet.
     unpaid: usize,
-    place: Arc<Place>,
+    connection: Arc<Connection>,
 }
 
 /// A socket, seen by everybody who is concerned with its client.
@@ -55,12 +55,12 @@ pub struct Socket {
     /// What it carries may wait for its reader for as long as that likes.
     patient: AtomicBool,
     /// Of the answer that it carries; then it is dropped by a reset instead of an orderly end.
-    cut: Cut,
+    abort: Abort,
 }
 
 /// What the kernel does with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing {
+pub enum SendState {
     /// All that was written was acknowledged.
     Nothing,
     Sending,
@@ -71,23 +71,23 @@ pub enum Doing {
 }
 
 #[cfg(target_os = "linux")]
-impl Doing {
-    fn of(info: &sockopt::TcpInfo) -> Doing {
+impl SendState {
+    fn of(info: &socket_options::TcpInfo) -> SendState {
         match (info.unacked, info.notsent_bytes) {
-            (0, 0) => Doing::Nothing,
-            (0, _) => Doing::Probing(info.probes),
-            _ if info.retransmits > 0 => Doing::Retransmitting(info.retransmits),
-            _ => Doing::Sending,
+            (0, 0) => SendState::Nothing,
+            (0, _) => SendState::Probing(info.probes),
+            _ if info.retransmits > 0 => SendState::Retransmitting(info.retransmits),
+            _ => SendState::Sending,
         }
     }
 }
 
-impl Wire {
+impl SocketStream {
     /// Takes an accepted socket and sets its options.
     ///
     /// # Errors
     /// The client is gone already.
-    pub fn new(tcp: TcpStream, clock: Clock) -> io::Result<Wire> {
+    pub fn new(tcp: TcpStream, clock: Clock) -> io::Result<SocketStream> {
         let peer = tcp.peer_addr()?;
         set_options(&tcp, peer.ip().to_canonical().is_loopback());
         let socket = Arc::new(Socket {
@@ -101,20 +101,20 @@ impl Wire {
             pending: AtomicBool::new(false),
             waiting: AtomicWaker::new(),
             patient: AtomicBool::new(false),
-            cut: Cut::default(),
+            abort: Abort::default(),
         });
         let handshake_left = Some(limits::HANDSHAKE_BYTES_MAX);
-        Ok(Wire { socket, handshake_left, unpaid: 0, place: Arc::default() })
+        Ok(SocketStream { socket, handshake_left, unpaid: 0, connection: Arc::default() })
     }
 
     /// The same as a connection that has a seat.
-    pub fn at(self, place: Arc<Place>) -> Wire {
-        Wire { place, ..self }
+    pub fn at(self, connection: Arc<Connection>) -> SocketStream {
+        SocketStream { connection, ..self }
     }
 
     /// What was written is not with the kernel yet.
     pub fn lags(&self) {
-        self.place.holds_much();
+        self.connection.holds_much();
     }
 
     pub fn socket(&self) -> &Arc<Socket> {
@@ -155,7 +155,7 @@ fn set_options(tcp: &TcpStream, is_near: bool) {
             // There is nothing to be congested: what the machine has for networks only costs time.
             note("TCP_CONGESTION", socket.set_tcp_congestion(b"reno"));
         }
-        note("TCP_RTO_MAX_MS", sockopt::set_rto_max(tcp, limits::ASK_PAUSE_MAX));
+        note("TCP_RTO_MAX_MS", socket_options::set_rto_max(tcp, limits::ASK_PAUSE_MAX));
     }
 }
 
@@ -185,9 +185,9 @@ impl Socket {
     ///
     /// # Errors
     /// It does not say.
-    pub fn doing(&self) -> io::Result<Doing> {
+    pub fn send_state(&self) -> io::Result<SendState> {
         #[cfg(target_os = "linux")]
-        return sockopt::tcp_info(&self.tcp).map(|info| Doing::of(&info));
+        return socket_options::tcp_info(&self.tcp).map(|info| SendState::of(&info));
         #[cfg(not(target_os = "linux"))]
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -261,8 +261,8 @@ impl Socket {
     }
 
     /// Breaks off what it carries: it ends by a reset.
-    pub fn cut(&self) -> &Cut {
-        &self.cut
+    pub fn on_abort(&self) -> &Abort {
+        &self.abort
     }
 
     fn flushed(&self) {
@@ -300,14 +300,14 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        if self.cut.is_done() {
+        if self.abort.is_aborted() {
             // What the client did not take is of no use to it, and its stream is not to look whole.
             note("SO_LINGER", SockRef::from(&self.tcp).set_linger(Some(Duration::ZERO)));
         }
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for SocketStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -330,7 +330,7 @@ impl AsyncRead for Wire {
                 Ok(read) => {
                     buf.advance(read);
                     self.unpaid += read;
-                    self.place.heard(read);
+                    self.connection.received(read);
                     self.handshake_left = self.handshake_left.map(|left| left - read);
                     return Poll::Ready(Ok(()));
                 }
@@ -339,7 +339,7 @@ impl AsyncRead for Wire {
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for SocketStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         self.socket.poll_write(cx, |tcp| tcp.try_write(buf))
     }
@@ -378,15 +378,15 @@ mod tests {
 
     use super::*;
 
-    async fn pair() -> (Wire, TcpStream) {
+    async fn pair() -> (SocketStream, TcpStream) {
         pair_on("127.0.0.1:0").await
     }
 
-    async fn pair_on(address: impl tokio::net::ToSocketAddrs) -> (Wire, TcpStream) {
+    async fn pair_on(address: impl tokio::net::ToSocketAddrs) -> (SocketStream, TcpStream) {
         let listener = TcpListener::bind(address).await.expect("a port");
         let client = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("a server");
         let (served, _) = listener.accept().await.expect("a client");
-        (Wire::new(served, Clock::system()).expect("open"), client)
+        (SocketStream::new(served, Clock::system()).expect("open"), client)
     }
 
     #[tokio::test]
@@ -404,8 +404,8 @@ mod tests {
         assert!(socket.send_buffer_size().expect("SO_SNDBUF") <= 32 << 10);
         // Unless it is known that nothing is acknowledged, the kernel may take its time: it counts parked readers, too.
         assert_eq!(socket.tcp_user_timeout().expect("TCP_USER_TIMEOUT"), None);
-        wire.socket().set_patience(Some(limits::SILENCE_WAIT));
-        assert_eq!(socket.tcp_user_timeout().expect("TCP_USER_TIMEOUT"), Some(limits::SILENCE_WAIT));
+        wire.socket().set_patience(Some(limits::DEAD_PEER_WAIT));
+        assert_eq!(socket.tcp_user_timeout().expect("TCP_USER_TIMEOUT"), Some(limits::DEAD_PEER_WAIT));
     }
 
     #[tokio::test]
@@ -479,15 +479,15 @@ mod tests {
     async fn the_kernel_says_what_it_does_with_what_was_written() {
         let (wire, client) = pair().await;
         let socket = wire.socket();
-        assert_eq!(socket.doing().expect("told"), Doing::Nothing);
+        assert_eq!(socket.send_state().expect("told"), SendState::Nothing);
         let is_blocked = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
-        while socket.doing().expect("told") != Doing::Probing(0) {
+        while socket.send_state().expect("told") != SendState::Probing(0) {
             let written = socket.tcp.try_write(&[0; 64 << 10]);
             assert!(written.as_ref().map_or_else(is_blocked, |bytes| *bytes > 0), "{written:?}");
             tokio::task::yield_now().await;
         }
         let mut read = vec![0; 64 << 10];
-        while socket.doing().expect("told") != Doing::Nothing {
+        while socket.send_state().expect("told") != SendState::Nothing {
             let read = client.try_read(&mut read);
             assert!(read.as_ref().map_or_else(is_blocked, |bytes| *bytes > 0), "{read:?}");
             tokio::task::yield_now().await;
@@ -500,7 +500,7 @@ mod tests {
             let (mut wire, mut client) = pair().await;
             wire.write_all(b"half").await.expect("written");
             if reset {
-                wire.socket().cut().cut();
+                wire.socket().on_abort().abort();
             }
             drop(wire);
             let mut read = Vec::new();

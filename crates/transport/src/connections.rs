@@ -1,7 +1,7 @@
 //! Who is connected, and who gives way.
 //!
 //! In: connections as they are accepted, and what is heard on each: that a request begins or ends, and that it is of somebody.
-//! Out: a [`Seat`] for each, or none; and to some the word to leave. A connection on which nobody was ever authenticated is a
+//! Out: a [`ConnectionSlot`] for each, or none; and to some the word to leave. A connection on which nobody was ever authenticated is a
 //! stranger's: when all seats are taken and somebody comes, the stranger gives way on whose connection the longest nothing began
 //! or ended. So strangers may hold all seats and keep nobody out. A connection of HTTP/2 without a request is asked to end after
 //! a while, whoever it is, as HTTP/1.1 ends it by itself. One whose client takes nothing of what was written is cut; but not a
@@ -11,30 +11,29 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::{Context, Poll};
+use std::task::Poll;
 
-use forebay_rt::{Clock, Duration, Instant, Told};
-use pin_project_lite::pin_project;
+use forebay_rt::{Clock, Duration, Instant};
 
-use crate::cut::Cut;
+use crate::abort::{Abort, UntilAborted};
+use crate::counts::ConnectionCounts;
 use crate::limits::{
-    IDLE_WAIT, LEAVING_MAX, PING_WAIT, SEATS_PERIOD, STALL_WAIT, STRANGER_BYTES, STRANGERS_WITH_MUCH_MAX,
+    CONNECTIONS_PERIOD, IDLE_WAIT, LEAVING_MAX, PING_WAIT, STALL_WAIT, STRANGER_BYTES,
+    STRANGERS_WITH_MUCH_MAX,
 };
-use crate::metrics::SeatCounts;
-use crate::wire::Socket;
+use crate::socket::Socket;
 
 /// The seats of one server. Cheap to clone.
 #[derive(Clone)]
-pub struct Seats(Arc<Inner>);
+pub struct Connections(Arc<Inner>);
 
 struct Inner {
     clock: Clock,
     began: Instant,
     max: usize,
-    counts: Arc<SeatCounts>,
+    counts: Arc<ConnectionCounts>,
     state: Mutex<State>,
 }
 
@@ -52,7 +51,7 @@ struct State {
 }
 
 struct Seated {
-    place: Arc<Place>,
+    connection: Arc<Connection>,
     turn: Turn,
 }
 
@@ -60,13 +59,13 @@ struct Seated {
 type Turn = (u64, u64);
 
 /// A connection's seat, given back when dropped.
-pub struct Seat(Arc<Place>);
+pub struct ConnectionSlot(Arc<Connection>);
 
 /// A connection as others see it. The default one is nobody's.
 #[derive(Default)]
-pub struct Place {
+pub struct Connection {
     number: u64,
-    seats: Option<Seats>,
+    connections: Option<Connections>,
     is_known: AtomicBool,
     /// Requests that have begun and not ended.
     open: AtomicUsize,
@@ -74,8 +73,8 @@ pub struct Place {
     since_ms: AtomicU64,
     /// Bytes that a stranger has said since.
     unanswered: AtomicUsize,
-    cut: Cut,
-    asked: Cut,
+    abort: Abort,
+    asked: Abort,
     asked_ms: AtomicU64,
     socket: OnceLock<Arc<Socket>>,
     /// It may do nothing for so long and no longer.
@@ -85,42 +84,22 @@ pub struct Place {
 }
 
 /// A request that has begun, until it is dropped.
-pub struct Open(Arc<Place>);
+pub struct OpenRequest(Arc<Connection>);
 
-pin_project! {
-    /// What [`Place::carry`] makes.
-    pub struct Carried<'p, F> {
-        place: &'p Place,
-        told: Told,
-        #[pin]
-        work: F,
+impl AsRef<Abort> for Connection {
+    fn as_ref(&self) -> &Abort {
+        &self.abort
     }
 }
 
-/// `None` when it was to end before.
-impl<F: Future> Future for Carried<'_, F> {
-    type Output = Option<F::Output>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<F::Output>> {
-        let this = self.project();
-        if this.told.is_news_to(cx) {
-            this.place.cut.tell(cx);
-        }
-        if this.place.cut.is_done() {
-            return Poll::Ready(None);
-        }
-        this.work.poll(cx).map(Some)
-    }
-}
-
-impl Seats {
-    pub fn new(clock: Clock, max: usize, counts: Arc<SeatCounts>) -> Seats {
+impl Connections {
+    pub fn new(clock: Clock, max: usize, counts: Arc<ConnectionCounts>) -> Connections {
         let began = clock.now();
-        Seats(Arc::new(Inner { clock, began, max, counts, state: Mutex::default() }))
+        Connections(Arc::new(Inner { clock, began, max, counts, state: Mutex::default() }))
     }
 
     /// A seat for a stranger, if need be another one's. `None` when all are taken by who is known.
-    pub fn take(&self) -> Option<Seat> {
+    pub fn take(&self) -> Option<ConnectionSlot> {
         let now = self.ms();
         let mut state = self.state();
         // Those who were told go in a turn of their task each; where there are many of them, it is better to wait.
@@ -131,21 +110,21 @@ impl Seats {
         };
         state.next += 1;
         let turn = (now, state.next);
-        let place = Arc::new(Place {
+        let connection = Arc::new(Connection {
             number: state.next,
-            seats: Some(self.clone()),
+            connections: Some(self.clone()),
             since_ms: AtomicU64::new(now),
-            ..Place::default()
+            ..Connection::default()
         });
-        state.seated.insert(place.number, Seated { place: place.clone(), turn });
+        state.seated.insert(connection.number, Seated { connection: connection.clone(), turn });
         state.strangers.insert(turn);
         self.counted(&state);
         drop(state);
         if let Some(stranger) = gives_way {
             self.0.counts.gave_way.add(1);
-            stranger.cut.cut();
+            stranger.abort.abort();
         }
-        Some(Seat(place))
+        Some(ConnectionSlot(connection))
     }
 
     /// Has half of the strangers give way, and one at least: memory is short, and whatever they have begun, nobody stands in for it.
@@ -156,43 +135,44 @@ impl Seats {
         self.counted(&state);
         drop(state);
         self.0.counts.gave_way.add(gone.len() as u64);
-        gone.iter().for_each(|stranger| stranger.cut.cut());
+        gone.iter().for_each(|stranger| stranger.abort.abort());
         gone.len()
     }
 
     /// Looks after who does nothing and who takes nothing, for ever.
-    pub async fn look(self) {
+    pub async fn end_idle_and_stuck(self) {
         loop {
-            self.0.clock.sleep(SEATS_PERIOD).await;
-            let places: Vec<_> = self.state().seated.values().map(|seated| seated.place.clone()).collect();
-            for some in places.chunks(PLACES_AT_ONCE) {
-                some.iter().for_each(|place| self.judge(place));
+            self.0.clock.sleep(CONNECTIONS_PERIOD).await;
+            let connections: Vec<_> =
+                self.state().seated.values().map(|seated| seated.connection.clone()).collect();
+            for some in connections.chunks(CONNECTIONS_AT_ONCE) {
+                some.iter().for_each(|connection| self.judge(connection));
                 tokio::task::yield_now().await;
             }
         }
     }
 
-    fn judge(&self, place: &Place) {
+    fn judge(&self, connection: &Connection) {
         let counts = &self.0.counts;
-        if place.is_stuck(self.0.clock.now()) {
+        if connection.is_stuck(self.0.clock.now()) {
             counts.unread.add(1);
             // What it did not take is of no use to it.
-            place.socket.get().inspect(|socket| socket.cut().cut());
-            place.cut.cut();
+            connection.socket.get().inspect(|socket| socket.on_abort().abort());
+            connection.abort.abort();
         }
-        if !place.is_limited.load(Ordering::Relaxed) || place.open.load(Ordering::Acquire) > 0 {
+        if !connection.is_limited.load(Ordering::Relaxed) || connection.open.load(Ordering::Acquire) > 0 {
             return;
         }
-        let (now, since) = (self.ms(), place.since_ms.load(Ordering::Relaxed));
+        let (now, since) = (self.ms(), connection.since_ms.load(Ordering::Relaxed));
         let is_over = |since: u64, wait: Duration| now.saturating_sub(since) >= wait.as_millis() as u64;
-        if !place.asked.is_done() {
+        if !connection.asked.is_aborted() {
             if is_over(since, IDLE_WAIT) {
                 counts.idle.add(1);
-                place.asked_ms.store(now, Ordering::Relaxed);
-                place.asked.cut();
+                connection.asked_ms.store(now, Ordering::Relaxed);
+                connection.asked.abort();
             }
-        } else if is_over(since.max(place.asked_ms.load(Ordering::Relaxed)), PING_WAIT) {
-            place.cut.cut();
+        } else if is_over(since.max(connection.asked_ms.load(Ordering::Relaxed)), PING_WAIT) {
+            connection.abort.abort();
         }
     }
 
@@ -210,20 +190,20 @@ impl Seats {
 }
 
 /// Connections that are looked at before other tasks get their turn.
-const PLACES_AT_ONCE: usize = 512;
+const CONNECTIONS_AT_ONCE: usize = 512;
 
 impl State {
     /// Takes a stranger's seat.
-    fn give_way(&mut self) -> Option<Arc<Place>> {
+    fn give_way(&mut self) -> Option<Arc<Connection>> {
         let first = *self.strangers.first()?;
         self.leave(first)
     }
 
     /// Takes the seat of the stranger whose turn this is.
-    fn leave(&mut self, turn: Turn) -> Option<Arc<Place>> {
+    fn leave(&mut self, turn: Turn) -> Option<Arc<Connection>> {
         self.forget(turn);
         self.leaving += 1;
-        self.seated.remove(&turn.1).map(|seated| seated.place)
+        self.seated.remove(&turn.1).map(|seated| seated.connection)
     }
 
     /// It is no stranger, or not any more.
@@ -233,15 +213,15 @@ impl State {
     }
 }
 
-impl Seat {
-    pub fn place(&self) -> &Arc<Place> {
+impl ConnectionSlot {
+    pub fn connection(&self) -> &Arc<Connection> {
         &self.0
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        let Some(seats) = &self.0.seats else { return };
+        let Some(seats) = &self.0.connections else { return };
         let mut state = seats.state();
         match state.seated.remove(&self.0.number) {
             Some(seated) => drop(state.forget(seated.turn)),
@@ -251,22 +231,22 @@ impl Drop for Seat {
     }
 }
 
-impl Place {
+impl Connection {
     /// Does `work`, until it is to end.
-    pub fn carry<F: Future>(&self, work: F) -> Carried<'_, F> {
-        Carried { place: self, told: Told::default(), work }
+    pub fn carry<F: Future>(&self, work: F) -> UntilAborted<&Connection, F> {
+        UntilAborted::new(self, work)
     }
 
     /// Ready when it is asked to end in good order.
-    pub fn asked(&self) -> impl Future<Output = ()> + Send {
+    pub fn asked_to_end(&self) -> impl Future<Output = ()> + Send {
         std::future::poll_fn(|cx| {
-            self.asked.tell(cx);
-            if self.asked.is_done() { Poll::Ready(()) } else { Poll::Pending }
+            self.asked.wakes(cx);
+            if self.asked.is_aborted() { Poll::Ready(()) } else { Poll::Pending }
         })
     }
 
     /// It is secure now, and what is written to it goes through `socket`.
-    pub fn speaks(&self, socket: &Arc<Socket>) {
+    pub fn writes_to(&self, socket: &Arc<Socket>) {
         let _first = self.socket.set(socket.clone());
     }
 
@@ -276,10 +256,10 @@ impl Place {
     }
 
     /// A request begins.
-    pub fn begin(self: &Arc<Place>) -> Open {
+    pub fn begin_request(self: &Arc<Connection>) -> OpenRequest {
         self.open.fetch_add(1, Ordering::AcqRel);
         self.moved();
-        Open(self.clone())
+        OpenRequest(self.clone())
     }
 
     pub fn is_known(&self) -> bool {
@@ -287,11 +267,11 @@ impl Place {
     }
 
     /// Somebody was authenticated on it.
-    pub fn known(&self) {
+    pub fn authenticated(&self) {
         if self.is_known() || self.is_known.swap(true, Ordering::Relaxed) {
             return;
         }
-        let Some(seats) = &self.seats else { return };
+        let Some(seats) = &self.connections else { return };
         let mut state = seats.state();
         if let Some(seated) = state.seated.get(&self.number) {
             let turn = seated.turn;
@@ -301,7 +281,7 @@ impl Place {
     }
 
     /// So many bytes were heard that nobody has made anything of yet.
-    pub fn heard(&self, bytes: usize) {
+    pub fn received(&self, bytes: usize) {
         if !self.is_known() && self.unanswered.fetch_add(bytes, Ordering::Relaxed) + bytes > STRANGER_BYTES {
             self.holds_much();
         }
@@ -309,7 +289,7 @@ impl Place {
 
     /// Much is held for it, or what its client has not taken at once. A few strangers may have that.
     pub fn holds_much(&self) {
-        let Some(seats) = self.seats.as_ref().filter(|_| !self.is_known()) else { return };
+        let Some(seats) = self.connections.as_ref().filter(|_| !self.is_known()) else { return };
         let mut state = seats.state();
         let Some(turn) = state.seated.get(&self.number).map(|seated| seated.turn) else { return };
         // It may have become known meanwhile.
@@ -323,13 +303,13 @@ impl Place {
         drop(state);
         if let Some(stranger) = gone {
             seats.0.counts.gave_way.add(1);
-            stranger.cut.cut();
+            stranger.abort.abort();
         }
     }
 
     /// Something began or ended: among strangers it is the last to give way now.
     fn moved(&self) {
-        let Some(seats) = &self.seats else { return };
+        let Some(seats) = &self.connections else { return };
         let now = seats.ms();
         self.since_ms.store(now, Ordering::Relaxed);
         if self.is_known() {
@@ -363,7 +343,7 @@ impl Place {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenRequest {
     fn drop(&mut self) {
         self.0.moved();
         self.0.open.fetch_sub(1, Ordering::AcqRel);
@@ -374,12 +354,12 @@ impl Drop for Open {
 mod tests {
     use super::*;
 
-    fn seats(max: usize) -> Seats {
-        Seats::new(Clock::system(), max, Arc::default())
+    fn seats(max: usize) -> Connections {
+        Connections::new(Clock::system(), max, Arc::default())
     }
 
-    fn cut(seats: &[Option<Seat>]) -> Vec<bool> {
-        seats.iter().flatten().map(|seat| seat.place().cut.is_done()).collect()
+    fn cut(seats: &[Option<ConnectionSlot>]) -> Vec<bool> {
+        seats.iter().flatten().map(|seat| seat.connection().abort.is_aborted()).collect()
     }
 
     #[tokio::test(start_paused = true)]
@@ -390,12 +370,12 @@ mod tests {
             taken.push(seats.take());
             clock.sleep(Duration::from_secs(1)).await;
         }
-        let place = |at: usize| taken[at].as_ref().expect("a seat").place().clone();
-        place(0).known();
+        let connection = |at: usize| taken[at].as_ref().expect("a seat").connection().clone();
+        connection(0).authenticated();
         // The second has just said something, and the third is saying something.
-        drop(place(1).begin());
+        drop(connection(1).begin_request());
         clock.sleep(Duration::from_secs(1)).await;
-        let open = place(2).begin();
+        let open = connection(2).begin_request();
         let mut later = Vec::new();
         for want in [[false, false, false, true], [false, true, false, true], [false, true, true, true]] {
             later.push(seats.take());
@@ -414,7 +394,7 @@ mod tests {
     async fn who_is_known_gives_way_to_nobody_and_few_are_on_their_way_out() {
         let seats = seats(2);
         let taken = [seats.take(), seats.take()];
-        taken.iter().flatten().for_each(|seat| seat.place().known());
+        taken.iter().flatten().for_each(|seat| seat.connection().authenticated());
         assert!(seats.take().is_none());
         drop(taken);
         let mut all: Vec<_> = std::iter::from_fn(|| seats.take()).take(LEAVING_MAX + 100).collect();
@@ -431,14 +411,14 @@ mod tests {
             taken.push(seats.take());
             clock.sleep(Duration::from_millis(1)).await;
         }
-        let place = |at: usize| taken[at].as_ref().expect("a seat").place().clone();
-        place(0).heard(STRANGER_BYTES);
-        place(1).known();
+        let connection = |at: usize| taken[at].as_ref().expect("a seat").connection().clone();
+        connection(0).received(STRANGER_BYTES);
+        connection(1).authenticated();
         for at in 0..taken.len() {
-            place(at).heard(STRANGER_BYTES + 1);
+            connection(at).received(STRANGER_BYTES + 1);
             // The third is a request then.
             if at == 2 {
-                drop(place(at).begin());
+                drop(connection(at).begin_request());
             }
         }
         let gone: Vec<_> =
@@ -453,7 +433,7 @@ mod tests {
     async fn while_memory_is_short_half_of_the_strangers_go_and_nobody_who_is_known() {
         let seats = seats(100);
         let taken: Vec<_> = (0..9).map(|_| seats.take()).collect();
-        taken.iter().take(4).flatten().for_each(|seat| seat.place().known());
+        taken.iter().take(4).flatten().for_each(|seat| seat.connection().authenticated());
         for (want, left) in [(3, 2), (1, 1), (1, 0), (0, 0)] {
             assert_eq!((seats.let_strangers_go(), seats.0.counts.read()), (want, (4 + left, left)));
         }
