@@ -8,6 +8,7 @@ use rustls::SupportedProtocolVersion;
 use rustls::crypto::CryptoProvider;
 
 pub use crate::tokens::{KeyError, SigningKey, TokenKeys, public_halves};
+pub use forebay_transport::Http2;
 
 /// Everything the edge is told.
 #[derive(Clone, Debug)]
@@ -81,12 +82,6 @@ impl fmt::Debug for Tls {
             .field("http2", &self.http2)
             .finish_non_exhaustive()
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Http2 {
-    Enabled,
-    Disabled,
 }
 
 /// A bearer token and whom it stands for.

@@ -34,7 +34,7 @@ const LINES_MAX: usize = 13_000;
 
 /// Crates that have more, to the next thousand.
 const LINES: &[(&str, usize)] =
-    &[("bench", 17_000), ("endpoints", 21_000), ("registry", 35_000), ("schema", 19_000)];
+    &[("bench", 17_000), ("endpoints", 19_000), ("registry", 35_000), ("schema", 19_000)];
 
 /// Public types that may have one name.
 const SAME_NAME_MAX: usize = 2;
