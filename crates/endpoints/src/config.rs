@@ -11,6 +11,7 @@ pub use forebay_auth::config::{
     Anonymous, Authorization, PodTokens, SecretTokens, ServiceAccounts, TokenUser,
 };
 pub use forebay_auth::tokens::{KeyError, SigningKey, TokenKeys, public_halves};
+pub use forebay_transport::Http2;
 
 /// Everything the edge is told.
 #[derive(Clone, Debug)]
@@ -84,12 +85,6 @@ impl fmt::Debug for Tls {
             .field("http2", &self.http2)
             .finish_non_exhaustive()
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Http2 {
-    Enabled,
-    Disabled,
 }
 
 /// What `/version` says.

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use forebay_auth::Credentials;
-use forebay_auth::authority::{AuthorityError, ClientAuthority};
+use forebay_auth::authority::ClientAuthority;
 use forebay_auth::tokens::ServiceAccountTokens;
 
 use crate::config::{Config, TokenKeys, TokenUser};
-use crate::tls::{Serving, TlsError};
+use crate::tls::{self, Serving, TlsError};
 
 /// See the module's doc. Cheap to clone.
 #[derive(Clone)]
@@ -91,7 +91,8 @@ impl Identity {
     /// # Errors
     /// [`TlsError`]: something in it is no certificate, and who was believed still is.
     pub fn believe(&self, client_ca: &str) -> Result<(), TlsError> {
-        let authority = ClientAuthority::from_pem(client_ca, self.serving.algorithms())?;
+        let authority =
+            ClientAuthority::from_pem(client_ca, self.serving.algorithms()).map_err(tls::no_authority)?;
         self.serving.ask_for(authority.hints())?;
         self.known.credentials.believe(authority);
         self.known.counts.replaced(Part::ClientAuthorities);
@@ -114,17 +115,6 @@ impl Identity {
     /// Says in the metrics that a part cannot be replaced by what it is to be, or that this is over.
     pub fn refused(&self, part: Part, is_refused: bool) {
         self.known.counts.is_refused[part as usize].store(is_refused, Ordering::Relaxed);
-    }
-}
-
-impl From<AuthorityError> for TlsError {
-    fn from(error: AuthorityError) -> TlsError {
-        const WHAT: &str = "client CA";
-        match error {
-            AuthorityError::Pem(cause) => TlsError::Pem { what: WHAT, cause },
-            AuthorityError::Empty => TlsError::Empty { what: WHAT },
-            AuthorityError::Unusable(cause) => TlsError::Authority(cause.into()),
-        }
     }
 }
 

@@ -4,22 +4,16 @@
 //! In: streams. Out: what a connection without TLS would be answered. Never: listens, accepts, ends of itself: whoever
 //! drops a stream's future has cut it.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use forebay_auth::Peer;
 use forebay_registry::Registry;
 use forebay_rt::{Random, Tasks};
-use forebay_transport::{Connection, Drain, Exchange, ResponseChannel};
-use http::Request;
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use forebay_transport::{Drain, serve_stream};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::config::Config;
 use crate::handler::Handler;
-use crate::http1;
 use crate::identity::Known;
 use crate::metrics::Metrics;
 use crate::pins::Pins;
@@ -45,18 +39,6 @@ impl InProcess {
 
     /// Answers what comes over `stream`, until the client is done.
     pub async fn speak(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-        let (handler, peer) = (self.0.clone(), Arc::new(Peer::default()));
-        let service = service_fn(move |request: Request<Incoming>| {
-            let (handler, peer) = (handler.clone(), peer.clone());
-            async move {
-                let connection = Connection::default();
-                let exchange =
-                    Exchange { peer: &*peer, connection: &connection, channel: ResponseChannel::default() };
-                Ok::<_, Infallible>(handler.answer(request, exchange).await.into_response())
-            }
-        });
-        if let Err(error) = http1::builder().serve_connection(TokioIo::new(stream), service).await {
-            tracing::debug!(%error, "connection ended");
-        }
+        serve_stream(self.0.clone(), Arc::new(Peer::default()), stream).await;
     }
 }

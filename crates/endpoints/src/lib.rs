@@ -1,6 +1,6 @@
-//! The HTTP edge: everything between a socket and the verbs of `registry`.
+//! The HTTP edge: everything between a connection and the verbs of `registry`.
 //!
-//! In: connections. Out: answers. A request goes through [`handler`] (who, may they, is there room), then to
+//! In: requests, from `transport`. Out: answers, each with what it wants of its connection. A request goes through [`handler`] (who, may they, is there room), then to
 //! [`resource`] (the API's verbs) or to [`documents`] (what describes the server). Never: decides what a write means.
 
 mod answer;
@@ -19,10 +19,7 @@ mod event_blocks;
 mod fuzz;
 mod gzip;
 mod handler;
-mod heads;
 pub mod health;
-mod http1;
-mod http2;
 pub mod identity;
 mod impersonate;
 mod in_process;
@@ -42,8 +39,8 @@ mod response;
 mod reviews;
 mod room;
 mod rooms;
-mod secure;
 mod server;
+mod service;
 mod source;
 mod status;
 #[cfg(test)]
@@ -57,7 +54,7 @@ mod websocket;
 mod yaml;
 mod zipped;
 
+pub use forebay_transport::TlsError;
 pub use identity::Identity;
 pub use in_process::InProcess;
 pub use server::{Bound, ServeError};
-pub use tls::TlsError;

@@ -15,6 +15,7 @@ use forebay_apimachinery::{Lease, Reason, Status, Verb};
 use forebay_registry::catalog::{Served, Source};
 use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
 use forebay_registry::{As, Encoding, Presenter, Registry, Shown};
+use forebay_transport::websocket;
 use http::StatusCode;
 use http::header;
 use hyper::body::Incoming;
@@ -33,7 +34,6 @@ use crate::reviews;
 use crate::status::Failure;
 use crate::warnings;
 use crate::watch_body::{Framing, WatchStream};
-use crate::websocket;
 use crate::zipped::Zipped;
 
 /// Answers a request about `served`.

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use forebay_transport::{Reply, SentBy};
+use forebay_transport::{Reply, ReplyBody, SentBy};
 use http::StatusCode;
 use http_body::{Body, Frame, SizeHint};
 
@@ -91,29 +91,6 @@ impl ResponseBody {
         self.record = Some(record);
     }
 
-    /// Asks for a watch's memory, which is about to be needed.
-    pub fn prefetch(&self) {
-        if let Content::Watch(watch) = &self.content {
-            watch.prefetch();
-        }
-    }
-
-    /// Whether it is a watch that goes on as soon as the kernel has what it was given.
-    pub fn waits_to_pass(&self) -> bool {
-        matches!(&self.content, Content::Watch(watch) if watch.waits_to_pass())
-    }
-
-    /// The watch, if it is one, for who sends it otherwise than as a body. What belongs to the answer stays here.
-    pub fn take_watch(&mut self) -> Option<WatchStream> {
-        match std::mem::replace(&mut self.content, Content::End) {
-            Content::Watch(watch) => Some(watch),
-            other => {
-                self.content = other;
-                None
-            }
-        }
-    }
-
     /// Keeps room for what it holds until it is gone.
     pub fn hold_room(&mut self, room: Option<Held>) {
         self.room_bytes = room.as_ref().map_or(0, Held::bytes);
@@ -144,60 +121,6 @@ impl ResponseBody {
             Content::Long { len, .. } => Some(*len),
             Content::End => Some(0),
             Content::List { .. } | Content::Watch(_) => None,
-        }
-    }
-
-    /// The piece that is next, for who counts it as on its way only [when it does not go at once](ResponseBody::carry).
-    pub fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        let next = match &mut self.content {
-            Content::Whole(bytes) => {
-                let bytes = std::mem::take(bytes);
-                self.sent(bytes.len());
-                self.end();
-                return Poll::Ready((!bytes.is_empty()).then_some(Ok(bytes)));
-            }
-            Content::Long { rest, len } => {
-                ready!(rest.poll_next(cx)).map_err(BodyError::from).inspect(|piece| {
-                    *len -= piece.as_ref().map_or(0, Bytes::len);
-                })
-            }
-            Content::List { pieces, .. } => ready!(pieces.poll_next(cx)).map_err(BodyError::from),
-            Content::Watch(watch) => match watch.poll_next(cx) {
-                Poll::Ready(frames) => Ok(frames),
-                Poll::Pending => return Poll::Pending,
-            },
-            Content::End => Ok(None),
-        };
-        match next {
-            // It has looked long enough for what matches.
-            Ok(Some(bytes)) if bytes.is_empty() => {
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
-            Ok(Some(bytes)) => {
-                self.sent(bytes.len());
-                self.weigh();
-                Poll::Ready(Some(Ok(bytes)))
-            }
-            Ok(None) => {
-                self.end();
-                Poll::Ready(None)
-            }
-            Err(error) => {
-                self.content = Content::End;
-                if let Some(record) = &mut self.record {
-                    record.abort();
-                }
-                Poll::Ready(Some(Err(error)))
-            }
-        }
-    }
-
-    /// `piece`, counted as on its way until it is dropped.
-    pub fn carry(&self, piece: Bytes) -> Bytes {
-        match &self.record {
-            Some(record) => record.carry(piece),
-            None => piece,
         }
     }
 
@@ -252,5 +175,84 @@ impl Body for ResponseBody {
 
     fn size_hint(&self) -> SizeHint {
         self.exact_len().map_or_else(SizeHint::default, |len| SizeHint::with_exact(len as u64))
+    }
+}
+
+impl ReplyBody for ResponseBody {
+    fn whole(bytes: Bytes) -> ResponseBody {
+        ResponseBody::new(Content::Whole(bytes))
+    }
+
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        let next = match &mut self.content {
+            Content::Whole(bytes) => {
+                let bytes = std::mem::take(bytes);
+                self.sent(bytes.len());
+                self.end();
+                return Poll::Ready((!bytes.is_empty()).then_some(Ok(bytes)));
+            }
+            Content::Long { rest, len } => {
+                ready!(rest.poll_next(cx)).map_err(BodyError::from).inspect(|piece| {
+                    *len -= piece.as_ref().map_or(0, Bytes::len);
+                })
+            }
+            Content::List { pieces, .. } => ready!(pieces.poll_next(cx)).map_err(BodyError::from),
+            Content::Watch(watch) => match watch.poll_next(cx) {
+                Poll::Ready(frames) => Ok(frames),
+                Poll::Pending => return Poll::Pending,
+            },
+            Content::End => Ok(None),
+        };
+        match next {
+            // It has looked long enough for what matches.
+            Ok(Some(bytes)) if bytes.is_empty() => {
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Ok(Some(bytes)) => {
+                self.sent(bytes.len());
+                self.weigh();
+                Poll::Ready(Some(Ok(bytes)))
+            }
+            Ok(None) => {
+                self.end();
+                Poll::Ready(None)
+            }
+            Err(error) => {
+                self.content = Content::End;
+                if let Some(record) = &mut self.record {
+                    record.abort();
+                }
+                Poll::Ready(Some(Err(error)))
+            }
+        }
+    }
+
+    fn carry(&self, piece: Bytes) -> Bytes {
+        match &self.record {
+            Some(record) => record.carry(piece),
+            None => piece,
+        }
+    }
+
+    fn waits_to_pass(&self) -> bool {
+        matches!(&self.content, Content::Watch(watch) if watch.waits_to_pass())
+    }
+
+    fn prefetch(&self) {
+        if let Content::Watch(watch) = &self.content {
+            watch.prefetch();
+        }
+    }
+
+    fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        match &mut self.content {
+            Content::Watch(watch) => watch.poll_next(cx),
+            _ => Poll::Ready(None),
+        }
+    }
+
+    fn is_in_message(&self) -> bool {
+        matches!(&self.content, Content::Watch(watch) if watch.has_more())
     }
 }

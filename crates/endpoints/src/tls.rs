@@ -1,67 +1,37 @@
 //! TLS: what is shown to clients, and which certificates of theirs are taken.
 //!
-//! In: PEM and a policy. Out: rustls's server configuration, and [`ClientAuthority`], which judges a client's
-//! certificate. The handshake takes any certificate whose key the client has: whether it is trusted is decided for
-//! each request, so that an untrusted or expired one is answered 401 and not with a broken connection.
-//!
-//! Owner of what changes: the one lock in here, which only those take who change it.
+//! In: PEM and a policy. Out: transport's TLS, and [`ClientAuthority`], which judges a client's certificate. The handshake
+//! takes any certificate whose key the client has: whether it is trusted is decided for each request, so that an untrusted or
+//! expired one is answered 401 and not with a broken connection.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use arc_swap::ArcSwap;
-use forebay_auth::authority::ClientAuthority;
+use forebay_auth::authority::{AuthorityError, ClientAuthority};
 use forebay_auth::old_certificate;
+use forebay_transport::ServerTls;
+pub use forebay_transport::TlsError;
 use rustls::client::danger::HandshakeSignatureValid;
-use rustls::crypto::{
-    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
-};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
-use rustls::server::NoServerSessionStorage;
+use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{
-    CertificateError, CipherSuite, DigitallySignedStruct, DistinguishedName, OtherError, ServerConfig,
-    SignatureScheme, SupportedProtocolVersion,
-};
+use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, OtherError, SignatureScheme};
 
-use crate::config::{Http2, Tls};
+use crate::config::Tls;
 use crate::limits::{CLIENT_CERTIFICATES_MAX, CLIENT_CHAIN_BYTES_MAX};
 
-/// Why TLS cannot be set up.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    #[error("the {what} is not valid PEM")]
-    Pem {
-        what: &'static str,
-        #[source]
-        cause: rustls::pki_types::pem::Error,
-    },
-    #[error("the {what} holds no certificate")]
-    Empty { what: &'static str },
-    #[error("certificate and key cannot be served")]
-    Serving(#[source] rustls::Error),
-    #[error("the authorities of client certificates cannot be used")]
-    Authority(#[source] Box<dyn std::error::Error + Send + Sync>),
+/// Why the authorities of client certificates cannot be used.
+pub fn no_authority(error: AuthorityError) -> TlsError {
+    const WHAT: &str = "client CA";
+    match error {
+        AuthorityError::Pem(cause) => TlsError::Pem { what: WHAT, cause },
+        AuthorityError::Empty => TlsError::Empty { what: WHAT },
+        AuthorityError::Unusable(cause) => TlsError::Authority(cause.into()),
+    }
 }
 
 /// What is shown to clients, and what they are asked for. It may change while the server runs: who comes then gets the new.
-pub struct Serving {
-    provider: Arc<CryptoProvider>,
-    versions: &'static [&'static SupportedProtocolVersion],
-    http2: Http2,
-    // What the configuration that is current was made of.
-    parts: Mutex<Parts>,
-    current: ArcSwap<ServerConfig>,
-}
-
-#[derive(Clone)]
-struct Parts {
-    certified: Arc<CertifiedKey>,
-    // Names of authorities, if clients are asked for certificates.
-    hints: Option<Arc<[DistinguishedName]>>,
-}
+pub struct Serving(Arc<ServerTls>);
 
 impl Serving {
     /// What is shown at first, and the judge of client certificates if there is one.
@@ -69,24 +39,21 @@ impl Serving {
     /// # Errors
     /// [`TlsError`].
     pub fn new(tls: &Tls) -> Result<(Serving, Option<ClientAuthority>), TlsError> {
-        let mut provider = tls.provider.clone();
-        provider.cipher_suites.sort_by_key(|suite| cost(suite.suite()));
-        let provider = Arc::new(provider);
-        let algorithms = provider.signature_verification_algorithms;
+        let algorithms = tls.provider.signature_verification_algorithms;
         let authority = tls.client_ca.as_deref();
-        let authority = authority.map(|pem| ClientAuthority::from_pem(pem, algorithms)).transpose()?;
-        let parts = Parts {
-            certified: Arc::new(certified(&provider, &tls.cert_chain, &tls.key)?),
-            hints: authority.as_ref().map(|authority| authority.hints().clone()),
-        };
-        let (versions, http2) = (tls.versions, tls.http2);
-        let current = ArcSwap::new(config(&provider, versions, http2, parts.clone())?);
-        Ok((Serving { provider, versions, http2, parts: Mutex::new(parts), current }, authority))
+        let authority = authority
+            .map(|pem| ClientAuthority::from_pem(pem, algorithms))
+            .transpose()
+            .map_err(no_authority)?;
+        let clients = authority.as_ref().map(|authority| TakeAny::of(authority.hints(), algorithms));
+        let shown = (tls.cert_chain.as_str(), tls.key.as_str());
+        let served = ServerTls::new(tls.provider.clone(), tls.versions, tls.http2, shown, clients)?;
+        Ok((Serving(Arc::new(served)), authority))
     }
 
-    /// For whoever comes now.
-    pub fn current(&self) -> Arc<ServerConfig> {
-        self.current.load_full()
+    /// For connections.
+    pub fn tls(&self) -> &Arc<ServerTls> {
+        &self.0
     }
 
     /// Shows another certificate, with its chain and key in PEM, from now on.
@@ -94,8 +61,7 @@ impl Serving {
     /// # Errors
     /// [`TlsError`]; what was shown is shown still.
     pub fn show(&self, cert_chain: &str, key: &str) -> Result<(), TlsError> {
-        let certified = Arc::new(certified(&self.provider, cert_chain, key)?);
-        self.change(|parts| parts.certified = certified)
+        self.0.show(cert_chain, key)
     }
 
     /// Tells clients that certificates of these authorities are asked for, from now on.
@@ -103,104 +69,30 @@ impl Serving {
     /// # Errors
     /// [`TlsError`]; they are told what they were.
     pub fn ask_for(&self, hints: &Arc<[DistinguishedName]>) -> Result<(), TlsError> {
-        self.change(|parts| parts.hints = Some(hints.clone()))
+        self.0.ask_for(TakeAny::of(hints, self.algorithms()))
     }
 
     /// The algorithms of signatures that are believed.
     pub fn algorithms(&self) -> WebPkiSupportedAlgorithms {
-        self.provider.signature_verification_algorithms
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Parts)) -> Result<(), TlsError> {
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut changed = parts.clone();
-        change(&mut changed);
-        self.current.store(config(&self.provider, self.versions, self.http2, changed.clone())?);
-        *parts = changed;
-        Ok(())
-    }
-}
-
-fn certified(provider: &CryptoProvider, cert_chain: &str, key: &str) -> Result<CertifiedKey, TlsError> {
-    let chain = certificates("serving certificate", cert_chain)?;
-    let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
-        .map_err(|cause| TlsError::Pem { what: "serving key", cause })?;
-    CertifiedKey::from_der(chain, key, provider).map_err(TlsError::Serving)
-}
-
-fn config(
-    provider: &Arc<CryptoProvider>,
-    versions: &[&'static SupportedProtocolVersion],
-    http2: Http2,
-    Parts { certified, hints }: Parts,
-) -> Result<Arc<ServerConfig>, TlsError> {
-    let builder = ServerConfig::builder_with_provider(provider.clone())
-        .with_protocol_versions(versions)
-        .map_err(TlsError::Serving)?;
-    let builder = match hints {
-        Some(hints) => {
-            builder.with_client_cert_verifier(Arc::new(TakeAny { provider: provider.clone(), hints }))
-        }
-        None => builder.with_no_client_auth(),
-    };
-    let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
-    config.ignore_client_order = true;
-    // Nothing of a client is kept once its connection is over: a session that may be resumed has its certificates, in each of
-    // two tickets. client-go resumes none, and another client's full handshake costs us one signature with P-256.
-    config.session_storage = Arc::new(NoServerSessionStorage {});
-    config.send_tls13_tickets = 0;
-    config.alpn_protocols = match http2 {
-        Http2::Enabled => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
-        Http2::Disabled => vec![b"http/1.1".to_vec()],
-    };
-    Ok(Arc::new(config))
-}
-
-/// What a server that sends much wants first: AES has its own instructions on both sides, and fewer rounds with the short
-/// key. Go's servers choose likewise.
-fn cost(suite: CipherSuite) -> u8 {
-    match suite.as_str() {
-        Some(name) if name.contains("AES_128_GCM") => 0,
-        Some(name) if name.contains("AES_256_GCM") => 1,
-        _ => 2,
-    }
-}
-
-/// The configuration for a client that said hello with `suites`, best first: as `ours` has it, who chooses by itself, or
-/// as the client does, if what it wants most is ChaCha20. It has no instructions for AES then.
-pub fn for_client(ours: &Arc<ServerConfig>, suites: &[CipherSuite]) -> Arc<ServerConfig> {
-    let known = |suite: &&CipherSuite| {
-        let provided = &ours.crypto_provider().cipher_suites;
-        provided.iter().any(|known| known.suite() == **suite)
-    };
-    match suites.iter().find(known) {
-        Some(first) if cost(*first) > 1 => {
-            let mut theirs = ServerConfig::clone(ours);
-            theirs.ignore_client_order = false;
-            Arc::new(theirs)
-        }
-        _ => ours.clone(),
-    }
-}
-
-/// The certificates of a PEM text, at least one.
-///
-/// # Errors
-/// [`TlsError`].
-pub fn certificates(what: &'static str, pem: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
-    match read {
-        Ok(certificates) if certificates.is_empty() => Err(TlsError::Empty { what }),
-        Ok(certificates) => Ok(certificates),
-        Err(cause) => Err(TlsError::Pem { what, cause }),
+        self.0.algorithms()
     }
 }
 
 /// Takes any certificate, and none as well; checks that the client has its key, and that it does not send more than
 /// [`CLIENT_CERTIFICATES_MAX`] or [`CLIENT_CHAIN_BYTES_MAX`], which the session would keep.
 struct TakeAny {
-    provider: Arc<CryptoProvider>,
+    algorithms: WebPkiSupportedAlgorithms,
+    // Names of authorities.
     hints: Arc<[DistinguishedName]>,
+}
+
+impl TakeAny {
+    fn of(
+        hints: &Arc<[DistinguishedName]>,
+        algorithms: WebPkiSupportedAlgorithms,
+    ) -> Arc<dyn ClientCertVerifier> {
+        Arc::new(TakeAny { algorithms, hints: hints.clone() })
+    }
 }
 
 /// A client's certificates are more than are taken.
@@ -248,14 +140,9 @@ impl ClientCertVerifier for TakeAny {
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
         if old_certificate::is_old(cert) {
-            return old_certificate::verify_tls12(
-                message,
-                cert,
-                dss,
-                &self.provider.signature_verification_algorithms,
-            );
+            return old_certificate::verify_tls12(message, cert, dss, &self.algorithms);
         }
-        verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+        verify_tls12_signature(message, cert, dss, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -265,32 +152,35 @@ impl ClientCertVerifier for TakeAny {
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
         if old_certificate::is_old(cert) {
-            return old_certificate::verify_tls13(
-                message,
-                cert,
-                dss,
-                &self.provider.signature_verification_algorithms,
-            );
+            return old_certificate::verify_tls13(message, cert, dss, &self.algorithms);
         }
-        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+        verify_tls13_signature(message, cert, dss, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::{Read as _, Write as _};
+    use std::sync::Mutex;
 
     use rcgen::{CertificateParams, KeyPair};
     use rustls::client::ResolvesClientCert;
     use rustls::crypto::ring;
+    use rustls::pki_types::PrivateKeyDer;
+    use rustls::pki_types::pem::PemObject as _;
+    use rustls::sign::CertifiedKey;
     use rustls::version::{TLS12, TLS13};
-    use rustls::{ClientConfig, ClientConnection, HandshakeKind, RootCertStore, ServerConnection};
+    use rustls::{
+        ClientConfig, ClientConnection, HandshakeKind, RootCertStore, ServerConnection,
+        SupportedProtocolVersion,
+    };
 
     use super::*;
+    use crate::config::Http2;
 
     fn signed(name: &str) -> (String, String) {
         let key = KeyPair::generate().expect("a key");
@@ -299,7 +189,7 @@ mod tests {
     }
 
     fn ders(pem: &str) -> Vec<CertificateDer<'static>> {
-        certificates("test", pem).expect("certificates")
+        forebay_transport::certificates("test", pem).expect("certificates")
     }
 
     fn serving(shown: &(String, String), client_ca: &str) -> Serving {
@@ -380,7 +270,7 @@ mod tests {
     fn connect(client: &Arc<ClientConfig>, serving: &Serving) -> Result<Both, rustls::Error> {
         let name = "server.test".try_into().expect("a name");
         let client = ClientConnection::new(client.clone(), name).expect("a client");
-        let mut both = (client, ServerConnection::new(serving.current()).expect("a server"));
+        let mut both = (client, ServerConnection::new(serving.tls().current()).expect("a server"));
         exchange(&mut both).map(|()| both)
     }
 

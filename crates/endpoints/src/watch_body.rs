@@ -323,8 +323,7 @@ pub(crate) mod testing {
     use forebay_registry::catalog::Served;
     use forebay_registry::histogram::Histogram;
     use forebay_registry::{Config, Registry};
-    use forebay_rt::{Duration, Random, Tasks};
-    use forebay_transport::Drain;
+    use forebay_rt::{Random, Tasks};
 
     use super::*;
 
@@ -347,14 +346,6 @@ pub(crate) mod testing {
             is_small: false,
             clock: clock.clone(),
         }
-    }
-
-    /// The same, as it is sent to `channel`.
-    pub fn with(batch: Batch, channel: ResponseChannel) -> WatchStream {
-        let clock = Clock::system();
-        let slot = Drain::new(clock.clone(), Duration::ZERO).watch();
-        let work = Mutex::new(work(&clock, slot, None, batch));
-        WatchStream(Arc::new(Watch { channel, work }))
     }
 
     /// Of a server without objects, its store in memory.

@@ -1,53 +1,18 @@
 //! A watch over WebSocket: an event a message, as kube-apiserver sends it to browsers.
 //!
-//! In: a request that asks for the upgrade, and the watch. Out: the answer that grants or refuses it, and the session
-//! that follows on the connection. What the client sends is read and dropped, but for its pings and its goodbye. Framing
-//! is RFC 6455 without extensions: a server needs no more of it than stands here.
+//! In: a request's head, and frames that were made for a body. Out: the token that a browser sends as a subprotocol, as a header;
+//! and messages. Never: frames a message, or speaks; that is transport's.
 //!
-//! Source: apiserver v1.36.3 `endpoints/handlers/watch.go` (`HandleWS`), golang.org/x/net v0.49 `websocket`.
-
-use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+//! Source: apiserver v1.36.3 `endpoints/handlers/watch.go` (`HandleWS`).
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use bytes::Bytes;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use forebay_registry::Encoding;
-use forebay_transport::limits::{TURN_BATCHES_MAX, WEBSOCKET_CLOSE_WAIT, WEBSOCKET_CONTROL_BYTES_MAX};
-use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
-use ring::digest;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::Notify;
-
-use crate::answer::HttpResponse;
-use crate::response::ResponseBody;
-use crate::watch_body::WatchStream;
-
-/// Of every WebSocket server (RFC 6455, 1.3).
-const KEY_SUFFIX: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+use forebay_transport::websocket::{Opcode, is_asked, protocols, push_message};
+use http::{HeaderMap, HeaderValue, header};
 
 /// A subprotocol that is a bearer token, for browsers, which cannot send a header of their own.
 const TOKEN_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
-
-const NORMAL: u16 = 1000;
-const PROTOCOL_ERROR: u16 = 1002;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Opcode {
-    Text = 1,
-    Binary = 2,
-    Close = 8,
-    Pong = 10,
-}
-
-/// Whether a request asks for WebSocket.
-pub fn is_asked(headers: &HeaderMap) -> bool {
-    let asks =
-        |value: &HeaderValue| value.as_bytes().to_ascii_lowercase().windows(7).any(|part| part == b"upgrade");
-    text(headers, header::UPGRADE).eq_ignore_ascii_case("websocket")
-        && headers.get_all(header::CONNECTION).iter().any(asks)
-}
 
 /// A token that comes as a subprotocol is made the bearer token that it stands for. One that is malformed, or comes
 /// alone, is left where it is and says nothing.
@@ -67,215 +32,23 @@ pub fn move_token(headers: &mut HeaderMap) {
     }
 }
 
-/// The answer to a request that [asks](is_asked): 101 if it is granted.
-pub fn answer(headers: &HeaderMap) -> HttpResponse {
-    let key = text(headers, header::SEC_WEBSOCKET_KEY);
-    let protocols = protocols(headers);
-    if key.is_empty() {
-        return refusal(StatusCode::BAD_REQUEST, "mismatch challenge/response");
-    }
-    if text(headers, header::SEC_WEBSOCKET_VERSION) != "13" {
-        let mut refused = refusal(StatusCode::BAD_REQUEST, "missing or bad WebSocket Version");
-        refused.headers_mut().insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
-        return refused;
-    }
-    if !is_origin(text(headers, header::ORIGIN)) {
-        return refusal(StatusCode::FORBIDDEN, "");
-    }
-    if protocols.len() > 1 {
-        return refusal(StatusCode::BAD_REQUEST, "");
-    }
-    let mut granted = Response::new(ResponseBody::whole(""));
-    *granted.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    let accept = HeaderValue::from_str(&accept_of(key)).unwrap_or_else(|_| HeaderValue::from_static(""));
-    let all = granted.headers_mut();
-    all.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    all.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
-    all.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
-    if let Some(protocol) = protocols.first().and_then(|protocol| HeaderValue::from_str(protocol).ok()) {
-        all.insert(header::SEC_WEBSOCKET_PROTOCOL, protocol);
-    }
-    granted
-}
-
-fn refusal(code: StatusCode, why: &'static str) -> HttpResponse {
-    let mut response = Response::new(ResponseBody::whole(why));
-    *response.status_mut() = code;
-    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    response
-}
-
-fn text(headers: &HeaderMap, name: header::HeaderName) -> &str {
-    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
-}
-
-/// What a client of another page says, and a client without a page does not.
-fn is_origin(origin: &str) -> bool {
-    origin.starts_with('/') || origin.parse::<http::Uri>().is_ok_and(|uri| uri.scheme().is_some())
-}
-
-fn protocols(headers: &HeaderMap) -> Vec<&str> {
-    let all = text(headers, header::SEC_WEBSOCKET_PROTOCOL).trim();
-    if all.is_empty() { Vec::new() } else { all.split(',').map(str::trim).collect() }
-}
-
-fn accept_of(key: &str) -> String {
-    let mut hash = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
-    hash.update(key.as_bytes());
-    hash.update(KEY_SUFFIX);
-    STANDARD.encode(hash.finish())
-}
-
 /// Appends frames that were made for a body as messages: each line a text, or each frame of protobuf without its length.
 pub fn messages(encoding: Encoding, frames: &[u8], out: &mut Vec<u8>) {
     match encoding {
         Encoding::Json => {
             for line in frames.split_inclusive(|byte| *byte == b'\n') {
-                message(Opcode::Text, line, out);
+                push_message(Opcode::Text, line, out);
             }
         }
         Encoding::Protobuf => {
             let mut rest = frames;
             while let Some((len, behind)) = rest.split_first_chunk() {
                 let len = (u32::from_be_bytes(*len) as usize).min(behind.len());
-                message(Opcode::Binary, &behind[..len], out);
+                push_message(Opcode::Binary, &behind[..len], out);
                 rest = &behind[len..];
             }
         }
     }
-}
-
-fn message(opcode: Opcode, payload: &[u8], out: &mut Vec<u8>) {
-    out.push(0x80 | opcode as u8);
-    match payload.len() {
-        len @ 0..=125 => out.push(len as u8),
-        len @ 126..=0xffff => {
-            out.push(126);
-            out.extend_from_slice(&(len as u16).to_be_bytes());
-        }
-        len => {
-            out.push(127);
-            out.extend_from_slice(&(len as u64).to_be_bytes());
-        }
-    }
-    out.extend_from_slice(payload);
-}
-
-/// The answer to a request that asks in a way that the connection cannot be had.
-pub fn refused() -> HttpResponse {
-    refusal(StatusCode::BAD_REQUEST, "")
-}
-
-/// Sends the watch until it ends or the client does.
-pub async fn serve(io: impl AsyncRead + AsyncWrite + Unpin, watch: WatchStream, clock: &forebay_rt::Clock) {
-    let (mut from, mut to) = tokio::io::split(io);
-    let pings = Pings::default();
-    let code = {
-        let listening = pin!(listen(&mut from, &pings));
-        let sending = pin!(send(&mut to, watch, &pings));
-        tokio::select! {
-            biased;
-            code = listening => code,
-            sent = sending => sent.map_or(None, |()| Some(NORMAL)),
-        }
-    };
-    let Some(code) = code.filter(|_| !pings.in_message.load(Ordering::Relaxed)) else { return };
-    let goodbye = async {
-        let mut close = Vec::new();
-        if let Some(payload) = pings.take() {
-            message(Opcode::Pong, &payload, &mut close);
-        }
-        message(Opcode::Close, &code.to_be_bytes(), &mut close);
-        to.write_all(&close).await?;
-        to.shutdown().await
-    };
-    tokio::select! {
-        said = goodbye => if let Err(error) = said { tracing::debug!(%error, "no goodbye to a WebSocket") },
-        () = clock.sleep(WEBSOCKET_CLOSE_WAIT) => {}
-    }
-}
-
-/// What sending and listening tell each other: the last ping that was not answered; earlier ones need no answer.
-#[derive(Default)]
-struct Pings {
-    last: Mutex<Option<Vec<u8>>>,
-    bell: Notify,
-    // A message is being sent: nothing else can be said before its end.
-    in_message: AtomicBool,
-}
-
-impl Pings {
-    fn put(&self, payload: Vec<u8>) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(payload);
-        self.bell.notify_one();
-    }
-
-    fn take(&self) -> Option<Vec<u8>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-async fn send(
-    to: &mut (impl AsyncWrite + Unpin),
-    mut watch: WatchStream,
-    pings: &Pings,
-) -> std::io::Result<()> {
-    let mut batches = 0_usize;
-    loop {
-        batches += 1;
-        if batches.is_multiple_of(TURN_BATCHES_MAX) {
-            tokio::task::yield_now().await;
-        }
-        let piece: Option<Bytes> = tokio::select! {
-            () = pings.bell.notified(), if !watch.has_more() => {
-                let mut pong = Vec::new();
-                if let Some(payload) = pings.take() {
-                    message(Opcode::Pong, &payload, &mut pong);
-                }
-                Some(pong.into())
-            }
-            piece = std::future::poll_fn(|cx| watch.poll_next(cx)) => piece,
-        };
-        let Some(piece) = piece else { return Ok(()) };
-        pings.in_message.store(true, Ordering::Relaxed);
-        to.write_all(&piece).await?;
-        to.flush().await?;
-        pings.in_message.store(watch.has_more(), Ordering::Relaxed);
-    }
-}
-
-/// Reads what the client says; the code to say goodbye with, if it is there to hear it.
-async fn listen(from: &mut (impl AsyncRead + Unpin), pings: &Pings) -> Option<u16> {
-    loop {
-        let [first, second] = from.read_u16().await.ok()?.to_be_bytes();
-        let len = match second & 0x7f {
-            126 => u64::from(from.read_u16().await.ok()?),
-            127 => from.read_u64().await.ok()? & (u64::MAX >> 1),
-            len => u64::from(len),
-        };
-        if second & 0x80 == 0 {
-            return Some(PROTOCOL_ERROR);
-        }
-        let mask = from.read_u32().await.ok()?.to_be_bytes();
-        match first & 0x0f {
-            8 => return Some(NORMAL),
-            9 => {
-                let mut payload = vec![0; len.min(WEBSOCKET_CONTROL_BYTES_MAX as u64) as usize];
-                from.read_exact(&mut payload).await.ok()?;
-                for (byte, mask) in payload.iter_mut().zip(mask.iter().cycle()) {
-                    *byte ^= mask;
-                }
-                skip(from, len - payload.len() as u64).await?;
-                pings.put(payload);
-            }
-            _ => skip(from, len).await?,
-        }
-    }
-}
-
-async fn skip(from: &mut (impl AsyncRead + Unpin), len: u64) -> Option<()> {
-    let skipped = tokio::io::copy(&mut from.take(len), &mut tokio::io::sink()).await.ok()?;
-    (skipped == len).then_some(())
 }
 
 #[cfg(test)]
@@ -297,30 +70,8 @@ mod tests {
         ("origin", "http://localhost"),
     ];
 
-    #[test]
-    fn an_upgrade_is_granted_or_refused_as_kube_apiserver_does_it() {
-        let granted = answer(&headers(&ASKED));
-        assert_eq!(granted.status(), 101);
-        // The example of RFC 6455.
-        assert_eq!(granted.headers()[header::SEC_WEBSOCKET_ACCEPT], "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
-        assert!(!granted.headers().contains_key(header::SEC_WEBSOCKET_PROTOCOL));
-        for (name, value, code, protocol) in [
-            ("sec-websocket-key", "", 400, ""),
-            ("sec-websocket-version", "8", 400, ""),
-            ("origin", "", 403, ""),
-            ("origin", "localhost", 403, ""),
-            ("sec-websocket-protocol", "binary.k8s.io", 101, "binary.k8s.io"),
-            ("sec-websocket-protocol", "a, b", 400, ""),
-        ] {
-            let mut headers = headers(&ASKED);
-            headers.insert(name, value.parse().expect("a value"));
-            let answer = answer(&headers);
-            assert_eq!(answer.status(), code, "{name}: {value}");
-            assert_eq!(text(answer.headers(), header::SEC_WEBSOCKET_PROTOCOL), protocol);
-        }
-        assert!(is_asked(&headers(&ASKED)));
-        assert!(!is_asked(&headers(&[("upgrade", "websocket"), ("connection", "close")])));
-        assert!(!is_asked(&headers(&[("upgrade", "h2c"), ("connection", "upgrade")])));
+    fn text(headers: &HeaderMap, name: header::HeaderName) -> &str {
+        headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
     #[test]
@@ -357,27 +108,5 @@ mod tests {
         ];
         assert!(made(Encoding::Json, &lines) == want.concat());
         assert_eq!(made(Encoding::Protobuf, b"\0\0\0\x02ab\0\0\0\x01c"), b"\x82\x02ab\x82\x01c");
-    }
-
-    #[tokio::test]
-    async fn what_a_client_says_is_read_to_its_goodbye() {
-        let mask = b"\x01\x02\x03\x04";
-        let masked = |head: &[u8], payload: &[u8]| {
-            let payload: Vec<u8> =
-                payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask).collect();
-            [head, mask, &payload].concat()
-        };
-        let said = masked(b"\x81\xfe\x00\xc8", &[b'a'; 200]);
-        for (end, code) in [
-            (masked(b"\x88\x82", &1000u16.to_be_bytes()), Some(NORMAL)),
-            (b"\x81\x01a".to_vec(), Some(PROTOCOL_ERROR)),
-            (b"".to_vec(), None),
-            (b"\x81\xff\xff".to_vec(), None),
-        ] {
-            let pings = Pings::default();
-            let all = [said.clone(), masked(b"\x89\x82", b"hi"), end].concat();
-            assert_eq!(listen(&mut all.as_slice(), &pings).await, code);
-            assert_eq!(pings.take().as_deref(), Some(b"hi".as_slice()));
-        }
     }
 }

@@ -98,6 +98,11 @@ impl Connections {
         Connections(Arc::new(Inner { clock, began, max, counts, state: Mutex::default() }))
     }
 
+    /// What is counted of them.
+    pub fn counts(&self) -> &ConnectionCounts {
+        &self.0.counts
+    }
+
     /// A seat for a stranger, if need be another one's. `None` when all are taken by who is known.
     pub fn take(&self) -> Option<ConnectionSlot> {
         let now = self.ms();

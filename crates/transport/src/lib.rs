@@ -1,25 +1,34 @@
-//! Connections: TLS, HTTP/1.1, HTTP/2, slow and dead peers, shutdown. Usable by any server.
+//! Connections: TLS, HTTP/1.1, HTTP/2, WebSocket, slow and dead peers, shutdown. Usable by any server: `examples/hello.rs`.
 //!
-//! In: sockets. Out: what is read and written over them, bounded, and who is gone or reads too slowly. Never: knows what is
-//! served.
+//! In: sockets, and a [`Service`] that answers requests. Out: its [replies](Reply) to clients, each sent in the way that suits
+//! it, within limits; who reads too slowly or is gone is let go of. Never: knows what is served.
 
 mod abort;
 mod connections;
 mod counts;
 mod dead_peers;
 mod drain;
+mod http1;
+mod http2;
 pub mod limits;
 mod reply;
+mod request_heads;
 mod response_channel;
+mod server;
+mod server_tls;
+mod service;
 mod socket;
 #[cfg(target_os = "linux")]
 mod socket_options;
+mod tls_stream;
+pub mod websocket;
 
 pub use abort::{Abort, UntilAborted};
 pub use connections::{Connection, ConnectionSlot, Connections, OpenRequest};
 pub use counts::{ConnectionCounts, Counter};
-pub use dead_peers::DeadPeers;
 pub use drain::{Drain, WatchSlot};
 pub use reply::{Exchange, Reply, SentBy};
 pub use response_channel::{ResponseChannel, SendBuffer};
-pub use socket::{SendState, Socket, SocketStream};
+pub use server::{HttpServer, listen, serve_stream};
+pub use server_tls::{Http2, ServerTls, TlsError, certificates};
+pub use service::{ReaderWait, ReplyBody, Service};

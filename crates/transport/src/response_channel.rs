@@ -105,7 +105,7 @@ impl ResponseChannel {
     }
 
     /// Does what `reply` wants of it.
-    pub fn act_on<B>(&self, reply: &Reply<B>) {
+    pub(crate) fn act_on<B>(&self, reply: &Reply<B>) {
         let Carrier::Stream(stream) = &self.0 else { return };
         match reply {
             Reply::Whole(_) => stream.is_small.store(true, Ordering::Relaxed),
@@ -117,12 +117,12 @@ impl ResponseChannel {
     }
 
     /// Whether all there is to do for a stream is to make pieces of a body, at little cost, as they are sent.
-    pub fn only_sends(&self) -> bool {
+    pub(crate) fn only_sends(&self) -> bool {
         matches!(&self.0, Carrier::Stream(stream) if stream.only_sends.load(Ordering::Relaxed))
     }
 
     /// Whether what is left of a stream is an answer that is there whole, and small: nobody else looks after its reader.
-    pub fn answers_small(&self) -> bool {
+    pub(crate) fn answers_small(&self) -> bool {
         matches!(&self.0, Carrier::Stream(stream) if stream.is_small.load(Ordering::Relaxed))
     }
 

@@ -13,8 +13,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use forebay_rt::Clock;
-use forebay_transport::{Drain, Reply, limits};
-use http::{Request, StatusCode, Version, header};
+use http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -24,10 +23,12 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
 use tokio::io::AsyncWriteExt as _;
 
-use crate::answer::HttpResponse;
-use crate::heads;
-use crate::response::ResponseBody;
-use crate::secure::Secure;
+use crate::drain::Drain;
+use crate::limits;
+use crate::reply::Reply;
+use crate::request_heads;
+use crate::service::{ReplyBody, Service};
+use crate::tls_stream::TlsConnection;
 use crate::websocket;
 
 /// How a connection broke.
@@ -40,7 +41,7 @@ pub enum ConnectionError {
 }
 
 /// An answer on its way. Boxed, because it is large.
-pub type Answering = Pin<Box<dyn Future<Output = Reply<ResponseBody>> + Send>>;
+pub type Answering<B> = Pin<Box<dyn Future<Output = Reply<B>> + Send>>;
 
 /// What a connection may cost and how long it may be silent.
 pub fn builder() -> http1::Builder {
@@ -59,14 +60,17 @@ pub fn builder() -> http1::Builder {
 ///
 /// # Errors
 /// It broke.
-pub async fn serve(
-    mut secure: Secure,
-    answer: impl Fn(Request<Incoming>) -> Answering + Clone,
+pub async fn serve<S: Service>(
+    mut secure: TlsConnection,
+    answer: impl Fn(Request<Incoming>) -> Answering<S::Body> + Clone,
+    service: &S,
     drain: &Drain,
     clock: &Clock,
 ) -> Result<(), ConnectionError> {
     // Boxed, so that what requests take is given back while a watch lasts, and what a watch takes lies close together.
-    while let Some((mut free, reply)) = Box::pin(requests(secure, answer.clone(), drain, clock)).await? {
+    while let Some((mut free, reply)) =
+        Box::pin(requests(secure, answer.clone(), service, drain, clock)).await?
+    {
         // When the server leaves, the watch ends by itself; a client that reads too slowly for that is cut with its
         // connection.
         free.socket().set_patient(true);
@@ -84,19 +88,21 @@ pub async fn serve(
 }
 
 /// Lets hyper answer requests, until the connection's end, or until one is answered by a watch.
-async fn requests(
-    secure: Secure,
-    answer: impl Fn(Request<Incoming>) -> Answering,
+async fn requests<S: Service>(
+    secure: TlsConnection,
+    answer: impl Fn(Request<Incoming>) -> Answering<S::Body>,
+    service: &S,
     drain: &Drain,
     clock: &Clock,
-) -> Result<Option<(Secure, Reply<ResponseBody>)>, ConnectionError> {
-    let (taken, socket) = (Taken::default(), secure.socket().clone());
+) -> Result<Option<(TlsConnection, Reply<S::Body>)>, ConnectionError> {
+    let (taken, socket) = (Taken(Arc::default()), secure.socket().clone());
     let slot = taken.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let (may_take, slot) = (may_take(&request), slot.clone());
-        let refused = heads::refused(&request);
-        let answering = refused
-            .map_or_else(|| answer(request), |refused| Box::pin(std::future::ready(Reply::Whole(refused))));
+        let answering = match refused(service, &request) {
+            Some(refusal) => Box::pin(std::future::ready(Reply::Whole(refusal))),
+            None => answer(request),
+        };
         Box::pin(async move {
             let response = slot.keep(answering.await, may_take).await;
             Ok::<_, std::convert::Infallible>(response)
@@ -132,13 +138,26 @@ async fn requests(
     }))
 }
 
-/// A watch that takes its connection over, on its way from where it was made.
-#[derive(Clone, Default)]
-struct Taken(Arc<Mutex<Option<Reply<ResponseBody>>>>);
+/// The answer to a request whose head is refused. The connection ends behind it.
+fn refused<S: Service>(service: &S, request: &Request<Incoming>) -> Option<Response<S::Body>> {
+    let (status, why) = request_heads::fault(request)?;
+    let mut response = service.refusal(status, why);
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    Some(response)
+}
 
-impl Taken {
+/// A watch that takes its connection over, on its way from where it was made.
+struct Taken<B>(Arc<Mutex<Option<Reply<B>>>>);
+
+impl<B> Clone for Taken<B> {
+    fn clone(&self) -> Taken<B> {
+        Taken(self.0.clone())
+    }
+}
+
+impl<B: ReplyBody> Taken<B> {
     /// The response, if hyper is to send it; a watch is kept, and hyper never hears of it.
-    async fn keep(&self, reply: Reply<ResponseBody>, may_take: bool) -> HttpResponse {
+    async fn keep(&self, reply: Reply<B>, may_take: bool) -> Response<B> {
         match reply {
             Reply::Watch(_) | Reply::Upgrade(_) if may_take => {
                 *self.slot() = Some(reply);
@@ -149,36 +168,35 @@ impl Taken {
         }
     }
 
-    fn take(&self) -> Option<Reply<ResponseBody>> {
+    fn take(&self) -> Option<Reply<B>> {
         self.slot().take()
     }
 
-    fn slot(&self) -> MutexGuard<'_, Option<Reply<ResponseBody>>> {
+    fn slot(&self) -> MutexGuard<'_, Option<Reply<B>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Whether the answer is the last thing of its request and the connection goes on behind it; others are left to hyper.
 fn may_take(request: &Request<Incoming>) -> bool {
-    let closes = |value: &http::HeaderValue| {
-        value.as_bytes().to_ascii_lowercase().windows(5).any(|part| part == b"close")
-    };
+    let closes =
+        |value: &HeaderValue| value.as_bytes().to_ascii_lowercase().windows(5).any(|part| part == b"close");
     request.version() == Version::HTTP_11
         && request.body().is_end_stream()
         && !request.headers().get_all(header::CONNECTION).iter().any(closes)
 }
 
 /// Sends a watch until it ends. Whether the connection can go on.
-async fn watch(secure: &mut Secure, reply: Reply<ResponseBody>, clock: &Clock) -> io::Result<bool> {
+async fn watch<B: ReplyBody>(secure: &mut TlsConnection, reply: Reply<B>, clock: &Clock) -> io::Result<bool> {
     let is_upgrade = matches!(reply, Reply::Upgrade(_));
     let response = reply.into_response();
     let head = head(&response, clock);
     let mut body = response.into_body();
-    if is_upgrade && let Some(watch) = body.take_watch() {
+    if is_upgrade {
         secure.write_all(&head).await?;
         secure.flush().await?;
         // Boxed, because it is large, and most watches are none.
-        Box::pin(websocket::serve(secure, watch, clock)).await;
+        Box::pin(websocket::serve(secure, &mut body, clock)).await;
         return Ok(false);
     }
     let mut sending = Sending { body, out: Out::head(head), is_sent: false, is_last: false };
@@ -186,7 +204,7 @@ async fn watch(secure: &mut Secure, reply: Reply<ResponseBody>, clock: &Clock) -
 }
 
 /// A response's head as it is sent.
-fn head(response: &HttpResponse, clock: &Clock) -> Vec<u8> {
+fn head<B>(response: &Response<B>, clock: &Clock) -> Vec<u8> {
     let status = response.status();
     let mut head = format!("HTTP/1.1 {}\r\n", status).into_bytes();
     for (name, value) in response.headers() {
@@ -205,8 +223,8 @@ fn head(response: &HttpResponse, clock: &Clock) -> Vec<u8> {
 }
 
 /// A watch on its way: a piece at a time, each a chunk.
-struct Sending {
-    body: ResponseBody,
+struct Sending<B> {
+    body: B,
     // What is to be written before the next piece is asked for.
     out: Out,
     // The kernel has what was written.
@@ -214,9 +232,9 @@ struct Sending {
     is_last: bool,
 }
 
-impl Sending {
+impl<B: ReplyBody> Sending<B> {
     /// Ready when the watch is over, and whether it was its own end.
-    fn poll(&mut self, secure: &mut Secure, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+    fn poll(&mut self, secure: &mut TlsConnection, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         self.body.prefetch();
         secure.prefetch();
         if self.poll_send(secure, cx)?.is_ready() {
@@ -225,7 +243,7 @@ impl Sending {
         secure.poll_gone(cx).map_ok(|()| false)
     }
 
-    fn poll_send(&mut self, secure: &mut Secure, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_send(&mut self, secure: &mut TlsConnection, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut batches = 0;
         loop {
             ready!(self.poll_out(secure, cx))?;
@@ -258,7 +276,7 @@ impl Sending {
         }
     }
 
-    fn poll_sent(&mut self, secure: &mut Secure, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_sent(&mut self, secure: &mut TlsConnection, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.is_sent {
             ready!(secure.poll_flush(cx))?;
             self.is_sent = true;
@@ -266,7 +284,7 @@ impl Sending {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_out(&mut self, secure: &mut Secure, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_out(&mut self, secure: &mut TlsConnection, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.out.is_written() {
             let written = match secure.poll_write(cx, &self.out.rest()) {
                 Poll::Ready(written) => written?,
@@ -342,29 +360,66 @@ impl Out {
 
 #[cfg(test)]
 mod tests {
-    use forebay_registry::{Batch, FrameSink as _};
-    use forebay_transport::ResponseChannel;
+    use std::collections::VecDeque;
+    use std::convert::Infallible;
+
     use futures_util::FutureExt as _;
+    use http_body::{Body, Frame};
     use tokio::io::AsyncReadExt as _;
     use tokio::net::TcpStream;
     use tokio_rustls::client;
 
     use super::*;
-    use crate::response::Content;
-    use crate::{secure, watch_body};
+    use crate::response_channel::ResponseChannel;
+    use crate::tls_stream::testing;
 
-    async fn connection() -> (Secure, client::TlsStream<TcpStream>) {
-        let (tls, client) = secure::testing::pair(&[]).await;
-        (Secure::new(tls), client)
+    /// Gives each part when those before have passed.
+    struct Parts {
+        left: VecDeque<Bytes>,
+        is_given: bool,
+        channel: ResponseChannel,
+    }
+
+    impl Body for Parts {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            if self.left.is_empty() {
+                return Poll::Ready(None);
+            }
+            if self.is_given {
+                ready!(self.channel.poll_passed(cx));
+            }
+            self.is_given = true;
+            let part = self.left.pop_front();
+            Poll::Ready(part.map(|part| Ok(Frame::data(self.channel.give(part)))))
+        }
+    }
+
+    impl ReplyBody for Parts {
+        fn whole(bytes: Bytes) -> Parts {
+            Parts { left: [bytes].into(), is_given: false, channel: ResponseChannel::default() }
+        }
+
+        fn waits_to_pass(&self) -> bool {
+            !self.left.is_empty()
+        }
+    }
+
+    async fn connection() -> (TlsConnection, client::TlsStream<TcpStream>) {
+        let (tls, client) = testing::pair(&[]).await;
+        (TlsConnection::new(tls), client)
     }
 
     /// A watch that has parts of so many bytes to send.
-    async fn sending(secure: &Secure, bytes: &[usize]) -> Sending {
-        let mut parts = Batch::default();
-        bytes.iter().for_each(|bytes| parts.share(vec![b'x'; *bytes].into()));
+    fn sending(secure: &TlsConnection, bytes: &[usize]) -> Sending<Parts> {
+        let left = bytes.iter().map(|bytes| vec![b'x'; *bytes].into()).collect();
         let channel = ResponseChannel::connection(secure.socket().clone());
-        let body = ResponseBody::new(Content::Watch(watch_body::testing::with(parts, channel)));
-        assert!(body.waits_to_pass());
+        let body = Parts { left, is_given: false, channel };
         Sending { body, out: Out::head(Vec::new()), is_sent: false, is_last: false }
     }
 
@@ -378,7 +433,7 @@ mod tests {
         });
         // Two are too much for one batch.
         let (parts, bytes) = (10 * limits::TURN_BATCHES_MAX, limits::TLS_GATHER_BYTES / 2 + 1);
-        let mut sending = sending(&secure, &vec![bytes; parts]).await;
+        let mut sending = sending(&secure, &vec![bytes; parts]);
         let mut turns = 0;
         let ended = std::future::poll_fn(|cx| {
             turns += 1;
@@ -396,7 +451,7 @@ mod tests {
     async fn a_watch_goes_on_in_the_same_turn_when_its_client_has_taken_what_it_was_given() {
         let (mut secure, mut client) = connection().await;
         // The second not together with the first.
-        let mut sending = sending(&secure, &[5, limits::TLS_GATHER_BYTES]).await;
+        let mut sending = sending(&secure, &[5, limits::TLS_GATHER_BYTES]);
         let mut turn = std::future::poll_fn(|cx| sending.poll(&mut secure, cx));
         let first = (&mut turn).now_or_never();
         assert!(!sending.body.waits_to_pass(), "all of it is given");

@@ -1,21 +1,12 @@
 //! Heads of HTTP/1.1 that hyper takes and that do not mean the same to everybody: refused before anybody reads on.
 //!
-//! In: a request's head. Out: the refusal, in the words of Go's server, behind which the connection ends, so that nothing of
-//! the request is taken for another one. Never: looks at what a request is about.
+//! In: a request's head. Out: what is wrong with it, in the words of Go's server. The connection ends behind the answer, so
+//! that nothing of the request is taken for another one. Never: looks at what a request is about.
 
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Version, header};
+use http::{HeaderMap, Method, Request, StatusCode, Version, header};
 
-use crate::answer::{self, HttpResponse};
-
-/// What a request is answered whose head is refused.
-pub fn refused<B>(request: &Request<B>) -> Option<HttpResponse> {
-    let (code, why) = fault(request)?;
-    let mut response = answer::text(code, why);
-    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    Some(response)
-}
-
-fn fault<B>(request: &Request<B>) -> Option<(StatusCode, &'static str)> {
+/// What is wrong with a request's head.
+pub fn fault<B>(request: &Request<B>) -> Option<(StatusCode, &'static str)> {
     if !is_chunked_or_whole(request.headers()) {
         return Some((StatusCode::NOT_IMPLEMENTED, "Unsupported transfer encoding"));
     }

@@ -2,7 +2,7 @@
 //! a time.
 //!
 //! In: plain bytes, from HTTP. Out: records. HTTP/2 flushes behind every frame of 16 KiB, and each flush would be a
-//! system call of its own: so its flushes are left to [`Outlet`], which the connection's task asks when it has nothing
+//! system call of its own: so its flushes are left to [`Flusher`], which the connection's task asks when it has nothing
 //! more to write. Never: keeps more than [`TLS_BUFFER_BYTES`] of records; a writer that is faster waits.
 //!
 //! Owner: the connection's task. Of HTTP/2 it has two halves, whose lock is for the compiler and never waited for.
@@ -13,15 +13,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
-use forebay_auth::Peer;
-use forebay_transport::limits::{AHEAD_BYTES_MAX, TLS_GATHER_BYTES};
-use forebay_transport::{Socket, SocketStream};
 use rustls::ServerConnection;
+use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio_rustls::server::TlsStream;
+use tokio_rustls::server;
+
+use crate::limits::{AHEAD_BYTES_MAX, TLS_GATHER_BYTES};
+use crate::socket::{Socket, SocketStream};
+
+/// Who looks at what a client has shown before something of it is read.
+pub trait BeforeRead: Send + Sync {
+    fn look(&self, certificates: Option<&[CertificateDer<'_>]>);
+}
 
 /// What HTTP/1.1 reads and writes. Boxed, because it is moved from one future into the next.
-pub struct Secure {
+pub struct TlsConnection {
     session: Box<Session>,
     // Read already, and not by who reads next. AHEAD_BYTES_MAX at most, and one read.
     ahead: BytesMut,
@@ -30,32 +36,32 @@ pub struct Secure {
 }
 
 /// What HTTP/2 reads and writes: its flushes do nothing.
-pub struct Gathering(Arc<Mutex<Session>>);
+pub struct BufferedTls(Arc<Mutex<Session>>);
 
-/// How much was read from a [`Gathering`].
-pub struct Heard(Arc<Mutex<Session>>);
+/// How much was read from a [`BufferedTls`].
+pub struct BytesRead(Arc<Mutex<Session>>);
 
-/// What flushes a [`Gathering`].
-pub struct Outlet(Arc<Mutex<Session>>);
+/// What flushes a [`BufferedTls`].
+pub struct Flusher(Arc<Mutex<Session>>);
 
 struct Session {
-    tls: TlsStream<SocketStream>,
-    // Who is to be judged by what was shown, which the session alone keeps.
-    peer: Option<Arc<Peer>>,
+    tls: server::TlsStream<SocketStream>,
+    // Who looks at what was shown, which the session alone keeps.
+    before_read: Option<Box<dyn BeforeRead>>,
     // Plain bytes that were sealed since the socket had everything.
     gathered: usize,
     // Plain bytes that were read by who speaks.
     heard: usize,
 }
 
-impl Secure {
-    pub fn new(tls: TlsStream<SocketStream>) -> Secure {
-        Secure { session: Box::new(Session::new(tls)), ahead: BytesMut::new(), is_deaf: false }
+impl TlsConnection {
+    pub fn new(tls: server::TlsStream<SocketStream>) -> TlsConnection {
+        TlsConnection { session: Box::new(Session::new(tls)), ahead: BytesMut::new(), is_deaf: false }
     }
 
-    /// Judges `peer` again before something is read, when there are other authorities.
-    pub fn of(mut self, peer: Arc<Peer>) -> Secure {
-        self.session.peer = Some(peer);
+    /// Has somebody look at what was shown before something is read.
+    pub fn looked_at(mut self, before_read: Box<dyn BeforeRead>) -> TlsConnection {
+        self.session.before_read = Some(before_read);
         self
     }
 
@@ -107,36 +113,36 @@ impl Secure {
     }
 }
 
-impl Gathering {
-    pub fn new(tls: TlsStream<SocketStream>) -> Gathering {
-        Gathering(Arc::new(Mutex::new(Session::new(tls))))
+impl BufferedTls {
+    pub fn new(tls: server::TlsStream<SocketStream>) -> BufferedTls {
+        BufferedTls(Arc::new(Mutex::new(Session::new(tls))))
     }
 
-    /// Judges `peer` again before something is read, when there are other authorities.
-    pub fn of(self, peer: Arc<Peer>) -> Gathering {
-        lock(&self.0).peer = Some(peer);
+    /// Has somebody look at what was shown before something is read.
+    pub fn looked_at(self, before_read: Box<dyn BeforeRead>) -> BufferedTls {
+        lock(&self.0).before_read = Some(before_read);
         self
     }
 
     /// How much was read, for who does not read.
-    pub fn heard(&self) -> Heard {
-        Heard(self.0.clone())
+    pub fn bytes_read(&self) -> BytesRead {
+        BytesRead(self.0.clone())
     }
 
     /// What flushes it.
-    pub fn outlet(&self) -> Outlet {
-        Outlet(self.0.clone())
+    pub fn flusher(&self) -> Flusher {
+        Flusher(self.0.clone())
     }
 }
 
-impl Heard {
+impl BytesRead {
     /// Plain bytes so far.
     pub fn bytes(&self) -> usize {
         lock(&self.0).heard
     }
 }
 
-impl Outlet {
+impl Flusher {
     /// Ready when the kernel has everything, or never will.
     pub fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         lock(&self.0).poll_flush(cx)
@@ -148,8 +154,8 @@ fn lock(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
 }
 
 impl Session {
-    fn new(tls: TlsStream<SocketStream>) -> Session {
-        Session { tls, peer: None, gathered: 0, heard: 0 }
+    fn new(tls: server::TlsStream<SocketStream>) -> Session {
+        Session { tls, before_read: None, gathered: 0, heard: 0 }
     }
 
     /// Seals `bufs`, as much of them as there is room for, and writes once enough has come together.
@@ -193,8 +199,8 @@ impl Session {
     }
 
     fn look_again(&self) {
-        if let Some(peer) = &self.peer {
-            peer.look_again(self.tls.get_ref().1.peer_certificates());
+        if let Some(before_read) = &self.before_read {
+            before_read.look(self.tls.get_ref().1.peer_certificates());
         }
     }
 
@@ -212,7 +218,7 @@ fn send(
     session: &mut ServerConnection,
     cx: &mut Context<'_>,
 ) -> io::Result<Poll<()>> {
-    match session.write_tls(&mut Sync { wire, cx }) {
+    match session.write_tls(&mut SyncWriter { wire, cx }) {
         Ok(0) => Err(io::ErrorKind::WriteZero.into()),
         Ok(_) => Ok(Poll::Ready(())),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Poll::Pending),
@@ -221,12 +227,12 @@ fn send(
 }
 
 /// A wire as rustls takes it.
-struct Sync<'a, 'b> {
+struct SyncWriter<'a, 'b> {
     wire: &'a mut SocketStream,
     cx: &'a mut Context<'b>,
 }
 
-impl Write for Sync<'_, '_> {
+impl Write for SyncWriter<'_, '_> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         self.write_vectored(&[IoSlice::new(buf)])
     }
@@ -243,7 +249,7 @@ impl Write for Sync<'_, '_> {
     }
 }
 
-impl AsyncRead for Secure {
+impl AsyncRead for TlsConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -262,7 +268,7 @@ impl AsyncRead for Secure {
     }
 }
 
-impl AsyncWrite for Secure {
+impl AsyncWrite for TlsConnection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         self.session.poll_write(cx, &[IoSlice::new(buf)])
     }
@@ -288,13 +294,13 @@ impl AsyncWrite for Secure {
     }
 }
 
-impl AsyncRead for Gathering {
+impl AsyncRead for BufferedTls {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         lock(&self.0).poll_read(cx, buf)
     }
 }
 
-impl AsyncWrite for Gathering {
+impl AsyncWrite for BufferedTls {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         lock(&self.0).poll_write(cx, &[IoSlice::new(buf)])
     }
@@ -311,7 +317,7 @@ impl AsyncWrite for Gathering {
         true
     }
 
-    /// Left to [`Outlet`].
+    /// Left to [`Flusher`].
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
@@ -324,7 +330,6 @@ impl AsyncWrite for Gathering {
 #[cfg(test)]
 pub(crate) mod testing {
     use forebay_rt::Clock;
-    use forebay_transport::limits::TLS_BUFFER_BYTES;
     use rustls::crypto::ring;
     use rustls::version::TLS13;
     use rustls::{ClientConfig, RootCertStore};
@@ -332,24 +337,24 @@ pub(crate) mod testing {
     use tokio_rustls::{TlsAcceptor, TlsConnector, client};
 
     use super::*;
-    use crate::config::{Http2, Tls};
-    use crate::tls;
+    use crate::limits::TLS_BUFFER_BYTES;
+    use crate::server_tls::{Http2, ServerTls, for_client};
 
     /// A handshake that is over: the server's end, and a client's that would like `suites` best first.
     pub async fn pair(
         suites: &[rustls::CipherSuite],
-    ) -> (TlsStream<SocketStream>, client::TlsStream<TcpStream>) {
+    ) -> (server::TlsStream<SocketStream>, client::TlsStream<TcpStream>) {
         let key = rcgen::KeyPair::generate().expect("a key");
         let own = rcgen::CertificateParams::new(vec!["127.0.0.1".into()]).expect("parameters");
         let own = own.self_signed(&key).expect("a certificate");
-        let (serving, _) = tls::Serving::new(&Tls {
-            cert_chain: own.pem(),
-            key: key.serialize_pem(),
-            client_ca: None,
-            provider: ring::default_provider(),
-            versions: rustls::ALL_VERSIONS,
-            http2: Http2::Enabled,
-        })
+        let shown = (own.pem(), key.serialize_pem());
+        let serving = ServerTls::new(
+            ring::default_provider(),
+            rustls::ALL_VERSIONS,
+            Http2::Enabled,
+            (shown.0.as_str(), shown.1.as_str()),
+            None,
+        )
         .expect("valid");
         let mut roots = RootCertStore::empty();
         roots.add(own.der().clone()).expect("a root");
@@ -376,7 +381,7 @@ pub(crate) mod testing {
             let (tcp, _) = listener.accept().await.expect("a client");
             let wire = SocketStream::new(tcp, Clock::system()).expect("open");
             let known: Vec<_> = if suites.is_empty() { Vec::new() } else { suites.to_vec() };
-            let acceptor = TlsAcceptor::from(tls::for_client(&serving.current(), &known));
+            let acceptor = TlsAcceptor::from(for_client(&serving.current(), &known));
             let limit = |session: &mut ServerConnection| session.set_buffer_limit(Some(TLS_BUFFER_BYTES));
             let mut tls = acceptor.accept_with(wire, limit).await.expect("a handshake");
             tls.get_mut().0.is_secure();
@@ -397,16 +402,16 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_gathered_goes_when_the_outlet_is_asked() {
+    async fn what_is_gathered_goes_when_the_flusher_is_asked() {
         let (served, mut client) = testing::pair(&[]).await;
-        let mut secure = Gathering::new(served);
-        let outlet = secure.outlet();
+        let mut secure = BufferedTls::new(served);
+        let flusher = secure.flusher();
         for frame in [b"one ", b"two ", b"six "] {
             secure.write_all(frame).await.expect("room");
             secure.flush().await.expect("nothing is done");
         }
-        assert!(lock(&outlet.0).tls.get_ref().1.wants_write(), "it is kept");
-        std::future::poll_fn(|cx| outlet.poll_flush(cx)).await.expect("flushed");
+        assert!(lock(&flusher.0).tls.get_ref().1.wants_write(), "it is kept");
+        std::future::poll_fn(|cx| flusher.poll_flush(cx)).await.expect("flushed");
         let mut read = [0; 12];
         client.read_exact(&mut read).await.expect("read");
         assert_eq!(&read, b"one two six ");
@@ -415,7 +420,7 @@ mod tests {
     #[tokio::test]
     async fn a_writer_that_is_not_read_waits_and_loses_nothing() {
         let (served, mut client) = testing::pair(&[]).await;
-        let mut secure = Gathering::new(served);
+        let mut secure = BufferedTls::new(served);
         let text: Vec<u8> = (0..8u32 << 20).map(|n| (n / 7) as u8).collect();
         let mut written = 0;
         // Until nothing fits any more.
@@ -444,7 +449,7 @@ mod tests {
     #[tokio::test]
     async fn little_is_kept_of_what_a_client_says_behind_its_watch() {
         let (served, mut client) = testing::pair(&[]).await;
-        let mut secure = Secure::new(served);
+        let mut secure = TlsConnection::new(served);
         let said: Vec<u8> = (0..64u32 << 10).map(|n| (n / 7) as u8).collect();
         let say = async {
             client.write_all(&said).await.expect("open");
@@ -467,7 +472,7 @@ mod tests {
     #[tokio::test]
     async fn who_said_too_much_before_its_watch_is_not_heard_any_more() {
         let (served, mut client) = testing::pair(&[]).await;
-        let mut secure = Secure::new(served);
+        let mut secure = TlsConnection::new(served);
         secure.unread(&[b'x'; AHEAD_BYTES_MAX + 1]);
         drop(client.shutdown().await);
         // It is there for as long as its watch can be written to.

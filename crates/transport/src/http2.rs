@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use forebay_rt::{Alarm, Clock, Instant, Tasks};
-use forebay_transport::{Connection, ResponseChannel, limits};
 use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, Stream as _};
 use hyper::rt::Executor;
@@ -21,11 +20,16 @@ use hyper::server::conn::http2;
 use hyper_util::rt::TokioTimer;
 use tokio::task::coop::has_budget_remaining;
 
-use crate::limits as own;
-use crate::room::{Held, Room};
-use crate::secure::{Heard, Outlet};
+use crate::connections::Connection;
+use crate::limits;
+use crate::response_channel::ResponseChannel;
+use crate::service::ReaderWait;
+use crate::tls_stream::{BytesRead, Flusher};
 
 type Stream = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// How long a small answer waits for a reader that is known.
+pub type ReaderWaits = Arc<dyn Fn() -> Option<ReaderWait> + Send + Sync>;
 
 /// What starts the streams of one connection. Cheap to clone.
 #[derive(Clone)]
@@ -33,7 +37,7 @@ pub struct Streams {
     tasks: Tasks,
     connection: Arc<Connection>,
     clock: Clock,
-    answers: Room,
+    readers: ReaderWaits,
     // Of the request that hyper was given last, until its stream starts.
     begun: Arc<Mutex<Option<ResponseChannel>>>,
     bell: Arc<Bell>,
@@ -42,7 +46,7 @@ pub struct Streams {
 /// The connection's task, and the streams that it takes over.
 pub struct Http2Connection<C> {
     hyper: Pin<Box<C>>,
-    outlet: Outlet,
+    flusher: Flusher,
     // Only those that were woken are polled.
     aboard: FuturesUnordered<Stream>,
     bell: Arc<Bell>,
@@ -82,7 +86,7 @@ pub fn builder(streams: Streams, streams_max: u32) -> http2::Builder<Streams> {
 }
 
 /// Ready when a client has not begun to speak in time, and never if it has: hyper asks whether it is there only from then on.
-pub async fn unspoken(heard: Heard, clock: &Clock) {
+pub async fn unspoken(heard: BytesRead, clock: &Clock) {
     clock.sleep(limits::HEADER_WAIT).await;
     if heard.bytes() >= limits::PREFACE_BYTES {
         std::future::pending().await
@@ -91,9 +95,9 @@ pub async fn unspoken(heard: Heard, clock: &Clock) {
 
 impl Streams {
     /// - `connection`: the connection's.
-    /// - `answers`: where what waits for its reader takes room.
-    pub fn new(tasks: Tasks, connection: Arc<Connection>, clock: Clock, answers: Room) -> Streams {
-        Streams { tasks, connection, clock, answers, begun: Arc::default(), bell: Arc::default() }
+    /// - `readers`: how long what is small waits for its reader.
+    pub fn new(tasks: Tasks, connection: Arc<Connection>, clock: Clock, readers: ReaderWaits) -> Streams {
+        Streams { tasks, connection, clock, readers, begun: Arc::default(), bell: Arc::default() }
     }
 
     /// What a request is answered to, which begins now. hyper starts its stream right behind it.
@@ -107,11 +111,11 @@ impl Streams {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The future of `connection`, which is written to what `outlet` flushes.
-    pub fn carried_by<C>(&self, connection: C, outlet: Outlet) -> Http2Connection<C> {
+    /// The future of `connection`, which is written to what `flusher` flushes.
+    pub fn carried_by<C>(&self, connection: C, flusher: Flusher) -> Http2Connection<C> {
         Http2Connection {
             hyper: Box::pin(connection),
-            outlet,
+            flusher,
             aboard: FuturesUnordered::new(),
             bell: self.bell.clone(),
         }
@@ -142,11 +146,11 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
     }
 }
 
-/// A small answer that waits for its reader, until when, and its room.
+/// A small answer that waits for its reader, until when, and what is held meanwhile.
 struct Waits {
     until: Instant,
     alarm: Alarm,
-    _room: Held,
+    _held: Box<dyn Send>,
 }
 
 impl Streams {
@@ -163,15 +167,8 @@ impl Streams {
     }
 
     fn wait_for_reader(&self) -> Option<Waits> {
-        let totals = self.answers.totals();
-        let limit = totals.limit.max(own::ROOM_ONE_BYTES);
-        let wait = match totals.held {
-            held if held < limit => limits::STALL_WAIT,
-            held if held < 2 * limit => own::STALL_WAIT_WHEN_FULL,
-            _ => return None,
-        };
-        let until = self.clock.now() + wait;
-        Some(Waits { until, alarm: Alarm::default(), _room: self.answers.charge(own::STREAM_BYTES) })
+        let ReaderWait { span, held } = (self.readers)()?;
+        Some(Waits { until: self.clock.now() + span, alarm: Alarm::default(), _held: held })
     }
 }
 
@@ -196,7 +193,7 @@ impl<C: Future<Output = hyper::Result<()>>> Future for Http2Connection<C> {
             while let Poll::Ready(Some(())) = Pin::new(&mut this.aboard).poll_next(&mut inner) {}
             let ended = this.hyper.as_mut().poll(&mut inner);
             // What it had to say last is sent as far as that is possible now. An error shows itself at the next write.
-            let _flushed = this.outlet.poll_flush(&mut inner);
+            let _flushed = this.flusher.poll_flush(&mut inner);
             if ended.is_ready() {
                 return ended;
             }
@@ -277,8 +274,8 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use bytes::Bytes;
-    use forebay_transport::{Reply, SentBy};
     use http::{Request, Response};
+    use http_body::{Body, Frame};
     use http_body_util::{BodyExt as _, Empty};
     use hyper::body::Incoming;
     use hyper::service::service_fn;
@@ -287,12 +284,8 @@ mod tests {
     use tokio::task;
 
     use super::*;
-    use crate::apart::Place;
-    use crate::pins::Pins;
-    use crate::response::{Content, ResponseBody};
-    use crate::rooms::Rooms;
-    use crate::secure::{Gathering, testing};
-    use crate::source::Source;
+    use crate::reply::{Reply, SentBy};
+    use crate::tls_stream::{BufferedTls, testing};
 
     /// So many pieces, and by which task each was asked for; it is told when it is dropped.
     struct Counted {
@@ -301,15 +294,20 @@ mod tests {
         dropped: Arc<AtomicUsize>,
     }
 
-    impl Source for Counted {
-        fn fill(&mut self, out: &mut Vec<u8>) -> bool {
+    impl Body for Counted {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
             if self.pieces == 0 {
-                return false;
+                return Poll::Ready(None);
             }
             self.tasks.lock().expect("not poisoned").extend(task::try_id());
             self.pieces -= 1;
-            out.resize(out.len() + limits::CHUNK_BYTES, b'x');
-            true
+            Poll::Ready(Some(Ok(Frame::data(vec![b'x'; limits::CHUNK_BYTES].into()))))
         }
     }
 
@@ -334,25 +332,22 @@ mod tests {
         let (asked, dropped) = (Arc::<Mutex<Vec<task::Id>>>::default(), Arc::<AtomicUsize>::default());
         let channel = Arc::<Mutex<Option<ResponseChannel>>>::default();
         let (tasks, drops, found) = (asked.clone(), dropped.clone(), channel.clone());
-        let streams =
-            Streams::new(Tasks::new(), Arc::default(), Clock::system(), Rooms::new(Clock::system()).answers);
+        let streams = Streams::new(Tasks::new(), Arc::default(), Clock::system(), Arc::new(|| None));
         let begins = streams.clone();
         let service = service_fn(move |_: Request<Incoming>| {
-            let source = Counted { pieces, tasks: tasks.clone(), dropped: drops.clone() };
+            let body = Counted { pieces, tasks: tasks.clone(), dropped: drops.clone() };
             let (found, channel) = (found.clone(), begins.begin());
             async move {
-                let pieces = Pins::new(Clock::system()).pin(Box::new(source), Place::Here, &channel);
-                let body = ResponseBody::new(Content::List { pieces, sent_by: SentBy::Connection });
                 let reply = Reply::Stream(Response::new(body), SentBy::Connection);
                 channel.act_on(&reply);
                 *found.lock().expect("not poisoned") = Some(channel);
                 Ok::<_, Infallible>(reply.into_response())
             }
         });
-        let secure = Gathering::new(tls);
-        let outlet = secure.outlet();
+        let secure = BufferedTls::new(tls);
+        let flusher = secure.flusher();
         let served = builder(streams.clone(), 10).serve_connection(TokioIo::new(secure), service);
-        let connection = tokio::spawn(streams.carried_by(served, outlet));
+        let connection = tokio::spawn(streams.carried_by(served, flusher));
         let handshake =
             hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(client)).await;
         let (mut client, driver) = handshake.expect("HTTP/2");
@@ -375,20 +370,20 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_does_not_begin_to_speak_is_given_up_and_who_does_is_not() {
         let (tls, mut client) = testing::pair(&[]).await;
-        let mut secure = Gathering::new(tls);
+        let mut secure = BufferedTls::new(tls);
         let clock = Clock::system();
         for begun in [0, 1, limits::PREFACE_BYTES - 2] {
             client.write_all(&vec![b'x'; begun]).await.expect("open");
             client.flush().await.expect("open");
             secure.read_exact(&mut vec![0; begun]).await.expect("open");
             // All but one byte of it is no beginning.
-            unspoken(secure.heard(), &clock).await;
+            unspoken(secure.bytes_read(), &clock).await;
         }
         client.write_all(b"x").await.expect("open");
         client.flush().await.expect("open");
         secure.read_exact(&mut [0]).await.expect("open");
         tokio::select! {
-            () = unspoken(secure.heard(), &clock) => panic!("it has begun"),
+            () = unspoken(secure.bytes_read(), &clock) => panic!("it has begun"),
             () = clock.sleep(2 * limits::HEADER_WAIT) => {}
         }
     }

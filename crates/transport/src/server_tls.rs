@@ -1,0 +1,190 @@
+//! TLS of a server: what is shown to clients, and how it is spoken.
+//!
+//! In: PEM, and who judges clients' certificates. Out: rustls's configuration for whoever comes now. Both may be replaced while
+//! the server runs. Never: judges a certificate.
+//!
+//! Owner of what changes: the one lock in here, which only those take who change it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::NoServerSessionStorage;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{CipherSuite, ServerConfig, SupportedProtocolVersion};
+
+/// Why TLS cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    #[error("the {what} is not valid PEM")]
+    Pem {
+        what: &'static str,
+        #[source]
+        cause: rustls::pki_types::pem::Error,
+    },
+    #[error("the {what} holds no certificate")]
+    Empty { what: &'static str },
+    #[error("certificate and key cannot be served")]
+    Serving(#[source] rustls::Error),
+    #[error("the authorities of client certificates cannot be used")]
+    Authority(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Whether clients may speak HTTP/2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Http2 {
+    Enabled,
+    Disabled,
+}
+
+/// What is shown to clients, and what they are asked for. It may change while the server runs: who comes then gets the new.
+pub struct ServerTls {
+    provider: Arc<CryptoProvider>,
+    versions: &'static [&'static SupportedProtocolVersion],
+    http2: Http2,
+    // What the configuration that is current was made of.
+    parts: Mutex<Parts>,
+    current: ArcSwap<ServerConfig>,
+}
+
+#[derive(Clone)]
+struct Parts {
+    certified: Arc<CertifiedKey>,
+    // If clients are asked for certificates.
+    clients: Option<Arc<dyn ClientCertVerifier>>,
+}
+
+impl ServerTls {
+    /// What is shown at first.
+    ///
+    /// - `cert_chain`, `key`: PEM.
+    /// - `clients`: who judges their certificates in handshakes; without it none are asked for.
+    ///
+    /// # Errors
+    /// [`TlsError`].
+    pub fn new(
+        mut provider: CryptoProvider,
+        versions: &'static [&'static SupportedProtocolVersion],
+        http2: Http2,
+        (cert_chain, key): (&str, &str),
+        clients: Option<Arc<dyn ClientCertVerifier>>,
+    ) -> Result<ServerTls, TlsError> {
+        provider.cipher_suites.sort_by_key(|suite| cost(suite.suite()));
+        let provider = Arc::new(provider);
+        let parts = Parts { certified: Arc::new(certified(&provider, cert_chain, key)?), clients };
+        let current = ArcSwap::new(config(&provider, versions, http2, parts.clone())?);
+        Ok(ServerTls { provider, versions, http2, parts: Mutex::new(parts), current })
+    }
+
+    /// For whoever comes now.
+    pub fn current(&self) -> Arc<ServerConfig> {
+        self.current.load_full()
+    }
+
+    /// Shows another certificate, with its chain and key in PEM, from now on.
+    ///
+    /// # Errors
+    /// [`TlsError`]; what was shown is shown still.
+    pub fn show(&self, cert_chain: &str, key: &str) -> Result<(), TlsError> {
+        let certified = Arc::new(certified(&self.provider, cert_chain, key)?);
+        self.change(|parts| parts.certified = certified)
+    }
+
+    /// Asks clients for certificates, from now on, and has them judged.
+    ///
+    /// # Errors
+    /// [`TlsError`]; they are judged as they were.
+    pub fn ask_for(&self, clients: Arc<dyn ClientCertVerifier>) -> Result<(), TlsError> {
+        self.change(|parts| parts.clients = Some(clients))
+    }
+
+    /// The algorithms of signatures that are believed.
+    pub fn algorithms(&self) -> WebPkiSupportedAlgorithms {
+        self.provider.signature_verification_algorithms
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Parts)) -> Result<(), TlsError> {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = parts.clone();
+        change(&mut changed);
+        self.current.store(config(&self.provider, self.versions, self.http2, changed.clone())?);
+        *parts = changed;
+        Ok(())
+    }
+}
+
+fn certified(provider: &CryptoProvider, cert_chain: &str, key: &str) -> Result<CertifiedKey, TlsError> {
+    let chain = certificates("serving certificate", cert_chain)?;
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
+        .map_err(|cause| TlsError::Pem { what: "serving key", cause })?;
+    CertifiedKey::from_der(chain, key, provider).map_err(TlsError::Serving)
+}
+
+fn config(
+    provider: &Arc<CryptoProvider>,
+    versions: &[&'static SupportedProtocolVersion],
+    http2: Http2,
+    Parts { certified, clients }: Parts,
+) -> Result<Arc<ServerConfig>, TlsError> {
+    let builder = ServerConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(versions)
+        .map_err(TlsError::Serving)?;
+    let builder = match clients {
+        Some(verifier) => builder.with_client_cert_verifier(verifier),
+        None => builder.with_no_client_auth(),
+    };
+    let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
+    config.ignore_client_order = true;
+    // Nothing of a client is kept once its connection is over: a session that may be resumed has its certificates, in each of
+    // two tickets. Go's clients resume none, and another client's full handshake costs us one signature with P-256.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    config.alpn_protocols = match http2 {
+        Http2::Enabled => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+        Http2::Disabled => vec![b"http/1.1".to_vec()],
+    };
+    Ok(Arc::new(config))
+}
+
+/// What a server that sends much wants first: AES has its own instructions on both sides, and fewer rounds with the short
+/// key. Go's servers choose likewise.
+fn cost(suite: CipherSuite) -> u8 {
+    match suite.as_str() {
+        Some(name) if name.contains("AES_128_GCM") => 0,
+        Some(name) if name.contains("AES_256_GCM") => 1,
+        _ => 2,
+    }
+}
+
+/// The configuration for a client that said hello with `suites`, best first: as `ours` has it, who chooses by itself, or
+/// as the client does, if what it wants most is ChaCha20. It has no instructions for AES then.
+pub fn for_client(ours: &Arc<ServerConfig>, suites: &[CipherSuite]) -> Arc<ServerConfig> {
+    let known = |suite: &&CipherSuite| {
+        let provided = &ours.crypto_provider().cipher_suites;
+        provided.iter().any(|known| known.suite() == **suite)
+    };
+    match suites.iter().find(known) {
+        Some(first) if cost(*first) > 1 => {
+            let mut theirs = ServerConfig::clone(ours);
+            theirs.ignore_client_order = false;
+            Arc::new(theirs)
+        }
+        _ => ours.clone(),
+    }
+}
+
+/// The certificates of a PEM text, at least one.
+///
+/// # Errors
+/// [`TlsError`].
+pub fn certificates(what: &'static str, pem: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
+    match read {
+        Ok(certificates) if certificates.is_empty() => Err(TlsError::Empty { what }),
+        Ok(certificates) => Ok(certificates),
+        Err(cause) => Err(TlsError::Pem { what, cause }),
+    }
+}

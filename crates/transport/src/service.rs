@@ -1,0 +1,115 @@
+//! What this crate is told by who uses it: who answers requests, and what an answer's body is.
+//!
+//! In: requests, and what connections have shown. Out: [replies](Reply). How these are sent is not told: it is known here alone.
+
+use std::error::Error;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use forebay_rt::Duration;
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use http_body::Body;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use rustls::pki_types::CertificateDer;
+
+use crate::limits::STALL_WAIT;
+use crate::reply::{Exchange, Reply};
+
+/// What answers the requests of a server.
+pub trait Service: Send + Sync + 'static {
+    /// What is known of a client by what its connection has shown.
+    type Peer: Send + Sync + 'static;
+    type Body: ReplyBody;
+
+    /// What is known of a client that has shown these certificates. The handshake has proved that it has their key, and nothing
+    /// else unless the [configuration](crate::ServerTls) says so.
+    fn peer(&self, certificates: &[CertificateDer<'_>]) -> Self::Peer;
+
+    /// Looks again at who the client is, before more is read of what it says.
+    fn recheck(&self, _peer: &Self::Peer, _certificates: Option<&[CertificateDer<'_>]>) {}
+
+    /// Answers a request.
+    fn answer(
+        &self,
+        request: Request<Incoming>,
+        exchange: Exchange<'_, Self::Peer>,
+    ) -> impl Future<Output = Reply<Self::Body>> + Send;
+
+    /// The answer to a request over HTTP/1.1 whose head does not mean the same to everybody. The connection ends behind it.
+    fn refusal(&self, status: StatusCode, why: &'static str) -> Response<Self::Body> {
+        let mut response = Response::new(Self::Body::whole(Bytes::from_static(why.as_bytes())));
+        *response.status_mut() = status;
+        let content_type = HeaderValue::from_static("text/plain; charset=utf-8");
+        response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+        response
+    }
+
+    /// How long a [small answer](Reply::Whole) over HTTP/2 waits for a reader that is [known](crate::Connection::is_known);
+    /// `None`: not at all. A stranger's does not.
+    fn wait_for_reader(&self) -> Option<ReaderWait> {
+        Some(ReaderWait { span: STALL_WAIT, held: Box::new(()) })
+    }
+}
+
+/// How long a small answer waits for its reader, and what is held meanwhile.
+pub struct ReaderWait {
+    pub span: Duration,
+    pub held: Box<dyn Send>,
+}
+
+/// An answer's body. One that is no [watch](Reply::Watch) is a body as any other.
+pub trait ReplyBody:
+    Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static
+{
+    /// One that is there.
+    fn whole(bytes: Bytes) -> Self;
+
+    /// The piece that is next. It does not count as being on its way, unless it does not go at once: see
+    /// [`ReplyBody::carry`].
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        loop {
+            match ready!(Pin::new(&mut *self).poll_frame(cx)) {
+                None => return Poll::Ready(None),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Some(Ok(frame)) => {
+                    if let Ok(piece) = frame.into_data() {
+                        return Poll::Ready(Some(Ok(piece)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// `piece`, counted as on its way until it is dropped.
+    fn carry(&self, piece: Bytes) -> Bytes {
+        piece
+    }
+
+    /// Whether it has more as soon as what was given has [passed](crate::ResponseChannel::poll_passed).
+    fn waits_to_pass(&self) -> bool {
+        false
+    }
+
+    /// Asks for its memory, which is about to be needed.
+    fn prefetch(&self) {}
+
+    /// The next bytes of an [upgrade](Reply::Upgrade): [messages](crate::websocket::push_message), or a part of one.
+    fn poll_message(&mut self, _cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        Poll::Ready(None)
+    }
+
+    /// Whether what was given last goes on: nothing else can be said in between.
+    fn is_in_message(&self) -> bool {
+        false
+    }
+}
+
+impl<E: Into<Box<dyn Error + Send + Sync>> + 'static> ReplyBody for UnsyncBoxBody<Bytes, E> {
+    fn whole(bytes: Bytes) -> Self {
+        Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
+    }
+}
