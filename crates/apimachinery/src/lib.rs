@@ -6,6 +6,7 @@ pub mod accept;
 pub mod attributes;
 pub mod caller;
 pub mod continue_token;
+pub mod fault_path;
 pub mod field_path;
 pub mod go_duration;
 pub mod json;

@@ -16,18 +16,18 @@ use crate::server::Server;
 
 /// Where the objects are, and how many updates were made.
 #[derive(Debug)]
-pub struct Objects {
+pub struct Updated {
     paths: Vec<String>,
     made: AtomicUsize,
 }
 
-impl Objects {
+impl Updated {
     /// Those of `lab`, as [`crate::load`] creates them.
-    pub fn of(lab: &Lab) -> Arc<Objects> {
+    pub fn of(lab: &Lab) -> Arc<Updated> {
         let batches = 0..lab.objects.batches(lab.size);
         let all = batches.flat_map(|batch| lab.objects.batch(batch, lab.size, ""));
         let paths = all.map(|made| format!("{}/{}", made.path, made.name)).collect();
-        Arc::new(Objects { paths, made: AtomicUsize::new(0) })
+        Arc::new(Updated { paths, made: AtomicUsize::new(0) })
     }
 
     async fn update(&self, client: &mut Client) -> Result<u64, Error> {
@@ -41,7 +41,7 @@ impl Objects {
 
 /// Makes `count` updates by so many `writers`.
 pub async fn write(
-    objects: &Arc<Objects>,
+    objects: &Arc<Updated>,
     server: &Server,
     count: usize,
     writers: usize,

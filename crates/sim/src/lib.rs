@@ -50,7 +50,7 @@ const POLLS_MAX: u64 = 2_000_000;
 
 /// What happened in a run in which nothing was wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct Passed {
     pub seen: Seen,
     /// The same for the same seed.
     pub trace_hash: u64,
@@ -81,7 +81,7 @@ impl fmt::Display for Failure {
 ///
 /// # Errors
 /// The first thing that was wrong.
-pub fn run(seed: u64, print: bool) -> Result<Report, Failure> {
+pub fn run(seed: u64, print: bool) -> Result<Passed, Failure> {
     let _alone = BlockingAsTasks::on_this_thread();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let failed = |what: String, trace: String| Failure { seed, what, trace };
@@ -98,7 +98,7 @@ pub fn run(seed: u64, print: bool) -> Result<Report, Failure> {
         Some(what) => Err(failed(what, world.trace_end())),
         None => {
             let seen = world.seen.borrow().clone();
-            Ok(Report { seen, trace_hash, trace_lines, ms: world.now_ms() })
+            Ok(Passed { seen, trace_hash, trace_lines, ms: world.now_ms() })
         }
     }
 }

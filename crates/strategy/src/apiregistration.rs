@@ -7,14 +7,13 @@
 use forebay_apimachinery::json::go_quote;
 use serde_json::json;
 
-use super::Context;
 use super::core::base64;
 use super::field::{Causes, Path};
 use super::format;
 use super::lifecycle::{keep_meta, reset_status, status_apart_without_generation};
 use super::meta::{validate_meta_create, validate_meta_update};
 use super::names::NameRule;
-use super::rules::{Flags, NONE, Rules, Update};
+use super::rule::{Context, Flags, NONE, Rules, Update};
 use super::value::{
     Members, child, child_made, child_mut, child_or_empty, default, int, is_true, objects, text,
 };

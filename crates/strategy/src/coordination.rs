@@ -4,11 +4,10 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/coordination`, `apis/coordination/validation`.
 
-use super::Context;
 use super::field::{Causes, Path};
 use super::meta::validate_meta_update;
 use super::names::NameRule;
-use super::rules::{Flags, NONE, Rules, Update};
+use super::rule::{Context, Flags, NONE, Rules, Update};
 use super::value::{Members, child_mut, child_or_empty, int};
 
 pub const KINDS: &[Rules] = &[Rules {

@@ -8,7 +8,7 @@
 use super::field::{Causes, Path};
 use super::meta::{validate_meta_create, validate_meta_update};
 use super::names::NameRule;
-use super::rules::Update;
+use super::rule::Update;
 use super::scale::{ScalePaths, replicas_at, selector_at};
 use super::value::{Members, child_made, child_or_empty, int, set, take_over};
 

@@ -7,10 +7,11 @@
 //! `registry/core/{pod/strategy.go,namespace/storage}`.
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::Kind;
-use super::value::{Members, child_made, child_or_empty, int, list, set, text, texts};
+use super::kind::Kind;
+use super::rule::DefaultPropagation;
+use super::value::{Members, child_made, child_or_empty, int, list, list_mut, set, text, texts};
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
@@ -31,14 +32,8 @@ pub enum Propagation {
     Orphan,
 }
 
-/// What becomes of dependents when neither the options nor finalizers say so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DefaultPropagation {
-    Background,
-    Orphan,
-    /// The kind has no dependents: neither finalizer is ever set.
-    Unsupported,
-}
+/// Holds a CustomResourceDefinition until its objects are gone.
+pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// What to do with an object that is to be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -277,4 +272,39 @@ fn after(time: &str, seconds: i64) -> String {
 /// Both are UTC in whole seconds, so their texts compare as they do.
 fn earlier(a: &str, b: &str) -> bool {
     a < b
+}
+
+/// Begins the deletion of a definition, which goes on until its objects are gone; `None` when it has begun before, and it
+/// is deleted like everything else, with [`start_deletion`].
+pub fn start_definition_deletion(definition: &mut Value, now: &str) -> Option<Deletion> {
+    let members = definition.as_object_mut()?;
+    let meta = child_made(members, "metadata");
+    if !text(meta, "deletionTimestamp").is_empty() {
+        return None;
+    }
+    set(meta, "deletionTimestamp", Some(now.into()));
+    if !texts(meta, "finalizers").any(|finalizer| finalizer == CLEANUP_FINALIZER) {
+        match meta.get_mut("finalizers") {
+            Some(Value::Array(finalizers)) => finalizers.push(CLEANUP_FINALIZER.into()),
+            _ => set(meta, "finalizers", Some(json!([CLEANUP_FINALIZER]))),
+        }
+    }
+    set_terminating(child_made(members, "status"), now);
+    Some(Deletion::Store)
+}
+
+fn set_terminating(status: &mut Members, now: &str) {
+    let terminating = json!({
+        "type": "Terminating", "status": "True", "reason": "InstanceDeletionPending", "lastTransitionTime": now,
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    });
+    let mut known = list_mut(status, "conditions").iter_mut();
+    if let Some(condition) = known.find(|condition| condition["type"] == "Terminating") {
+        *condition = terminating;
+        return;
+    }
+    match status.get_mut("conditions") {
+        Some(Value::Array(conditions)) => conditions.push(terminating),
+        _ => set(status, "conditions", Some(json!([terminating]))),
+    }
 }

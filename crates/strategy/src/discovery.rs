@@ -7,7 +7,6 @@
 use forebay_apimachinery::Seen;
 use forebay_apimachinery::json::to_go_text;
 
-use super::Context;
 use super::address::{endpoint_ip, ip_warning, legacy_ip, strict_ip};
 use super::core::PROTOCOLS;
 use super::field::{Bad, Causes, Path};
@@ -15,7 +14,7 @@ use super::format;
 use super::lifecycle::{bump_generation, first_generation, same_but_meta};
 use super::meta::{IMMUTABLE, label_key, label_value, labels, validate_built_in_create};
 use super::names::NameRule;
-use super::rules::{NONE, Rules, Update};
+use super::rule::{Context, NONE, Rules, Update};
 use super::value::{
     Members, child, child_or_empty, default, list, objects, objects_mut, same_member, same_objects, text,
     text_opt, texts,

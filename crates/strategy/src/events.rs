@@ -7,12 +7,12 @@
 use serde_json::Value;
 
 use super::core::event::{Names, validate};
-use super::deletion::DefaultPropagation;
 use super::field::{Bad, Causes, Path};
 use super::internal;
 use super::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use super::names::NameRule;
-use super::rules::{Flags, NONE, Rules, Update};
+use super::rule::DefaultPropagation;
+use super::rule::{Flags, NONE, Rules, Update};
 use super::value::{Members, child, child_or_empty, int, same_member, text};
 
 pub const KINDS: &[Rules] = &[Rules {

@@ -3,57 +3,11 @@
 //! In: a path built on the stack while an object is walked, a bad value, a detail. Out: [`Cause`]s in the order they
 //! were found. Never: decides what is wrong; allocates while nothing is.
 
-use std::fmt;
-
 use forebay_apimachinery::json::{go_quote, to_go_text};
 use forebay_apimachinery::{CAUSES_MAX, Cause, CauseReason, FaultBytes};
 use serde_json::Value;
 
-/// A field path as a chain of stack frames, printed only when something is wrong.
-#[derive(Clone, Copy, Debug)]
-pub struct Path<'p> {
-    parent: Option<&'p Path<'p>>,
-    step: Step<'p>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Step<'p> {
-    Child(&'p str),
-    Key(&'p str),
-    Index(usize),
-}
-
-impl<'p> Path<'p> {
-    pub const fn root(name: &'p str) -> Path<'p> {
-        Path { parent: None, step: Step::Child(name) }
-    }
-
-    pub const fn child<'a>(&'a self, name: &'a str) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Child(name) }
-    }
-
-    pub const fn key<'a>(&'a self, key: &'a str) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Key(key) }
-    }
-
-    pub const fn index(&self, index: usize) -> Path<'_> {
-        Path { parent: Some(self), step: Step::Index(index) }
-    }
-}
-
-impl fmt::Display for Path<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(parent) = self.parent {
-            parent.fmt(out)?;
-        }
-        match self.step {
-            Step::Child(name) if self.parent.is_some() => write!(out, ".{name}"),
-            Step::Child(name) => out.write_str(name),
-            Step::Key(key) => write!(out, "[{key}]"),
-            Step::Index(index) => write!(out, "[{index}]"),
-        }
-    }
-}
+pub use forebay_apimachinery::fault_path::Path;
 
 /// A refused value, shown as Go shows its type.
 #[derive(Clone, Debug)]
@@ -270,13 +224,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn paths_show_members_keys_and_indexes() {
-        let spec = Path::root("spec");
-        assert_eq!(spec.child("ports").index(2).child("name").to_string(), "spec.ports[2].name");
-        assert_eq!(Path::root("data").key(".a").to_string(), "data[.a]");
-    }
 
     #[test]
     fn no_more_is_told_than_a_client_reads() {

@@ -20,6 +20,7 @@ mod conditions;
 pub mod convert;
 mod coordination;
 mod core;
+mod counts;
 mod custom;
 mod deletion;
 mod discovery;
@@ -30,7 +31,9 @@ mod field;
 pub mod flowcontrol;
 mod format;
 mod internal;
+mod kind;
 mod lifecycle;
+mod limits;
 mod meta;
 mod names;
 mod networking;
@@ -39,6 +42,7 @@ mod pem;
 mod policy;
 mod rbac;
 mod resource;
+mod rule;
 mod rules;
 mod scale;
 mod scheduling;
@@ -51,7 +55,7 @@ mod tests;
 pub mod value;
 mod warnings;
 
-use forebay_apimachinery::{Caller, Cause};
+use forebay_apimachinery::Cause;
 use serde_json::Value;
 
 pub use authorization::{evaluation_error, validate_access_review};
@@ -60,62 +64,20 @@ pub use core::binding::{BindingError, bind};
 pub use core::service_allocation as services;
 pub use custom::CustomRules;
 pub use deletion::{
-    DeleteOptions, Deletion, Propagation, may_finish_deletion, start_deletion, start_namespace_deletion,
+    CLEANUP_FINALIZER, DeleteOptions, Deletion, Propagation, may_finish_deletion, start_definition_deletion,
+    start_deletion, start_namespace_deletion,
 };
 pub use eviction::{Refusal, Standing};
-pub use extensions::{CLEANUP_FINALIZER, start_definition_deletion};
 pub use field::Causes;
-
+pub use kind::Kind;
 pub use names::{NameRule, generate_name};
 pub use resource::{ADMIN_ACCESS, wants_admin_access};
-pub use rules::Flags;
+pub use rule::{Context, Flags};
 pub use scale::{ScaleError, ScalePaths, apply_scale, scale_to_update, to_scale};
 pub use scheduling::SYSTEM_PRIORITY_CLASSES;
 
-use rules::{Rules, Update};
+use rule::Update;
 use value::{Members, child_made, child_mut, child_or_empty};
-
-/// Which rules an object is under.
-#[derive(Clone, Copy, Debug)]
-pub struct Kind<'a> {
-    /// Empty for the core group.
-    pub group: &'a str,
-    pub kind: &'a str,
-    /// Given for a custom resource, whatever its group.
-    pub custom: Option<&'a CustomRules>,
-}
-
-/// What a write needs to know besides the objects.
-#[derive(Clone, Copy, Debug)]
-pub struct Context<'a> {
-    /// The time, RFC 3339 in whole seconds, UTC: `2006-01-02T15:04:05Z`.
-    pub now: &'a str,
-    /// Who asks; none when the server itself does.
-    pub user: Option<&'a Caller>,
-}
-
-impl<'a> Kind<'a> {
-    /// A built-in kind.
-    pub const fn built_in(group: &'a str, kind: &'a str) -> Kind<'a> {
-        Kind { group, kind, custom: None }
-    }
-
-    /// What its store does differently.
-    pub fn flags(&self) -> Flags {
-        match self.custom {
-            Some(_) => Flags::CUSTOM,
-            None => self.rules().flags,
-        }
-    }
-
-    fn rules(&self) -> &'static Rules {
-        rules::of(self.group, self.kind)
-    }
-
-    fn namespaced(&self) -> bool {
-        self.custom.map_or_else(|| self.rules().namespaced, |custom| custom.namespaced)
-    }
-}
 
 /// Fills in what a client may leave out, as the decoder of the kind's version does. Custom resources have their schema.
 pub fn defaults(kind: &Kind<'_>, object: &mut Value) {

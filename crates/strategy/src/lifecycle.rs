@@ -4,8 +4,7 @@
 
 use serde_json::Value;
 
-use super::Context;
-use super::rules::Update;
+use super::rule::{Context, Update};
 use super::value::{Members, child_made, child_or_empty, int, same_besides, same_member, set, take_over};
 
 /// A new object's status is empty.

@@ -14,7 +14,7 @@ use super::format;
 use super::internal;
 use super::meta::{IMMUTABLE, labels, validate_meta_create, validate_meta_update};
 use super::names::NameRule;
-use super::rules::{Flags, NONE, Rules, Update};
+use super::rule::{Flags, NONE, Rules, Update};
 use super::value::{Members, child, child_or_empty, objects, same_member, text};
 
 pub const KINDS: &[Rules] = &[Rules {

@@ -9,7 +9,7 @@ use super::conditions;
 use super::field::{Causes, Path};
 use super::internal;
 use super::lifecycle::{begin, status_apart};
-use super::rules::{Flags, NONE, Rules, Update};
+use super::rule::{Flags, NONE, Rules, Update};
 use super::selector;
 use super::value::{Members, child, child_or_empty, text_opt};
 

@@ -12,7 +12,7 @@ use super::field::{Bad, Causes, Path};
 use super::format;
 use super::meta::{validate_built_in_create, validate_built_in_update};
 use super::names::NameRule;
-use super::rules::{Flags, NONE, Rules, Update};
+use super::rule::{Flags, NONE, Rules, Update};
 use super::selector;
 use super::value::{
     Members, child, child_made, child_or_empty, default_text, list, objects, objects_mut, same_member, text,

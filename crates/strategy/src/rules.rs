@@ -3,94 +3,11 @@
 //! In: a group and a kind. Out: its [`Rules`]; [`NONE`] for one that has none of its own. Never: a rule itself; those
 //! are in one file a group.
 
-use super::deletion::DefaultPropagation;
-use super::field::Causes;
-use super::names::NameRule;
-use super::value::Members;
-use super::{
-    Context, apps, autoscaling, batch, coordination, core, discovery, events, extensions, networking, node,
-    policy, rbac, scheduling, storage,
-};
+use super::rule::{NONE, Rules};
 use super::{admissionregistration, apiregistration, certificates, flowcontrol, resource};
-
-/// A write to an object that exists.
-pub struct Update<'a> {
-    /// `status`, `scale`; none for the resource itself.
-    pub subresource: Option<&'a str>,
-    pub old: &'a Members,
-}
-
-impl Update<'_> {
-    pub fn is_status(&self) -> bool {
-        self.subresource == Some("status")
-    }
-}
-
-/// What one kind does around a write. Functions see the whole object.
-pub struct Rules {
-    pub kind: &'static str,
-    pub namespaced: bool,
-    /// What its own validation of metadata asks of names; where it has none, only the common one looks at it.
-    pub name: Option<NameRule>,
-    /// Whether that validation asks of finalizers without a domain to be known.
-    pub knows_finalizers: bool,
-    pub defaults: fn(&mut Members),
-    pub prepare_create: fn(&mut Members, &Context<'_>),
-    pub prepare_update: fn(&mut Members, &Update<'_>, &Context<'_>),
-    pub validate_create: fn(&Members, &mut Causes),
-    pub validate_update: fn(&Members, &Update<'_>, &mut Causes),
-    /// What a client is told of an object that is accepted as it is; for a new one there is no update.
-    pub warnings: fn(&Members, Option<&Update<'_>>, &mut Vec<String>),
-    pub flags: Flags,
-}
-
-/// What a kind's store does differently.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flags {
-    /// An update may leave `metadata.resourceVersion` out.
-    pub unconditional_update: bool,
-    /// A PUT of what does not exist creates it.
-    pub create_on_update: bool,
-    /// A DELETE that ends the object answers with it, not with a Status.
-    pub returns_deleted_object: bool,
-    /// Objects go away by themselves, after the server's event TTL.
-    pub expires: bool,
-    /// Deleting takes time, as [`start_deletion`](super::deletion::start_deletion) has it.
-    pub graceful: bool,
-    pub propagation: DefaultPropagation,
-}
-
-impl Flags {
-    /// What most built-in kinds have.
-    pub const PLAIN: Flags = Flags {
-        unconditional_update: true,
-        create_on_update: false,
-        returns_deleted_object: false,
-        expires: false,
-        graceful: false,
-        propagation: DefaultPropagation::Background,
-    };
-
-    /// What custom resources have.
-    pub const CUSTOM: Flags = Flags { unconditional_update: false, ..Flags::PLAIN };
-
-    pub const CREATED_ON_UPDATE: Flags = Flags { create_on_update: true, ..Flags::PLAIN };
-    pub const RETURNED: Flags = Flags { returns_deleted_object: true, ..Flags::PLAIN };
-}
-
-/// The row of a kind without rules of its own.
-pub const NONE: Rules = Rules {
-    kind: "",
-    namespaced: true,
-    name: None,
-    knows_finalizers: true,
-    defaults: |_| {},
-    prepare_create: |_, _| {},
-    prepare_update: |_, _, _| {},
-    validate_create: |_, _| {},
-    validate_update: |_, _, _| {},
-    warnings: |_, _, _| {},
-    flags: Flags::PLAIN,
+use super::{
+    apps, autoscaling, batch, coordination, core, discovery, events, extensions, networking, node, policy,
+    rbac, scheduling, storage,
 };
 
 static NO_RULES: Rules = NONE;

@@ -10,11 +10,12 @@ use forebay_apimachinery::Cause;
 use serde_json::{Value, json};
 
 use super::field::{Causes, Path};
+use super::kind::Kind;
 use super::meta::validate_built_in_create;
 use super::names::NameRule;
 use super::selector;
+use super::value;
 use super::value::{Members, child_made, child_or_empty, entries, int, set, text};
-use super::{Kind, value};
 
 /// Where a custom resource keeps what a Scale is about, as dotted paths with a leading dot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

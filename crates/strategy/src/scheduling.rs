@@ -8,7 +8,7 @@ use super::field::{Causes, Path};
 use super::lifecycle::first_generation;
 use super::meta::{IMMUTABLE, validate_built_in_update};
 use super::names::NameRule;
-use super::rules::{NONE, Rules, Update};
+use super::rule::{NONE, Rules, Update};
 use super::value::{Members, child_or_empty, default, int, is_true, same_member, text, text_opt};
 
 /// The classes that exist from the start, with their values and what is said of them.

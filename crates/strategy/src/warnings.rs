@@ -7,7 +7,7 @@
 use super::address::cidr_warning;
 use super::core::pod::warnings as pod;
 use super::field::Path;
-use super::rules::Update;
+use super::rule::Update;
 use super::value::{Members, child_or_empty, int, objects, text, texts};
 
 /// Of what has a pod template, and a name that its pods get.
@@ -55,10 +55,6 @@ pub fn of_claim(claim: &Members, update: Option<&Update<'_>>, out: &mut Vec<Stri
     annotation(claim, "volume.beta.kubernetes.io/storage-class", USE_CLASS, out);
     pod::claim_spec(child_or_empty(claim, "spec"), &Path::root("spec"), out);
 }
-
-/// Pairs of items of one list that are told to be in each other's way: there may be as many as the square of the list.
-/// A client reads some dozens of warnings.
-pub const PAIRS_MAX: usize = 1_000;
 
 const USE_CLASS: &str = "deprecated since v1.8; use \"storageClassName\" attribute instead";
 const USE_OPTIONS: &str = "deprecated since v1.31; use \"mountOptions\" attribute instead";

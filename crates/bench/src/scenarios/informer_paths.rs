@@ -16,7 +16,7 @@ use crate::load::{self, Depth};
 use crate::mirrored::{self, Mirrored, OURS, kubeconfig};
 use crate::report::{Metrics, Unit, add, aim, mib, ms};
 use crate::server::Server;
-use crate::updates::{self, Objects};
+use crate::updates::{self, Updated};
 use crate::{Error, proc};
 
 const RUNS: usize = 3;
@@ -60,7 +60,7 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
     load::namespaces(&server).await?;
     load::create(lab, &server, Depth::Whole).await?;
     let kubeconfig = kubeconfig(dir.path(), &server)?;
-    let stage = Stage { lab, server: &server, kubeconfig: &kubeconfig, pods: Objects::of(lab) };
+    let stage = Stage { lab, server: &server, kubeconfig: &kubeconfig, pods: Updated::of(lab) };
     for _ in 0..lab.runs(RUNS) {
         for client in &clients {
             stage.events(&mut metrics, client).await?;
@@ -80,7 +80,7 @@ struct Stage<'a> {
     lab: &'a Lab,
     server: &'a Server,
     kubeconfig: &'a Path,
-    pods: Arc<Objects>,
+    pods: Arc<Updated>,
 }
 
 impl Stage<'_> {

@@ -14,10 +14,9 @@ mod webhook;
 
 use matching::metadata;
 
-use super::Context;
 use super::lifecycle::{begin, bump_generation, first_generation, reset_meta, status_apart};
 use super::names::NameRule;
-use super::rules::{Flags, NONE, Rules, Update};
+use super::rule::{Context, Flags, NONE, Rules, Update};
 use super::value::{Members, child_or_empty, same_member, text};
 
 const WEBHOOKS: &str = "admission webhooks are stored, but this server does not call them: objects that they would change or refuse \

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::field::{Causes, Path};
 use crate::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::Update;
 use crate::value::{Members, child_or_empty, int};
 
 const DATA: Path<'static> = Path::root("data");

@@ -10,12 +10,11 @@ use serde_json::Value;
 
 use super::deployment::strategy_shown;
 use super::template::{amount, at_most_all, int_or_percent, not_decremented, not_negative, same_selector};
-use crate::Context;
 use crate::core::pod;
 use crate::field::{Bad, Causes, Path};
 use crate::lifecycle::{begin, bump_generation};
 use crate::meta::validate_built_in_update;
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::selector;
 use crate::value::{
     Members, child, child_made, child_mut, child_or_empty, default, default_text, same_member, take_over,

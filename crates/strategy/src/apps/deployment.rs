@@ -10,12 +10,11 @@ use super::template::{
     amount, at_most_all, int_or_percent, not_decremented, not_negative, replica_counts, same_selector,
     selector_of, template_of,
 };
-use crate::Context;
 use crate::core::pod;
 use crate::field::{Bad, Causes, Path};
 use crate::lifecycle::bump_generation;
 use crate::meta::validate_built_in_update;
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::value::{
     Members, child, child_made, child_or_empty, default, default_text, int, same_member, take_over, text,
 };

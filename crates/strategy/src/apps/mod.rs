@@ -13,7 +13,7 @@ mod tests;
 
 use super::lifecycle::{begin, status_apart};
 use super::names::NameRule;
-use super::rules::{NONE, Rules};
+use super::rule::{NONE, Rules};
 use super::warnings;
 
 pub const KINDS: &[Rules] = &[

@@ -8,7 +8,7 @@ use super::template::{not_negative, replica_counts, same_selector, selector_of, 
 use crate::core::pod;
 use crate::field::{Causes, Path};
 use crate::meta::validate_built_in_update;
-use crate::rules::Update;
+use crate::rule::Update;
 use crate::value::{Members, child_made, child_or_empty, default};
 
 const SPEC: Path<'static> = Path::root("spec");

@@ -10,14 +10,13 @@ use serde_json::{Value, json};
 use super::template::{
     amount, at_most_all, int_or_percent, not_decremented, not_more_than, not_negative, selector_of,
 };
-use crate::Context;
 use crate::core::pod::warnings::claim_spec;
 use crate::core::{claim, pod};
 use crate::field::{Bad, Causes, Path};
 use crate::format;
 use crate::lifecycle::{begin, status_apart};
 use crate::meta::{annotations, labels, validate_built_in_update};
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::selector;
 use crate::value::{
     Members, child, child_made, child_mut, child_or_empty, default, default_text, int, list, objects,

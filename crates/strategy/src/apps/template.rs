@@ -13,7 +13,7 @@ use crate::meta::IMMUTABLE;
 use crate::selector;
 use crate::value::{Members, child, child_or_empty, int, same_member};
 
-pub use crate::core::{not_more_than, not_negative, replica_counts};
+pub use crate::counts::{not_more_than, not_negative, replica_counts};
 
 /// A selector that must say something.
 pub fn selector_of(spec: &Members, at: &Path<'_>, empty: &str, causes: &mut Causes) {

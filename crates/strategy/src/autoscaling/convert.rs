@@ -10,8 +10,8 @@ use forebay_apimachinery::quantity;
 use forebay_schema::builtin::{TypeId, codec, table};
 use serde_json::{Map, Value, json};
 
-use super::defaults::cpu;
-use super::{CPU_UTILIZATION, drop_round_trip_annotations};
+use super::defaults::{CPU_UTILIZATION, cpu};
+use super::drop_round_trip_annotations;
 use crate::internal;
 use crate::value::{Members, child, child_made, child_mut, child_or_empty, int, set, text};
 

@@ -4,8 +4,10 @@
 
 use serde_json::{Value, json};
 
-use super::CPU_UTILIZATION;
 use crate::value::{Members, child_made, child_mut, default, list, text};
+
+/// Percent of requested CPU that is aimed at when nothing else is.
+pub const CPU_UTILIZATION: i64 = 80;
 
 pub fn autoscaler(autoscaler: &mut Members) {
     let is_v1 = text(autoscaler, "apiVersion") == "autoscaling/v1";

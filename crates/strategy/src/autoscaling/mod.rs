@@ -11,14 +11,13 @@ mod metrics;
 
 use forebay_apimachinery::quantity;
 
-use super::Context;
-use super::core::not_negative;
+use super::counts::not_negative;
 use super::field::{Causes, Path};
 use super::format;
 use super::lifecycle::{reset_status, status_apart_without_generation};
 use super::meta::validate_built_in_update;
 use super::names::NameRule;
-use super::rules::{NONE, Rules, Update};
+use super::rule::{Context, NONE, Rules, Update};
 use super::value::{
     Members, child, child_made, child_mut, child_or_empty, int, list, objects, text, text_opt,
 };
@@ -34,9 +33,6 @@ pub const ROUND_TRIP_ANNOTATIONS: [&str; 6] = [
     "autoscaling.alpha.kubernetes.io/current-metrics",
     "autoscaling.alpha.kubernetes.io/conditions",
 ];
-/// Percent of requested CPU that is aimed at when nothing else is.
-pub const CPU_UTILIZATION: i64 = 80;
-
 const WINDOW_SECONDS_MAX: i64 = 3600;
 const PERIOD_SECONDS_MAX: i64 = 1800;
 const SPEC: Path<'static> = Path::root("spec");

@@ -5,11 +5,12 @@
 //! Source: kubernetes v1.36.3 `registry/batch/cronjob`, `apis/batch/{v1,validation}`.
 
 use super::{job, schedule, spec};
+use crate::core::pod;
 use crate::core::pod::warnings::of_owner_name;
-use crate::core::{not_negative, pod};
+use crate::counts::not_negative;
 use crate::field::{Bad, Causes, Path};
 use crate::meta::validate_built_in_update;
-use crate::rules::Update;
+use crate::rule::Update;
 use crate::selector;
 use crate::value::{
     Members, child_made, child_or_empty, default, default_text, is_true, same_member, text, text_opt,

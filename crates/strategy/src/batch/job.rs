@@ -7,7 +7,6 @@
 use serde_json::{Value, json};
 
 use super::{spec, status};
-use crate::Context;
 use crate::core::pod;
 use crate::core::pod::warnings::of_owner_name;
 use crate::field::{Bad, Causes, Path};
@@ -16,7 +15,7 @@ use crate::internal;
 use crate::lifecycle::{begin, status_apart};
 use crate::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::selector;
 use crate::value::{
     Members, child, child_made, child_mut, child_or_empty, default, int, is_true, objects, same_member,

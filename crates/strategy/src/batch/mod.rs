@@ -12,10 +12,10 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-use super::deletion::DefaultPropagation;
 use super::lifecycle::{begin, status_apart};
 use super::names::NameRule;
-use super::rules::{Flags, NONE, Rules};
+use super::rule::DefaultPropagation;
+use super::rule::{Flags, NONE, Rules};
 
 pub const KINDS: &[Rules] = &[
     Rules {

@@ -8,7 +8,7 @@ use forebay_apimachinery::Seen;
 use serde_json::Value;
 
 use super::indexes;
-use crate::core::not_negative;
+use crate::counts::not_negative;
 use crate::field::{Bad, Causes, Path};
 use crate::meta::label_key;
 use crate::value::{Members, child, child_or_empty, int, list, objects, text, text_opt};

@@ -5,7 +5,8 @@
 //! Source: kubernetes v1.36.3 `apis/batch/validation`.
 
 use super::policies;
-use crate::core::{not_negative, pod};
+use crate::core::pod;
+use crate::counts::not_negative;
 use crate::field::{Bad, Causes, Path};
 use crate::format;
 use crate::internal;

@@ -8,7 +8,7 @@
 use forebay_apimachinery::Seen;
 
 use super::indexes;
-use crate::core::not_negative;
+use crate::counts::not_negative;
 use crate::field::{Bad, Causes, Path};
 use crate::value::{Members, child, child_or_empty, int, list, objects, same_member, text, text_opt, texts};
 

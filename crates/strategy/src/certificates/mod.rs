@@ -17,13 +17,12 @@ use serde_json::Value;
 
 use request::Asks;
 
-use super::Context;
 use super::field::{Causes, Path};
 use super::format;
 use super::lifecycle::reset_status;
 use super::meta::{validate_built_in_create, validate_built_in_update};
 use super::names::NameRule;
-use super::rules::{NONE, Rules, Update};
+use super::rule::{Context, NONE, Rules, Update};
 use super::value::{
     Members, child_made, child_or_empty, default, int, list, list_mut, objects, set, take_over, text, texts,
 };

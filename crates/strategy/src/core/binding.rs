@@ -7,8 +7,8 @@
 use forebay_apimachinery::Cause;
 use serde_json::{Value, json};
 
-use crate::Context;
 use crate::field::{Causes, Path};
+use crate::rule::Context;
 use crate::value::{Members, child_made, child_or_empty, entries, list, list_mut, set, take_over, text};
 
 /// Why a pod is not bound.

@@ -10,13 +10,12 @@ use serde_json::{Value, json};
 
 use super::pod::defaults::{claim_spec, round_up};
 use super::pod::resources::quantity_value;
-use crate::Context;
 use crate::field::{Bad, Causes, Path};
 use crate::format;
 use crate::internal;
 use crate::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::selector;
 use crate::value::{
     Members, child, child_made, child_mut, child_or_empty, default_text, list, same_member, same_objects,

@@ -9,7 +9,7 @@ use crate::field::{Causes, Path};
 use crate::format;
 use crate::meta::{validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::Update;
 use crate::value::{Members, child_or_empty, entries, is_true, same_member};
 
 /// Bytes of all values together, as etcd can take them.

@@ -9,7 +9,7 @@ use crate::field::{Causes, Path};
 use crate::format;
 use crate::meta::{label_key, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::Update;
 use crate::value::{
     Members, child_or_empty, default_text, int, list, objects, objects_mut, same_member, text, text_opt,
 };

@@ -7,7 +7,7 @@
 use crate::field::{Causes, Path};
 use crate::format;
 use crate::meta::label_key;
-use crate::rules::Update;
+use crate::rule::Update;
 use crate::value::{Members, child_or_empty, text};
 
 const SHORT_MAX: usize = 128;

@@ -11,11 +11,10 @@ use serde_json::Value;
 
 use super::pod::defaults::round_up;
 use super::pod::resources::{Of, container_resource, may_overcommit, resource_name};
-use crate::Context;
 use crate::field::{Causes, Path};
 use crate::meta::validate_built_in_create;
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::value::{Members, child_made, child_mut, child_or_empty, objects, objects_mut, set, text};
 
 const LISTS: [&str; 5] = ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"];

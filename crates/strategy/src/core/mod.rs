@@ -25,14 +25,13 @@ pub mod service_rules;
 mod tests;
 pub mod volume;
 
-pub use controller::{not_more_than, not_negative, replica_counts};
 pub use endpoints::PROTOCOLS;
 
-use super::deletion::DefaultPropagation;
 use super::field::Path;
 use super::lifecycle::{begin, reset_status, status_apart, status_apart_without_generation};
 use super::names::NameRule;
-use super::rules::{Flags, NONE, Rules};
+use super::rule::DefaultPropagation;
+use super::rule::{Flags, NONE, Rules};
 use super::value::child_or_empty;
 use super::warnings;
 

@@ -6,11 +6,10 @@
 
 use serde_json::{Value, json};
 
-use crate::Context;
 use crate::field::{Causes, Path};
 use crate::meta::{known_finalizer, label_key, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::value::{Members, child_made, child_or_empty, default_text, set, take_over, text, texts};
 
 const SPEC: Path<'static> = Path::root("spec");

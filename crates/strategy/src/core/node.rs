@@ -10,12 +10,11 @@ use serde_json::Value;
 
 use super::pod::defaults::round_up;
 use super::pod::resources::quantity_value;
-use crate::Context;
 use crate::address::legacy_cidr;
 use crate::field::{Bad, Causes, Path};
 use crate::meta::{label_key, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::value::{
     Members, child_made, child_mut, child_or_empty, list, objects, set, take_over, text, texts,
 };

@@ -5,11 +5,10 @@
 //! Source: kubernetes v1.36.3 `registry/core/podtemplate`.
 
 use super::pod;
-use crate::Context;
 use crate::field::{Causes, Path};
 use crate::lifecycle::bump_generation;
 use crate::meta::validate_built_in_update;
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::value::{Members, child_made, child_or_empty, same_member};
 
 const TEMPLATE: Path<'static> = Path::root("template");

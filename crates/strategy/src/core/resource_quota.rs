@@ -10,7 +10,7 @@ use super::pod::defaults::round_up;
 use super::pod::resources::{is_quota_resource, quantity_value, resource_name};
 use crate::field::{Causes, Path};
 use crate::meta::{IMMUTABLE, validate_built_in_update};
-use crate::rules::Update;
+use crate::rule::Update;
 use crate::value::{Members, child, child_mut, child_or_empty, list, objects, text, texts};
 
 const SPEC: Path<'static> = Path::root("spec");

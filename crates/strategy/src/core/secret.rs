@@ -9,12 +9,11 @@ use serde_json::Value;
 
 use super::base64;
 use super::config_map::{DATA_BYTES_MAX, unchanged_once_immutable};
-use crate::Context;
 use crate::field::{Bad, Causes, Path};
 use crate::format;
 use crate::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::value::{
     Members, child_made, child_or_empty, default_text, entries, same_member, take_over, text,
 };

@@ -9,11 +9,10 @@ use forebay_apimachinery::Seen;
 use serde_json::{Value, json};
 
 use super::service_rules;
-use crate::Context;
 use crate::address::{cidr_warning, ip_warning};
 use crate::field::{Causes, Path};
 use crate::lifecycle::reset_status;
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::value::{
     Members, child_made, child_mut, child_or_empty, default, default_text, int, list, objects, objects_mut,
     same_member, take_over, text, texts,

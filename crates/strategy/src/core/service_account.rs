@@ -4,11 +4,10 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/core/serviceaccount`.
 
-use crate::Context;
 use crate::field::Causes;
 use crate::meta::{validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::value::{Members, child_or_empty, objects_mut};
 
 pub fn prepare_create(account: &mut Members, _: &Context<'_>) {

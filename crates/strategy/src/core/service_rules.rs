@@ -14,7 +14,7 @@ use crate::address::{endpoint_ip, legacy_cidr, legacy_ip};
 use crate::field::{Bad, Causes, Path};
 use crate::format;
 use crate::meta::{IMMUTABLE, label_key, labels, validate_built_in_update};
-use crate::rules::Update;
+use crate::rule::Update;
 use crate::value::{Members, child_or_empty, int, list, objects, same_member, text, text_opt, texts};
 
 const SPEC: Path<'static> = Path::root("spec");

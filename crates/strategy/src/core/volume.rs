@@ -11,12 +11,11 @@ use serde_json::{Value, json};
 use super::claim::{access_modes, class_name, volume_mode};
 use super::pod::defaults::{network_source, round_up};
 use super::pod::{node_selector, one_source};
-use crate::Context;
 use crate::field::{Bad, Causes, Path};
 use crate::internal;
 use crate::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::value::{
     Members, child, child_made, child_mut, child_or_empty, default, default_text, objects, objects_mut,
     same_member, same_objects, set, take_over, text, text_opt,

@@ -18,11 +18,10 @@ use built_in::built_in;
 
 use forebay_apimachinery::Seen;
 
-use super::Context;
 use super::field::{Causes, Path};
 use super::lifecycle::{begin, reset_meta, status_apart};
 use super::names::NameRule;
-use super::rules::{NONE, Rules, Update};
+use super::rule::{Context, NONE, Rules, Update};
 use super::value::{Members, child_or_empty, objects, text};
 
 const SPEC: Path<'static> = Path::root("spec");

@@ -10,7 +10,7 @@ use crate::field::{Bad, Causes, Path};
 use crate::format;
 use crate::meta::{validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::Update;
 use crate::value::{Members, child, child_or_empty, int, list, objects, text, text_opt, texts};
 
 /// What named the class before there was a field for it.

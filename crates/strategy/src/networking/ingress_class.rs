@@ -3,13 +3,12 @@
 //! In: an IngressClass. Out: defaults, its generation, causes. Never: which one is the default.
 
 use super::ingress::reference;
-use crate::Context;
 use crate::field::{Causes, Path};
 use crate::format;
 use crate::lifecycle::bump_generation;
 use crate::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::value::{Members, child, child_mut, child_or_empty, default, same_member, text, text_opt};
 
 const CONTROLLER_BYTES_MAX: usize = 250;

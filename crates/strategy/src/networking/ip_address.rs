@@ -8,7 +8,7 @@ use crate::format;
 use crate::internal;
 use crate::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::Update;
 use crate::value::{Members, child, child_or_empty, same_member, text};
 
 const SPEC: Path<'static> = Path::root("spec");

@@ -14,7 +14,7 @@ mod tests;
 
 use super::lifecycle::{begin, first_generation, reset_status, status_apart};
 use super::names::NameRule;
-use super::rules::{NONE, Rules};
+use super::rule::{NONE, Rules};
 
 pub const KINDS: &[Rules] = &[
     Rules {

@@ -9,7 +9,7 @@ use crate::address::{Range, cidr_warning, legacy_cidr};
 use crate::field::{Causes, Path};
 use crate::format;
 use crate::meta::validate_built_in_update;
-use crate::rules::Update;
+use crate::rule::Update;
 use crate::selector;
 use crate::value::{
     Members, child, child_made, child_or_empty, default, int, list, objects, objects_mut, text, text_opt,

@@ -4,13 +4,12 @@
 
 use serde_json::Value;
 
-use crate::Context;
 use crate::address::{Range, strict_cidr};
 use crate::field::{Bad, Causes, Path};
 use crate::internal;
 use crate::lifecycle::{reset_meta, status_apart_without_generation};
 use crate::meta::{IMMUTABLE, validate_built_in_update};
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::value::{Members, child_or_empty, list, texts};
 
 const RANGES_MAX: usize = 2;

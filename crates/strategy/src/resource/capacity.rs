@@ -5,7 +5,7 @@
 use forebay_apimachinery::quantity::{self, Nanos};
 use serde_json::Value;
 
-use super::bounded;
+use super::lists::bounded;
 use crate::field::{Causes, Path};
 use crate::value::{Members, child, list, text};
 

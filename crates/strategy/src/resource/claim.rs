@@ -8,13 +8,14 @@ use forebay_apimachinery::Seen;
 use serde_json::Value;
 
 use super::config::{CONFIG_MAX, Origin, opaque, selectors};
-use super::{SPEC, bounded, names, no_duplicates, status};
+use super::lists::{SPEC, bounded, no_duplicates};
+use super::{names, status};
 use crate::field::{Bad, Causes, Path};
 use crate::format;
 use crate::internal;
 use crate::meta::{IMMUTABLE, label_key, label_value, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::Update;
 use crate::value::{
     Members, child, child_mut, child_or_empty, default_int, default_text, int, list, objects, objects_mut,
     same_member, text, text_opt, texts,

@@ -5,14 +5,13 @@
 use serde_json::Value;
 
 use super::config::{CONFIG_MAX, Origin, opaque, selectors};
-use super::{SPEC, bounded};
-use crate::Context;
+use super::lists::{SPEC, bounded};
 use crate::core::pod::resources::is_extended;
 use crate::field::Causes;
 use crate::lifecycle::bump_generation;
 use crate::meta::{validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::value::{Members, child_or_empty, same_member, text_opt};
 
 pub fn prepare_update(new: &mut Members, update: &Update<'_>, _: &Context<'_>) {

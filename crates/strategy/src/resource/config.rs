@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::bounded;
+use super::lists::bounded;
 use crate::core::pod::csi_driver_name;
 use crate::field::{Causes, Path};
 use crate::value::{Members, child, text};

@@ -5,9 +5,10 @@
 use forebay_apimachinery::Seen;
 use serde_json::Value;
 
+use super::capacity;
 use super::claim::EFFECTS;
+use super::lists::{bounded, no_duplicates};
 use super::names::{self, QUALIFIED_BYTES_MAX};
-use super::{bounded, capacity, no_duplicates};
 use crate::core::pod::node_selector;
 use crate::field::{Bad, Causes, Path};
 use crate::format;

@@ -12,6 +12,7 @@ mod claim;
 mod class;
 mod config;
 mod device;
+mod lists;
 mod names;
 mod slice;
 mod status;
@@ -19,18 +20,11 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-use forebay_apimachinery::Seen;
-use serde_json::Value;
-
 pub use admin::{LABEL as ADMIN_ACCESS, wanted as wants_admin_access};
 
-use super::field::{Causes, Path};
 use super::lifecycle::reset_status;
 use super::names::NameRule;
-use super::rules::{NONE, Rules};
-use super::value::{Members, list};
-
-const SPEC: Path<'static> = Path::root("spec");
+use super::rule::{NONE, Rules};
 
 pub const KINDS: &[Rules] = &[
     Rules {
@@ -73,23 +67,3 @@ pub const KINDS: &[Rules] = &[
         ..NONE
     },
 ];
-
-/// The items of a list, unless there are more than `max`: then only that is said.
-fn bounded<'o>(of: &'o Members, name: &str, max: usize, at: &Path<'_>, causes: &mut Causes) -> &'o [Value] {
-    let items = list(of, name);
-    if items.len() > max {
-        causes.too_many(&at.child(name), items.len(), max);
-        return &[];
-    }
-    items
-}
-
-/// Says of items that their keys came before.
-fn no_duplicates<'k>(keys: impl Iterator<Item = &'k str>, at: &Path<'_>, causes: &mut Causes) {
-    let mut known = Seen::default();
-    for (index, key) in keys.enumerate() {
-        if known.again(key) {
-            causes.duplicate(&at.index(index), key);
-        }
-    }
-}

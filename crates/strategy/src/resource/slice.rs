@@ -7,8 +7,8 @@ use forebay_apimachinery::seen::Firsts;
 use serde_json::Value;
 
 use super::device;
-use super::{SPEC, bounded, names, no_duplicates};
-use crate::Context;
+use super::lists::{SPEC, bounded, no_duplicates};
+use super::names;
 use crate::core::pod::csi_driver_name;
 use crate::core::pod::node_selector;
 use crate::field::{Bad, Causes, Path};
@@ -16,7 +16,7 @@ use crate::format;
 use crate::internal;
 use crate::lifecycle::{bump_generation, first_generation};
 use crate::meta::{IMMUTABLE, validate_built_in_update};
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::value::{
     Members, child, child_mut, child_or_empty, default, int, list, objects, objects_mut, same_member, text,
     text_opt,

@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::claim::{Requested, request_ref, request_refs};
 use super::config::{CONFIG_MAX, Origin, opaque, raw};
 use super::device::binding_conditions;
-use super::{bounded, names, no_duplicates};
-use crate::Context;
+use super::lists::{bounded, no_duplicates};
+use super::names;
 use crate::address::Range;
 use crate::conditions;
 use crate::core::pod::csi_driver_name;
@@ -20,7 +20,7 @@ use crate::format;
 use crate::internal;
 use crate::lifecycle::{reset_meta, status_apart_without_generation};
 use crate::meta::{IMMUTABLE, validate_built_in_update};
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::value::{
     Members, child, child_made, child_or_empty, list, objects, same_member, text, text_opt, texts,
 };

@@ -4,12 +4,13 @@
 
 use serde_json::Value;
 
-use super::{SPEC, claim};
+use super::claim;
+use super::lists::SPEC;
 use crate::field::{Causes, Path};
 use crate::internal;
 use crate::meta::{IMMUTABLE, annotations, labels, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::Update;
 use crate::value::{Members, child_mut, child_or_empty, same_member};
 
 pub fn defaults(template: &mut Members) {

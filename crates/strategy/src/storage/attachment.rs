@@ -2,7 +2,6 @@
 //!
 //! In: a VolumeAttachment. Out: defaults, what it is stored as, causes. Never: attaches anything.
 
-use crate::Context;
 use crate::core::pod::csi_driver_name;
 use crate::core::pod::defaults::{network_source, round_up};
 use crate::core::volume;
@@ -12,7 +11,7 @@ use crate::internal;
 use crate::lifecycle::{reset_meta, status_apart_without_generation};
 use crate::meta::{IMMUTABLE, validate_built_in_create};
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::value::{Members, child, child_mut, child_or_empty, entries, int, same_member, text, text_opt};
 
 const METADATA_BYTES_MAX: usize = 256 << 10;

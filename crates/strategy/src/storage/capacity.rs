@@ -9,7 +9,7 @@ use crate::format;
 use crate::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
 use crate::node::deprecated_label;
-use crate::rules::Update;
+use crate::rule::Update;
 use crate::selector;
 use crate::value::{Members, child, child_or_empty, objects, same_member, text};
 

@@ -10,7 +10,7 @@ use crate::field::{Bad, Causes, Path};
 use crate::meta::{IMMUTABLE, label_key, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
 use crate::node::deprecated_label;
-use crate::rules::Update;
+use crate::rule::Update;
 use crate::value::{
     Members, child_or_empty, default, entries, list, objects, same_member, text, text_opt, texts,
 };

@@ -5,11 +5,10 @@
 use forebay_apimachinery::Seen;
 use serde_json::json;
 
-use crate::Context;
 use crate::field::{Bad, Causes, Path};
 use crate::lifecycle::bump_generation;
 use crate::meta::{IMMUTABLE, validate_built_in_update};
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::value::{
     Members, child_made, child_mut, child_or_empty, default, int, list, objects, same_member, text, text_opt,
     texts,

@@ -14,7 +14,7 @@ mod tests;
 
 use super::lifecycle::reset_status;
 use super::names::NameRule;
-use super::rules::{Flags, NONE, Rules};
+use super::rule::{Flags, NONE, Rules};
 
 const GUARDED: Flags = Flags { unconditional_update: false, ..Flags::PLAIN };
 const GUARDED_AND_RETURNED: Flags = Flags { unconditional_update: false, ..Flags::RETURNED };

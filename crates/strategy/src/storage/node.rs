@@ -6,13 +6,13 @@ use std::collections::HashMap;
 
 use forebay_apimachinery::Seen;
 
-use crate::core::not_negative;
 use crate::core::pod::csi_driver_name;
+use crate::counts::not_negative;
 use crate::field::{Causes, Path};
 use crate::internal;
 use crate::meta::{IMMUTABLE, label_key, validate_built_in_create};
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::Update;
 use crate::value::{Members, child_or_empty, objects, same_objects, text, texts};
 
 const NODE_ID_BYTES_MAX: usize = 256;

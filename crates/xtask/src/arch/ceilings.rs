@@ -14,15 +14,13 @@ const CYCLE_MAX: usize = 3;
 /// Crates whose largest cycle is larger, and how large it is.
 const CYCLES: &[(&str, usize)] = &[
     ("apimachinery", 5),
-    ("bench", 65),
+    ("bench", 15),
     ("client", 8),
     ("connector", 5),
     ("endpoints", 8),
-    ("faults", 14),
     ("informer", 5),
     ("registry", 29),
     ("schema", 7),
-    ("strategy", 90),
     ("watchcache", 9),
 ];
 
@@ -31,7 +29,7 @@ const LINES_MAX: usize = 13_000;
 
 /// Crates that have more, to the next thousand.
 const LINES: &[(&str, usize)] =
-    &[("bench", 17_000), ("endpoints", 20_000), ("schema", 19_000), ("strategy", 22_000)];
+    &[("bench", 18_000), ("endpoints", 20_000), ("schema", 19_000), ("strategy", 22_000)];
 
 /// Public types that may have one name.
 const SAME_NAME_MAX: usize = 2;

@@ -40,7 +40,10 @@ impl Graph {
     pub fn new(files: &[(&str, &str)]) -> Result<Graph, String> {
         let mut graph = Graph::default();
         let mut read = BTreeMap::new();
-        for (path, text) in files {
+        let is_library = files.iter().any(|(path, _)| *path == "lib.rs");
+        // Programs beside a library are crates of their own, of a few files.
+        let beside = |path: &str| path.starts_with("bin/") || (is_library && path == "main.rs");
+        for (path, text) in files.iter().filter(|(path, _)| !beside(path)) {
             let module = tokens::read(text).map_err(|why| format!("{path}: {why}"))?;
             read.insert(module_path(path), module);
         }

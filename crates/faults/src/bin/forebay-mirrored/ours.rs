@@ -117,7 +117,11 @@ fn handler(pods: &Informer<Pod>, told: Arc<Told>) -> Handling {
             Notice::Added(pod) | Notice::Updated { new: pod, .. } | Notice::Deleted(pod) => {
                 told.take(pod.revision().get());
             }
-            Notice::Synced | Notice::Relisted { .. } | Notice::Resync(_) | Notice::Ended => {}
+            Notice::Synced
+            | Notice::Relisted { .. }
+            | Notice::LetGo { .. }
+            | Notice::Resync(_)
+            | Notice::Ended => {}
         }
         std::future::ready(())
     })

@@ -10,9 +10,8 @@ use serde_json::{Value, json};
 
 use super::affinity;
 use super::qos;
-use crate::Context;
 use crate::lifecycle::{bump_generation, first_generation, reset_meta};
-use crate::rules::Update;
+use crate::rule::{Context, Update};
 use crate::value::{
     Members, child_made, child_or_empty, int, list, list_mut, objects, same_member, set, take_over, text,
 };

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use forebay_apimachinery::steps;
 
+use crate::limits::PAIRS_MAX;
 use crate::value::{Members, child, child_or_empty, objects, text};
-use crate::warnings::PAIRS_MAX;
 
 /// A file in a volume, and where it comes from if the volume has several sources.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use forebay_apimachinery::steps;
 
 use super::warnings::each_container;
 use crate::field::Path;
+use crate::limits::PAIRS_MAX;
 use crate::value::{Members, int, objects, text};
-use crate::warnings::PAIRS_MAX;
 
 /// Definitions of one port of a protocol, by what may clash with a later one. Places are those in `all`, in order.
 #[derive(Default)]

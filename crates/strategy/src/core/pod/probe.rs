@@ -4,8 +4,8 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/validation`.
 
-use crate::core::not_negative;
 use crate::core::service_rules::port_or_name;
+use crate::counts::not_negative;
 use crate::field::{Bad, Causes, Path};
 use crate::format;
 use crate::value::{Members, child, int, list, objects, text};

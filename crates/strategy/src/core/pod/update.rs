@@ -15,7 +15,7 @@ use crate::field::{Bad, Causes, Path};
 use crate::internal;
 use crate::meta::{validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
-use crate::rules::Update;
+use crate::rule::Update;
 use crate::value::{
     Members, child, child_made, child_mut, child_or_empty, int, list, list_mut, objects, same_objects,
     take_over, text,

@@ -7,7 +7,7 @@
 use crate::address::ip_warning;
 use crate::field::Path;
 use crate::format;
-use crate::rules::Update;
+use crate::rule::Update;
 use crate::value::{Members, child, child_or_empty, int, objects, text};
 use forebay_apimachinery::Seen;
 use forebay_apimachinery::quantity;
