@@ -80,7 +80,7 @@ pub fn object(
     if kept.as_deref().is_some_and(|kept| kept.trim().is_empty()) {
         return Err(not_acceptable(&OFFERED).into());
     }
-    let choice = choose(kept.as_deref().or(accept), served)?;
+    let choice = choose(kept.as_deref().or(accept), headers, served)?;
     let wanted = match (choice.as_kind, answered) {
         (AsKind::PartialObjectMetadata, Answered::List) => Some(("PartialObjectMetadata", "a list")),
         (AsKind::PartialObjectMetadataList, Answered::Object) => {
@@ -109,7 +109,7 @@ fn without_tables(accept: &str) -> String {
 pub fn stream(headers: &HeaderMap, query: &Query, served: &Served) -> Result<Form, Failure> {
     let accept = accept(headers);
     path_takes(accept, served, &LIST_TYPES)?;
-    let choice = choose(accept, served)?;
+    let choice = choose(accept, headers, served)?;
     if !choice.media.can_stream() {
         return Err(not_acceptable_stream(&OFFERED).into());
     }
@@ -117,12 +117,30 @@ pub fn stream(headers: &HeaderMap, query: &Query, served: &Served) -> Result<For
     Ok(Form { pretty: false, ..form(choice, headers, query) })
 }
 
-fn choose(accept: Option<&str>, served: &Served) -> Result<Choice, Failure> {
+/// What a client says in `Prefer` (RFC 7240) that takes several types alike: the one that objects are kept in is to be chosen,
+/// wherever it stands in Accept. kube-apiserver knows nothing of it.
+const STORED_FORM: &str = "stored-form";
+
+fn prefers_stored_form(headers: &HeaderMap) -> bool {
+    let said = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    said.flat_map(|value| value.split(',')).any(|preference| preference.trim() == STORED_FORM)
+}
+
+fn choose(accept: Option<&str>, headers: &HeaderMap, served: &Served) -> Result<Choice, Failure> {
     let choice = match served.source {
-        Source::BuiltIn { .. } => negotiate(accept, &OFFERED),
+        Source::BuiltIn { .. } => choose_built_in(accept, headers),
         Source::Custom(_) => negotiate_custom(accept, &OFFERED),
     };
     choice.ok_or_else(|| not_acceptable(&OFFERED).into())
+}
+
+fn choose_built_in(accept: Option<&str>, headers: &HeaderMap) -> Option<Choice> {
+    let choice = negotiate(accept, &OFFERED)?;
+    let is_whole = |choice: &Choice| choice.as_kind == AsKind::Object;
+    if !is_whole(&choice) || !prefers_stored_form(headers) {
+        return Some(choice);
+    }
+    negotiate(accept, &[Media::Json]).filter(is_whole).or(Some(choice))
 }
 
 /// The form of a document.
@@ -258,6 +276,25 @@ mod tests {
                 want,
                 "{query} {agent}"
             );
+        }
+    }
+
+    #[test]
+    fn who_prefers_what_is_stored_gets_json_where_it_is_taken() {
+        let both = "application/vnd.kubernetes.protobuf, application/json";
+        let metadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json";
+        for (accept, prefer, want) in [
+            (both, "stored-form", Media::Json),
+            (both, "respond-async, stored-form", Media::Json),
+            (both, "stored-format", Media::Protobuf),
+            (both, "", Media::Protobuf),
+            ("application/vnd.kubernetes.protobuf", "stored-form", Media::Protobuf),
+            ("application/vnd.kubernetes.protobuf, application/json;q=0.9", "stored-form", Media::Json),
+            ("application/yaml, */*", "stored-form", Media::Json),
+            (metadata, "stored-form", Media::Protobuf),
+        ] {
+            let choice = choose_built_in(Some(accept), &headers(&[("prefer", prefer)])).expect("a form");
+            assert_eq!(choice.media, want, "{accept} {prefer}");
         }
     }
 

@@ -17,14 +17,14 @@ use forebay_client::wire::{Frame, FrameKind, Inflate, Part, TypeMeta, WireError,
 use forebay_client::{Ask, Collection};
 use forebay_connector::fault_of;
 use forebay_rt::{Alarm, Duration, Ear, Instant, Random};
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, USER_AGENT};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, USER_AGENT};
 use http::{Request, Response};
 use http_body::Body as _;
 use kube::client::Body;
 
 use crate::ceiling::Share;
 use crate::change::{Of, Stored};
-use crate::encoding::{Frames, Items, Object, Spoken};
+use crate::encoding::{Came, Frames, Items, Object, Spoken};
 use crate::limits;
 use crate::progress::Progress;
 use crate::refusal::{refusal, said};
@@ -192,8 +192,11 @@ impl Driver {
     fn ask(&mut self, ask: Ask) {
         self.progress.asked(&ask);
         self.spans.asked(&ask);
-        let request = Request::get(ask.target(&self.collection))
-            .header(ACCEPT, self.spoken.accept())
+        let request = Request::get(ask.target(&self.collection));
+        let request = self
+            .spoken
+            .headers()
+            .fold(request, |request, (name, value)| request.header(name, value))
             .header(ACCEPT_ENCODING, "gzip")
             .header(USER_AGENT, &*self.way.user_agent)
             .body(Body::empty());
@@ -213,12 +216,21 @@ impl Driver {
         self.under_way = UnderWay::Asking { request, ask };
     }
 
-    fn opened(&mut self, answer: Response<Body>, is_watch: bool, told: &mut Vec<Told>) {
+    /// Asks for the same in another form. The reflector need not know.
+    fn ask_again(&mut self, ask: Ask) {
+        self.spans.over("in another form");
+        self.ask(ask);
+    }
+
+    fn opened(&mut self, answer: Response<Body>, ask: Ask, told: &mut Vec<Told>) {
         let (head, body) = answer.into_parts();
         let is_gzip = head.headers.get(CONTENT_ENCODING).is_some_and(|coding| coding == "gzip");
-        let is_protobuf = self.spoken.came(&head.headers);
+        let is_protobuf = match self.spoken.came(&head.headers) {
+            Came::Unknown => return self.ask_again(ask),
+            came => came == Came::Protobuf,
+        };
         self.progress.answered(is_protobuf);
-        let cut = match is_watch {
+        let cut = match ask.is_watch() {
             true => Cut::Watch(Box::new(Frames::new(is_protobuf))),
             false => Cut::List { items: Box::new(Items::new(is_protobuf)), is_paged: false },
         };
@@ -376,13 +388,13 @@ impl Driver {
         };
         match ready!(request.as_mut().poll(context)) {
             Asked::Answer(answer) => {
-                let is_watch = ask.is_watch();
+                let ask = ask.clone();
                 self.way.reach.answered();
-                self.opened(answer, is_watch, told);
+                self.opened(answer, ask, told);
             }
             Asked::Refused(said) if self.spoken.is_refused(said.code) => {
                 let again = ask.clone();
-                self.ask(again);
+                self.ask_again(again);
             }
             Asked::Refused(said) => {
                 self.under_way = UnderWay::Nothing;

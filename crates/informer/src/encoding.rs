@@ -1,6 +1,6 @@
 //! JSON or protobuf: what is asked for, what came, and one form for both.
 //!
-//! In: what a factory is told, the heads of answers. Out: an Accept header, cutters for what came, changes whose values are JSON.
+//! In: what a factory is told, the heads of answers. Out: headers of requests, cutters for what came, changes whose values are JSON.
 //! Owner: a collection's driver. Never: asks again for protobuf what came as JSON or could not be kept whole.
 
 use forebay_apimachinery::{Key, Revision};
@@ -10,8 +10,8 @@ use forebay_client::wire::{
     Frame, ListItems, MessageFrames, MessageItems, ObjectMessage, ObjectText, Part, Projection, TypeMeta,
     WatchFrames, WireError,
 };
-use http::HeaderMap;
-use http::header::CONTENT_TYPE;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName};
 
 use crate::change::{self, Of, change, key};
 use crate::transcode::Transcoder;
@@ -19,8 +19,10 @@ use crate::transcode::Transcoder;
 /// In what form objects are asked for. They are kept as JSON in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encoding {
-    /// As kept.
+    /// What costs the server least: protobuf, but JSON of a server that says it has that ready. Forebay does.
     #[default]
+    Auto,
+    /// As kept: least work for this program.
     Json,
     /// Protobuf for kinds that this program knows, and JSON for the others, where a server has no protobuf, and where an object has a
     /// field that this program does not know, which would be lost.
@@ -29,50 +31,78 @@ pub enum Encoding {
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
+/// Both count alike: a server without a preference of its own takes the first that it has.
+const BOTH: &str = "application/vnd.kubernetes.protobuf, application/json";
+
+/// Asks that the server have one (RFC 7240); who does not know it passes over it.
+const PREFER: (HeaderName, &str) = (HeaderName::from_static("prefer"), "stored-form");
+
 /// What a server answers to one that takes nothing it has.
 const NOT_ACCEPTABLE: u16 = 406;
 
 /// In what form a collection is asked for now.
 pub(crate) struct Spoken {
-    // `None` is JSON, and stays so.
-    protobuf: Option<Transcoder>,
+    encoding: Encoding,
+    collection: Collection,
+    // Made when protobuf comes: it needs the table of types, which many programs never do.
+    transcoder: Option<Box<Transcoder>>,
+    // Asked for as JSON alone, and that stays so.
+    is_json: bool,
+}
+
+/// What an answer is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Came {
+    Json,
+    Protobuf,
+    /// What cannot be read here. The same is to be asked for again, as JSON.
+    Unknown,
 }
 
 impl Spoken {
     pub(crate) fn new(encoding: Encoding, collection: &Collection) -> Spoken {
-        let protobuf = match encoding {
-            Encoding::Json => None,
-            Encoding::Protobuf => Transcoder::of(collection),
-        };
-        Spoken { protobuf }
+        let is_json = encoding == Encoding::Json;
+        Spoken { encoding, collection: collection.clone(), transcoder: None, is_json }
     }
 
     #[cfg(test)]
-    pub(crate) fn of(protobuf: Option<Transcoder>) -> Spoken {
-        Spoken { protobuf }
+    pub(crate) fn of(transcoder: Option<Transcoder>) -> Spoken {
+        let is_json = transcoder.is_none();
+        let transcoder = transcoder.map(Box::new);
+        Spoken { encoding: Encoding::Protobuf, collection: Collection::default(), transcoder, is_json }
     }
 
-    /// The header.
-    pub(crate) fn accept(&self) -> &'static str {
-        match self.protobuf {
-            Some(_) => "application/vnd.kubernetes.protobuf, application/json;q=0.9",
-            None => "application/json",
-        }
+    /// The headers of a request that is made now.
+    pub(crate) fn headers(&self) -> impl Iterator<Item = (HeaderName, &'static str)> {
+        let accept = if self.is_json { "application/json" } else { BOTH };
+        let prefer = (self.encoding == Encoding::Auto && !self.is_json).then_some(PREFER);
+        [(ACCEPT, accept)].into_iter().chain(prefer)
     }
 
     /// Whether a refusal is of the form alone, so that the same is to be asked for again, as JSON.
     pub(crate) fn is_refused(&mut self, code: u16) -> bool {
-        code == NOT_ACCEPTABLE && self.protobuf.take().is_some()
+        code == NOT_ACCEPTABLE && !std::mem::replace(&mut self.is_json, true)
     }
 
-    /// Whether protobuf came. Once it did not, it is not asked for again.
-    pub(crate) fn came(&mut self, head: &HeaderMap) -> bool {
+    /// What came, by the head of an answer. Once it was not protobuf, that is not asked for again.
+    pub(crate) fn came(&mut self, head: &HeaderMap) -> Came {
         let media = head.get(CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
-        let is_protobuf = media.split(';').next().is_some_and(|media| media.trim() == PROTOBUF);
-        if !is_protobuf {
-            self.protobuf = None;
+        if media.split(';').next().is_none_or(|media| media.trim() != PROTOBUF) {
+            self.is_json = true;
+            return Came::Json;
         }
-        is_protobuf
+        if self.transcoder.is_none() {
+            self.transcoder = Transcoder::of(&self.collection).map(Box::new);
+        }
+        match self.transcoder {
+            Some(_) => Came::Protobuf,
+            // A server that was told JSON alone is not asked a third time: it comes to grief as what cannot be read.
+            None if self.is_json => Came::Json,
+            None => {
+                self.is_json = true;
+                Came::Unknown
+            }
+        }
     }
 
     /// The change that an object is. `None` when it cannot be read; if it was a message, it comes as JSON when it is asked for again.
@@ -91,10 +121,12 @@ impl Spoken {
             Object::Text(object) => return change(object, revision, of, projection, part).ok(),
             Object::Message(object) => object,
         };
-        let value = self.protobuf.as_mut().and_then(|protobuf| protobuf.value(&object, of, projection));
+        let transcoder = self.transcoder.as_mut();
+        let value = transcoder.and_then(|transcoder| transcoder.value(&object, of, projection));
         if value.is_none() {
+            let of = object.type_meta().unwrap_or(of);
             tracing::info!(kind = of.kind, "a message cannot be kept whole; JSON is asked for from now on");
-            self.protobuf = None;
+            self.is_json = true;
         }
         let value = match part {
             Of::Whole => value?,

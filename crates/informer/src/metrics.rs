@@ -62,6 +62,8 @@ impl Factory {
         let mut taken =
             Metric::new("informer_objects_taken_total", "counter", "Objects and changes that came.");
         let mut read = Metric::new("informer_read_bytes_total", "counter", "Bytes of answers, as they came.");
+        let mut messages =
+            Metric::new("informer_protobuf_answers_total", "counter", "Answers that were in protobuf.");
         let mut faults = Metric::new("informer_faults_total", "counter", "What befell connections, by how.");
         let mut objects = Metric::new("informer_objects", "gauge", "Objects that are held.");
         let mut held =
@@ -101,6 +103,7 @@ impl Factory {
                 }
                 taken.add(&[of], stats.objects_taken);
                 read.add(&[of], stats.bytes_read);
+                messages.add(&[of], stats.protobuf_answers);
                 for (fault, count) in &stats.faults {
                     faults.add(&[of, ("fault", fault)], count);
                 }
@@ -131,7 +134,7 @@ impl Factory {
         }
         let mut out = String::new();
         for metric in [
-            states, requests, taken, read, faults, objects, held, most, partial, refused, age, failing,
+            states, requests, taken, read, messages, faults, objects, held, most, partial, refused, age, failing,
             given, panics, summed, lag,
         ] {
             metric.finish(&mut out);

@@ -20,7 +20,7 @@ use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
 use crate::change::Of;
-use crate::encoding::{Encoding, Frames, Items, Spoken};
+use crate::encoding::{Came, Encoding, Frames, Items, Spoken};
 use crate::transcode::Transcoder;
 
 const TYPES: &str = include_str!("../../schema/data/builtin.txt");
@@ -198,7 +198,7 @@ fn what_cannot_be_kept_whole_is_asked_for_as_json() {
             .collect();
     let json = [(CONTENT_TYPE, "application/json".parse().expect("a value"))].into_iter().collect();
     let asked = || Spoken::new(Encoding::Protobuf, &pods);
-    let asks_protobuf = |spoken: &Spoken| spoken.accept().contains("protobuf");
+    let asks_protobuf = |spoken: &Spoken| spoken.headers().any(|(_, value)| value.contains("protobuf"));
     let list = |kind: &str, message: &[u8]| {
         let (mut items, mut body) = (ListForm::MetadataFirst.metadata_field(b"\x12\x019"), Vec::new());
         ListForm::MetadataFirst.open_item(message.len(), &mut items);
@@ -216,7 +216,7 @@ fn what_cannot_be_kept_whole_is_asked_for_as_json() {
     ];
     for (kind, message, is_kept) in rows {
         let mut spoken = asked();
-        assert!(spoken.came(&protobuf));
+        assert!(asks_protobuf(&spoken) && spoken.came(&protobuf) == Came::Protobuf);
         let change = of_item(&mut spoken, Items::new(true), &list(kind, message), &whole);
         assert_eq!((change.is_some(), asks_protobuf(&spoken)), (is_kept, is_kept), "{kind} {message:?}");
     }
@@ -225,9 +225,27 @@ fn what_cannot_be_kept_whole_is_asked_for_as_json() {
     assert!(spoken.is_refused(406) && !asks_protobuf(&spoken));
     assert!(!spoken.is_refused(406), "it is told of, once JSON is refused as well");
     let mut spoken = asked();
-    assert!(spoken.came(&protobuf) && asks_protobuf(&spoken));
-    assert!(!spoken.came(&json) && !asks_protobuf(&spoken), "once JSON came it stays so");
-    let custom = Collection::all("example.com", "v1", "things");
-    assert!(!asks_protobuf(&Spoken::new(Encoding::Protobuf, &custom)), "it is not built in");
-    assert!(!asks_protobuf(&Spoken::new(Encoding::Json, &pods)));
+    assert_eq!((spoken.came(&protobuf), asks_protobuf(&spoken)), (Came::Protobuf, true));
+    assert_eq!(
+        (spoken.came(&json), asks_protobuf(&spoken)),
+        (Came::Json, false),
+        "once JSON came it stays so"
+    );
+    // A kind that this program does not know, which may be a newer server's.
+    let mut spoken = Spoken::new(Encoding::Auto, &Collection::all("example.com", "v1", "things"));
+    assert_eq!((spoken.came(&protobuf), asks_protobuf(&spoken)), (Came::Unknown, false));
+    assert_eq!(spoken.came(&protobuf), Came::Json, "nothing is asked for a third time");
+}
+
+#[test]
+fn who_leaves_it_to_the_server_says_so() {
+    let pods = Collection::all("", "v1", "pods");
+    let headers = |encoding| -> Vec<String> {
+        let spoken = Spoken::new(encoding, &pods);
+        spoken.headers().map(|(name, value)| format!("{name}: {value}")).collect()
+    };
+    let both = "accept: application/vnd.kubernetes.protobuf, application/json";
+    assert_eq!(headers(Encoding::Auto), [both, "prefer: stored-form"]);
+    assert_eq!(headers(Encoding::Protobuf), [both]);
+    assert_eq!(headers(Encoding::Json), ["accept: application/json"]);
 }

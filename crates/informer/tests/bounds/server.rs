@@ -7,7 +7,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use forebay_informer::{Factory, Informer, Options, Watched};
+use forebay_informer::{Encoding, Factory, Informer, Options, Watched};
 use forebay_rt::{Clock, Instant, Random};
 use http::{Request, Response};
 use http_body::Frame;
@@ -101,6 +101,7 @@ impl Server {
         Factory::new(
             kube::Client::new(service, "here"),
             Options {
+                encoding: Encoding::Json,
                 random: Random::seeded(1),
                 // What is quiet comes to rest by the time of the test.
                 clock: Clock::steady(1_000_000),

@@ -24,7 +24,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 #[derive(Parser)]
 struct Args {
-    /// forebay-informer, forebay-informer-protobuf, kube-rs or kube-rs-streaming
+    /// forebay-informer, the same with -json or -protobuf behind it, kube-rs or kube-rs-streaming
     client: String,
     #[arg(long)]
     kubeconfig: PathBuf,
@@ -49,7 +49,8 @@ async fn main() -> Result<(), Failed> {
     let args = Args::parse();
     let config = config(&args.kubeconfig).await?;
     match args.client.as_str() {
-        "forebay-informer" => ours::run(config, &args, Encoding::Json).await,
+        "forebay-informer" => ours::run(config, &args, Encoding::default()).await,
+        "forebay-informer-json" => ours::run(config, &args, Encoding::Json).await,
         "forebay-informer-protobuf" => ours::run(config, &args, Encoding::Protobuf).await,
         "kube-rs" => kube_rs::run(config, &args, kube::runtime::watcher::Config::default()).await,
         "kube-rs-streaming" => {
