@@ -134,8 +134,8 @@ impl Factory {
         }
         let mut out = String::new();
         for metric in [
-            states, requests, taken, read, messages, faults, objects, held, most, partial, refused, age, failing,
-            given, panics, summed, lag,
+            states, requests, taken, read, messages, faults, objects, held, most, partial, refused, age,
+            failing, given, panics, summed, lag,
         ] {
             metric.finish(&mut out);
         }
