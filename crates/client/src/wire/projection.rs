@@ -100,6 +100,9 @@ impl Projection {
     /// [`ProjectionError`] when a path has an index, or when there are too many.
     pub fn new(drop: &[FieldPath], keep: Option<&[FieldPath]>) -> Result<Projection, ProjectionError> {
         let mut all = Projection::default();
+        if drop.is_empty() && keep.is_none() {
+            return Ok(all);
+        }
         let paths = drop.len() + keep.map_or(0, <[FieldPath]>::len);
         if paths > PROJECTION_PATHS_MAX {
             return Err(ProjectionError::TooMany { paths });
@@ -127,6 +130,11 @@ impl Projection {
     pub fn metadata_only() -> Projection {
         let metadata = "metadata".parse().map(|path| Projection::new(&[], Some(&[path])));
         metadata.expect("a path").expect("one path without an index")
+    }
+
+    /// Whether all of an object stays.
+    pub fn is_of_all(&self) -> bool {
+        *self == Projection::default()
     }
 
     /// The value of an object of which no more stays.
@@ -316,6 +324,6 @@ impl ObjectText {
         projection: &Projection,
     ) -> Result<Vec<u8>, WireError> {
         let value = self.into_value(form, of);
-        if *projection == Projection::default() { Ok(value) } else { projection.apply(&value) }
+        if projection.is_of_all() { Ok(value) } else { projection.apply(&value) }
     }
 }
