@@ -4,6 +4,8 @@
 //! so that what the cache has no room for stays in the connection. Never: decides what to ask for, holds more than one object that is
 //! not whole and what was cut of one piece.
 
+mod packed;
+
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -14,8 +16,8 @@ use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{BoxFuture, Change, FeedError, Tell, Told};
 use forebay_client::reflector::{Effect, Fault, Input, Reflector, Refusal};
 use forebay_client::wire::{
-    Frame, FrameKind, Inflate, ListItems, ObjectText, Part, Projection, StatusFrame, TypeMeta, WatchFrames,
-    WireError, decimal,
+    Frame, FrameAt, FrameKind, Inflate, ListItems, Next, ObjectText, Part, Projection, Runs, StatusFrame,
+    TypeMeta, WatchFrames, WireError, decimal,
 };
 use forebay_client::{Ask, Collection};
 use forebay_connector::{Pool, Throttle, fault_of};
@@ -28,6 +30,7 @@ use kube::client::Body;
 use crate::limits;
 use crate::progress::Progress;
 use crate::saved::{Loaded, Place};
+use packed::Framed;
 use tokio::sync::mpsc;
 
 /// How a collection is reached.
@@ -55,6 +58,8 @@ pub(crate) struct Driver {
     under_way: UnderWay,
     // The object of the input that is being taken.
     current: Option<Change>,
+    // Whether a state has begun and not ended.
+    is_in_state: bool,
     projection: Arc<Projection>,
     // The type of a list's items, which do not say it themselves.
     items: TypeMeta,
@@ -71,7 +76,7 @@ enum Saved {
 
 enum UnderWay {
     Nothing,
-    Asking { request: BoxFuture<'static, Asked>, is_watch: bool },
+    Asking { request: BoxFuture<'static, Asked>, ask: Ask },
     Answer(Box<Answer>),
 }
 
@@ -85,6 +90,8 @@ enum Asked {
 /// A body that comes in.
 struct Answer {
     body: Body,
+    // While a state comes in gzip, and it comes in runs.
+    runs: Option<Box<Runs>>,
     inflate: Option<Inflate>,
     cut: Cut,
     is_at_end: bool,
@@ -117,6 +124,7 @@ impl Driver {
             alarm: Alarm::default(),
             under_way: UnderWay::Nothing,
             current: None,
+            is_in_state: false,
             items: TypeMeta::default(),
             projection,
         }
@@ -144,8 +152,14 @@ impl Driver {
                     told.extend(self.current.take().map(Told::Change));
                 }
                 Effect::Skip => self.current = None,
-                Effect::BeginState { may_go_back, .. } => told.push(Told::StateBegins { may_go_back }),
-                Effect::EndState { revision } => told.push(Told::StateEnds(revision)),
+                Effect::BeginState { may_go_back, .. } => {
+                    self.is_in_state = true;
+                    told.push(Told::StateBegins { may_go_back });
+                }
+                Effect::EndState { revision } => {
+                    self.is_in_state = false;
+                    told.push(Told::StateEnds(revision));
+                }
                 Effect::Progress(revision) => told.push(Told::Progress(revision)),
                 Effect::Report(report) => self.progress.report(&self.collection, report),
             }
@@ -156,7 +170,6 @@ impl Driver {
 
     fn ask(&mut self, ask: &Ask) {
         self.progress.asked(ask);
-        let is_watch = ask.is_watch();
         let request = Request::get(ask.target(&self.collection))
             .header(ACCEPT, "application/json")
             .header(ACCEPT_ENCODING, "gzip")
@@ -175,18 +188,21 @@ impl Driver {
                 }
             }
         });
-        self.under_way = UnderWay::Asking { request, is_watch };
+        self.under_way = UnderWay::Asking { request, ask: ask.clone() };
     }
 
-    fn opened(&mut self, answer: Response<Body>, is_watch: bool, told: &mut Vec<Told>) {
+    fn opened(&mut self, answer: Response<Body>, ask: &Ask, told: &mut Vec<Told>) {
         let (head, body) = answer.into_parts();
         let is_gzip = head.headers.get(CONTENT_ENCODING).is_some_and(|coding| coding == "gzip");
-        let cut = match is_watch {
+        let cut = match ask.is_watch() {
             true => Cut::Watch(Box::default()),
             false => Cut::List { items: Box::default(), is_paged: false },
         };
-        let inflate = is_gzip.then(Inflate::new);
-        self.under_way = UnderWay::Answer(Box::new(Answer { body, inflate, cut, is_at_end: false }));
+        // Where nobody waits for the next event, the whole of a run may be waited for.
+        let is_state = matches!(ask, Ask::WatchList { .. });
+        let runs = (is_gzip && is_state).then(Box::default);
+        let inflate = (is_gzip && !is_state).then(Inflate::new);
+        self.under_way = UnderWay::Answer(Box::new(Answer { body, runs, inflate, cut, is_at_end: false }));
         self.step(Input::Opened, told);
     }
 
@@ -195,10 +211,12 @@ impl Driver {
         let UnderWay::Answer(answer) = &mut self.under_way else { return Poll::Pending };
         let input = match ready!(answer.poll_cut(context, &self.progress)) {
             Cutting::Frame(frame) => {
-                if let FrameKind::Modified | FrameKind::Deleted = frame.kind {
-                    self.step(Input::PastState, told);
-                }
-                self.frame(frame)
+                self.take_frame(frame, told);
+                return Poll::Ready(());
+            }
+            Cutting::Framed(framed) => {
+                self.take_framed(framed, told);
+                return Poll::Ready(());
             }
             Cutting::Part(part) => match self.part(part) {
                 Some(input) => input,
@@ -214,6 +232,17 @@ impl Driver {
         }
         self.step(input, told);
         Poll::Ready(())
+    }
+
+    fn take_frame(&mut self, frame: Frame, told: &mut Vec<Told>) {
+        match (&frame.kind, &mut self.under_way) {
+            (FrameKind::Modified | FrameKind::Deleted, _) => self.step(Input::PastState, told),
+            // Events come one by one from now on.
+            (FrameKind::Bookmark { initial_end: true }, UnderWay::Answer(answer)) => answer.go_on(),
+            _ => {}
+        }
+        let input = self.frame(frame);
+        self.step(input, told);
     }
 
     fn frame(&mut self, Frame { kind, object }: Frame) -> Input {
@@ -310,12 +339,15 @@ impl Driver {
             self.step(Input::Timer, told);
             return Poll::Ready(());
         }
-        let UnderWay::Asking { request, is_watch } = &mut self.under_way else {
+        let UnderWay::Asking { request, ask } = &mut self.under_way else {
             return self.poll_answer(context, told);
         };
-        let (asked, is_watch) = (ready!(request.as_mut().poll(context)), *is_watch);
+        let asked = ready!(request.as_mut().poll(context));
         match asked {
-            Asked::Answer(answer) => self.opened(answer, is_watch, told),
+            Asked::Answer(answer) => {
+                let ask = ask.clone();
+                self.opened(answer, &ask, told);
+            }
             Asked::Refused(said) => {
                 self.under_way = UnderWay::Nothing;
                 self.step(Input::Refused(said), told);
@@ -351,18 +383,41 @@ impl Tell for Driver {
 /// What came of an answer.
 enum Cutting {
     Frame(Frame),
+    /// Frames that are all of a run.
+    Framed(Framed),
     Part(Part),
     /// Nothing more comes.
     Over(Input),
 }
 
 impl Answer {
+    /// Takes what comes as it comes, no longer in runs.
+    fn go_on(&mut self) {
+        if let Some(runs) = self.runs.take() {
+            self.inflate = Some(runs.go_on());
+        }
+    }
+
     fn poll_cut(&mut self, context: &mut Context<'_>, progress: &Progress) -> Poll<Cutting> {
         loop {
             match self.cut.next() {
                 Ok(Some(cut)) => return Poll::Ready(cut),
                 Ok(None) => {}
                 Err(_) => return Poll::Ready(Cutting::Over(Input::Garbled)),
+            }
+            if let Some(runs) = &mut self.runs {
+                match runs.next_run() {
+                    Next::Run(run) => match self.cut.frames_of(&run.plain) {
+                        Ok(Some(frames)) => return Poll::Ready(Cutting::Framed(Framed { run, frames })),
+                        Ok(None) => {
+                            self.cut.push(&run.plain);
+                            continue;
+                        }
+                        Err(_) => return Poll::Ready(Cutting::Over(Input::Garbled)),
+                    },
+                    Next::More if !self.is_at_end => {}
+                    Next::More | Next::Otherwise => self.go_on(),
+                }
             }
             if let Some(inflate) = &mut self.inflate {
                 match inflate.next_piece() {
@@ -383,9 +438,10 @@ impl Answer {
                 Some(Ok(frame)) => {
                     let Ok(piece) = frame.into_data() else { continue };
                     progress.read(piece.len());
-                    match &mut self.inflate {
-                        Some(inflate) => inflate.push(&piece),
-                        None => self.cut.push(&piece),
+                    match (&mut self.runs, &mut self.inflate) {
+                        (Some(runs), _) => runs.push(&piece),
+                        (None, Some(inflate)) => inflate.push(&piece),
+                        (None, None) => self.cut.push(&piece),
                     }
                 }
                 Some(Err(error)) => {
@@ -414,6 +470,14 @@ impl Cut {
         }
     }
 
+    /// The frames of a text that comes next, if that is what it is.
+    fn frames_of(&mut self, text: &Bytes) -> Result<Option<Vec<FrameAt>>, WireError> {
+        match self {
+            Cut::Watch(frames) => frames.frames_of(text),
+            Cut::List { .. } => Ok(None),
+        }
+    }
+
     fn push(&mut self, piece: &[u8]) {
         match self {
             Cut::Watch(frames) => frames.push(piece),
@@ -435,6 +499,7 @@ impl Cut {
 fn cost(told: &Told) -> usize {
     match told {
         Told::Change(Change { value: Some(value), .. }) => value.len(),
+        Told::Packed(packed) => packed.plain_len(),
         _ => 0,
     }
 }

@@ -9,8 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use flate2::{Compress, Compression, Crc, FlushCompress};
 use forebay_informer::{Factory, Handle, Informer, Notice, Options, Revision, Subscription, Watched};
 use forebay_rt::{Clock, Random};
+use http::header::CONTENT_ENCODING;
 use http::{Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::StreamBody;
@@ -177,14 +179,22 @@ impl Server {
     fn watch(self: &Arc<Server>, after: Option<u64>) -> Response<Stream> {
         let (give, take) = mpsc::channel(4);
         let server = self.clone();
+        let mut response = Response::new(StreamBody::new(Pieces(take)));
+        let zip = (self.random.below(4) > 0).then(|| Zip::new(self.random.below(3) > 0));
+        if zip.is_some() {
+            response.headers_mut().insert(CONTENT_ENCODING, "gzip".parse().expect("a value"));
+        }
+        let mut give = Give { give, zip };
         tokio::spawn(async move {
             // Whoever listened is gone, or the stream was cut as it was to be.
-            let _ended = server.tell(after, &give).await;
+            if let Ok(()) = server.tell(after, &mut give).await {
+                let _gone = give.end().await;
+            }
         });
-        Response::new(StreamBody::new(Pieces(take)))
+        response
     }
 
-    async fn tell(&self, after: Option<u64>, give: &mpsc::Sender<Piece>) -> Result<(), ()> {
+    async fn tell(&self, after: Option<u64>, give: &mut Give) -> Result<(), ()> {
         let mut changed = self.changed.subscribe();
         // There may be something after `after` already.
         changed.mark_changed();
@@ -193,9 +203,13 @@ impl Server {
             let at = after.unwrap_or(inner.revision);
             let mut lines = Vec::new();
             if after.is_none() {
-                lines.extend(
-                    inner.state.iter().map(|(name, revision)| event("ADDED", object(name, *revision))),
-                );
+                let added = |(name, revision): (&String, &u64)| event("ADDED", object(name, *revision));
+                let objects: Vec<String> = inner.state.iter().map(added).collect();
+                // Together, as blocks are, or one by one.
+                match self.random.below(3) {
+                    0 => lines.extend(objects),
+                    _ => lines.push(objects.concat()),
+                }
                 lines.push(event("BOOKMARK", bookmark(inner.revision, true)));
             }
             (at, inner.restored, lines)
@@ -231,25 +245,76 @@ impl Server {
         }
     }
 
-    async fn give(&self, line: &str, give: &mpsc::Sender<Piece>) -> Result<(), ()> {
-        let send =
-            async |text: &[u8]| give.send(Ok(Frame::data(Bytes::copy_from_slice(text)))).await.map_err(drop);
+    async fn give(&self, line: &str, give: &mut Give) -> Result<(), ()> {
         if !self.goes_wrong() {
-            return send(line.as_bytes()).await;
+            return give.send(line.as_bytes()).await;
         }
         match self.random.below(6) {
             0 => {}
-            1 => send(&line.as_bytes()[..line.len() / 2]).await?,
+            1 => give.send(&line.as_bytes()[..line.len() / 2]).await?,
             2 => {
                 let cut = Err(io::ErrorKind::ConnectionReset.into());
-                give.send(cut).await.map_err(drop)?;
+                give.give.send(cut).await.map_err(drop)?;
             }
-            3 => send(event("ERROR", status(500, "InternalError")).as_bytes()).await?,
-            4 => send(event("ERROR", status(410, "Expired")).as_bytes()).await?,
+            3 => give.send(event("ERROR", status(500, "InternalError")).as_bytes()).await?,
+            4 => give.send(event("ERROR", status(410, "Expired")).as_bytes()).await?,
             // It says nothing more, and does not end.
-            _ => give.closed().await,
+            _ => give.give.closed().await,
         }
         Err(())
+    }
+}
+
+/// What a stream is written to.
+struct Give {
+    give: mpsc::Sender<Piece>,
+    zip: Option<Zip>,
+}
+
+/// A member of gzip.
+struct Zip {
+    coder: Compress,
+    sum: Crc,
+    has_begun: bool,
+    // Whether each text is deflated by itself.
+    in_runs: bool,
+}
+
+impl Zip {
+    fn new(in_runs: bool) -> Zip {
+        Zip { coder: Compress::new(Compression::fast(), false), sum: Crc::new(), has_begun: false, in_runs }
+    }
+
+    fn text(&mut self, text: &[u8], flush: FlushCompress) -> Vec<u8> {
+        let mut out = Vec::with_capacity(text.len() + 1_000);
+        if !std::mem::replace(&mut self.has_begun, true) {
+            out.extend([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255]);
+        }
+        self.coder.compress_vec(text, &mut out, flush).expect("there is room");
+        self.sum.update(text);
+        out
+    }
+}
+
+impl Give {
+    async fn send(&mut self, text: &[u8]) -> Result<(), ()> {
+        let text = match &mut self.zip {
+            Some(zip) if zip.in_runs => zip.text(text, FlushCompress::Full),
+            Some(zip) => zip.text(text, FlushCompress::Sync),
+            None => text.to_vec(),
+        };
+        // As packets come, which know nothing of texts.
+        for piece in text.chunks(900) {
+            self.give.send(Ok(Frame::data(Bytes::copy_from_slice(piece)))).await.map_err(drop)?;
+        }
+        Ok(())
+    }
+
+    async fn end(mut self) -> Result<(), ()> {
+        let Some(zip) = &mut self.zip else { return Ok(()) };
+        let mut text = zip.text(b"", FlushCompress::Finish);
+        text.extend([zip.sum.sum().to_le_bytes(), zip.sum.amount().to_le_bytes()].concat());
+        self.give.send(Ok(Frame::data(Bytes::from(text)))).await.map_err(drop)
     }
 }
 
@@ -271,7 +336,10 @@ impl futures_util::Stream for Pieces {
 }
 
 fn object(name: &str, revision: u64) -> Value {
+    // So that half of them are enough for a block.
+    let note = "the same in all of them ".repeat(400);
     json!({
+        "data": {"note": note},
         "kind": "ConfigMap", "apiVersion": "v1",
         "metadata": {"name": name, "namespace": "here", "uid": name, "resourceVersion": revision.to_string()},
     })
