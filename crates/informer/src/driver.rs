@@ -60,6 +60,8 @@ pub(crate) struct Driver {
     current: Option<Change>,
     // Whether a state has begun and not ended.
     is_in_state: bool,
+    // Known to no server.
+    mark: u64,
     projection: Arc<Projection>,
     // The type of a list's items, which do not say it themselves.
     items: TypeMeta,
@@ -118,6 +120,7 @@ impl Driver {
             way,
             collection,
             progress,
+            mark: random.next_u64(),
             reflector: Reflector::new(Arc::new(random)),
             saved: Saved::At(saved),
             wake_at: None,
@@ -200,7 +203,7 @@ impl Driver {
         };
         // Where nobody waits for the next event, the whole of a run may be waited for.
         let is_state = matches!(ask, Ask::WatchList { .. });
-        let runs = (is_gzip && is_state).then(Box::default);
+        let runs = (is_gzip && is_state).then(|| Box::new(Runs::new(self.mark)));
         let inflate = (is_gzip && !is_state).then(Inflate::new);
         self.under_way = UnderWay::Answer(Box::new(Answer { body, runs, inflate, cut, is_at_end: false }));
         self.step(Input::Opened, told);

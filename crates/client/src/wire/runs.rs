@@ -2,7 +2,8 @@
 //! boundary, such as the blocks of a server of ours. Who keeps a run as it came need not deflate what it says.
 //!
 //! A run ends as a flush does, with an empty stored block, so its end is known by four bytes; that they are its end, and that it
-//! repeats nothing that was before, is known by inflating it alone.
+//! repeats nothing that was before, is known by inflating it alone. It is inflated with a mark behind it that its server does not know: where
+//! that does not come out, a member ends in it, and what is behind that end was not read.
 //!
 //! In: the body in pieces. Out: a [`Run`] each time that a whole one is there; where the body is no longer made of runs, or whoever
 //! reads it has no use for them any more, an [`Inflate`] that goes on. Never: waits for the end of a run that is longer than
@@ -14,7 +15,6 @@ use libdeflater::{DecompressionError, Decompressor};
 use memchr::memmem;
 
 use super::Inflate;
-use super::inflate::trailer;
 use super::pending::Pending;
 use crate::limits::{RUN_BYTES, RUN_BYTES_MAX, RUN_DEFLATED_BYTES_MAX};
 
@@ -28,8 +28,9 @@ const FLUSHED: [u8; 4] = [0, 0, 0xff, 0xff];
 /// A stored block that is empty, from a byte boundary on: it says nothing.
 const PAUSE: [u8; 5] = [0, 0, 0, 0xff, 0xff];
 
-/// A final block with nothing in it.
-const END: [u8; 2] = [0x03, 0x00];
+/// A final stored block, before the mark that it holds.
+const MARK_HEAD: [u8; 5] = [0x01, MARK_BYTES as u8, 0, !(MARK_BYTES as u8), 0xff];
+const MARK_BYTES: usize = 8;
 
 /// As far as a text may repeat what was.
 const WINDOW_BYTES: usize = 32 << 10;
@@ -59,7 +60,9 @@ pub struct Runs {
     looked: usize,
     has_begun: bool,
     coder: Decompressor,
-    // A run with an end, and what it says.
+    // What no server knows: it comes out behind a run, and by no other means.
+    mark: [u8; MARK_BYTES],
+    // A run with the mark behind it, and what it says.
     ended: Vec<u8>,
     plain: Vec<u8>,
     // The last bytes of the plain text, at most WINDOW_BYTES, and the sum of it all.
@@ -67,21 +70,17 @@ pub struct Runs {
     sum: Crc,
 }
 
-impl Default for Runs {
-    fn default() -> Runs {
-        Runs::new()
-    }
-}
-
 impl Runs {
-    pub fn new() -> Runs {
+    /// - `mark`: a random number.
+    pub fn new(mark: u64) -> Runs {
         Runs {
             pending: Pending::default(),
             looked: 0,
             has_begun: false,
             coder: Decompressor::new(),
+            mark: mark.to_le_bytes(),
             ended: Vec::new(),
-            plain: vec![0; RUN_BYTES],
+            plain: vec![0; RUN_BYTES + MARK_BYTES],
             history: Vec::with_capacity(WINDOW_BYTES),
             sum: Crc::new(),
         }
@@ -136,24 +135,17 @@ impl Runs {
         let deflated = &self.pending.text()[..end];
         self.ended.clear();
         self.ended.extend_from_slice(deflated);
-        self.ended.extend_from_slice(&END);
+        self.ended.extend_from_slice(&MARK_HEAD);
+        self.ended.extend_from_slice(&self.mark);
         let mut inflated = self.coder.deflate_decompress(&self.ended, &mut self.plain);
         let mut long = Vec::new();
         if inflated == Err(DecompressionError::InsufficientSpace) {
-            long = vec![0; RUN_BYTES_MAX];
+            long = vec![0; RUN_BYTES_MAX + MARK_BYTES];
             inflated = self.coder.deflate_decompress(&self.ended, &mut long);
         }
         let plain = if long.is_empty() { &self.plain } else { &long };
-        let plain = &plain[..inflated.ok()?];
-        let (mut sum, mut own) = (Crc::new(), Crc::new());
-        own.update(plain);
-        sum.combine(&self.sum);
-        sum.combine(&own);
-        // Where a member ends in it, what is behind that was not looked at.
-        if memmem::find(deflated, &trailer(&sum)).is_some() {
-            return None;
-        }
-        self.sum = sum;
+        let plain = plain[..inflated.ok()?].strip_suffix(&self.mark)?;
+        self.sum.update(plain);
         remember(&mut self.history, plain);
         Some(Run { plain: Bytes::copy_from_slice(plain), deflated: Bytes::copy_from_slice(deflated) })
     }
@@ -183,6 +175,12 @@ mod tests {
     use flate2::{Compress, Compression, FlushCompress};
 
     use super::*;
+    use crate::wire::inflate::trailer;
+
+    const MARK: u64 = 0x0123_4567_89ab_cdef;
+
+    /// A final block with nothing in it.
+    const END: [u8; 2] = [0x03, 0x00];
 
     /// A member of `texts`, each flushed so; `alone` without a window of those before.
     fn member(texts: &[&[u8]], flush: FlushCompress) -> Vec<u8> {
@@ -201,7 +199,7 @@ mod tests {
 
     /// Runs, then the rest.
     fn read(pieces: &[&[u8]]) -> (Vec<Run>, Vec<u8>, bool) {
-        let (mut runs, mut found) = (Runs::new(), Vec::new());
+        let (mut runs, mut found) = (Runs::new(MARK), Vec::new());
         let mut pieces = pieces.iter();
         let mut rest = loop {
             match runs.next_run() {
@@ -283,7 +281,7 @@ mod tests {
         let mut body = member(&[&text(1), &text(2)], FlushCompress::Full);
         let at = body.len() - 5;
         body[at] ^= 1;
-        let mut runs = Runs::new();
+        let mut runs = Runs::new(MARK);
         runs.push(&body);
         assert!(matches!(runs.next_run(), Next::Run(_)) && matches!(runs.next_run(), Next::Run(_)));
         assert_eq!(runs.next_run(), Next::More);
@@ -293,10 +291,24 @@ mod tests {
     }
 
     #[test]
+    fn a_checksum_that_does_not_fit_is_seen_before_the_member_behind_it() {
+        let mut body = member(&[&text(1)], FlushCompress::Full);
+        let at = body.len() - 5;
+        body[at] ^= 1;
+        body.extend(member(&[&text(2)], FlushCompress::Full));
+        let mut runs = Runs::new(MARK);
+        runs.push(&body);
+        assert!(matches!(runs.next_run(), Next::Run(_)));
+        assert_eq!(runs.next_run(), Next::Otherwise);
+        let mut rest = runs.go_on();
+        assert!(rest.next_piece().is_err());
+    }
+
+    #[test]
     fn a_bomb_is_no_run() {
         let zeros = vec![b' '; RUN_BYTES_MAX + 1];
         let body = member(&[&text(1), &zeros], FlushCompress::Full);
-        let mut runs = Runs::new();
+        let mut runs = Runs::new(MARK);
         runs.push(&body);
         assert!(matches!(runs.next_run(), Next::Run(_)));
         assert_eq!(runs.next_run(), Next::Otherwise);
@@ -307,7 +319,7 @@ mod tests {
         assert_eq!(len, zeros.len());
         assert!(rest.is_whole());
         // Nor is one looked for without end.
-        let mut runs = Runs::new();
+        let mut runs = Runs::new(MARK);
         runs.push(&body[..HEAD_BYTES]);
         runs.push(&vec![1; RUN_DEFLATED_BYTES_MAX]);
         assert_eq!(runs.next_run(), Next::More);
