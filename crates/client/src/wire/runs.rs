@@ -145,6 +145,11 @@ impl Runs {
         }
         let plain = if long.is_empty() { &self.plain } else { &long };
         let plain = plain[..inflated.ok()?].strip_suffix(&self.mark)?;
+        // A stored block that goes on beyond its run says the mark, too, as text, and what is before it; with another end behind it,
+        // as it is kept, it would not inflate.
+        if plain.ends_with(&MARK_HEAD) {
+            return None;
+        }
         self.sum.update(plain);
         remember(&mut self.history, plain);
         Some(Run { plain: Bytes::copy_from_slice(plain), deflated: Bytes::copy_from_slice(deflated) })
@@ -302,6 +307,18 @@ mod tests {
         assert_eq!(runs.next_run(), Next::Otherwise);
         let mut rest = runs.go_on();
         assert!(rest.next_piece().is_err());
+    }
+
+    #[test]
+    fn a_stored_block_that_takes_the_mark_in_is_no_run() {
+        let text = [&text(1)[..], &FLUSHED].concat();
+        let len = (text.len() + MARK_HEAD.len() + MARK_BYTES) as u16;
+        for is_final in [0, 1] {
+            let head = [&[is_final][..], &len.to_le_bytes(), &(!len).to_le_bytes()].concat();
+            let mut runs = Runs::new(MARK);
+            runs.push(&[&HEAD[..], &[0, 0, 0, 0, 4, 255], &head, &text].concat());
+            assert_eq!(runs.next_run(), Next::Otherwise, "{is_final}");
+        }
     }
 
     #[test]
