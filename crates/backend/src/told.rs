@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use forebay_apimachinery::Revision;
+use forebay_apimachinery::object::Packed;
 
 use crate::error::FeedError;
 use crate::txn::Change;
@@ -24,6 +25,8 @@ pub enum Told {
     },
     /// A key has this value now, or none. Outside a state its revision is above all before it.
     Change(Change),
+    /// Within a state: neighbours of it, put, with the deflated text that they came in.
+    Packed(Packed),
     /// The state is whole, of this revision: what was there before and was not told of is gone.
     StateEnds(Revision),
     /// Nothing up to here was missed.

@@ -81,6 +81,12 @@ const _: () = assert!(ROOM_BYTES_KEPT <= OBJECT_BYTES_MAX);
 /// Inflated bytes that are made at a time. A bomb costs as many of them as somebody takes.
 pub const INFLATED_BYTES_MAX: usize = 64 << 10;
 
+/// Bytes that are looked through for the end of a run of deflate, and what such a run may say: two blocks of a server of ours, and one
+/// object that is as long as etcd takes. What is more is inflated as it comes, and so is everything behind it.
+pub const RUN_DEFLATED_BYTES_MAX: usize = 256 << 10;
+pub const RUN_BYTES: usize = 160 << 10;
+pub const RUN_BYTES_MAX: usize = 2 << 20;
+
 /// Causes of a Status that are kept, x 72 B = 9 KB; later ones are forgotten. A server names at most 100 broken objects in one.
 pub const CAUSES_MAX: usize = 128;
 

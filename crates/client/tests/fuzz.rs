@@ -1,11 +1,16 @@
 //! Every cutter of bodies withstands any input, cuts it the same wherever it comes in pieces, and finds what serde_json finds.
 
+use std::ops::Range;
+
+use bytes::Bytes;
+use flate2::{Compress, Compression, Crc, FlushCompress};
 use forebay_apimachinery::Lease;
 use forebay_apimachinery::object::{Form, Interner, Layout, Object, Scope};
 use forebay_apimachinery::{Key, Revision};
 use forebay_client::wire::{
-    DelimitedFrames, Frame, FrameKind, LAST_APPLIED, ListItems, ListMeta, MANAGED_FIELDS, MessageFrames,
-    MessageItems, ObjectMessage, ObjectText, Part, Projection, StatusFrame, TypeMeta, WatchFrames, WireError,
+    DelimitedFrames, Frame, FrameKind, Inflate, LAST_APPLIED, ListItems, ListMeta, MANAGED_FIELDS,
+    MessageFrames, MessageItems, Next, ObjectMessage, ObjectText, Part, Projection, Runs, StatusFrame,
+    TypeMeta, WatchFrames, WireError,
 };
 use forebay_fuzz::{Corpus, gist, run};
 use forebay_schema::builtin::protobuf::{Envelope, ListForm, decode, encode_json, open_watch_frame};
@@ -130,6 +135,17 @@ fn check_object(object: &ObjectText, want: &Value) {
     assert_eq!(object.api_version(), text(want, &["apiVersion"]));
     let mark = text(want, &["metadata", "annotations", "k8s.io/initial-events-end"]);
     assert_eq!(object.ends_initial_events(), mark == "true");
+    if let Some(marks) = object.marks() {
+        let text_at = |place: Range<u32>| &object.bytes()[place.start as usize..place.end as usize];
+        let value_at = |place| serde_json::from_slice::<Value>(text_at(place)).ok();
+        assert_eq!(value_at(marks.metadata).as_ref(), want.get("metadata"));
+        let labels = want["metadata"].get("labels").filter(|labels| labels.is_object());
+        assert_eq!(value_at(marks.labels).as_ref(), labels);
+        let quoted = |place| [b"\"", text_at(place), b"\""].concat();
+        let said = |place| serde_json::from_slice::<Value>(&quoted(place)).ok();
+        assert_eq!(said(marks.revision).as_ref(), want["metadata"].get("resourceVersion"));
+        assert_eq!(said(marks.api_version).as_ref(), want.get("apiVersion"));
+    }
     let of = TypeMeta { kind: "A\"".into(), api_version: "g/v1".into() };
     let mut stored = want.clone();
     if let Some(metadata) = stored.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -187,6 +203,17 @@ fn fuzz_watch_frames() {
     run("watch frames", &Corpus { inputs, words: WORDS, ..Corpus::default() }, |input| {
         let (frames, end) = frames_of([input]);
         assert_eq!(frames_of(pieces(input)), (frames.clone(), end), "it depends on where it is cut");
+        match WatchFrames::new().frames_of(&Bytes::copy_from_slice(input)) {
+            Ok(Some(whole)) => {
+                for (frame, place) in &whole {
+                    assert_eq!(frame.object.bytes(), &input[place.clone()]);
+                }
+                let whole = whole.into_iter().map(|(frame, _)| (frame.kind, frame.object)).collect();
+                assert_eq!((whole, Ok(false)), (frames.clone(), end));
+            }
+            Ok(None) => assert_eq!(end, Ok(true)),
+            Err(error) => assert_eq!(end, Err(error)),
+        }
         let theirs: Result<Vec<Value>, _> = Deserializer::from_slice(input).into_iter().collect();
         if let Ok(theirs) = theirs
             && theirs.iter().all(is_event)
@@ -304,6 +331,69 @@ fn delimited_of<'i>(pieces: impl IntoIterator<Item = &'i [u8]>) -> (Vec<Vec<u8>>
         }
     }
     (frames, Ok(cutter.is_within_frame()))
+}
+
+/// What a body in gzip says, and whether that is all of it: by itself, or first in runs as long as it is made of them.
+fn inflated<'i>(
+    pieces: impl IntoIterator<Item = &'i [u8]>,
+    by: Option<Runs>,
+) -> Result<(Vec<u8>, bool), WireError> {
+    let (mut plain, mut runs) = (Vec::new(), by);
+    let mut rest = if runs.is_some() { None } else { Some(Inflate::new()) };
+    for piece in pieces.into_iter().map(Some).chain([None]) {
+        match (&mut runs, &mut rest, piece) {
+            (Some(runs), _, Some(piece)) => runs.push(piece),
+            (None, Some(rest), Some(piece)) => rest.push(piece),
+            _ => {}
+        }
+        while let Some(some) = &mut runs {
+            match some.next_run() {
+                Next::Run(run) => plain.extend_from_slice(&run.plain),
+                Next::More if piece.is_some() => break,
+                Next::More | Next::Otherwise => rest = runs.take().map(Runs::go_on),
+            }
+        }
+        while let Some(more) = rest.as_mut().map_or(Ok(None), Inflate::next_piece)? {
+            plain.extend_from_slice(more);
+        }
+    }
+    Ok((plain, rest.is_some_and(|rest| rest.is_whole())))
+}
+
+/// A member of texts that were flushed so.
+fn member(texts: &[&[u8]], flush: FlushCompress) -> Vec<u8> {
+    let (mut out, mut sum) = (vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255], Crc::new());
+    let mut coder = Compress::new(Compression::fast(), false);
+    for text in texts {
+        let mut room = Vec::with_capacity(text.len() + 1_000);
+        coder.compress_vec(text, &mut room, flush).expect("there is room");
+        out.extend(room);
+        sum.update(text);
+    }
+    out.extend([3, 0]);
+    out.extend([sum.sum().to_le_bytes(), sum.amount().to_le_bytes()].concat());
+    out
+}
+
+#[test]
+fn fuzz_runs() {
+    let texts: [&[u8]; 3] = [b"{\"type\":\"ADDED\"}\n{\"type\":\"ADDED\"}\n", b"", b"{\"type\":\"ADDED\"}\n"];
+    let (full, sync) = (member(&texts, FlushCompress::Full), member(&texts, FlushCompress::Sync));
+    let two = [&full[..], &sync].concat();
+    let mut wrong = [&full[..], &full].concat();
+    wrong[full.len() - 5] ^= 1;
+    let inputs: &[&[u8]] = &[&full, &sync, &two, &wrong];
+    run("runs of deflate", &Corpus { inputs, words: &["\0", "\u{3}\0"], ..Corpus::default() }, |input| {
+        let alone = inflated([input], None);
+        for by in [inflated([input], Some(Runs::new(7))), inflated(pieces(input), Some(Runs::new(7)))] {
+            // Of what is garbled it may be seen later, but it is never taken for whole.
+            match &alone {
+                Ok(_) => assert_eq!(by, alone),
+                Err(_) => assert!(!matches!(by, Ok((_, true)))),
+            }
+        }
+        alone.map(|(plain, is_whole)| (plain.len(), is_whole)).map_err(gist)
+    });
 }
 
 #[test]

@@ -5,15 +5,19 @@
 //! not whole and what was cut of one piece.
 
 mod give_way;
+mod packed;
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use forebay_apimachinery::Revision;
 use forebay_backend::{BoxFuture, Change, FeedError, GiveWay, Tell, Told};
 use forebay_client::reflector::{Effect, Fault, Input, Reflector, Refusal};
-use forebay_client::wire::{Frame, FrameKind, Inflate, Part, TypeMeta, WireError, decimal};
+use forebay_client::wire::{
+    Frame, FrameAt, FrameKind, Inflate, Next, Part, Runs, TypeMeta, WireError, decimal,
+};
 use forebay_client::{Ask, Collection};
 use forebay_connector::fault_of;
 use forebay_rt::{Alarm, Duration, Ear, Instant, Random};
@@ -31,6 +35,7 @@ use crate::refusal::{refusal, said};
 use crate::saved::{Loaded, Place};
 use crate::spans::Spans;
 use crate::way::Way;
+use packed::Framed;
 use tokio::sync::mpsc;
 
 /// See the module's doc.
@@ -56,6 +61,10 @@ pub(crate) struct Driver {
     spans: Spans,
     // Hears that the server answers somebody after it was gone.
     ear: Ear,
+    // Whether a state has begun and not ended.
+    is_in_state: bool,
+    // Known to no server.
+    mark: u64,
     // The type of a list's items, which do not say it themselves.
     items: TypeMeta,
     spoken: Spoken,
@@ -92,6 +101,8 @@ enum Asked {
 /// A body that comes in.
 struct Answer {
     body: Body,
+    // While a state comes in gzip, and it comes in runs.
+    runs: Option<Box<Runs>>,
     inflate: Option<Inflate>,
     cut: Cut,
     // It was not told yet that bytes came and no frame ended with them.
@@ -125,6 +136,7 @@ impl Driver {
             way,
             collection,
             progress,
+            mark: random.next_u64(),
             reflector: Reflector::new(Arc::new(random)),
             saved: Saved::At(saved),
             wake_at: None,
@@ -132,6 +144,7 @@ impl Driver {
             is_late: false,
             under_way: UnderWay::Nothing,
             current: None,
+            is_in_state: false,
             items: TypeMeta::default(),
             stored,
             share,
@@ -166,12 +179,17 @@ impl Driver {
                 }
                 Effect::Skip => self.current = None,
                 Effect::BeginState { why, may_go_back } => {
+                    self.is_in_state = true;
                     self.spans.state_begins(why);
                     told.push(Told::StateBegins { may_go_back });
                 }
                 // It is the answer to what was said of what is held.
-                Effect::LetGo => self.note_let_go(),
+                Effect::LetGo => {
+                    self.is_in_state = false;
+                    self.note_let_go();
+                }
                 Effect::EndState { revision } => {
+                    self.is_in_state = false;
                     self.progress.refuses(None);
                     self.spans.state_ends(!ends_answer);
                     told.push(Told::StateEnds(revision));
@@ -234,9 +252,12 @@ impl Driver {
             true => Cut::Watch(Box::new(Frames::new(is_protobuf))),
             false => Cut::List { items: Box::new(Items::new(is_protobuf)), is_paged: false },
         };
-        let inflate = is_gzip.then(Inflate::new);
-        self.under_way =
-            UnderWay::Answer(Box::new(Answer { body, inflate, cut, has_new_bytes: false, is_at_end: false }));
+        // Where nobody waits for the next event, the whole of a run may be waited for.
+        let is_in_runs = is_gzip && !is_protobuf && matches!(ask, Ask::WatchList { .. });
+        let runs = is_in_runs.then(|| Box::new(Runs::new(self.mark)));
+        let inflate = (is_gzip && !is_in_runs).then(Inflate::new);
+        let answer = Answer { body, runs, inflate, cut, has_new_bytes: false, is_at_end: false };
+        self.under_way = UnderWay::Answer(Box::new(answer));
         self.step(Input::Opened, told);
     }
 
@@ -245,10 +266,12 @@ impl Driver {
         let UnderWay::Answer(answer) = &mut self.under_way else { return Poll::Pending };
         let input = match ready!(answer.poll_cut(context, &self.progress)) {
             Cutting::Frame(frame) => {
-                if let FrameKind::Modified | FrameKind::Deleted = frame.kind {
-                    self.step(Input::PastState, told);
-                }
-                self.frame(frame)
+                self.take_frame(frame, told);
+                return Poll::Ready(());
+            }
+            Cutting::Framed(framed) => {
+                self.take_framed(framed, told);
+                return Poll::Ready(());
             }
             Cutting::Part(part) => match self.part(part) {
                 Some(input) => input,
@@ -265,6 +288,17 @@ impl Driver {
         }
         self.step(input, told);
         Poll::Ready(())
+    }
+
+    fn take_frame(&mut self, frame: Frame<Object>, told: &mut Vec<Told>) {
+        match (&frame.kind, &mut self.under_way) {
+            (FrameKind::Modified | FrameKind::Deleted, _) => self.step(Input::PastState, told),
+            // Events come one by one from now on.
+            (FrameKind::Bookmark { initial_end: true }, UnderWay::Answer(answer)) => answer.go_on(),
+            _ => {}
+        }
+        let input = self.frame(frame);
+        self.step(input, told);
     }
 
     fn frame(&mut self, Frame { kind, object }: Frame<Object>) -> Input {
@@ -439,6 +473,8 @@ fn ends_answer(input: &Input) -> bool {
 /// What came of an answer.
 enum Cutting {
     Frame(Frame<Object>),
+    /// Frames that are all of a run.
+    Framed(Framed),
     Part(Part<Object>),
     /// Bytes of something that is not whole yet.
     Half,
@@ -447,12 +483,38 @@ enum Cutting {
 }
 
 impl Answer {
+    /// Takes what comes as it comes, no longer in runs.
+    fn go_on(&mut self) {
+        if let Some(runs) = self.runs.take() {
+            self.inflate = Some(runs.go_on());
+        }
+    }
+
+    /// Whether it stands in the middle of a frame, an item or a run.
+    fn is_within(&self) -> bool {
+        self.cut.is_within() || self.runs.as_ref().is_some_and(|runs| runs.is_within_run())
+    }
+
     fn poll_cut(&mut self, context: &mut Context<'_>, progress: &Progress) -> Poll<Cutting> {
         loop {
             match self.cut.next() {
                 Ok(Some(cut)) => return Poll::Ready(cut),
                 Ok(None) => {}
                 Err(_) => return Poll::Ready(Cutting::Over(Input::Garbled)),
+            }
+            if let Some(runs) = &mut self.runs {
+                match runs.next_run() {
+                    Next::Run(run) => match self.cut.frames_of(&run.plain) {
+                        Ok(Some(frames)) => return Poll::Ready(Cutting::Framed(Framed { run, frames })),
+                        Ok(None) => {
+                            self.cut.push(&run.plain);
+                            continue;
+                        }
+                        Err(_) => return Poll::Ready(Cutting::Over(Input::Garbled)),
+                    },
+                    Next::More if !self.is_at_end => {}
+                    Next::More | Next::Otherwise => self.go_on(),
+                }
             }
             if let Some(inflate) = &mut self.inflate {
                 match inflate.next_piece() {
@@ -468,7 +530,7 @@ impl Answer {
                 let is_whole = self.inflate.as_ref().is_none_or(Inflate::is_whole);
                 return Poll::Ready(Cutting::Over(self.cut.ended(is_whole)));
             }
-            if std::mem::take(&mut self.has_new_bytes) && self.cut.is_within() {
+            if std::mem::take(&mut self.has_new_bytes) && self.is_within() {
                 return Poll::Ready(Cutting::Half);
             }
             match ready!(Pin::new(&mut self.body).poll_frame(context)) {
@@ -477,9 +539,10 @@ impl Answer {
                     let Ok(piece) = frame.into_data() else { continue };
                     self.has_new_bytes = true;
                     progress.read(piece.len());
-                    match &mut self.inflate {
-                        Some(inflate) => inflate.push(&piece),
-                        None => self.cut.push(&piece),
+                    match (&mut self.runs, &mut self.inflate) {
+                        (Some(runs), _) => runs.push(&piece),
+                        (None, Some(inflate)) => inflate.push(&piece),
+                        (None, None) => self.cut.push(&piece),
                     }
                 }
                 Some(Err(error)) => {
@@ -505,6 +568,14 @@ impl Cut {
                 *is_paged |= matches!(part, Some(Part::End(_) | Part::Status(_)));
                 Ok(part.map(Cutting::Part))
             }
+        }
+    }
+
+    /// The frames of a text that comes next, if that is what it is.
+    fn frames_of(&mut self, text: &Bytes) -> Result<Option<Vec<FrameAt>>, WireError> {
+        match self {
+            Cut::Watch(frames) => frames.frames_of(text),
+            Cut::List { .. } => Ok(None),
         }
     }
 
@@ -537,6 +608,7 @@ impl Cut {
 fn cost(told: &Told) -> usize {
     match told {
         Told::Change(Change { value: Some(value), .. }) => value.len(),
+        Told::Packed(packed) => packed.plain_len(),
         _ => 0,
     }
 }

@@ -3,12 +3,13 @@
 //! In: what a factory is told, the heads of answers. Out: headers of requests, cutters for what came, changes whose values are JSON.
 //! Owner: a collection's driver. Never: asks again for protobuf what came as JSON or could not be kept whole.
 
+use bytes::Bytes;
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::Change;
 use forebay_client::Collection;
 use forebay_client::wire::{
-    Frame, ListItems, MessageFrames, MessageItems, ObjectMessage, ObjectText, Part, Projection, TypeMeta,
-    WatchFrames, WireError,
+    Frame, FrameAt, ListItems, MessageFrames, MessageItems, ObjectMessage, ObjectText, Part, Projection,
+    TypeMeta, WatchFrames, WireError,
 };
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName};
@@ -183,6 +184,14 @@ impl Frames {
             Frames::Json(frames) => frames.next_frame()?.map(|frame| frame.map(Object::Text)),
             Frames::Protobuf(frames) => frames.next_frame()?.map(|frame| frame.map(Object::Message)),
         })
+    }
+
+    /// The frames of a text that comes next, if that is what it is.
+    pub(crate) fn frames_of(&mut self, text: &Bytes) -> Result<Option<Vec<FrameAt>>, WireError> {
+        match self {
+            Frames::Json(frames) => frames.frames_of(text),
+            Frames::Protobuf(_) => Ok(None),
+        }
     }
 
     pub(crate) fn is_within_frame(&self) -> bool {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use flate2::{Compress, Compression, Crc, FlushCompress};
 use forebay_informer::{
     Encoding, Factory, Handle, Informer, Notice, Options, Revision, Subscription, Watched,
 };
@@ -16,7 +17,7 @@ use forebay_rt::{Clock, Random};
 use forebay_schema::builtin::codec::normalize;
 use forebay_schema::builtin::protobuf::{Envelope, encode, open_watch_frame};
 use forebay_schema::builtin::table;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
 use http::{Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::StreamBody;
@@ -185,11 +186,19 @@ impl Server {
     fn watch(self: &Arc<Server>, after: Option<u64>) -> Response<Stream> {
         let (give, take) = mpsc::channel(4);
         let server = self.clone();
+        let mut response = self.response(take);
+        let zip = (self.random.below(4) > 0).then(|| Zip::new(self.random.below(3) > 0));
+        if zip.is_some() {
+            response.headers_mut().insert(CONTENT_ENCODING, "gzip".parse().expect("a value"));
+        }
+        let mut give = Give { give, zip };
         tokio::spawn(async move {
             // Whoever listened is gone, or the stream was cut as it was to be.
-            let _ended = server.tell(after, &give).await;
+            if let Ok(()) = server.tell(after, &mut give).await {
+                let _gone = give.end().await;
+            }
         });
-        self.response(take)
+        response
     }
 
     fn response(&self, take: mpsc::Receiver<Piece>) -> Response<Stream> {
@@ -237,7 +246,7 @@ impl Server {
         }
     }
 
-    async fn tell(&self, after: Option<u64>, give: &mpsc::Sender<Piece>) -> Result<(), ()> {
+    async fn tell(&self, after: Option<u64>, give: &mut Give) -> Result<(), ()> {
         let mut changed = self.changed.subscribe();
         // There may be something after `after` already.
         changed.mark_changed();
@@ -246,10 +255,16 @@ impl Server {
             let at = after.unwrap_or(inner.revision);
             let mut lines = Vec::new();
             if after.is_none() {
-                lines.extend(
-                    inner.state.iter().map(|(name, revision)| event("ADDED", object(name, *revision))),
-                );
-                lines.push(event("BOOKMARK", bookmark(inner.revision, true)));
+                let added = |(name, revision): (&String, &u64)| {
+                    self.written(&event("ADDED", object(name, *revision)))
+                };
+                let objects: Vec<Vec<u8>> = inner.state.iter().map(added).collect();
+                // Together, as blocks are, or one by one.
+                match self.random.below(3) {
+                    0 => lines.extend(objects),
+                    _ => lines.push(objects.concat()),
+                }
+                lines.push(self.written(&event("BOOKMARK", bookmark(inner.revision, true))));
             }
             (at, inner.restored, lines)
         };
@@ -257,8 +272,8 @@ impl Server {
         let clock = Clock::system();
         let end = clock.now() + Duration::from_secs(60);
         loop {
-            for line in lines.drain(..) {
-                self.give(&line, give).await?;
+            for text in lines.drain(..) {
+                self.give(&text, give).await?;
             }
             tokio::select! {
                 biased;
@@ -270,40 +285,90 @@ impl Server {
                 return Ok(());
             }
             if at < inner.oldest {
-                lines.push(error(410, "Expired"));
+                lines.push(self.written(&error(410, "Expired")));
                 continue;
             }
             for (revision, name, kind) in inner.log.iter().filter(|(revision, ..)| *revision > at) {
-                lines.push(event(kind, object(name, *revision)));
+                lines.push(self.written(&event(kind, object(name, *revision))));
             }
             at = inner.revision;
             drop(inner);
             if self.random.below(4) == 0 {
-                lines.push(event("BOOKMARK", bookmark(at, false)));
+                lines.push(self.written(&event("BOOKMARK", bookmark(at, false))));
             }
         }
     }
 
-    async fn give(&self, event: &Value, give: &mpsc::Sender<Piece>) -> Result<(), ()> {
-        let send =
-            async |text: &[u8]| give.send(Ok(Frame::data(Bytes::copy_from_slice(text)))).await.map_err(drop);
-        let frame = self.written(event);
+    async fn give(&self, text: &[u8], give: &mut Give) -> Result<(), ()> {
         if !self.goes_wrong() {
-            return send(&frame).await;
+            return give.send(text).await;
         }
         match self.random.below(6) {
             0 => {}
-            1 => send(&frame[..frame.len() / 2]).await?,
+            1 => give.send(&text[..text.len() / 2]).await?,
             2 => {
                 let cut = Err(io::ErrorKind::ConnectionReset.into());
-                give.send(cut).await.map_err(drop)?;
+                give.give.send(cut).await.map_err(drop)?;
             }
-            3 => send(&self.written(&error(500, "InternalError"))).await?,
-            4 => send(&self.written(&error(410, "Expired"))).await?,
+            3 => give.send(&self.written(&error(500, "InternalError"))).await?,
+            4 => give.send(&self.written(&error(410, "Expired"))).await?,
             // It says nothing more, and does not end.
-            _ => give.closed().await,
+            _ => give.give.closed().await,
         }
         Err(())
+    }
+}
+
+/// What a stream is written to.
+struct Give {
+    give: mpsc::Sender<Piece>,
+    zip: Option<Zip>,
+}
+
+/// A member of gzip.
+struct Zip {
+    coder: Compress,
+    sum: Crc,
+    has_begun: bool,
+    // Whether each text is deflated by itself.
+    in_runs: bool,
+}
+
+impl Zip {
+    fn new(in_runs: bool) -> Zip {
+        Zip { coder: Compress::new(Compression::fast(), false), sum: Crc::new(), has_begun: false, in_runs }
+    }
+
+    fn text(&mut self, text: &[u8], flush: FlushCompress) -> Vec<u8> {
+        let mut out = Vec::with_capacity(text.len() + 1_000);
+        if !std::mem::replace(&mut self.has_begun, true) {
+            out.extend([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255]);
+        }
+        self.coder.compress_vec(text, &mut out, flush).expect("there is room");
+        self.sum.update(text);
+        out
+    }
+}
+
+impl Give {
+    async fn send(&mut self, text: &[u8]) -> Result<(), ()> {
+        let text = match &mut self.zip {
+            Some(zip) if zip.in_runs => zip.text(text, FlushCompress::Full),
+            Some(zip) => zip.text(text, FlushCompress::Sync),
+            None => text.to_vec(),
+        };
+        // As packets come, which know nothing of texts.
+        for piece in text.chunks(900) {
+            self.give.send(Ok(Frame::data(Bytes::copy_from_slice(piece)))).await.map_err(drop)?;
+        }
+        Ok(())
+    }
+
+    async fn end(mut self) -> Result<(), ()> {
+        let Some(zip) = &mut self.zip else { return Ok(()) };
+        let mut text = zip.text(b"", FlushCompress::Finish);
+        text.extend([zip.sum.sum().to_le_bytes(), zip.sum.amount().to_le_bytes()].concat());
+        self.give.send(Ok(Frame::data(Bytes::from(text)))).await.map_err(drop)
     }
 }
 
@@ -325,7 +390,10 @@ impl futures_util::Stream for Pieces {
 }
 
 fn object(name: &str, revision: u64) -> Value {
+    // So that half of them are enough for a block.
+    let note = "the same in all of them ".repeat(400);
     json!({
+        "data": {"note": note},
         "kind": "ConfigMap", "apiVersion": "v1",
         "metadata": {"name": name, "namespace": "here", "uid": name, "resourceVersion": revision.to_string()},
     })

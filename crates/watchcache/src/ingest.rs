@@ -7,6 +7,7 @@ mod bridge;
 mod early;
 mod fill;
 mod loose;
+mod packed;
 mod rewrite;
 mod told;
 
@@ -16,7 +17,7 @@ use early::Early;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use forebay_apimachinery::object::{Interner, RecentBlocks};
+use forebay_apimachinery::object::{Interner, RecentBlocks, ScanError};
 use forebay_apimachinery::{Key, Object, Revision};
 use forebay_backend::{Backend, Change, FeedError, FeedStep};
 use forebay_revlog::{Limits, Writer};
@@ -497,7 +498,19 @@ impl Ingest {
         if let Some(known) = known.filter(|known| known.revision() == revision) {
             return Some(known.clone());
         }
-        match Object::decode(&self.resource.layout, key.clone(), revision, value, &mut state.interner) {
+        let made = Object::decode(&self.resource.layout, key.clone(), revision, value, &mut state.interner);
+        self.readable(state, key, revision, made)
+    }
+
+    /// The object, if it could be made; otherwise that is reported.
+    fn readable(
+        &self,
+        state: &mut State,
+        key: Key,
+        revision: Revision,
+        made: Result<Object, ScanError>,
+    ) -> Option<Arc<Object>> {
+        match made {
             Ok(object) => Some(Arc::new(object)),
             Err(error) => {
                 Counters::add(&self.counters.decode_errors, 1);

@@ -73,6 +73,10 @@ impl World {
         history: History,
         early: Arc<EarlyReaders>,
     ) -> Cacher {
+        Cacher::start(World::pods(pace, history, early), backend, clock.clone(), tasks)
+    }
+
+    pub(crate) fn pods(pace: Pace, history: History, early: Arc<EarlyReaders>) -> Resource {
         let layout = Layout {
             prefix_len: PREFIX.len(),
             scope: Scope::Namespaced,
@@ -81,8 +85,7 @@ impl World {
         };
         let (name, prefix, indexed) = ("pods".into(), PREFIX.into(), vec![0]);
         let room = Arc::new(Room::new(limits::LOOSE_BYTES_MAX));
-        let resource = Resource { name, prefix, layout, indexed, pace, history, room, early };
-        Cacher::start(resource, backend, clock.clone(), tasks)
+        Resource { name, prefix, layout, indexed, pace, history, room, early }
     }
 
     pub(crate) async fn put(&self, place: &str, labels: &str) -> Revision {

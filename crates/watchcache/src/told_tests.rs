@@ -5,17 +5,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
+use forebay_apimachinery::object::{Came, Form, Marks, Packed};
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
-    Backend, BoxFuture, Change, Feed, FeedError, GiveWay, Outcome, Range, RangePage, ReadError, Size, Tell,
-    Told, Txn, TxnError, Versioned,
+    Backend, BoxFuture, Change, Feed, FeedError, GiveWay, Outcome, Range, RangePage, ReadError, Rewrite,
+    Size, Tell, Told, Txn, TxnError, Versioned,
 };
 use forebay_rt::{Clock, Random, Tasks};
 use tokio::sync::mpsc;
 
 use crate::interest::Reach;
+use crate::limits::PACE;
 use crate::tests::{PREFIX, World};
-use crate::{Cacher, Changed, Followed, Follower, Interest};
+use crate::{Cacher, Changed, EarlyReaders, Followed, Follower, History, Interest};
 
 /// Lines of a script that are not told yet.
 const LINES_MAX: usize = 256;
@@ -92,11 +94,17 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn new() -> Scene {
+        Scene::of(Form::Typed)
+    }
+
+    fn of(form: Form) -> Scene {
         let (clock, _hand) = Clock::manual(1_000_000);
         let (tell, lines) = mpsc::channel(LINES_MAX);
         let store = Arc::new(Scripted(Mutex::new(Some(lines)), Arc::default(), Arc::default()));
         let tasks = Tasks::new();
-        let cacher = World::start(store.clone(), &clock, &tasks);
+        let mut pods = World::pods(PACE, History::Own, Arc::new(EarlyReaders::admitted()));
+        pods.layout.form = form;
+        let cacher = Cacher::start(pods, store.clone(), clock.clone(), &tasks);
         Scene { cacher, tell, store, clock, _tasks: tasks }
     }
 
@@ -458,4 +466,101 @@ impl Tale {
             }
         }
     }
+}
+
+/// Objects as they came in one run; each is about 9 KB.
+fn packed(objects: &[(&str, u64)]) -> Packed {
+    let (mut plain, mut places) = (Vec::new(), Vec::new());
+    for (place, revision) in objects {
+        let (namespace, name) = place.split_once('/').expect("namespace/name");
+        let note = "the same in all of them ".repeat(400);
+        let metadata =
+            format!(r#"{{"name":"{name}","namespace":"{namespace}","resourceVersion":"{revision}"}}"#);
+        let text = format!(r#"{{"kind":"Pod","apiVersion":"v1","metadata":{metadata},"note":"{note}"}}"#);
+        let at = |part: &str| {
+            let from = text.find(part).expect("it is there") as u32;
+            from..from + part.len() as u32
+        };
+        let digits = at(&format!(r#""resourceVersion":"{revision}""#));
+        let marks = Marks {
+            metadata: at(&metadata),
+            revision: digits.start + 19..digits.end - 1,
+            labels: 0..0,
+            api_version: at("v1"),
+        };
+        let span = plain.len()..plain.len() + text.len();
+        plain.extend_from_slice(text.as_bytes());
+        plain.push(b'\n');
+        places.push(Came { key: key(place), revision: self::at(*revision), span, marks });
+    }
+    let mut deflated = Vec::with_capacity(plain.len());
+    let mut coder = flate2::Compress::new(flate2::Compression::fast(), false);
+    coder.compress_vec(&plain, &mut deflated, flate2::FlushCompress::Full).expect("it shrinks");
+    Packed::new(plain.into(), deflated.into(), places).expect("neighbours")
+}
+
+#[tokio::test]
+async fn what_comes_packed_is_kept_so_where_it_is_new_and_differs_later_one_by_one() {
+    let scene = Scene::of(Form::Whole);
+    let (mut told_all, all) = (scene.follower(), Reach::Below(PREFIX.into()));
+    scene.begin(false);
+    scene.say(Told::Packed(packed(&[("a/a", 5), ("a/b", 6), ("a/c", 7), ("a/d", 8)])));
+    // One of these is there already, so none of them is kept so.
+    scene.say(Told::Packed(packed(&[("a/d", 9), ("a/e", 4), ("a/f", 3), ("a/g", 2)])));
+    scene.put("a/h", 10);
+    scene.end(10);
+    let want = ["a/a@5", "a/b@6", "a/c@7", "a/d@9", "a/e@4", "a/f@3", "a/g@2", "a/h@10"];
+    assert_eq!(scene.shown(10).await, want);
+    let deadline = scene.clock.now() + forebay_rt::Duration::from_secs(3);
+    let first = scene.cacher.at_least(at(10), deadline).await.expect("it is there");
+    let in_block =
+        |place: &str| first.get(&key(place)).and_then(|object| object.part().map(|part| part.index));
+    assert_eq!(["a/a", "a/b", "a/c"].map(in_block), [Some(0), Some(1), Some(2)]);
+    assert!(first.range(&all, None).all(|object| object.body().starts_with(b"{\"kind\":\"Pod\"")));
+    assert_eq!(told(&mut told_all, 9).await.last().map(String::as_str), Some("synced 10"));
+    scene.begin(false);
+    scene.say(Told::Packed(packed(&[("a/a", 5), ("a/b", 12), ("a/c", 7), ("a/d", 9)])));
+    scene.say(Told::Packed(packed(&[("a/e", 4), ("a/g", 2), ("a/h", 10), ("a/i", 11)])));
+    scene.end(12);
+    let want = ["a/a@5", "a/b@12", "a/c@7", "a/d@9", "a/e@4", "a/g@2", "a/h@10", "a/i@11"];
+    assert_eq!(scene.shown(12).await, want);
+    let mut differences = told(&mut told_all, 3).await;
+    differences.sort();
+    assert_eq!(differences, ["+a/i@11", "-a/f@3", "~a/b@6 to 12"]);
+    let now = scene.cacher.at_least(at(12), scene.clock.now()).await.expect("it is there");
+    let same = |place: &str| {
+        first.get(&key(place)).zip(now.get(&key(place))).is_some_and(|(a, b)| Arc::ptr_eq(a, b))
+    };
+    assert!(["a/a", "a/c", "a/d", "a/h"].into_iter().all(same), "what did not change was not touched");
+}
+
+#[tokio::test]
+async fn what_came_packed_counts_as_held_and_is_rewritten_like_the_rest() {
+    let scene = Scene::of(Form::Whole);
+    scene.begin(false);
+    scene.say(Told::Packed(packed(&[("a/a", 5), ("a/b", 6), ("a/c", 7), ("a/d", 8)])));
+    scene.end(10);
+    assert_eq!(scene.shown(10).await.len(), 4);
+    scene.say(Told::Progress(at(1)));
+    scene.listened().await;
+    assert!(scene.held() > 0);
+    scene.give_way(GiveWay::Rewrite(Rewrite::new(|body| {
+        let text = std::str::from_utf8(body).ok()?;
+        Some(
+            text.split_once(r#","note":"#)?
+                .0
+                .replace("Pod", "Cut")
+                .into_bytes()
+                .into_iter()
+                .chain(*b"}")
+                .collect(),
+        )
+    })));
+    scene.listened().await;
+    // Behind what rewrote it.
+    scene.delete("a/d", 11);
+    assert_eq!(scene.shown(11).await, ["a/a@5", "a/b@6", "a/c@7"]);
+    let now = scene.cacher.at_least(at(11), scene.clock.now()).await.expect("it is there");
+    let all = Reach::Below(PREFIX.into());
+    assert!(now.range(&all, None).all(|object| object.body().starts_with(b"{\"kind\":\"Cut\"")));
 }

@@ -1,7 +1,7 @@
 //! A block: the bytes of neighbouring objects, deflated together, because objects of one kind are nearly alike.
 //!
 //! Its plain text is what a JSON LIST has for these objects: items with a comma between them, a built-in kind's with the
-//! brace that its body leaves off. Its deflated text is raw deflate that has no final block and ends on a byte boundary, so
+//! brace that its body leaves off; of one that [came](super::Packed) from another server it is what that server sent. Its deflated text is raw deflate that has no final block and ends on a byte boundary, so
 //! that texts of blocks can follow one another in one stream, stored blocks between them.
 //!
 //! In: plain text and where the objects are in it. Out: the same, for who asks for one; the blocks that were inflated last
@@ -39,7 +39,17 @@ pub struct Block {
     plain_len: u32,
     crc32: u32,
     objects: u16,
+    framing: Framing,
     recent: Arc<RecentBlocks>,
+}
+
+/// What stands between the objects of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// Commas: it is what a LIST has of them.
+    List,
+    /// Whatever stood there when it [came](super::Packed).
+    AsItCame,
 }
 
 /// The blocks of one resource that were inflated last. Shared by its blocks.
@@ -114,7 +124,13 @@ thread_local! {
 
 impl Block {
     /// - `deflated`: raw, not final, to a byte boundary.
-    pub(super) fn new(plain: &[u8], objects: usize, deflated: &[u8], recent: Arc<RecentBlocks>) -> Block {
+    pub(super) fn new(
+        plain: &[u8],
+        objects: usize,
+        deflated: &[u8],
+        recent: Arc<RecentBlocks>,
+        framing: Framing,
+    ) -> Block {
         let mut crc = libdeflater::Crc::new();
         crc.update(plain);
         let mut ended = Vec::with_capacity(room(deflated.len() + END.len()));
@@ -126,11 +142,12 @@ impl Block {
             plain_len: plain.len() as u32,
             crc32: crc.sum(),
             objects: objects as u16,
+            framing,
             recent,
         }
     }
 
-    /// The block that `first` and what comes next of `rest` are all of, if they are. `run` is what was taken for that: `first`
+    /// The block that `first` and what comes next of `rest` are all of, if they are and it is what a LIST has of them. `run` is what was taken for that: `first`
     /// and its neighbours in the same block, whether they are all of it or not.
     pub fn of_run<'a>(
         first: &'a Arc<Object>,
@@ -139,7 +156,7 @@ impl Block {
     ) -> Option<&'a Arc<Block>> {
         run.clear();
         run.push(first);
-        let mut at = first.part().filter(PartRef::is_first)?;
+        let mut at = first.part().filter(|part| part.is_first() && part.block.framing == Framing::List)?;
         while run.len() < at.block.objects() {
             let next = rest.next_if(|next| next.part().is_some_and(|next| at.is_followed_by(&next)))?;
             at = next.part()?;
@@ -331,7 +348,7 @@ mod tests {
         let plain = b"{\"kind\":\"Pod\"},".iter().copied().cycle().take(plain_len).collect::<Vec<u8>>();
         let mut deflate = forebay_deflate::Deflate::new();
         let deflated = deflate.deflate(&plain, plain_len).expect("it shrinks").to_vec();
-        Arc::new(Block::new(&plain, 1, &deflated, Arc::default()))
+        Arc::new(Block::new(&plain, 1, &deflated, Arc::default(), Framing::List))
     }
 
     #[test]

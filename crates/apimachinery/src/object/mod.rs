@@ -8,6 +8,7 @@ mod block;
 mod delta;
 mod intern;
 mod message;
+mod packed;
 mod scan;
 mod seal;
 mod texts;
@@ -26,8 +27,9 @@ use delta::Delta;
 pub use intern::Interner;
 use message::Messages;
 pub use message::{Keep, Message, MessageBytes, MessageRoom};
+pub use packed::{Came, Marks, Packed};
 pub use scan::ScanError;
-pub use seal::{BLOCK_BYTES, BLOCK_OBJECTS, Sealer};
+pub use seal::{BLOCK_BYTES, BLOCK_OBJECTS, Sealer, is_small};
 use texts::Texts;
 
 /// How the objects of one resource are kept: made once per resource.

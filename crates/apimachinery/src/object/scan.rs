@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Form, Layout, texts};
+use super::{Form, Layout, Scope, texts};
 use crate::json::{Reader, Unexpected};
 
 pub(super) const RV_HEAD: &[u8] = br#","resourceVersion":""#;
@@ -40,10 +40,8 @@ pub(super) struct Scanned<'a> {
 }
 
 pub(super) fn scan<'a>(value: &'a [u8], layout: &Layout) -> Result<Scanned<'a>, ScanError> {
-    let mut scan = Scan { text: Reader::new(value), layout, out: Scanned::default() };
-    scan.out.fields = vec![None; layout.fields.len()];
-    let wanted: Vec<usize> = (0..layout.fields.len()).collect();
-    scan.root(&wanted)?;
+    let mut scan = Scan::new(value, layout, Numbered::No);
+    scan.all()?;
     if scan.out.rv_at == 0 {
         return fail(&scan.text, "no metadata");
     }
@@ -53,17 +51,54 @@ pub(super) fn scan<'a>(value: &'a [u8], layout: &Layout) -> Result<Scanned<'a>, 
     Ok(scan.out)
 }
 
+/// The fields of an object that has its revision in it.
+pub(super) fn fields<'a>(object: &'a [u8], layout: &Layout) -> Result<Vec<Option<Cow<'a, str>>>, ScanError> {
+    let mut scan = Scan::new(object, layout, Numbered::Yes);
+    scan.all()?;
+    Ok(scan.out.fields)
+}
+
+/// The texts of an object of labels; none of no text.
+pub(super) fn labels(object: &[u8]) -> Result<Vec<u8>, ScanError> {
+    let layout = Layout { prefix_len: 0, scope: Scope::Cluster, form: Form::Whole, fields: Vec::new() };
+    let mut scan = Scan::new(object, &layout, Numbered::Yes);
+    if !object.is_empty() {
+        scan.labels(&[])?;
+    }
+    Ok(scan.out.labels)
+}
+
 fn fail<T>(text: &Reader<'_>, what: &'static str) -> Result<T, ScanError> {
     Err(ScanError { what, at: text.at() })
+}
+
+/// Whether an object has its revision in it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Numbered {
+    Yes,
+    /// As it is stored.
+    No,
 }
 
 struct Scan<'a, 'l> {
     text: Reader<'a>,
     layout: &'l Layout,
+    numbered: Numbered,
     out: Scanned<'a>,
 }
 
-impl Scan<'_, '_> {
+impl<'a, 'l> Scan<'a, 'l> {
+    fn new(object: &'a [u8], layout: &'l Layout, numbered: Numbered) -> Scan<'a, 'l> {
+        let fields = vec![None; layout.fields.len()];
+        let out = Scanned { fields, ..Scanned::default() };
+        Scan { text: Reader::new(object), layout, numbered, out }
+    }
+
+    fn all(&mut self) -> Result<(), ScanError> {
+        let wanted: Vec<usize> = (0..self.layout.fields.len()).collect();
+        self.root(&wanted)
+    }
+
     fn root(&mut self, wanted: &[usize]) -> Result<(), ScanError> {
         let mut types_seen = 0;
         self.text.begin(b'{')?;
@@ -105,7 +140,9 @@ impl Scan<'_, '_> {
         while let Some(name) = self.text.member(member)? {
             member += 1;
             match &*name {
-                b"resourceVersion" => return fail(&self.text, "a resourceVersion in the stored object"),
+                b"resourceVersion" if self.numbered == Numbered::No => {
+                    return fail(&self.text, "a resourceVersion in the stored object");
+                }
                 b"labels" => self.labels(&self.below(b"labels", 1, &wanted))?,
                 _ => self.descend(&name, 1, &wanted)?,
             }

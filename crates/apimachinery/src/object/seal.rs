@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use forebay_deflate::Deflate;
 
-use super::block::{Block, Part, RecentBlocks, Scratch};
+use super::block::{Block, Framing, Part, RecentBlocks, Scratch};
 use super::delta::Delta;
 use super::{Body, Messages, Object};
 
@@ -112,10 +112,24 @@ impl Sealer {
     /// A block of what is in `plain`, if it is worth it.
     fn block(&mut self, objects: usize) -> Option<Block> {
         // What does not fit into that room is not.
-        let room = (self.plain.len() * WORTH.0 / WORTH.1).saturating_sub(BLOCK_OVERHEAD);
-        let deflated = self.deflate.deflate(&self.plain, room)?;
-        Some(Block::new(&self.plain, objects, deflated, self.recent.clone()))
+        let deflated = self.deflate.deflate(&self.plain, room(self.plain.len()))?;
+        Some(Block::new(&self.plain, objects, deflated, self.recent.clone(), Framing::List))
     }
+}
+
+/// The most that the deflated text of a block may be.
+fn room(plain_len: usize) -> usize {
+    (plain_len * WORTH.0 / WORTH.1).saturating_sub(BLOCK_OVERHEAD)
+}
+
+/// Whether a block of such texts is smaller than its objects in plain form, and by enough.
+pub(super) fn is_worth_it(plain_len: usize, deflated_len: usize) -> bool {
+    deflated_len <= room(plain_len)
+}
+
+/// Less than half of what makes a block: one beside it takes it in.
+pub fn is_small(bytes: usize, objects: usize) -> bool {
+    bytes < BLOCK_BYTES / 2 && objects < BLOCK_OBJECTS / 2
 }
 
 /// Where an object's body is in the text, and how many bytes of its item are before it.

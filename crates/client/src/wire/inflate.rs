@@ -3,7 +3,7 @@
 //! In: the body in pieces. Out: what it says, at most [`INFLATED_BYTES_MAX`] at a time and only when somebody asks, so a bomb
 //! costs what is taken of it. Several members behind one another are one body. Never: lets a checksum that does not fit go by.
 
-use flate2::{Decompress, FlushDecompress, Status};
+use flate2::{Crc, Decompress, FlushDecompress, Status};
 
 use super::error::{WireError, garbled};
 use super::pending::Pending;
@@ -19,6 +19,8 @@ pub struct Inflate {
     coder: Decompress,
     out: Vec<u8>, // INFLATED_BYTES_MAX of them
     place: Place,
+    // Of a member that was begun elsewhere: what its end is to say. The coder knows of no checksum then.
+    sum: Option<Crc>,
     // Whether the coder may have more without another byte.
     owes_more: bool,
     failed: Option<WireError>,
@@ -30,7 +32,18 @@ enum Place {
     /// Before the first member: not even an empty body is none.
     Begin,
     Within,
+    /// Before the checksum of a member that was begun elsewhere.
+    Trailer,
     Between,
+}
+
+/// CRC-32 and length: what a member ends with.
+pub(super) const TRAILER_BYTES: usize = 8;
+
+/// What a member ends with.
+pub(super) fn trailer(sum: &Crc) -> [u8; TRAILER_BYTES] {
+    let (crc, len) = (sum.sum().to_le_bytes(), sum.amount().to_le_bytes());
+    std::array::from_fn(|at| if at < 4 { crc[at] } else { len[at - 4] })
 }
 
 impl Default for Inflate {
@@ -46,9 +59,27 @@ impl Inflate {
             coder: Decompress::new_gzip(WINDOW_BITS),
             out: vec![0; INFLATED_BYTES_MAX],
             place: Place::Begin,
+            sum: None,
             owes_more: false,
             failed: None,
         }
+    }
+
+    /// Of a body of which something came.
+    pub(super) fn of(pending: Pending) -> Inflate {
+        Inflate { pending, ..Inflate::new() }
+    }
+
+    /// Goes on in a member.
+    ///
+    /// - `pending`: what came of it and is not inflated, from a byte boundary on.
+    /// - `history`: what may be repeated of what was, 2^15 bytes at most.
+    /// - `sum`: of all that was.
+    pub(super) fn within(pending: Pending, history: &[u8], sum: Crc) -> Inflate {
+        let mut coder = Decompress::new_with_window_bits(false, WINDOW_BITS);
+        let is_set = coder.set_dictionary(history);
+        let failed = is_set.is_err().then_some(WireError::Garbled { what: "a member without its beginning" });
+        Inflate { pending, coder, place: Place::Within, sum: Some(sum), failed, ..Inflate::new() }
     }
 
     /// Takes what came in.
@@ -86,8 +117,19 @@ impl Inflate {
             if text.is_empty() && !self.owes_more {
                 return Ok(0);
             }
-            if self.place == Place::Between {
-                self.coder.reset(true);
+            match self.place {
+                Place::Trailer => {
+                    let Some(end) = text.first_chunk() else { return Ok(0) };
+                    if self.sum.take().is_some_and(|sum| trailer(&sum) != *end) {
+                        return garbled("a gzip member whose checksum is another");
+                    }
+                    self.pending.use_up(TRAILER_BYTES);
+                    self.coder = Decompress::new_gzip(WINDOW_BITS);
+                    self.place = Place::Between;
+                    continue;
+                }
+                Place::Between => self.coder.reset(true),
+                Place::Begin | Place::Within => {}
             }
             self.place = Place::Within;
             let (read, made) = (self.coder.total_in(), self.coder.total_out());
@@ -99,8 +141,11 @@ impl Inflate {
             let was_asked = !text.is_empty();
             self.pending.use_up(read);
             self.owes_more = made == self.out.len() && status != Status::StreamEnd;
+            if let Some(sum) = &mut self.sum {
+                sum.update(&self.out[..made]);
+            }
             if status == Status::StreamEnd {
-                self.place = Place::Between;
+                self.place = if self.sum.is_some() { Place::Trailer } else { Place::Between };
             } else if was_asked && read == 0 && made == 0 {
                 return garbled("a gzip member that does not go on");
             }

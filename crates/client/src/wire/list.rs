@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use bytes::Bytes;
+
 use super::error::{WireError, garbled};
 use super::object::{ObjectScan, ObjectText};
 use super::pending::Pending;
@@ -185,7 +187,7 @@ struct ListScan {
 
 impl ListScan {
     fn item(&mut self, text: &[u8]) -> Result<ObjectText, WireError> {
-        std::mem::take(&mut self.item).finish(text, self.item_end)
+        std::mem::take(&mut self.item).finish(text, self.item_end, |span| Bytes::copy_from_slice(&text[span]))
     }
 
     /// - `text`: all of it, if there were no items.
@@ -286,11 +288,14 @@ impl Visit for ListScan {
         }
         match level {
             1 => self.items = Items::Behind,
-            2 => {
-                self.item.left(spaces);
-                self.item_end = at;
-            }
-            _ => return Reached::More,
+            2 => self.item_end = at,
+            _ => {}
+        }
+        if level >= 2 {
+            self.item.left(level - 2, at, spaces);
+        }
+        if level > 2 {
+            return Reached::More;
         }
         self.held_from = at;
         if level == 2 { Reached::Stop } else { Reached::More }

@@ -6,8 +6,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use bytes::Bytes;
 use forebay_apimachinery::json::string_end;
-use forebay_apimachinery::object::Form;
+use forebay_apimachinery::object::{Form, Marks};
 
 use super::error::{WireError, garbled};
 use super::text::unescape;
@@ -20,7 +21,8 @@ pub(super) const INITIAL_EVENTS_END: &[u8] = b"k8s.io/initial-events-end";
 /// An object as it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectText {
-    bytes: Vec<u8>,
+    // By itself, or a part of the text that it came in.
+    bytes: Bytes,
     found: Found,
 }
 
@@ -40,6 +42,10 @@ struct Found {
     name: Place,
     uid: Place,
     resource_version: Place,
+    // The values, brackets included.
+    metadata: Place,
+    labels: Place,
+    has_labels_twice: bool,
     ends_initial_events: bool,
     // Whether its first two members, and no others, are `kind` and `apiVersion`.
     type_leads: bool,
@@ -73,6 +79,7 @@ enum What {
     Name,
     Uid,
     ResourceVersion,
+    Labels,
     InitialEventsEnd,
 }
 
@@ -92,7 +99,7 @@ impl ObjectText {
         let text = text.trim_ascii_start();
         let mut alone = Alone::default();
         whole(text, &mut alone)?;
-        alone.object.finish(text, alone.end)
+        alone.object.finish(text, alone.end, |span| Bytes::copy_from_slice(&text[span]))
     }
 
     /// The object, as it came.
@@ -140,6 +147,24 @@ impl ObjectText {
         self.found.ends_initial_events
     }
 
+    /// Where that is which a cache asks of an object that it keeps as it came; nothing where it has to be
+    /// [written anew](ObjectText::into_value).
+    pub fn marks(&self) -> Option<Marks> {
+        let Found { api_version, resource_version, metadata, labels, .. } = self.found;
+        let comes_once = |what: What| self.found.cuts.iter().filter(|cut| cut.what == what).count() == 1;
+        let is_kept = self.found.is_compact
+            && !self.found.has_labels_twice
+            && [What::Kind, What::ApiVersion, What::ResourceVersion].into_iter().all(comes_once)
+            && [self.found.kind, api_version, resource_version].into_iter().all(|it| it != Place::default());
+        let inner = |place: Place| place.from + 1..place.to - 1;
+        is_kept.then(|| Marks {
+            metadata: metadata.from..metadata.to,
+            revision: inner(resource_version),
+            labels: labels.from..labels.to,
+            api_version: inner(api_version),
+        })
+    }
+
     fn text(&self, place: Place) -> Cow<'_, str> {
         let quoted = &self.bytes[place.from as usize..place.to as usize];
         let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
@@ -170,7 +195,7 @@ impl ObjectText {
         let cuts = || self.found.cuts.iter().filter(goes);
         let (mut some, is_compact) = (cuts(), self.found.is_compact);
         match (some.next(), some.next()) {
-            (None, _) if is_compact && front.is_empty() => self.bytes,
+            (None, _) if is_compact && front.is_empty() => self.bytes.into(),
             (None, _) if is_compact && self.bytes.len() > b"{}".len() => splice(&self.bytes, 1..1, &front),
             (Some(cut), None) if is_compact && cut.what == What::ResourceVersion => {
                 splice(&self.bytes, with_comma(&self.bytes, cut.member.clone()), &front)
@@ -281,11 +306,12 @@ impl ObjectScan {
         self.taking = match (level, coming.name) {
             (0, b"kind") => What::Kind,
             (0, b"apiVersion") => What::ApiVersion,
-            (0, b"metadata") => return self.metadata(coming.first),
+            (0, b"metadata") => return self.metadata(coming),
             (1, b"namespace") => What::Namespace,
             (1, b"name") => What::Name,
             (1, b"uid") => What::Uid,
             (1, b"resourceVersion") => What::ResourceVersion,
+            (1, b"labels") if coming.first == b'{' => What::Labels,
             (1, b"annotations") if coming.first == b'{' => return Ok(Take::Enter),
             (2, INITIAL_EVENTS_END) => What::InitialEventsEnd,
             _ => return Ok(Take::Skip),
@@ -293,12 +319,23 @@ impl ObjectScan {
         Ok(Take::Value)
     }
 
-    fn metadata(&mut self, first: u8) -> Result<Take, WireError> {
+    /// A place in the text as one in the object.
+    fn place(&self, at: usize) -> Result<u32, WireError> {
+        match at - self.from {
+            place if place > OBJECT_BYTES_MAX => Err(WireError::TooLong),
+            place => Ok(place as u32),
+        }
+    }
+
+    fn metadata(&mut self, coming: Coming<'_>) -> Result<Take, WireError> {
         if std::mem::replace(&mut self.has_metadata, true) {
             return garbled("a second metadata");
         }
-        match first {
-            b'{' => Ok(Take::Enter),
+        match coming.first {
+            b'{' => {
+                self.found.metadata.from = self.place(coming.at)?;
+                Ok(Take::Enter)
+            }
             b'n' => Ok(Take::Skip),
             _ => garbled("metadata that is no object"),
         }
@@ -313,7 +350,11 @@ impl ObjectScan {
         if matches!(taking, What::Kind | What::ApiVersion) {
             self.found.type_leads = false;
         }
-        let place = match value {
+        if member.end > OBJECT_BYTES_MAX {
+            return Err(WireError::TooLong);
+        }
+        let place = Place { from: (member.end - value.len()) as u32, to: member.end as u32 };
+        match value {
             // As Go reads it: the one before stays.
             b"null" => return Ok(()),
             [b'"', inner @ .., b'"'] => {
@@ -322,14 +363,11 @@ impl ObjectScan {
                     self.found.ends_initial_events = &*text == b"true";
                     return Ok(());
                 }
-                if member.end > OBJECT_BYTES_MAX {
-                    return Err(WireError::TooLong);
-                }
-                Place { from: (member.end - value.len()) as u32, to: member.end as u32 }
             }
             _ if taking == What::InitialEventsEnd => return Ok(()),
+            _ if taking == What::Labels => {}
             _ => return garbled("a member that names the object and is no string"),
-        };
+        }
         match taking {
             What::Kind => self.found.kind = place,
             What::ApiVersion => self.found.api_version = place,
@@ -337,6 +375,10 @@ impl ObjectScan {
             What::Name => self.found.name = place,
             What::Uid => self.found.uid = place,
             What::ResourceVersion => self.found.resource_version = place,
+            What::Labels => {
+                let before = std::mem::replace(&mut self.found.labels, place);
+                self.found.has_labels_twice |= before != Place::default();
+            }
             What::InitialEventsEnd => {}
         }
         let has_both = self.found.kind != Place::default() && self.found.api_version != Place::default();
@@ -344,23 +386,35 @@ impl ObjectScan {
         Ok(())
     }
 
-    /// The object is closed.
-    pub(super) fn left(&mut self, spaces: usize) {
-        self.found.is_compact = spaces == self.spaces;
+    /// An object in it that was entered is closed, or itself; `at` is behind the brace.
+    pub(super) fn left(&mut self, level: usize, at: usize, spaces: usize) {
+        match level {
+            0 => self.found.is_compact = spaces == self.spaces,
+            // What is too long is refused as a whole.
+            1 => self.found.metadata.to = self.place(at).unwrap_or_default(),
+            _ => {}
+        }
     }
 
     /// The object, once it was left.
     ///
     /// - `end`: behind its closing brace.
-    pub(super) fn finish(self, text: &[u8], end: usize) -> Result<ObjectText, WireError> {
-        let text = &text[self.from..end];
+    /// - `hold`: that part of the text, for as long as somebody has the object.
+    pub(super) fn finish(
+        self,
+        text: &[u8],
+        end: usize,
+        hold: impl FnOnce(Range<usize>) -> Bytes,
+    ) -> Result<ObjectText, WireError> {
+        let span = self.from..end;
+        let text = &text[span.clone()];
         if text.len() > OBJECT_BYTES_MAX {
             return Err(WireError::TooLong);
         }
         if str::from_utf8(text).is_err() {
             return garbled("an object that is not UTF-8");
         }
-        Ok(ObjectText { bytes: text.to_vec(), found: self.found })
+        Ok(ObjectText { bytes: hold(span), found: self.found })
     }
 }
 
@@ -381,10 +435,8 @@ impl Visit for Alone {
     }
 
     fn left(&mut self, level: usize, at: usize, spaces: usize) -> Reached {
-        if level == 0 {
-            self.object.left(spaces);
-            self.end = at;
-        }
+        self.object.left(level, at, spaces);
+        self.end = at;
         Reached::More
     }
 }

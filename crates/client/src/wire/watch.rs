@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use bytes::Bytes;
+
 use super::error::{WireError, garbled};
 use super::object::{ObjectScan, ObjectText};
 use super::pending::Pending;
@@ -26,6 +28,9 @@ impl<O> Frame<O> {
         Frame { kind: self.kind, object: of(self.object) }
     }
 }
+
+/// A frame, and where its object is in the text that it is a part of.
+pub type FrameAt = (Frame, Range<usize>);
 
 /// What happened, or what the server says of the watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +86,24 @@ impl WatchFrames {
         next
     }
 
+    /// The frames of `text`, which comes next, if they are all of it and no other has begun before. Otherwise nothing is taken of it,
+    /// and it may be [pushed](WatchFrames::push). With each comes the place of its object, which is that part of the text: nothing is
+    /// copied.
+    ///
+    /// # Errors
+    /// As [`WatchFrames::next_frame`].
+    pub fn frames_of(&mut self, text: &Bytes) -> Result<Option<Vec<FrameAt>>, WireError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        if self.is_within_frame() || !self.pending.text().is_empty() {
+            return Ok(None);
+        }
+        let frames = whole_frames(text);
+        self.failed = frames.as_ref().err().copied();
+        frames
+    }
+
     /// Whether the stream stands in the middle of a frame: when it ends here, that one is lost.
     pub fn is_within_frame(&self) -> bool {
         self.walk.is_within()
@@ -97,13 +120,36 @@ impl WatchFrames {
             return Ok(None);
         }
         let frame = match reached {
-            Reached::End => Some(std::mem::take(&mut self.scan).finish(text)?),
+            Reached::End => {
+                let copy = |span: Range<usize>| Bytes::copy_from_slice(&text[span]);
+                Some(std::mem::take(&mut self.scan).finish(text, copy)?)
+            }
             // White space between frames is used up as well.
             _ => None,
         };
         self.pending.use_up(seen);
         self.walk.forget(seen);
         Ok(frame)
+    }
+}
+
+/// The frames of a text that is nothing else.
+fn whole_frames(text: &Bytes) -> Result<Option<Vec<FrameAt>>, WireError> {
+    let (mut walk, mut scan, mut frames) = (Walk::new(), FrameScan::default(), Vec::new());
+    loop {
+        match walk.go(text, &mut scan)? {
+            Reached::End if walk.at() - walk.begun() > OBJECT_BYTES_MAX => return Err(WireError::TooLong),
+            Reached::End => {
+                let mut place = 0..0;
+                let frame = std::mem::take(&mut scan).finish(text, |span| {
+                    place = span.clone();
+                    text.slice(span)
+                })?;
+                frames.push((frame, place));
+            }
+            // White space stands behind the last.
+            _ => return Ok((!walk.is_within()).then_some(frames)),
+        }
     }
 }
 
@@ -117,10 +163,10 @@ struct FrameScan {
 }
 
 impl FrameScan {
-    fn finish(self, text: &[u8]) -> Result<Frame, WireError> {
+    fn finish(self, text: &[u8], hold: impl FnOnce(Range<usize>) -> Bytes) -> Result<Frame, WireError> {
         let Some(kind) = self.kind else { return garbled("an event without a type") };
         let Some(object) = self.object else { return garbled("an event without an object") };
-        let object = object.finish(text, self.object_end)?;
+        let object = object.finish(text, self.object_end, hold)?;
         let kind = match kind.as_str() {
             "ADDED" => FrameKind::Added,
             "MODIFIED" => FrameKind::Modified,
@@ -158,9 +204,9 @@ impl Visit for FrameScan {
     }
 
     fn left(&mut self, level: usize, at: usize, spaces: usize) -> Reached {
-        if let (1, Some(object)) = (level, &mut self.object) {
-            object.left(spaces);
-            self.object_end = at;
+        if let (1.., Some(object)) = (level, &mut self.object) {
+            object.left(level - 1, at, spaces);
+            self.object_end = if level == 1 { at } else { self.object_end };
         }
         Reached::More
     }

@@ -25,20 +25,21 @@ use crate::seal::Resting;
 use crate::snapshot::Snapshot;
 
 /// What is known of a cache that is told.
-struct Cache {
-    state: State,
+pub(super) struct Cache {
+    pub(super) state: State,
     arriving: Option<Arriving>,
     // What is to be made of all that is held once nothing arrives.
     rewrite: Option<Rewrite>,
 }
 
 /// The first state, while it comes.
-struct First {
+pub(super) struct First {
     resting: Resting,
     // Not in the state yet.
     page: Vec<Arc<Object>>,
     bytes: usize,
-    share: Option<Share>,
+    // The room that the page has.
+    pub(super) share: Option<Share>,
 }
 
 /// A later state, while it comes.
@@ -200,6 +201,9 @@ impl Ingest {
                         first = self.first();
                     }
                     Told::Change(change) => self.take_first(&mut state, &mut first, change).await,
+                    Told::Packed(packed) => {
+                        self.take_first_packed(&mut state, &mut first, &packed).await;
+                    }
                     Told::Progress(_) => {}
                     Told::StateEnds(revision) => {
                         self.put_at_rest(&mut state, &mut first, true).await;
@@ -235,7 +239,13 @@ impl Ingest {
         if first.page.is_empty() {
             first.share = self.room_for(limits::FILL_BYTES).await;
         }
-        let Some(object) = self.decode(state, change.key, change.revision, &value) else { return };
+        if let Some(object) = self.decode(state, change.key, change.revision, &value) {
+            self.add_first(state, first, object).await;
+        }
+    }
+
+    /// Adds an object to the page, for which there is room.
+    pub(super) async fn add_first(&self, state: &mut State, first: &mut First, object: Arc<Object>) {
         first.bytes += object.body_len();
         first.page.push(object);
         if first.bytes >= limits::FILL_BYTES || first.page.len() >= limits::FILL_PAGE {
@@ -291,6 +301,10 @@ impl Ingest {
             }
             match one {
                 Told::Change(change) => changes.push(change),
+                Told::Packed(packed) => {
+                    assert!(cache.arriving.is_some(), "what is packed is told within a state");
+                    self.merge_packed(cache, &packed).await;
+                }
                 Told::Progress(revision) if cache.arriving.is_none() => {
                     if revision > cache.state.snapshot.revision() {
                         let step = FeedStep::Progress(revision);
@@ -317,8 +331,12 @@ impl Ingest {
         }
         while let Some((part, bytes)) = next_part(changes) {
             self.make_room(&mut cache.state, bytes, None).await;
-            for change in part {
-                self.merge(cache, change);
+            for Change { key, revision, value } in part {
+                let make = value.map(|value| {
+                    let key = key.clone();
+                    move |state: &mut State| self.decode(state, key, revision, &value)
+                });
+                self.merge(cache, key, revision, make);
             }
             self.settle(&mut cache.state);
             self.go_on_in_haste(&mut cache.state);
@@ -327,9 +345,16 @@ impl Ingest {
     }
 
     /// Takes one object of a state that arrives, or a change on top of it.
-    fn merge(&self, cache: &mut Cache, change: Change) {
+    ///
+    /// - `make`: the object, unless it is gone.
+    pub(super) fn merge(
+        &self,
+        cache: &mut Cache,
+        key: Key,
+        revision: Revision,
+        make: Option<impl FnOnce(&mut State) -> Option<Arc<Object>>>,
+    ) {
         let Cache { state, arriving: Some(arriving), .. } = cache else { return };
-        let Change { key, revision, value } = change;
         if let Some(place) = arriving.before.place_of(&key) {
             arriving.seen.add(place);
         }
@@ -338,13 +363,13 @@ impl Ingest {
             true => held.revision() == revision,
             false => held.revision() >= revision,
         };
-        if value.is_some() && held.as_ref().is_some_and(stays) {
+        if make.is_some() && held.as_ref().is_some_and(stays) {
             if let Some(touched) = arriving.touched.get_mut(&key) {
                 touched.attempt = arriving.attempt;
             }
             return;
         }
-        let current = value.and_then(|value| self.decode(state, key.clone(), revision, &value));
+        let current = make.and_then(|make| make(state));
         match current {
             Some(object) => drop(state.snapshot.put(object)),
             None => drop(state.snapshot.remove(&key)),
@@ -380,6 +405,13 @@ impl Ingest {
         state.renewed = true;
         self.note_pressure(state);
         Ok(())
+    }
+}
+
+impl First {
+    /// Whether there is no page that has room.
+    pub(super) fn is_empty(&self) -> bool {
+        self.page.is_empty()
     }
 }
 

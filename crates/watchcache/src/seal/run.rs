@@ -6,7 +6,7 @@
 use std::iter::Peekable;
 use std::sync::Arc;
 
-use forebay_apimachinery::object::{BLOCK_BYTES, BLOCK_OBJECTS, PartRef};
+use forebay_apimachinery::object::{BLOCK_BYTES, BLOCK_OBJECTS, PartRef, is_small};
 use forebay_apimachinery::{Key, Object, Revision};
 
 use crate::limits;
@@ -183,11 +183,6 @@ impl Side {
     fn is_a_block(&self) -> bool {
         self.bytes >= BLOCK_BYTES || self.objects.len() >= BLOCK_OBJECTS
     }
-}
-
-/// Less than half of what makes a block.
-fn is_small(bytes: usize, objects: usize) -> bool {
-    bytes < BLOCK_BYTES / 2 && objects < BLOCK_OBJECTS / 2
 }
 
 /// An object outside of blocks, or neighbours that are neighbours in their block, too.
