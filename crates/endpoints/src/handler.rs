@@ -14,7 +14,7 @@ use forebay_registry::Registry;
 use forebay_registry::catalog::Served;
 use forebay_registry::request::{MayCreate, Target};
 use forebay_rt::{Clock, Random};
-use forebay_transport::{Connection, Drain, Exchange, Reply, ResponseChannel};
+use forebay_transport::{Connection, Drain, Exchange, Reply, ResponseChannel, StalledReaders};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -34,7 +34,6 @@ use crate::limits::{ANSWER_LARGE_BYTES, ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES, NO
 use crate::memory::Memory;
 use crate::metrics::{Metrics, Record, RequestLabels};
 use crate::negotiate::Form;
-use crate::pins::Pins;
 use crate::request_info::{PathError, RequestInfo};
 use crate::resource;
 use crate::response::{self, ResponseBody};
@@ -56,7 +55,7 @@ pub struct Handler {
     pub arrivals: Arrivals,
     pub rooms: Rooms,
     pub memory: Memory,
-    pub pins: Pins,
+    pub stalled_readers: StalledReaders,
     pub event_blocks: EventBlocks,
     pub metrics: Arc<Metrics>,
     pub drain: Drain,
@@ -163,7 +162,7 @@ impl Handler {
     /// Counts an answer that is there whole, and watches over its reader: it is held until that has it.
     fn hold_whole(&self, body: &mut ResponseBody, channel: &ResponseChannel) {
         if let Some(len) = body.exact_len().filter(|len| *len > ANSWER_SMALL_BYTES) {
-            body.watch_over((&self.pins, channel), || self.rooms.answers.charge(len));
+            body.watch_over((&self.stalled_readers, channel), || self.rooms.answers.charge(len));
         }
     }
 

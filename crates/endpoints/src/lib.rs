@@ -4,7 +4,6 @@
 //! [`resource`] (the API's verbs) or to [`documents`] (what describes the server). Never: decides what a write means.
 
 mod answer;
-mod apart;
 mod arrivals;
 mod authn;
 mod authority;
@@ -30,9 +29,9 @@ mod member;
 mod memory;
 mod metrics;
 mod negotiate;
+mod offload;
 mod old_certificate;
 mod openapi;
-mod pins;
 mod policy;
 mod pretty;
 mod protobuf;
