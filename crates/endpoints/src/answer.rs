@@ -9,29 +9,28 @@ use forebay_apimachinery::accept::Media;
 use forebay_apimachinery::options::Query;
 use forebay_registry::ListBody;
 use forebay_transport::limits::CHUNK_BYTES;
-use forebay_transport::{ResponseChannel, SentBy};
+use forebay_transport::{BodySource, PiecewiseBody, ResponseChannel, RunOn, SentBy, StalledReaders};
 use http::header::{self, HeaderName};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
-use crate::apart::Place;
-use crate::gzip::Gzip;
+use crate::gzip::{Gzip, InBlocks};
 use crate::limits::GZIP_BYTES_MIN;
 use crate::member::Member;
 use crate::negotiate::{self, Form};
-use crate::pins::Pins;
+use crate::offload;
 use crate::pretty;
 use crate::protobuf;
 use crate::response::{Content, ResponseBody};
 use crate::room::Held;
 use crate::rooms::Rooms;
-use crate::source::{Pretty, Resumed, Source, Written, read_ahead};
+use crate::source::{Pretty, Resumed, Written, read_ahead};
 use crate::status::Failure;
 use crate::yaml::{self, YamlList};
 
 pub type HttpResponse = Response<ResponseBody>;
 
 /// Where a long answer is watched over, and what it is written to.
-pub type Readers<'a> = (&'a Pins, &'a ResponseChannel);
+pub type Readers<'a> = (&'a StalledReaders, &'a ResponseChannel);
 
 /// What kube-apiserver sends with everything: answers are about now and for this client.
 const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("no-cache, private");
@@ -72,7 +71,7 @@ pub fn object(code: StatusCode, json: Bytes, form: Form, takes_gzip: bool) -> Re
 /// request may take.
 ///
 /// # Errors
-/// JSON of ours that is none; see [`Place::done`].
+/// JSON of ours that is none; see [`offload::done`].
 pub async fn of_write(
     code: StatusCode,
     json: Bytes,
@@ -123,9 +122,9 @@ async fn made(
     takes_gzip: bool,
     (room, tree): (Option<Held>, Option<Held>),
 ) -> Result<HttpResponse, Failure> {
-    let place = match is_there && !is_zipped(&bytes, takes_gzip) {
-        true => Place::Here,
-        false => Place::of(room.as_ref().map_or(0, Held::bytes).max(bytes.len())),
+    let run_on = match is_there && !is_zipped(&bytes, takes_gzip) {
+        true => RunOn::Task,
+        false => offload::run_on(room.as_ref().map_or(0, Held::bytes).max(bytes.len())),
     };
     let make = move || {
         let mut response = match is_there {
@@ -138,7 +137,7 @@ async fn made(
         drop(tree);
         Ok(response)
     };
-    place.done(make).await?
+    offload::done(run_on, make).await?
 }
 
 /// Whether what is there whole is compressed.
@@ -167,7 +166,7 @@ pub fn zipped(mut response: HttpResponse) -> HttpResponse {
 /// - `(objects, bytes)`: what it may come to.
 ///
 /// # Errors
-/// See [`Place::done`].
+/// See [`offload::done`].
 pub async fn list(
     list: ListBody,
     form: Form,
@@ -176,38 +175,38 @@ pub async fn list(
     (objects, bytes): (usize, usize),
 ) -> Result<HttpResponse, Failure> {
     if form.is_plain_json() && list.is_of_blocks() && takes_gzip {
-        return of_blocks(list, readers, Place::of(bytes / objects.max(1))).await;
+        return of_blocks(list, readers, offload::run_on(bytes / objects.max(1))).await;
     }
-    let source: Box<dyn Source> = match (form.media, form.pretty) {
+    let source: Box<dyn BodySource> = match (form.media, form.pretty) {
         (Media::Yaml, _) => Box::new(YamlList::new(Written(list))),
         (Media::Json, true) => Box::new(Pretty::new(Written(list))),
         (Media::Json, false) | (Media::Protobuf, _) => Box::new(Written(list)),
     };
     let content_type = form.media.content_type();
     let ahead = if takes_gzip { GZIP_BYTES_MIN } else { CHUNK_BYTES };
-    let place = if form.is_for_people() { Place::of(bytes) } else { Place::Here };
-    Ok(match place.done(move || read_ahead(source, ahead)).await? {
+    let run_on = if form.is_for_people() { offload::run_on(bytes) } else { RunOn::Task };
+    Ok(match offload::done(run_on, move || read_ahead(source, ahead)).await? {
         Ok(all) => return whole(content_type, all, takes_gzip).await,
         Err(Resumed { ahead, rest }) if takes_gzip => {
             // Where there was so little of it, most pieces are nothing but a search.
-            let place = if form.is_for_people() || ahead.len() >= GZIP_BYTES_MIN {
-                Place::Apart
+            let run_on = if form.is_for_people() || ahead.len() >= GZIP_BYTES_MIN {
+                RunOn::Thread
             } else {
-                Place::Here
+                RunOn::Task
             };
-            zipped(streamed(content_type, Box::new(Gzip::new(ahead, rest)), place, SentBy::OwnTask, readers))
+            zipped(streamed(content_type, Box::new(Gzip::new(ahead, rest)), run_on, SentBy::OwnTask, readers))
         }
         Err(rest) if form.is_for_people() => {
-            streamed(content_type, Box::new(rest), Place::Apart, SentBy::OwnTask, readers)
+            streamed(content_type, Box::new(rest), RunOn::Thread, SentBy::OwnTask, readers)
         }
-        Err(rest) => streamed(content_type, Box::new(rest), Place::Here, SentBy::Connection, readers),
+        Err(rest) => streamed(content_type, Box::new(rest), RunOn::Task, SentBy::Connection, readers),
     })
 }
 
 /// A list in gzip that needs little compressing, because the cache has most of it so.
 ///
-/// - `place`: where those are compressed that it has not.
-async fn of_blocks(mut list: ListBody, readers: Readers<'_>, place: Place) -> Result<HttpResponse, Failure> {
+/// - `run_on`: where those are compressed that it has not.
+async fn of_blocks(mut list: ListBody, readers: Readers<'_>, run_on: RunOn) -> Result<HttpResponse, Failure> {
     let content_type = Media::Json.content_type();
     let mut ahead = Vec::new();
     while ahead.len() < GZIP_BYTES_MIN {
@@ -215,24 +214,25 @@ async fn of_blocks(mut list: ListBody, readers: Readers<'_>, place: Place) -> Re
             return whole(content_type, ahead, true).await;
         }
     }
-    let sent_by = if place == Place::Here { SentBy::Connection } else { SentBy::OwnTask };
-    Ok(zipped(streamed(content_type, Box::new(Gzip::new(ahead, list)), place, sent_by, readers)))
+    let sent_by = if run_on == RunOn::Task { SentBy::Connection } else { SentBy::OwnTask };
+    Ok(zipped(streamed(content_type, Box::new(Gzip::new(ahead, InBlocks(list))), run_on, sent_by, readers)))
 }
 
 /// A list that was not long.
 async fn whole(content_type: &'static str, all: Vec<u8>, takes_gzip: bool) -> Result<HttpResponse, Failure> {
-    let place = if is_zipped(&all, takes_gzip) { Place::Apart } else { Place::Here };
-    place.done(move || sized(StatusCode::OK, content_type, all.into(), takes_gzip)).await
+    let run_on = if is_zipped(&all, takes_gzip) { RunOn::Thread } else { RunOn::Task };
+    offload::done(run_on, move || sized(StatusCode::OK, content_type, all.into(), takes_gzip)).await
 }
 
 fn streamed(
     content_type: &'static str,
-    source: Box<dyn Source>,
-    place: Place,
+    source: Box<dyn BodySource>,
+    run_on: RunOn,
     sent_by: SentBy,
-    (pins, channel): Readers<'_>,
+    (stalled_readers, channel): Readers<'_>,
 ) -> HttpResponse {
-    let content = Content::List { pieces: pins.pin(source, place, channel), sent_by };
+    let content =
+        Content::List { pieces: PiecewiseBody::new(source, run_on, (stalled_readers, channel)), sent_by };
     response(StatusCode::OK, content_type, ResponseBody::new(content))
 }
 

@@ -13,14 +13,15 @@ use forebay_apimachinery::resource::{cannot_be_handled, not_registered, split_ap
 use forebay_apimachinery::{Exhausted, Lease, Status};
 use forebay_registry::request::{self, Body};
 use forebay_schema::builtin::{protobuf, table};
+use forebay_transport::RunOn;
 use http::{HeaderMap, header};
 use http_body::Body as HttpBody;
 use http_body_util::BodyExt;
 use serde_json::Value;
 
-use crate::apart::Place;
 use crate::cost;
 use crate::limits::{BODY_BYTES_MAX, BODY_SMALL_BYTES, BODY_STEP_BYTES, DRAINED_BYTES_MAX};
+use crate::offload;
 use crate::room::{Held, Room};
 use crate::rooms::Rooms;
 use crate::status::Failure;
@@ -201,17 +202,17 @@ pub fn content_type(headers: &HeaderMap) -> &str {
 /// The body of an object of `kind`.
 ///
 /// # Errors
-/// 400 in kube-apiserver's words; see [`Place::done`].
+/// 400 in kube-apiserver's words; see [`offload::done`].
 pub async fn object(leased: &Leased, content_type: ContentType, kind: Arc<str>) -> Result<Body, Failure> {
-    let place = match content_type {
+    let run_on = match content_type {
         // It stays as it is.
-        ContentType::Json => Place::Here,
-        ContentType::Yaml => Place::of(yaml::work(&leased.bytes)),
-        _ => Place::of(leased.bytes.len()),
+        ContentType::Json => RunOn::Task,
+        ContentType::Yaml => offload::run_on(yaml::work(&leased.bytes)),
+        _ => offload::run_on(leased.bytes.len()),
     };
     // It has its room until this is over, whoever still waits for it.
     let (bytes, lease) = (leased.bytes.clone(), leased.lease.clone());
-    place.done(move || converted(bytes, content_type, &kind, &lease)).await?
+    offload::done(run_on, move || converted(bytes, content_type, &kind, &lease)).await?
 }
 
 fn converted(bytes: Bytes, content_type: ContentType, kind: &str, lease: &Lease) -> Result<Body, Failure> {

@@ -75,7 +75,7 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
             let text = handler.metrics.render(
                 &catalog,
                 &handler.inflight,
-                (&handler.memory, &handler.rooms, &handler.pins, &handler.event_blocks),
+                (&handler.memory, &handler.rooms, &handler.stalled_readers, &handler.event_blocks),
             );
             Ok(answer::sized(StatusCode::OK, metrics::CONTENT_TYPE, text.into(), head.takes_gzip()))
         }
@@ -92,7 +92,7 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
             None => json(head, legacy::group_list(&catalog)),
         },
         ["openapi", "v2" | "v3", ..] => {
-            let readers = ((&handler.pins, &head.channel), &handler.rooms);
+            let readers = ((&handler.stalled_readers, &head.channel), &handler.rooms);
             handler.documents.openapi.answer(&catalog, path, &head.headers, &head.query, readers).await
         }
         [".well-known", "openid-configuration"] => public_document(

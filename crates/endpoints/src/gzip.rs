@@ -4,12 +4,12 @@
 //! pieces.
 
 use forebay_registry::ListBody;
+use forebay_transport::BodySource;
 use forebay_transport::limits::CHUNK_BYTES;
 use http::{HeaderMap, header};
 
 use crate::limits::{DEFLATE_BYTES, STORED_BYTES_MAX};
 use crate::member::Member;
-use crate::source::Source;
 
 /// What is compressed part by part.
 pub trait Parts: Send {
@@ -17,14 +17,16 @@ pub trait Parts: Send {
     fn next(&mut self, member: &mut Member) -> bool;
 }
 
-/// Its blocks stay as they are.
-impl Parts for ListBody {
+/// A list whose blocks stay as they are.
+pub struct InBlocks(pub ListBody);
+
+impl Parts for InBlocks {
     fn next(&mut self, member: &mut Member) -> bool {
-        self.next_chunk(CHUNK_BYTES, member)
+        self.0.next_chunk(CHUNK_BYTES, member)
     }
 }
 
-impl<S: Source> Parts for S {
+impl<S: BodySource> Parts for S {
     fn next(&mut self, member: &mut Member) -> bool {
         self.fill(&mut member.plain)
     }
@@ -44,7 +46,7 @@ impl<P: Parts> Gzip<P> {
     }
 }
 
-impl<P: Parts> Source for Gzip<P> {
+impl<P: Parts> BodySource for Gzip<P> {
     fn fill(&mut self, out: &mut Vec<u8>) -> bool {
         let Some(mut member) = self.member.take() else { return false };
         let full = out.len() + CHUNK_BYTES;

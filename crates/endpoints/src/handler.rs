@@ -17,7 +17,7 @@ use forebay_registry::Registry;
 use forebay_registry::catalog::Served;
 use forebay_registry::request::{MayCreate, Target};
 use forebay_rt::{Clock, Random};
-use forebay_transport::{Connection, Drain, Exchange, Reply, ResponseChannel};
+use forebay_transport::{Connection, Drain, Exchange, Reply, ResponseChannel, StalledReaders};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -37,7 +37,6 @@ use crate::limits::{ANSWER_LARGE_BYTES, ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES};
 use crate::memory::Memory;
 use crate::metrics::{Metrics, Record, RequestLabels};
 use crate::negotiate::Form;
-use crate::pins::Pins;
 use crate::request_info::{PathError, RequestInfo};
 use crate::resource;
 use crate::response::{self, ResponseBody};
@@ -58,7 +57,7 @@ pub struct Handler {
     pub arrivals: Arrivals,
     pub rooms: Rooms,
     pub memory: Memory,
-    pub pins: Pins,
+    pub stalled_readers: StalledReaders,
     pub event_blocks: EventBlocks,
     pub metrics: Arc<Metrics>,
     pub drain: Drain,
@@ -165,7 +164,7 @@ impl Handler {
     /// Counts an answer that is there whole, and watches over its reader: it is held until that has it.
     fn hold_whole(&self, body: &mut ResponseBody, channel: &ResponseChannel) {
         if let Some(len) = body.exact_len().filter(|len| *len > ANSWER_SMALL_BYTES) {
-            body.watch_over((&self.pins, channel), || self.rooms.answers.charge(len));
+            body.watch_over((&self.stalled_readers, channel), || self.rooms.answers.charge(len));
         }
     }
 

@@ -9,14 +9,13 @@ use std::sync::Arc;
 use forebay_auth::Peer;
 use forebay_registry::Registry;
 use forebay_rt::{Random, Tasks};
-use forebay_transport::{Drain, serve_stream};
+use forebay_transport::{Drain, StalledReaders, serve_stream};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::config::Config;
 use crate::handler::Handler;
 use crate::identity::Known;
 use crate::metrics::Metrics;
-use crate::pins::Pins;
 use crate::server::{external_address, handler};
 
 /// See the module's doc. Cheap to clone.
@@ -28,12 +27,12 @@ impl InProcess {
     pub fn new(config: &Config, registry: Registry, random: Random, tasks: &Tasks) -> InProcess {
         let clock = registry.clock().clone();
         let drain = Drain::new(clock.clone(), config.watch_termination_grace);
-        let pins = Pins::new(clock.clone());
-        tasks.spawn("stalled readers", pins.clone().reap());
+        let stalled_readers = StalledReaders::new(clock.clone());
+        tasks.spawn("stalled readers", stalled_readers.clone().end_them());
         let address = external_address(config, config.listen);
         let known = Known::new(config, address.clone(), None);
         let metrics = Arc::new(Metrics::new(clock, known.counts.clone()));
-        let parts = (Vec::new(), random, drain, pins, metrics);
+        let parts = (Vec::new(), random, drain, stalled_readers, metrics);
         InProcess(Arc::new(handler(config, address, &known, registry, parts)))
     }
 

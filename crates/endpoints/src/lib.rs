@@ -4,7 +4,6 @@
 //! [`resource`] (the API's verbs) or to [`documents`] (what describes the server). Never: decides what a write means.
 
 mod answer;
-mod apart;
 mod arrivals;
 mod authn;
 mod authz;
@@ -29,8 +28,8 @@ mod member;
 mod memory;
 mod metrics;
 mod negotiate;
+mod offload;
 mod openapi;
-mod pins;
 mod pretty;
 mod protobuf;
 mod request_info;

@@ -140,9 +140,9 @@ pub const EVENT_BLOCKS_PASSED_BYTES_MAX: usize = 2 << 20;
 /// Plain bytes that are compressed in one go, without a window of what came before.
 pub const DEFLATE_BYTES: usize = 128 << 10;
 
-/// Work on so many bytes of what was received or is answered is done [apart](crate::apart) from the tasks: at some 75 MB/s,
+/// Work on so many bytes of what was received or is answered is done [elsewhere](crate::offload) from the tasks: at some 75 MB/s,
 /// as YAML has it, 64 KiB take a millisecond.
-pub const APART_BYTES: usize = 64 << 10;
+pub const OFFLOAD_BYTES: usize = 64 << 10;
 
 /// Answers below this are not worth compressing (KEP-2338).
 pub const GZIP_BYTES_MIN: usize = 128 << 10;
@@ -177,4 +177,4 @@ const _: () =
 const _: () = assert!(EVENT_BLOCKS_PASSED_BYTES_MAX <= EVENT_BLOCKS_BYTES_MAX);
 const _: () = assert!(GZIP_BYTES_MIN >= CHUNK_BYTES);
 // What is compressed whole is compressed apart.
-const _: () = assert!(GZIP_BYTES_MIN >= APART_BYTES);
+const _: () = assert!(GZIP_BYTES_MIN >= OFFLOAD_BYTES);

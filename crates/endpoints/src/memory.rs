@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use forebay_apimachinery::{Reason, Status};
 use forebay_registry::{Registry, Relief};
 use forebay_rt::{Clock, Duration, Instant};
-use forebay_transport::Connections;
 use forebay_transport::limits::CONNECTION_BYTES;
+use forebay_transport::{Connections, StalledReaders};
 
 use crate::config::Memory as Config;
 use crate::event_blocks::EventBlocks;
@@ -22,7 +22,6 @@ use crate::limits::{
     MEMORY_PERCENT, MEMORY_PERIOD, MEMORY_RELIEF_PERIOD, MEMORY_ROOM_PERCENT, NO_MEMORY_RETRY_SECONDS,
     READER_AGE_WHEN_SHORT, STALL_WAIT_WHEN_FULL, WINDOWS_SHARE,
 };
-use crate::pins::Pins;
 use crate::rooms::Rooms;
 
 /// How short memory is, and so who gives way. In order.
@@ -86,7 +85,7 @@ pub struct Counts {
 }
 
 /// Who reads much, what is made for them, and who is connected.
-type Readers = (Pins, EventBlocks, Connections);
+type Readers = (StalledReaders, EventBlocks, Connections);
 
 /// What the task remembers between two looks.
 struct Watch {
@@ -202,12 +201,18 @@ impl Memory {
     }
 
     /// Lets give way whatever does so at `level`.
-    fn relieve(&self, level: Level, limit: u64, registry: &Registry, (pins, seats): (&Pins, &Connections)) {
+    fn relieve(
+        &self,
+        level: Level,
+        limit: u64,
+        registry: &Registry,
+        (stalled_readers, seats): (&StalledReaders, &Connections),
+    ) {
         let counts = self.counts();
         let windows = (limit / WINDOWS_SHARE) as usize;
         if level >= Level::Readers {
             seats.let_strangers_go();
-            let reset = pins.let_go_of_oldest(READER_AGE_WHEN_SHORT);
+            let reset = stalled_readers.let_go_of_oldest(READER_AGE_WHEN_SHORT);
             counts.readers_reset.fetch_add(reset as u64, Ordering::Relaxed);
         }
         let shrunk = registry.relieve(Relief {

@@ -21,14 +21,14 @@ use http::header;
 use hyper::body::Incoming;
 
 use crate::answer::{self, HttpResponse};
-use crate::apart;
 use crate::authz;
 use crate::body_in::{self, Forms, Leased};
 use crate::component_statuses;
 use crate::cost;
 use crate::handler::{Handler, Head};
-use crate::limits::{APART_BYTES, DELETE_COLLECTION_BYTES, GZIP_BYTES_MIN};
+use crate::limits::{DELETE_COLLECTION_BYTES, GZIP_BYTES_MIN, OFFLOAD_BYTES};
 use crate::negotiate::{self, Answered, Form};
+use crate::offload;
 use crate::response::{Content, ResponseBody};
 use crate::reviews;
 use crate::status::Failure;
@@ -187,7 +187,8 @@ async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
     let body = handler.registry.list(target, &options, shown).await?;
     let warnings = body.warnings();
     let mut response =
-        answer::list(body, form, head.takes_gzip(), (&handler.pins, &head.channel), weight).await?;
+        answer::list(body, form, head.takes_gzip(), (&handler.stalled_readers, &head.channel), weight)
+            .await?;
     add_warnings(&mut response, &warnings);
     response.body_mut().hold_room(held);
     Ok(response)
@@ -224,7 +225,7 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
         events,
         shown.encoding,
         framing,
-        (&handler.pins, head.channel.clone()),
+        (&handler.stalled_readers, head.channel.clone()),
         clock.clone(),
     );
     let content = Content::Watch(stream);
@@ -310,7 +311,7 @@ where
     // Boxed: the verbs' own futures are large, and a request that waits for its body would have their places already.
     let work = Box::pin(work(handler.registry.clone(), target));
     // What YAML became, and a message, is charged already.
-    let done = apart::task(bytes.max(lease.used()), work).await?;
+    let done = offload::task(bytes.max(lease.used()), work).await?;
     done.map_err(|status| body_in::blamed(status.into(), &lease, &handler.rooms))
 }
 
@@ -349,7 +350,7 @@ async fn patch(
     let may_copy = || memchr::memmem::find(&leased.bytes, b"copy").is_some() || leased.bytes.contains(&b'\\');
     if kind == PatchKind::Json && may_copy() {
         // However short it is, what it copies may be as long as a tree may be.
-        leased.work = leased.work.max(APART_BYTES);
+        leased.work = leased.work.max(OFFLOAD_BYTES);
     }
     let bytes = leased.bytes.clone();
     let work = |registry: Registry, target: Target| async move {
@@ -406,7 +407,7 @@ async fn delete_options(handler: &Handler, head: &Head, body: Incoming) -> Resul
     let Leased { bytes, lease, .. } = leased;
     let blamed = |failure| body_in::blamed(failure, &lease, &handler.rooms);
     let (options, on) = (options.map_err(blamed)?, lease.clone());
-    let read = apart::Place::of(bytes.len()).done(move || read_delete_options(options, &on)).await?;
+    let read = offload::done(offload::run_on(bytes.len()), move || read_delete_options(options, &on)).await?;
     read.map_err(|status| blamed(status.into()))
 }
 

@@ -7,16 +7,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use forebay_transport::{Reply, ReplyBody, SentBy};
+use forebay_transport::{PiecewiseBody, Reply, ReplyBody, RunOn, SentBy, Stalled};
 use http::StatusCode;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::answer::{HttpResponse, Readers};
-use crate::apart::Place;
 use crate::inflight::Seat;
 use crate::limits::{ANSWER_SMALL_BYTES, LIST_BYTES};
 use crate::metrics::Record;
-use crate::pins::{Pinned, Stalled};
 use crate::room::Held;
 use crate::source::Rest;
 use crate::watch_body::WatchStream;
@@ -63,11 +61,11 @@ pub enum Content {
     Whole(Bytes),
     /// The rest of one that is there, or whose length is known, and how long that is.
     Long {
-        rest: Pinned,
+        rest: PiecewiseBody,
         len: usize,
     },
     List {
-        pieces: Pinned,
+        pieces: PiecewiseBody,
         sent_by: SentBy,
     },
     Watch(WatchStream),
@@ -107,10 +105,13 @@ impl ResponseBody {
     /// Hands a whole body out in pieces, so that it is seen how far its reader is, and lets it be taken away.
     ///
     /// - `room`: for what it holds, unless it has some already.
-    pub fn watch_over(&mut self, (pins, channel): Readers<'_>, room: impl FnOnce() -> Held) {
+    pub fn watch_over(&mut self, (stalled_readers, channel): Readers<'_>, room: impl FnOnce() -> Held) {
         let Content::Whole(bytes) = &mut self.content else { return };
         let (len, bytes) = (bytes.len(), std::mem::take(bytes));
-        self.content = Content::Long { rest: pins.pin(Box::new(Rest(bytes)), Place::Here, channel), len };
+        self.content = Content::Long {
+            rest: PiecewiseBody::new(Box::new(Rest(bytes)), RunOn::Task, (stalled_readers, channel)),
+            len,
+        };
         self.room.get_or_insert_with(room);
     }
 

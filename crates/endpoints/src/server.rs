@@ -9,7 +9,7 @@ use std::sync::Arc;
 use forebay_auth::{Access, Authenticators};
 use forebay_registry::Registry;
 use forebay_rt::{Random, Shutdown, Tasks};
-use forebay_transport::{Connections, Drain, HttpServer, listen};
+use forebay_transport::{Connections, Drain, HttpServer, StalledReaders, listen};
 use tokio::net::TcpListener;
 
 use crate::arrivals::Arrivals;
@@ -24,7 +24,6 @@ use crate::limits;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::openapi::OpenApi;
-use crate::pins::Pins;
 use crate::rooms::Rooms;
 use crate::tls::TlsError;
 use crate::{tokens, version};
@@ -88,19 +87,19 @@ impl Bound {
     ) {
         let clock = registry.clock().clone();
         let drain = Drain::new(clock.clone(), self.config.watch_termination_grace);
-        let pins = Pins::new(clock.clone());
-        tasks.spawn("stalled readers", pins.clone().reap());
+        let stalled_readers = StalledReaders::new(clock.clone());
+        tasks.spawn("stalled readers", stalled_readers.clone().end_them());
         let delay = self.config.shutdown_delay;
         let Bound { listener, address, identity, config } = self;
         let metrics = Arc::new(Metrics::new(clock.clone(), identity.known().counts.clone()));
         let checks = all_checks(checks, &registry, &drain);
-        let parts = (checks, random, drain.clone(), pins.clone(), metrics.clone());
+        let parts = (checks, random, drain.clone(), stalled_readers.clone(), metrics.clone());
         let address = external_address(&config, address);
         let handler = Arc::new(handler(&config, address, identity.known(), registry.clone(), parts));
         let (memory, rooms) = (handler.memory.clone(), handler.rooms.clone());
         let connections_max = config.connections_max.unwrap_or(usize::MAX).min(memory.connections_max());
         let seats = Connections::new(clock.clone(), connections_max, metrics.connections.clone());
-        let readers = (pins, handler.event_blocks.clone(), seats.clone());
+        let readers = (stalled_readers, handler.event_blocks.clone(), seats.clone());
         tasks.spawn("memory", memory.watch(clock.clone(), registry, rooms, readers));
         let server = HttpServer {
             service: handler,
@@ -132,7 +131,13 @@ pub(crate) fn handler(
     address: String,
     known: &Known,
     registry: Registry,
-    (checks, random, drain, pins, metrics): (Vec<Check>, Random, Drain, Pins, Arc<Metrics>),
+    (checks, random, drain, stalled_readers, metrics): (
+        Vec<Check>,
+        Random,
+        Drain,
+        StalledReaders,
+        Arc<Metrics>,
+    ),
 ) -> Handler {
     let clock = registry.clock().clone();
     let accounts = known.accounts.clone();
@@ -160,7 +165,7 @@ pub(crate) fn handler(
         registry,
         clock,
         random,
-        pins,
+        stalled_readers,
         event_blocks: EventBlocks::default(),
         metrics,
         drain,

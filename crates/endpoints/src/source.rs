@@ -5,20 +5,15 @@
 
 use bytes::Bytes;
 use forebay_registry::ListBody;
+use forebay_transport::BodySource;
 use forebay_transport::limits::{CHUNK_BYTES, PIECE_BYTES};
 
 use crate::pretty::Indenter;
 
-/// Something that is read piece by piece.
-pub trait Source: Send {
-    /// Appends about [`CHUNK_BYTES`] to `out`; whether there may be more. Nothing, where that took long enough as it is.
-    fn fill(&mut self, out: &mut Vec<u8>) -> bool;
-}
-
 /// A list as the registry writes it.
 pub struct Written(pub ListBody);
 
-impl Source for Written {
+impl BodySource for Written {
     fn fill(&mut self, out: &mut Vec<u8>) -> bool {
         self.0.next_chunk(CHUNK_BYTES, out)
     }
@@ -35,13 +30,13 @@ pub struct Pretty<S> {
     more: bool,
 }
 
-impl<S: Source> Pretty<S> {
+impl<S: BodySource> Pretty<S> {
     pub fn new(inner: S) -> Pretty<S> {
         Pretty { inner, indenter: Indenter::default(), piece: Vec::new(), taken: 0, more: true }
     }
 }
 
-impl<S: Source> Source for Pretty<S> {
+impl<S: BodySource> BodySource for Pretty<S> {
     fn fill(&mut self, out: &mut Vec<u8>) -> bool {
         if self.taken == self.piece.len() {
             self.piece.clear();
@@ -57,7 +52,7 @@ impl<S: Source> Source for Pretty<S> {
 /// What is left of bytes that are there.
 pub struct Rest(pub Bytes);
 
-impl Source for Rest {
+impl BodySource for Rest {
     fn fill(&mut self, out: &mut Vec<u8>) -> bool {
         let piece = self.0.split_to(self.0.len().min(PIECE_BYTES));
         out.extend_from_slice(&piece);
@@ -65,19 +60,13 @@ impl Source for Rest {
     }
 }
 
-impl Source for Box<dyn Source> {
-    fn fill(&mut self, out: &mut Vec<u8>) -> bool {
-        (**self).fill(out)
-    }
-}
-
 /// What was read ahead, then the rest.
 pub struct Resumed {
     pub ahead: Vec<u8>,
-    pub rest: Box<dyn Source>,
+    pub rest: Box<dyn BodySource>,
 }
 
-impl Source for Resumed {
+impl BodySource for Resumed {
     fn fill(&mut self, out: &mut Vec<u8>) -> bool {
         if self.ahead.is_empty() {
             return self.rest.fill(out);
@@ -88,7 +77,7 @@ impl Source for Resumed {
 }
 
 /// Reads up to `bytes` ahead: the whole content, or as much of it and the rest. Less where it takes long.
-pub fn read_ahead(mut source: Box<dyn Source>, bytes: usize) -> Result<Vec<u8>, Resumed> {
+pub fn read_ahead(mut source: Box<dyn BodySource>, bytes: usize) -> Result<Vec<u8>, Resumed> {
     let mut ahead = Vec::new();
     loop {
         let before = ahead.len();
@@ -114,7 +103,7 @@ pub(crate) mod testing {
         }
     }
 
-    impl Source for Pieces {
+    impl BodySource for Pieces {
         fn fill(&mut self, out: &mut Vec<u8>) -> bool {
             let piece = self.0.pop_front();
             out.extend_from_slice(piece.as_deref().unwrap_or_default());
@@ -122,7 +111,7 @@ pub(crate) mod testing {
         }
     }
 
-    pub fn all(mut source: impl Source) -> Vec<u8> {
+    pub fn all(mut source: impl BodySource) -> Vec<u8> {
         let mut out = Vec::new();
         while source.fill(&mut out) {}
         out

@@ -12,11 +12,10 @@ use bytes::Bytes;
 use forebay_registry::{Batch, Encoding, Flow, FrameSink, WatchBody};
 use forebay_rt::{Clock, Instant};
 use forebay_transport::limits::PIECE_BYTES;
-use forebay_transport::{ResponseChannel, SendBuffer, WatchSlot};
+use forebay_transport::{LetGoFor, ResponseChannel, SendBuffer, StalledReaders, Stalls, WatchSlot};
 
 use crate::limits::{HELD_BYTES_MAX, STATE_BYTES};
 use crate::metrics::WatchEvents;
-use crate::pins::{Pins, Stalls, Why};
 use crate::protobuf;
 use crate::room::Held;
 use crate::status::Failure;
@@ -86,7 +85,7 @@ impl WatchStream {
         events: WatchEvents,
         encoding: Encoding,
         framing: Framing,
-        (pins, channel): (&Pins, ResponseChannel),
+        (stalled_readers, channel): (&StalledReaders, ResponseChannel),
         clock: Clock,
     ) -> WatchStream {
         let work = Work {
@@ -107,7 +106,7 @@ impl WatchStream {
             clock,
         };
         let watch = Arc::new(Watch { channel, work: Mutex::new(work) });
-        pins.watch_over(&watch);
+        stalled_readers.watch_over(&watch);
         WatchStream(watch)
     }
 
@@ -277,17 +276,17 @@ impl Work {
 }
 
 impl Stalls for Watch {
-    fn let_go(&self, since: Instant, why: Why) -> bool {
+    fn let_go(&self, since: Instant, why: LetGoFor) -> bool {
         // One that is locked is being sent just now.
         let Ok(mut work) = self.work.try_lock() else { return false };
         // Who is only short of memory gains nothing by one that is on its way as a whole.
-        if !work.waits_for_client() || (work.is_given() && why == Why::ShortOfMemory) {
+        if !work.waits_for_client() || (work.is_given() && why == LetGoFor::ShortOfMemory) {
             return false;
         }
         let touched = self.channel.wrote_at().map_or(work.touched, |at| at.max(work.touched));
         let is_over = work.body.as_ref().is_some_and(WatchBody::is_not_worth_waiting_for);
         // Its client comes back for what it did not take.
-        let holds_much = why == Why::ShortOfMemory && work.batch.frame_bytes() > HELD_BYTES_MAX;
+        let holds_much = why == LetGoFor::ShortOfMemory && work.batch.frame_bytes() > HELD_BYTES_MAX;
         let gone = if (is_over || holds_much) && touched <= since { work.body.take() } else { None };
         drop(work);
         let Some(body) = gone else { return false };
@@ -393,7 +392,7 @@ mod tests {
         assert_eq!(drain.watches(), 1);
         drop(stream);
         assert_eq!(drain.watches(), 0);
-        assert!(!looks.let_go(clock.now(), Why::Stalled));
+        assert!(!looks.let_go(clock.now(), LetGoFor::Stalled));
     }
 
     #[tokio::test(start_paused = true)]
@@ -448,10 +447,10 @@ mod tests {
         clock.sleep(Duration::from_secs(6)).await;
         assert!(matches!(next().await, Poll::Ready(None)), "its end");
         let let_go = |why| stream.0.let_go(clock.now(), why);
-        assert!(!let_go(Why::ShortOfMemory));
+        assert!(!let_go(LetGoFor::ShortOfMemory));
         let mut carried = pin!(channel.carry(std::future::pending::<()>()));
         assert!(carried.as_mut().now_or_never().is_none(), "not cut");
-        assert!(let_go(Why::Stalled) && !let_go(Why::Stalled), "once");
+        assert!(let_go(LetGoFor::Stalled) && !let_go(LetGoFor::Stalled), "once");
         assert_eq!(carried.await, None);
     }
 

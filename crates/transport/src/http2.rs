@@ -2,7 +2,7 @@
 //!
 //! In: hyper's connection, and the streams that it begins. Out: the connection's end. A request is worked on by a task of
 //! its own, as others on the connection are not to wait for it. Once its answer is a long body that costs little to make,
-//! a list or a watch, that stream moves into the connection's task: between two tasks every piece of the body would be two
+//! or a watch, that stream moves into the connection's task: between two tasks every piece of the body would be two
 //! switches, of threads as often as not, which cost more than the piece; and an event for all watches of a connection is
 //! one turn of it. Never: knows what a body is.
 

@@ -11,6 +11,7 @@ mod drain;
 mod http1;
 mod http2;
 pub mod limits;
+mod piecewise_body;
 mod reply;
 mod request_heads;
 mod response_channel;
@@ -20,6 +21,7 @@ mod service;
 mod socket;
 #[cfg(target_os = "linux")]
 mod socket_options;
+mod stalled_readers;
 mod tls_stream;
 pub mod websocket;
 
@@ -27,8 +29,10 @@ pub use abort::{Abort, UntilAborted};
 pub use connections::{Connection, ConnectionSlot, Connections, OpenRequest};
 pub use counts::{ConnectionCounts, Counter};
 pub use drain::{Drain, WatchSlot};
+pub use piecewise_body::{BodySource, PiecewiseBody, RunOn, Stalled};
 pub use reply::{Exchange, Reply, SentBy};
 pub use response_channel::{ResponseChannel, SendBuffer};
 pub use server::{HttpServer, listen, serve_stream};
 pub use server_tls::{Http2, ServerTls, TlsError, certificates};
 pub use service::{ReaderWait, ReplyBody, Service};
+pub use stalled_readers::{LetGoFor, ReaderTotals, StalledReaders, Stalls};

@@ -12,7 +12,7 @@ pub const LEAVING_MAX: usize = 64;
 pub const STRANGER_BYTES: usize = 16 << 10;
 pub const STRANGERS_WITH_MUCH_MAX: usize = 128;
 
-/// A connection of HTTP/2 on which there was no request for so long is asked to end, as kube-apiserver does (v1.36, IdleTimeout),
+/// A connection of HTTP/2 on which there was no request for so long is asked to end, as Go's servers do,
 /// and cut when it has not within [`PING_WAIT`]. One of HTTP/1.1 ends after [`HEADER_WAIT`].
 pub const IDLE_WAIT: Duration = Duration::from_secs(90);
 
@@ -41,7 +41,7 @@ pub const HEADER_WAIT: Duration = Duration::from_secs(32);
 /// Pause after an error of accept (no file descriptors left, say), doubled from the first to the second.
 pub const ACCEPT_PAUSE: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
 
-/// Bytes of a request's head: long label selectors stand in the URL. More is answered 431.
+/// Bytes of a request's head: what is asked for may stand in the URL at length. More is answered 431.
 pub const HEAD_BYTES_MAX: usize = 64 << 10;
 
 /// Bytes that are kept of what an HTTP/1.1 client says behind its watch: a next request fits. What comes after that stays
@@ -66,7 +66,7 @@ pub const CONNECTION_TURNS: usize = 16;
 pub const UNSENT_BYTES: u32 = 16 << 10;
 
 /// Bytes that the kernel keeps for a client that watches over HTTP/1.1. Linux doubles what it is told and counts its
-/// own bookkeeping too: this is a buffer of 32 KiB. A watch-list gets it after its initial state, which is long.
+/// own bookkeeping too: this is a buffer of 32 KiB. One that begins with a long state gets it after that.
 pub const WATCH_SEND_BYTES: usize = 16 << 10;
 
 /// The same when the watch is over and the connection goes on: as much as the kernel lets anybody have by default.
@@ -90,8 +90,8 @@ pub const DEAD_PEER_PROBES: u8 = 3;
 /// within four.
 pub const ASK_PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// Requests in flight on one HTTP/2 connection, unless the configuration says otherwise. kube-apiserver has 100, above
-/// which client-go opens another connection for more watches.
+/// Requests in flight on one HTTP/2 connection, unless the configuration says otherwise. With Go's usual 100 a client
+/// that watches much opens another connection.
 pub const STREAMS_MAX: u32 = 250;
 
 /// Streams of an HTTP/2 connection that its client resets before they are looked at, and those that are reset as it does not keep to
@@ -123,7 +123,7 @@ pub const PING_WAIT: Duration = Duration::from_secs(15);
 /// What a connection may take, on average.
 pub const CONNECTION_BYTES: u64 = 32 << 10;
 
-/// A LIST is sent in pieces of this size: enough that TLS records and HTTP/2 frames are full, and that what a piece costs
+/// A long body is made in pieces of this size: enough that TLS records and HTTP/2 frames are full, and that what a piece costs
 /// apart from its bytes does not count.
 pub const CHUNK_BYTES: usize = 64 << 10;
 
@@ -135,13 +135,13 @@ pub const TURN_BATCHES_MAX: usize = 4;
 /// A long event is handed on in pieces of this size, so that it shows how far its reader is.
 pub const PIECE_BYTES: usize = 16 << 10;
 
-/// What there is room for when a piece of a list is made: [`CHUNK_BYTES`], and what its last object is longer.
+/// What there is room for when a piece of a body is made: [`CHUNK_BYTES`], and what its last object is longer.
 pub const MADE_BYTES: usize = CHUNK_BYTES + CHUNK_BYTES / 4;
 
 /// A stream's reader is quick if it comes back for more so soon, which is 640 KB/s or more.
 pub const QUICK: Duration = Duration::from_millis(25);
 
-/// How much of a list, or of a watch's initial state, a stream's reader is given at once who came back after `pause`. A quick
+/// How much of a long body, or of the state that a watch begins with, a stream's reader is given at once who came back after `pause`. A quick
 /// one gets a piece as it is made, but for one that is long because an object is: to hand it on in four costs 10 us each.
 pub fn stream_give_max(pause: Duration) -> usize {
     if pause < QUICK { MADE_BYTES } else { PIECE_BYTES }
@@ -153,9 +153,8 @@ pub const WEBSOCKET_CONTROL_BYTES_MAX: usize = 125;
 /// How long a WebSocket's goodbye may take.
 pub const WEBSOCKET_CLOSE_WAIT: Duration = Duration::from_secs(1);
 
-/// A reader of an answer that takes nothing for so long loses it: its snapshot is let go and the stream is reset. So
-/// does a watcher, if it has fallen out of the window, is still in its initial state, or its time is over; another one keeps its
-/// place.
+/// A reader of an answer that takes nothing for so long loses it: what it is made from is let go and the stream is reset. So
+/// does who watches, if the answer has nothing to wait for; another one keeps its place.
 pub const STALL_WAIT: Duration = Duration::from_secs(60);
 
 /// How often stalled readers are looked for.

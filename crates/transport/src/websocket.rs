@@ -271,7 +271,7 @@ mod tests {
     ];
 
     #[test]
-    fn an_upgrade_is_granted_or_refused_as_kube_apiserver_does_it() {
+    fn an_upgrade_is_granted_or_refused_as_gos_server_does_it() {
         let granted = answered(&headers(&ASKED));
         assert_eq!(granted.status(), 101);
         // The example of RFC 6455.

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
+use forebay_transport::StalledReaders;
+
 use super::text::Text;
 use crate::event_blocks::EventBlocks;
 use crate::memory::{Level, Memory};
-use crate::pins::Pins;
 use crate::room::Totals;
 use crate::rooms::Rooms;
 
@@ -29,8 +30,13 @@ const ROOMS: [Read; 5] = [
 ];
 
 /// Writes the metrics of all of them.
-pub fn write(text: &mut Text, memory: &Memory, rooms: &Rooms, (pins, blocks): (&Pins, &EventBlocks)) {
-    let told = pins.told();
+pub fn write(
+    text: &mut Text,
+    memory: &Memory,
+    rooms: &Rooms,
+    (stalled_readers, blocks): (&StalledReaders, &EventBlocks),
+) {
+    let told = stalled_readers.totals();
     let help = "Lists, watches and long answers that are being read.";
     text.single("forebay_answers_open", "gauge", help, told.open);
     let help = "Seconds since the oldest answer that is being read was begun.";

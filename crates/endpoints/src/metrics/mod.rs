@@ -21,13 +21,12 @@ use std::sync::{Arc, PoisonError};
 use forebay_registry::catalog::{Catalog, Served};
 use forebay_registry::histogram::Histogram;
 use forebay_rt::Clock;
-use forebay_transport::ConnectionCounts;
+use forebay_transport::{ConnectionCounts, StalledReaders};
 
 use crate::event_blocks::EventBlocks;
 use crate::identity::Counts;
 use crate::inflight::{Inflight, Kind};
 use crate::memory::Memory;
-use crate::pins::Pins;
 use crate::request_info::RequestInfo;
 use crate::rooms::Rooms;
 use family::Family;
@@ -82,7 +81,7 @@ impl Metrics {
         &self,
         catalog: &Catalog,
         inflight: &Inflight,
-        (memory, rooms, pins, blocks): (&Memory, &Rooms, &Pins, &EventBlocks),
+        (memory, rooms, stalled_readers, blocks): (&Memory, &Rooms, &StalledReaders, &EventBlocks),
     ) -> String {
         let mut text = Text::default();
         self.requests(&mut text);
@@ -102,7 +101,7 @@ impl Metrics {
         self.identity(&mut text);
         connections::write(&mut text, counts);
         self.flights(&mut text);
-        memory::write(&mut text, memory, rooms, (pins, blocks));
+        memory::write(&mut text, memory, rooms, (stalled_readers, blocks));
         let mut stores = catalog.stores();
         stores.sort_by(|a, b| (&a.group, &a.resource).cmp(&(&b.group, &b.resource)));
         caches::write(&mut text, &stores);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use forebay_apimachinery::accept::{Clause, parse_accept};
 use forebay_apimachinery::options::Query;
 use forebay_registry::catalog::Catalog;
+use forebay_transport::{PiecewiseBody, RunOn};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::contents::Subject;
@@ -16,7 +17,6 @@ use super::kept::{OpenApi, relative_url};
 use super::limits::PLAIN_BYTES;
 use super::packed::Packed;
 use crate::answer::{self, HttpResponse};
-use crate::apart::Place;
 use crate::gzip;
 use crate::negotiate;
 use crate::response::{Content, ResponseBody};
@@ -140,7 +140,7 @@ fn whole(
     document: &Packed,
     content_type: &'static str,
     headers: &HeaderMap,
-    ((pins, channel), rooms): Readers<'_>,
+    ((stalled_readers, channel), rooms): Readers<'_>,
 ) -> HttpResponse {
     let etag = format!("\"{}\"", document.hash);
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
@@ -152,7 +152,7 @@ fn whole(
         response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         response
     } else {
-        let rest = pins.pin(Box::new(document.plain()), Place::Here, channel);
+        let rest = PiecewiseBody::new(Box::new(document.plain()), RunOn::Task, (stalled_readers, channel));
         let body = ResponseBody::new(Content::Long { rest, len: document.plain_len });
         let mut response = answer::response(StatusCode::OK, content_type, body);
         response.body_mut().hold_room(Some(rooms.answers.charge(PLAIN_BYTES)));

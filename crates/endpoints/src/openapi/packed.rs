@@ -12,11 +12,10 @@ use bytes::{Buf as _, Bytes};
 use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
-use forebay_transport::limits;
+use forebay_transport::{BodySource, limits};
 use sha2::{Digest, Sha256};
 
 use super::limits::PIECE_BYTES;
-use crate::source::Source;
 
 /// A document; cloning it copies pointers.
 #[derive(Clone, Debug)]
@@ -37,7 +36,7 @@ impl Packed {
 /// A document's plain bytes, inflated as they are read.
 pub struct Plain(GzDecoder<Reader<Bytes>>);
 
-impl Source for Plain {
+impl BodySource for Plain {
     fn fill(&mut self, out: &mut Vec<u8>) -> bool {
         let inflated = self.0.by_ref().take(limits::PIECE_BYTES as u64).read_to_end(out);
         inflated.expect("what was compressed here") > 0

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use forebay_apimachinery::options::Query;
 use forebay_registry::catalog::Catalog;
 use forebay_rt::Clock;
-use forebay_transport::ResponseChannel;
 use forebay_transport::limits::PIECE_BYTES;
+use forebay_transport::{ResponseChannel, StalledReaders};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
@@ -18,21 +18,20 @@ use super::limits::PLAIN_BYTES;
 use super::proto::decode::{Field, fields, find, find_all, text};
 use crate::answer::HttpResponse;
 use crate::discovery::testing::catalog;
-use crate::pins::Pins;
 use crate::rooms::Rooms;
 use crate::source::testing::all;
 
 struct Server {
     openapi: OpenApi,
     catalog: Arc<Catalog>,
-    pins: Pins,
+    stalled_readers: StalledReaders,
     rooms: Rooms,
 }
 
 impl Server {
     fn new() -> Server {
-        let (pins, rooms) = (Pins::new(Clock::system()), Rooms::new(Clock::system()));
-        Server { openapi: OpenApi::default(), catalog: Arc::new(catalog()), pins, rooms }
+        let (stalled_readers, rooms) = (StalledReaders::new(Clock::system()), Rooms::new(Clock::system()));
+        Server { openapi: OpenApi::default(), catalog: Arc::new(catalog()), stalled_readers, rooms }
     }
 
     async fn ask(&self, target: &str, headers: &[(HeaderName, &str)]) -> Result<HttpResponse, u16> {
@@ -40,7 +39,7 @@ impl Server {
         let value = |text: &str| HeaderValue::from_str(text).expect("a header");
         let headers: HeaderMap = headers.iter().map(|(name, text)| (name.clone(), value(text))).collect();
         let (query, readers) =
-            (Query::parse(query), ((&self.pins, &ResponseChannel::default()), &self.rooms));
+            (Query::parse(query), ((&self.stalled_readers, &ResponseChannel::default()), &self.rooms));
         let answer = self.openapi.answer(&self.catalog, path, &headers, &query, readers).await;
         answer.map_err(|failure| failure.code().as_u16())
     }

@@ -4,13 +4,13 @@
 //! [`super::write`] writes it. Holds the short members and one item, whatever the length of the list.
 
 use forebay_apimachinery::json;
+use forebay_transport::BodySource;
 use forebay_transport::limits::CHUNK_BYTES;
 use serde_json::{Map, Value};
 
 use super::write::{flow_item, item, member};
 use crate::cost;
 use crate::limits::YAML_GROWTH_MAX;
-use crate::source::Source;
 
 /// Another source's list, as YAML.
 pub struct YamlList<S> {
@@ -49,14 +49,14 @@ struct Scan {
     items: usize,
 }
 
-impl<S: Source> YamlList<S> {
+impl<S: BodySource> YamlList<S> {
     pub fn new(inner: S) -> YamlList<S> {
         let (scan, state) = (Scan::default(), State::Head);
         YamlList { inner, piece: Vec::new(), taken: 0, more: true, scan, state }
     }
 }
 
-impl<S: Source> Source for YamlList<S> {
+impl<S: BodySource> BodySource for YamlList<S> {
     fn fill(&mut self, out: &mut Vec<u8>) -> bool {
         if self.state == State::Done {
             return false;
