@@ -140,7 +140,7 @@ pub const EVENT_BLOCKS_PASSED_BYTES_MAX: usize = 2 << 20;
 /// Plain bytes that are compressed in one go, without a window of what came before.
 pub const DEFLATE_BYTES: usize = 128 << 10;
 
-/// Work on so many bytes of what was received or is answered is done [elsewhere](crate::offload) from the tasks: at some 75 MB/s,
+/// Work on so many bytes of what was received or is answered is [offloaded](crate::offload) from the tasks: at some 75 MB/s,
 /// as YAML has it, 64 KiB take a millisecond.
 pub const OFFLOAD_BYTES: usize = 64 << 10;
 

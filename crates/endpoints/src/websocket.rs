@@ -1,7 +1,7 @@
 //! A watch over WebSocket: an event a message, as kube-apiserver sends it to browsers.
 //!
-//! In: a request's head, and frames that were made for a body. Out: the token that a browser sends as a subprotocol, as a header;
-//! and messages. Never: frames a message, or speaks; that is transport's.
+//! In: a request's head, and frames that were made for a body. Out: the token that a browser sends as a subprotocol, as a
+//! header; and messages. Never: frames a message, or speaks; that is transport's.
 //!
 //! Source: apiserver v1.36.3 `endpoints/handlers/watch.go` (`HandleWS`).
 

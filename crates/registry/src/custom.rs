@@ -4,11 +4,11 @@
 //! schema itself is understood by `forebay_schema::crd`; this file fits it to the verbs.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use forebay_apimachinery::{Cause, GroupVersionKind, GroupVersionResource, Lease, Object, Revision};
 use forebay_printers::duration;
+use forebay_rt::Stagger;
 use forebay_schema::crd::field;
 use forebay_schema::crd::{Definition, Version};
 use jiff::Timestamp;
@@ -23,8 +23,8 @@ use forebay_strategy::{CustomRules, ScalePaths};
 /// (kubernetes#123074).
 pub(crate) struct Ending {
     ended: watch::Sender<Ended>,
-    // Watches that have been told.
-    tickets: Arc<AtomicU64>,
+    // Of watches that have been told.
+    turns: Arc<Stagger>,
 }
 
 /// Which watches of a version are to end.
@@ -38,18 +38,15 @@ struct Ended {
     fields: Vec<usize>,
 }
 
-/// Watches that end because of one CRD, in a second.
-const ENDS_PER_SECOND: u64 = 200;
-
 impl Ending {
     fn new() -> Ending {
-        Ending { ended: watch::Sender::new(Ended::default()), tickets: Arc::default() }
+        Ending { ended: watch::Sender::new(Ended::default()), turns: Arc::default() }
     }
 
     /// Waits until a watch is to end that shows Tables, or does not, and selects by `fields`; how much later it is its
     /// turn.
     pub(crate) fn told(&self, is_table: bool, fields: Vec<usize>) -> impl Future<Output = Duration> + use<> {
-        let (mut ended, tickets) = (self.ended.subscribe(), self.tickets.clone());
+        let (mut ended, turns) = (self.ended.subscribe(), self.turns.clone());
         async move {
             let concerns = |ended: &Ended| {
                 ended.all
@@ -58,13 +55,13 @@ impl Ending {
             };
             // What ended without a word is no more, either.
             let _told = ended.wait_for(concerns).await.is_ok();
-            turn(&tickets)
+            turns.next()
         }
     }
 
     /// How much later a watch is to end that ends now.
     pub(crate) fn turn(&self) -> Duration {
-        turn(&self.tickets)
+        self.turns.next()
     }
 
     fn raise(&self, ended: Ended) {
@@ -74,11 +71,6 @@ impl Ending {
             changed
         });
     }
-}
-
-fn turn(tickets: &AtomicU64) -> Duration {
-    let ticket = tickets.fetch_add(1, Ordering::Relaxed);
-    Duration::from_millis(ticket * 1_000 / ENDS_PER_SECOND)
 }
 
 /// Tells the watches of `before` that have to end that they do. A change of the schema alone ends none: what they send is

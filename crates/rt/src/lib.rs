@@ -1,7 +1,7 @@
 //! Everything that makes a run differ from the last one: time, randomness, tasks, what wakes them and their end.
 //!
 //! In: nothing. Out: [`Clock`], [`Random`], [`Tasks`], [`long_turns`], [`blocking`], [`background`], [`promptly`], [`apart`],
-//! [`apart_task`], [`Bell`], [`prefetch`]. Every other crate takes these as values, so that a test
+//! [`apart_task`], [`Bell`], [`Stagger`], [`prefetch`]. Every other crate takes these as values, so that a test
 //! decides what time it is and which numbers are drawn. Never: knows Kubernetes, does IO.
 
 mod apart_tasks;
@@ -13,6 +13,7 @@ mod blocking;
 mod clock;
 mod prefetch;
 mod random;
+mod stagger;
 mod sync;
 mod tasks;
 mod told;
@@ -25,6 +26,7 @@ pub use blocking::{BlockingAsTasks, blocking};
 pub use clock::{Alarm, Clock, ManualClock};
 pub use prefetch::prefetch;
 pub use random::Random;
+pub use stagger::Stagger;
 pub use tasks::{CutOnDrop, Raised, Shutdown, Tasks};
 pub use tokio::time::{Duration, Instant};
 pub use told::Told;

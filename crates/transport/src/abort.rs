@@ -35,8 +35,8 @@ impl Abort {
 }
 
 pin_project! {
-    /// Work that ends with `None` when it is aborted before. Not a block, which would hold its work twice, for as long as a watch is
-    /// idle. One task at a time does such work for one [`Abort`].
+    /// Work that ends with `None` when it is aborted before. Not a block, which would hold its work twice, for as long as a
+    /// watch is idle. One task at a time does such work for one [`Abort`].
     pub struct UntilAborted<A, F> {
         abort: A,
         // Who is woken when it is aborted: once is enough.

@@ -1,11 +1,12 @@
 //! Who is connected, and who gives way.
 //!
-//! In: connections as they are accepted, and what is heard on each: that a request begins or ends, and that it is of somebody.
-//! Out: a [`ConnectionSlot`] for each, or none; and to some the word to leave. A connection on which nobody was ever authenticated is a
-//! stranger's: when all seats are taken and somebody comes, the stranger gives way on whose connection the longest nothing began
-//! or ended. So strangers may hold all seats and keep nobody out. A connection of HTTP/2 without a request is asked to end after
-//! a while, whoever it is, as HTTP/1.1 ends it by itself. One whose client takes nothing of what was written is cut; but not a
-//! watch over HTTP/1.1, which may be parked. Never: knows what a request is.
+//! In: connections as they are accepted, and what is heard on each: that a request begins or ends, and that it is of
+//! somebody. Out: a [`ConnectionSlot`] for each, or none; and to some the word to leave. A connection on which nobody was
+//! ever authenticated is a stranger's: when all seats are taken and somebody comes, the stranger gives way on whose
+//! connection the longest nothing began or ended. So strangers may hold all seats and keep nobody out. A connection of
+//! HTTP/2 without a request is asked to end after a while, whoever it is, as HTTP/1.1 ends it by itself. One whose client
+//! takes nothing of what was written is cut; but not a watch over HTTP/1.1, which may be parked. Never: knows what a request
+//! is.
 //!
 //! Owner of the state: whoever holds the lock, for a few lines; of those who are known only their begin and end.
 
@@ -132,7 +133,8 @@ impl Connections {
         Some(ConnectionSlot(connection))
     }
 
-    /// Has half of the strangers give way, and one at least: memory is short, and whatever they have begun, nobody stands in for it.
+    /// Has half of the strangers give way, and one at least: memory is short, and whatever they have begun, nobody stands in
+    /// for it.
     pub fn let_strangers_go(&self) -> usize {
         let mut state = self.state();
         let half = state.strangers.len().div_ceil(2);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use forebay_rt::{Alarm, Clock, Instant, Raised, Shutdown};
+use forebay_rt::{Alarm, Clock, Instant, Raised, Shutdown, Stagger};
 
 use crate::limits;
 
@@ -29,8 +29,8 @@ struct Inner {
     watches: AtomicU64,
     // How many there were when they began to end.
     watches_then: AtomicU64,
-    // Places in the queue of watches that end.
-    tickets: AtomicU64,
+    // Of watches that end.
+    turns: Stagger,
 }
 
 /// An open watch, counted until dropped.
@@ -52,7 +52,7 @@ impl Drain {
             draining: Shutdown::default(),
             watches: AtomicU64::new(0),
             watches_then: AtomicU64::new(0),
-            tickets: AtomicU64::new(0),
+            turns: Stagger::default(),
         }))
     }
 
@@ -91,12 +91,10 @@ impl Drain {
         self.0.watches.load(Ordering::Relaxed)
     }
 
-    /// When the next watch ends.
+    /// When the next watch ends: at a fixed rate, or faster if there is not enough time for all.
     fn next_turn(&self) -> Instant {
         let inner = &self.0;
-        let ticket = inner.tickets.fetch_add(1, Ordering::Relaxed);
-        let all = inner.watches_then.load(Ordering::Relaxed).max(ticket + 1);
-        turn_at(inner.clock.now(), ticket, all, inner.grace)
+        inner.clock.now() + inner.turns.next_within(inner.watches_then.load(Ordering::Relaxed), inner.grace)
     }
 
     /// Counts a watch.
@@ -122,15 +120,6 @@ impl Drop for WatchSlot {
     }
 }
 
-/// When the watch with this ticket of about `all` ends: at a fixed rate, or faster if there is not enough time for all.
-///
-/// Source: reference §3.2; apiserver v1.36.3 `server/genericapiserver.go`.
-fn turn_at(now: Instant, ticket: u64, all: u64, grace: Duration) -> Instant {
-    let needed = u128::from(all) * 1_000 / grace.as_millis().max(1);
-    let rate = limits::WATCH_ENDS_PER_SECOND.max(u64::try_from(needed).unwrap_or(u64::MAX));
-    now + Duration::from_millis(ticket.saturating_mul(1_000) / rate).min(grace)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,7 +127,6 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn watches_end_at_the_rate() {
         let clock = Clock::system();
-        let now = clock.now();
         for (ticket, all, grace_ms, ms) in [
             (0, 1, 5_000, 0),
             (200, 300, 5_000, 1_000),
@@ -149,8 +137,8 @@ mod tests {
             (7, 10, 1, 0),
             (u64::MAX, 10, 5_000, 5_000),
         ] {
-            let at = turn_at(now, ticket, all, Duration::from_millis(grace_ms));
-            assert_eq!(at - now, Duration::from_millis(ms), "{ticket} of {all} in {grace_ms} ms");
+            let wait = Stagger::wait_within(ticket, all, Duration::from_millis(grace_ms));
+            assert_eq!(wait, Duration::from_millis(ms), "{ticket} of {all} in {grace_ms} ms");
         }
         let drain = Drain::new(clock, Duration::ZERO);
         let mut slots = [drain.watch(), drain.watch()];

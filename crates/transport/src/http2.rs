@@ -154,8 +154,8 @@ struct Waits {
 }
 
 impl Streams {
-    /// Ready when a small answer is not to wait any longer for its reader. A stranger takes it at once or not at all; others have
-    /// a while, which is shorter when much lies about.
+    /// Ready when a small answer is not to wait any longer for its reader. A stranger takes it at once or not at all; others
+    /// have a while, which is shorter when much lies about.
     fn poll_waited(&self, waits: &mut Option<Waits>, cx: &mut Context<'_>) -> Poll<()> {
         if waits.is_none() && self.connection.is_known() {
             *waits = self.wait_for_reader();

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Strangers that were told to give way and are not gone yet: each takes a turn of its task. While there are so many who comes is
-/// closed at once.
+/// Strangers that were told to give way and are not gone yet: each takes a turn of its task. While there are so many who
+/// comes is closed at once.
 pub const LEAVING_MAX: usize = 64;
 
 /// Bytes that a stranger may have the server hold, of what it says until something begins or ends; and strangers who have it
@@ -19,9 +19,9 @@ pub const IDLE_WAIT: Duration = Duration::from_secs(90);
 /// How often it is looked at which connections do nothing, or are not read.
 pub const CONNECTIONS_PERIOD: Duration = Duration::from_secs(5);
 
-/// Bytes that a client may say until its TLS handshake is over: a hello of 2 KiB, with keys that resist quantum computers, and a
-/// chain of certificates, of which no more than 16 KiB is taken. More ends the connection: rustls alone would keep 64 KiB of each
-/// message.
+/// Bytes that a client may say until its TLS handshake is over: a hello of 2 KiB, with keys that resist quantum computers,
+/// and a chain of certificates, of which no more than 16 KiB is taken. More ends the connection: rustls alone would keep 64
+/// KiB of each message.
 pub const HANDSHAKE_BYTES_MAX: usize = CONNECTION_BYTES as usize;
 
 /// Bytes that a connection's task reads of tokio's budget for a turn by each of its 128 units: after 64 KiB others have their
@@ -94,9 +94,9 @@ pub const ASK_PAUSE_MAX: Duration = Duration::from_secs(10);
 /// that watches much opens another connection.
 pub const STREAMS_MAX: u32 = 250;
 
-/// Streams of an HTTP/2 connection that its client resets before they are looked at, and those that are reset as it does not keep to
-/// the protocol, in all; with more the connection ends (CVE-2023-44487, CVE-2019-9514). A good client resets as it likes what has
-/// begun: a watch that it wants no more.
+/// Streams of an HTTP/2 connection that its client resets before they are looked at, and those that are reset as it does not
+/// keep to the protocol, in all; with more the connection ends (CVE-2023-44487, CVE-2019-9514). A good client resets as it
+/// likes what has begun: a watch that it wants no more.
 pub const RESETS_PENDING_MAX: usize = 20;
 pub const RESETS_MAX: usize = 1_024;
 
@@ -111,7 +111,7 @@ pub const PREFACE_BYTES: usize = 24;
 pub const STREAM_SEND_BYTES: usize = 16 << 10;
 
 /// Bytes of a request body that a client may send ahead on one stream, and on one connection: what nobody has read yet, so
-/// that it is in no [`crate::rooms::Rooms`]. The least that HTTP/2 knows for a connection. It costs a client one round trip
+/// that it is held by nobody who counts. The least that HTTP/2 knows for a connection. It costs a client one round trip
 /// for each 64 KiB, and that only while it sends a large body.
 pub const STREAM_WINDOW_BYTES: u32 = (64 << 10) - 1;
 pub const CONNECTION_WINDOW_BYTES: u32 = (64 << 10) - 1;
@@ -127,9 +127,9 @@ pub const CONNECTION_BYTES: u64 = 32 << 10;
 /// apart from its bytes does not count.
 pub const CHUNK_BYTES: usize = 64 << 10;
 
-/// Batches of a watch that are made in one turn of its task while its client takes them at once: a quarter of a millisecond, and
-/// 0.6 ms with blocks that are deflated. By tokio's own bound, 128 writes, two clients that read from this machine had both
-/// threads to themselves until they had everything: the runtime looks at sockets every 61 turns.
+/// Batches of a watch that are made in one turn of its task while its client takes them at once: a quarter of a millisecond,
+/// and 0.6 ms with blocks that are deflated. By tokio's own bound, 128 writes, two clients that read from this machine had
+/// both threads to themselves until they had everything: the runtime looks at sockets every 61 turns.
 pub const TURN_BATCHES_MAX: usize = 4;
 
 /// A long event is handed on in pieces of this size, so that it shows how far its reader is.
@@ -141,8 +141,9 @@ pub const MADE_BYTES: usize = CHUNK_BYTES + CHUNK_BYTES / 4;
 /// A stream's reader is quick if it comes back for more so soon, which is 640 KB/s or more.
 pub const QUICK: Duration = Duration::from_millis(25);
 
-/// How much of a long body, or of the state that a watch begins with, a stream's reader is given at once who came back after `pause`. A quick
-/// one gets a piece as it is made, but for one that is long because an object is: to hand it on in four costs 10 us each.
+/// How much of a long body, or of the state that a watch begins with, a stream's reader is given at once who came back after
+/// `pause`. A quick one gets a piece as it is made, but for one that is long because an object is: to hand it on in four
+/// costs 10 us each.
 pub fn stream_give_max(pause: Duration) -> usize {
     if pause < QUICK { MADE_BYTES } else { PIECE_BYTES }
 }
@@ -165,10 +166,6 @@ pub const DRAIN_WAIT: Duration = Duration::from_secs(10);
 
 /// On shutdown watches are ended over this time, unless the configuration says otherwise.
 pub const WATCH_ENDS_WAIT: Duration = Duration::from_secs(5);
-
-/// On shutdown watches end at this many a second, or faster if there are so many that they would not all be gone in
-/// time (reference §3.2).
-pub const WATCH_ENDS_PER_SECOND: u64 = 200;
 
 const _: () = assert!(TLS_BUFFER_BYTES >= TLS_GATHER_BYTES && TLS_GATHER_BYTES > CHUNK_BYTES);
 const _: () = assert!(STREAM_SEND_BYTES + PIECE_BYTES <= 32 << 10 && PIECE_BYTES <= CHUNK_BYTES);

@@ -3,8 +3,8 @@
 //! In: a [`BodySource`], and what it is written to. Out: its pieces; or none any more, when its reader has
 //! [stalled](crate::StalledReaders). Never: makes a piece that nobody has come for.
 //!
-//! Owner: each source belongs to its body, and to the thread that makes a piece for it; who takes it away does so under the same
-//! lock.
+//! Owner: each source belongs to its body, and to the thread that makes a piece for it; who takes it away does so under the
+//! same lock.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -119,8 +119,9 @@ impl Stalls for State {
 }
 
 impl PiecewiseBody {
-    /// The next piece; `None` when it is complete, an empty one when others are to have their turn first. A stream that is not
-    /// quick is given a long one in parts: how far its reader is shows only in what it asks for, where a connection's socket says it.
+    /// The next piece; `None` when it is complete, an empty one when others are to have their turn first. A stream that is
+    /// not quick is given a long one in parts: how far its reader is shows only in what it asks for, where a connection's
+    /// socket says it.
     ///
     /// # Errors
     /// [`Stalled`], once.

@@ -167,7 +167,8 @@ impl ResponseChannel {
         self.socket().is_some()
     }
 
-    /// How much of a body whose length does not show how far its reader is, is given at once to one who came back after `pause`.
+    /// How much of a body whose length does not show how far its reader is, is given at once to one who came back after
+    /// `pause`.
     pub fn body_bytes_at_once(&self, pause: impl FnOnce() -> Duration) -> usize {
         match self.0 {
             Carrier::Connection(_) => usize::MAX,

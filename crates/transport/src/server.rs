@@ -132,7 +132,8 @@ struct Serving<S> {
 }
 
 impl<S: Service> Serving<S> {
-    /// Accepts for ever. Those for whom there is no [seat](Connections::take) are closed at once: who waits in a backlog does not know it.
+    /// Accepts for ever. Those for whom there is no [seat](Connections::take) are closed at once: who waits in a backlog
+    /// does not know it.
     async fn accept_all(self, listener: TcpListener) {
         let serving = Arc::new(self);
         let (first, last) = limits::ACCEPT_PAUSE;

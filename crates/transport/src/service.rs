@@ -1,6 +1,7 @@
 //! What this crate is told by who uses it: who answers requests, and what an answer's body is.
 //!
-//! In: requests, and what connections have shown. Out: [replies](Reply). How these are sent is not told: it is known here alone.
+//! In: requests, and what connections have shown. Out: [replies](Reply). How these are sent is not told: it is known here
+//! alone.
 
 use std::error::Error;
 use std::future::Future;

@@ -3,7 +3,8 @@
 //! In: an accepted socket. Out: [`SocketStream`], which TLS reads and writes; and [`Socket`], the same for whoever has to know
 //! how the reading goes. Never: knows what the bytes mean.
 //!
-//! Owner: `SocketStream` belongs to the connection's task. What others look at are single values, and no two of them have to agree.
+//! Owner: `SocketStream` belongs to the connection's task. What others look at are single values, and no two of them have to
+//! agree.
 
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};

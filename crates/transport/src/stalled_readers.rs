@@ -1,7 +1,8 @@
 //! The answers that are being read, and what becomes of those that nobody reads on.
 //!
-//! In: answers that hold something for as long as their readers read. Out: those whose readers take nothing for [`STALL_WAIT`], or
-//! that there is no memory for, are let go of, and reset, never ended as if they were whole. Each says by itself whether it waits on.
+//! In: answers that hold something for as long as their readers read. Out: those whose readers take nothing for
+//! [`STALL_WAIT`], or that there is no memory for, are let go of, and reset, never ended as if they were whole. Each says by
+//! itself whether it waits on.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -1,9 +1,10 @@
 //! A connection once its TLS handshake is over: what is written is sealed at once, and goes to the socket many records at
 //! a time.
 //!
-//! In: plain bytes, from HTTP. Out: records. HTTP/2 flushes behind every frame of 16 KiB, and each flush would be a
-//! system call of its own: so its flushes are left to [`Flusher`], which the connection's task asks when it has nothing
-//! more to write. Never: keeps more than [`TLS_BUFFER_BYTES`] of records; a writer that is faster waits.
+//! In: plain bytes, from HTTP. Out: records. HTTP/2 flushes behind every frame of 16 KiB, and each flush would be a system
+//! call of its own: so its flushes are left to [`Flusher`], which the connection's task asks when it has nothing more to
+//! write. Never: keeps more than [`TLS_BUFFER_BYTES`](crate::limits::TLS_BUFFER_BYTES) of records; a writer that is faster
+//! waits.
 //!
 //! Owner: the connection's task. Of HTTP/2 it has two halves, whose lock is for the compiler and never waited for.
 
