@@ -9,7 +9,7 @@ use forebay_rt::{Clock, Tasks};
 use forebay_schema::builtin;
 
 use crate::catalog::{Catalog, Served, Source, StoredAs, SubresourceInfo};
-use crate::registry::Config;
+use crate::config::Config;
 use crate::store::{SelectableField, Store};
 
 /// Every resource of the table, each with its store. Resources that share a storage prefix share the store's cache

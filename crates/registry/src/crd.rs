@@ -19,9 +19,9 @@ use serde_json::Value;
 use self::cleanup::{Cleanup, Deletion};
 use crate::builtins;
 use crate::catalog::{Catalog, Served};
+use crate::context::Context;
 use crate::custom;
 use crate::errors;
-use crate::registry::Registry;
 use crate::store::{Decision, Mode, Store};
 
 /// How long the writer of a CRD waits for it to be served.
@@ -33,7 +33,7 @@ const AGAIN_PAUSE: Duration = Duration::from_secs(1);
 
 /// What the controller knows.
 struct Controller {
-    registry: Registry,
+    context: Arc<Context>,
     served: Arc<Served>,
     store: Arc<Store>,
     // name -> CRD, as stored last
@@ -122,42 +122,40 @@ impl Known {
     }
 }
 
-impl Registry {
-    /// Serves the CRDs that are stored, and those that come.
-    ///
-    /// # Errors
-    /// When the CRDs cannot be read.
-    pub(crate) async fn start_crds(&self) -> Result<(), Status> {
-        let served =
-            self.catalog().resource("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned();
-        let served = served.ok_or_else(|| Status::internal("CRDs are not served"))?;
-        let store = self.store_of(&served)?;
-        let (crds, reached) = (BTreeMap::new(), Revision::FIRST);
-        let mut controller = Controller { registry: self.clone(), served, store, crds, reached };
-        let mut watcher = controller.watch().await.map_err(|error| errors::cache(&error))?;
-        controller.take_state(&mut watcher).await;
-        self.tasks.spawn("crd controller", controller.run(watcher));
-        Ok(())
-    }
+/// Serves the CRDs that are stored, and those that come.
+///
+/// # Errors
+/// When the CRDs cannot be read.
+pub(crate) async fn start_crds(context: &Arc<Context>) -> Result<(), Status> {
+    let served =
+        context.catalog().resource("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned();
+    let served = served.ok_or_else(|| Status::internal("CRDs are not served"))?;
+    let store = context.store_of(&served)?;
+    let (crds, reached) = (BTreeMap::new(), Revision::FIRST);
+    let mut controller = Controller { context: context.clone(), served, store, crds, reached };
+    let mut watcher = controller.watch().await.map_err(|error| errors::cache(&error))?;
+    controller.take_state(&mut watcher).await;
+    context.tasks.spawn("crd controller", controller.run(watcher));
+    Ok(())
+}
 
-    /// What follows a write: what other requests are judged by is taken in before its writer is answered. A CRD is
-    /// served, and a namespace that is on its way out takes nothing new.
-    pub(crate) async fn after_write(&self, served: &Served, object: &Object) {
-        if served.is_crd() {
-            self.crds_taken_in(object.revision()).await;
-        } else if served.is("", "namespaces")
-            && let Some(store) = &served.store
-        {
-            let deadline = self.clock.now() + TAKEN_IN_WAIT;
-            // A cache that is behind for so long is behind for everybody: the write itself is done.
-            let _late = store.cacher.at_least(object.revision(), deadline).await;
-        }
+/// What follows a write: what other requests are judged by is taken in before its writer is answered. A CRD is
+/// served, and a namespace that is on its way out takes nothing new.
+pub(crate) async fn after_write(context: &Arc<Context>, served: &Served, object: &Object) {
+    if served.is_crd() {
+        crds_taken_in(context, object.revision()).await;
+    } else if served.is("", "namespaces")
+        && let Some(store) = &served.store
+    {
+        let deadline = context.clock.now() + TAKEN_IN_WAIT;
+        // A cache that is behind for so long is behind for everybody: the write itself is done.
+        let _late = store.cacher.at_least(object.revision(), deadline).await;
     }
+}
 
-    /// Waits until the catalog knows the CRDs as of `revision`.
-    pub(crate) async fn crds_taken_in(&self, revision: Revision) {
-        self.catalog_at_least(revision, self.clock.now() + TAKEN_IN_WAIT).await;
-    }
+/// Waits until the catalog knows the CRDs as of `revision`.
+pub(crate) async fn crds_taken_in(context: &Arc<Context>, revision: Revision) {
+    context.catalog_at_least(revision, context.clock.now() + TAKEN_IN_WAIT).await;
 }
 
 impl Controller {
@@ -189,13 +187,13 @@ impl Controller {
                 Ok(watcher) => return Some(watcher),
                 Err(error) => tracing::warn!(%error, "the CRDs cannot be read, trying again"),
             }
-            self.registry.clock.sleep(AGAIN_PAUSE).await;
+            self.context.clock.sleep(AGAIN_PAUSE).await;
         }
     }
 
     /// A watch that begins with the state as it is now.
     async fn watch(&self) -> Result<Watcher, ReadError> {
-        let deadline = self.registry.clock.now() + READY_WAIT;
+        let deadline = self.context.clock.now() + READY_WAIT;
         let snapshot = self.store.cacher.fresh(deadline).await?;
         let interest = Interest::all(self.store.reach(None, None));
         self.store.cacher.watch_list(interest, snapshot)
@@ -308,7 +306,7 @@ impl Controller {
                 .iter()
                 .map(|(kind, status, reason, why)| (*kind, *status, *reason, why.as_str()))
                 .collect();
-            let status = conditions::status(&known.value, &others, &more, &self.registry.now_rfc3339());
+            let status = conditions::status(&known.value, &others, &more, &self.context.now_rfc3339());
             if status == known.value["status"] {
                 if let Some(known) = self.crds.get_mut(&name) {
                     known.judged = true;
@@ -371,7 +369,7 @@ impl Controller {
                     old.cacher.stop();
                 }
                 // Else its watches go on where they are; it ends with the last of them.
-                let store = Arc::new(open_store(&self.registry, &known.value, &wanted));
+                let store = Arc::new(open_store(&self.context, &known.value, &wanted));
                 opened.push(store.clone());
                 known.storage = Some((store, wanted));
                 known.served = None;
@@ -380,20 +378,20 @@ impl Controller {
                 known.served = Some(custom::served(&known.value, store, &key.fields, known.since));
             }
         }
-        let deadline = self.registry.clock.now() + READY_WAIT;
+        let deadline = self.context.clock.now() + READY_WAIT;
         for store in opened {
             tokio::select! {
                 () = store.cacher.wait_ready() => {}
-                () = self.registry.clock.sleep_until(deadline) => return,
+                () = self.context.clock.sleep_until(deadline) => return,
             }
         }
     }
 
     fn publish(&mut self) {
-        let built_in = builtins::of(&self.registry.catalog());
+        let built_in = builtins::of(&self.context.catalog());
         let custom = self.crds.values().filter_map(|known| known.served.as_ref()).flatten().cloned();
         // What is built in comes last and stays.
-        self.registry.publish(Catalog::from_shared(custom.chain(built_in), Some(self.reached)));
+        self.context.publish(Catalog::from_shared(custom.chain(built_in), Some(self.reached)));
         // Clients of what ends come back, and find what is served now.
         for known in self.crds.values_mut() {
             known.past.retain(|old| old.strong_count() > 0);
@@ -412,14 +410,14 @@ impl Controller {
             known.deletion = due.clone();
             let Some(deletion) = due else { continue };
             let cleanup = Cleanup {
-                registry: self.registry.clone(),
+                context: self.context.clone(),
                 crds: self.store.clone(),
                 served: self.served.clone(),
                 name: name.clone(),
                 deletion,
                 objects: known.stored(),
             };
-            self.registry.tasks.spawn("crd cleanup", cleanup.run());
+            self.context.tasks.spawn("crd cleanup", cleanup.run());
         }
     }
 }
@@ -499,18 +497,18 @@ fn layout_key(value: &Value) -> LayoutKey {
     }
 }
 
-fn open_store(registry: &Registry, value: &Value, key: &LayoutKey) -> Store {
+fn open_store(context: &Context, value: &Value, key: &LayoutKey) -> Store {
     let (group, plural) = (text(value, "/spec/group"), text(value, "/spec/names/plural"));
-    let prefix = format!("{}/{group}/{plural}/", registry.config.storage_prefix);
+    let prefix = format!("{}/{group}/{plural}/", context.config.storage_prefix);
     let scope = if key.namespaced { Scope::Namespaced } else { Scope::Cluster };
     let fields = key.fields.iter().map(|path| path.split('.').map(String::from).collect()).collect();
     let layout = Layout { prefix_len: prefix.len(), scope, form: Form::Whole, fields };
     // What a definition lets clients select by, they will.
     let indexed = (0..layout.fields.len()).collect();
     let name = format!("{plural}.{group}");
-    let resource = registry.config.cached(name, prefix, layout, indexed);
-    let with = (&registry.clock, &registry.tasks);
-    Store::open((group, plural), resource, &registry.config, &registry.backend, with)
+    let resource = context.config.cached(name, prefix, layout, indexed);
+    let with = (&context.clock, &context.tasks);
+    Store::open((group, plural), resource, &context.config, &context.backend, with)
 }
 
 pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {

@@ -1,72 +1,19 @@
-//! GET, LIST and WATCH of a target: options to plan, plan to body.
+//! LIST and WATCH of a target: options to plan, plan to body.
 
-use std::sync::Arc;
-
+use forebay_apimachinery::Status;
 use forebay_apimachinery::options::ListOptions;
-use forebay_apimachinery::{Key, Object, Status};
-use forebay_watchcache::{Interest, Reach, ReadError};
+use forebay_watchcache::{Interest, Reach};
 
 use crate::delete::Selection;
-use crate::errors;
 use crate::list::{self, ListBody};
-use crate::plan::{self, Freshness};
+use crate::plan;
 use crate::present::Shown;
 use crate::registry::Registry;
 use crate::request::Target;
 use crate::store::Store;
-use crate::update::not_found;
 use crate::watch::{self, WatchBody};
 
 impl Registry {
-    /// One object.
-    ///
-    /// # Errors
-    /// 404; 500 for a resourceVersion that is no number; 504 for one that is not reached in time.
-    pub async fn get(&self, target: &Target, resource_version: &str) -> Result<Arc<Object>, Status> {
-        let store = self.store_of(&target.served)?;
-        let key = store.key(target.namespace(), target.name());
-        let deadline = self.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
-        let (cacher, freshness) = (&store.cacher, plan::get(resource_version)?);
-        let snapshot = match freshness {
-            Freshness::Any => cacher.snapshot(),
-            Freshness::AtLeast(revision) => cacher.at_least(revision, deadline).await,
-            Freshness::Latest | Freshness::Exact(_) => cacher.fresh(deadline).await,
-        };
-        match (snapshot, freshness) {
-            (Ok(snapshot), _) => match snapshot.get(&key) {
-                Some(object) => Ok(object.clone()),
-                // It says why.
-                None if snapshot.may_hide(&key) => {
-                    self.get_from_store(target, &store, &key, Freshness::Latest).await
-                }
-                None => Err(not_found(target)),
-            },
-            // Leases must renew: one key is read from the store, and nothing more.
-            (Err(_), Freshness::Latest) | (Err(ReadError::NotReady { .. }), _) => {
-                self.get_from_store(target, &store, &key, freshness).await
-            }
-            (Err(error), _) => Err(errors::cache(&error)),
-        }
-    }
-
-    /// One key, at quorum.
-    async fn get_from_store(
-        &self,
-        target: &Target,
-        store: &Store,
-        key: &Key,
-        freshness: Freshness,
-    ) -> Result<Arc<Object>, Status> {
-        if let Freshness::AtLeast(asked) = freshness {
-            let current = self.backend.barrier().await.map_err(|error| errors::read(&error))?;
-            if current < asked {
-                return Err(errors::too_large(asked, current));
-            }
-        }
-        let found = store.live(key).await?;
-        found.map(|found| found.object).ok_or_else(|| not_found(target))
-    }
-
     /// A list, whose body is made as it is read.
     ///
     /// # Errors
@@ -77,22 +24,15 @@ impl Registry {
         options: &ListOptions,
         shown: impl Into<Shown>,
     ) -> Result<ListBody, Status> {
-        let store = self.store_of(&target.served)?;
+        let store = self.0.store_of(&target.served)?;
         let (plan, interest) = plan::list(target, &store, options)?;
-        list::list(&target.served, &store, plan, interest, shown.into(), &self.clock).await
-    }
-
-    /// The object as it is cached, however old that is; nothing while the state is being read.
-    pub fn cached(&self, target: &Target) -> Option<Arc<Object>> {
-        let store = self.store_of(&target.served).ok()?;
-        let key = store.key(target.namespace(), target.name());
-        store.cacher.snapshot().ok()?.get(&key).cloned()
+        list::list(&target.served, &store, plan, interest, shown.into(), &self.0.clock).await
     }
 
     /// What a list may come to: objects and their bytes, from above. Nothing while the state is being read, or of options
     /// that will be refused.
     pub fn list_weight(&self, target: &Target, options: &ListOptions) -> (usize, usize) {
-        let Ok(store) = self.store_of(&target.served) else { return (0, 0) };
+        let Ok(store) = self.0.store_of(&target.served) else { return (0, 0) };
         let Ok((plan, interest)) = plan::list(target, &store, options) else { return (0, 0) };
         let (objects, bytes) = weight(&store, &interest);
         match plan.limit {
@@ -103,7 +43,7 @@ impl Registry {
 
     /// The same of the initial state of a watch, which knows no limit.
     pub fn state_weight(&self, target: &Target, options: &ListOptions) -> (usize, usize) {
-        let Ok(store) = self.store_of(&target.served) else { return (0, 0) };
+        let Ok(store) = self.0.store_of(&target.served) else { return (0, 0) };
         let Ok(interest) = plan::interest(target, &store, options) else { return (0, 0) };
         weight(&store, &interest)
     }
@@ -119,10 +59,11 @@ impl Registry {
         shown: impl Into<Shown>,
         path_form: bool,
     ) -> Result<WatchBody, Status> {
-        let store = self.store_of(&target.served)?;
-        let (draw, timeout_min) = (|bound| self.random.below(bound), self.config.min_request_timeout);
+        let store = self.0.store_of(&target.served)?;
+        let (draw, timeout_min) = (|bound| self.0.random.below(bound), self.0.config.min_request_timeout);
         let (plan, interest) = plan::watch(target, &store, options, timeout_min, draw, path_form)?;
-        watch::watch(&target.served, &store, plan, interest, shown.into(), &self.frames, &self.clock).await
+        watch::watch(&target.served, &store, plan, interest, shown.into(), &self.0.frames, &self.0.clock)
+            .await
     }
 
     /// What a DELETE of a collection is about.
@@ -130,7 +71,7 @@ impl Registry {
     /// # Errors
     /// 400 and 422 of reference §1.1.
     pub fn selection(&self, target: &Target, options: &ListOptions) -> Result<Selection, Status> {
-        let store = self.store_of(&target.served)?;
+        let store = self.0.store_of(&target.served)?;
         let (plan, interest) = plan::list(target, &store, options)?;
         Ok(Selection { interest, plan })
     }

@@ -14,9 +14,9 @@ use forebay_schema::builtin::protobuf;
 use forebay_watchcache::{Cacher, Reach, Resource};
 
 use crate::asked::Asked;
+use crate::config::Config;
 use crate::counts::ListCounts;
 use crate::errors;
-use crate::registry::Config;
 
 /// One resource's storage. All versions of the resource share it.
 pub struct Store {

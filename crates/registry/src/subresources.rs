@@ -2,6 +2,8 @@
 //!
 //! In: a Scale or a Binding. Out: the object that it changes, through the same guarded update as every write.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use forebay_apimachinery::options::{CreateOptions, PatchOptions, UpdateOptions};
 use forebay_apimachinery::{GroupVersionKind, Lease, Object, Reason, Status};
@@ -9,163 +11,168 @@ use forebay_schema::builtin::{codec, table};
 use serde_json::{Value, json};
 
 use crate::catalog::{Served, SubresourceInfo};
+use crate::context::Context;
 use crate::create::name_of;
 use crate::errors;
+use crate::eviction;
+use crate::get;
 use crate::incoming;
 use crate::patch::Patch;
-use crate::registry::Registry;
-use crate::request::{Answer, Body, Outcome, Target};
+use crate::request::{Answer, Body, Outcome, Target, not_found};
 use crate::services::Claims;
 use crate::store::{Current, Decision, Done, Mode};
-use crate::update::{Unconditional, not_found};
-use forebay_strategy::{self as strategy, BindingError, Context, ScaleError};
+use crate::update;
+use crate::update::Unconditional;
+use forebay_strategy::{self as strategy, BindingError, ScaleError};
 
-impl Registry {
-    /// The Scale of an object.
-    ///
-    /// # Errors
-    /// As a GET of the object; 500 for a custom resource that says nothing of its replicas.
-    pub async fn get_scale(&self, target: &Target, resource_version: &str) -> Result<Bytes, Status> {
-        let object = self.get(target, resource_version).await?;
-        scale_of(target, &object)
-    }
+/// The Scale of an object.
+///
+/// # Errors
+/// As a GET of the object; 500 for a custom resource that says nothing of its replicas.
+pub(crate) async fn get_scale(
+    context: &Arc<Context>,
+    target: &Target,
+    resource_version: &str,
+) -> Result<Bytes, Status> {
+    let object = get::get(context, target, resource_version).await?;
+    scale_of(target, &object)
+}
 
-    pub(crate) async fn update_scale(
-        &self,
-        target: &Target,
-        body: &Body,
-        options: &UpdateOptions,
-    ) -> Result<Answer, Status> {
-        let gvk = body_kind(target, "scale")?;
-        let incoming = incoming::read(target, &gvk, body, options.field_validation)?;
-        let scale = incoming.value;
-        let mode = if options.dry_run { Mode::DryRun } else { Mode::Commit };
-        let done = self.change_scale(target, mode, |_, _| Ok((scale.clone(), Vec::new()))).await?;
-        answer_scale(target, done, incoming.warnings)
-    }
+pub(crate) async fn update_scale(
+    context: &Arc<Context>,
+    target: &Target,
+    body: &Body,
+    options: &UpdateOptions,
+) -> Result<Answer, Status> {
+    let gvk = body_kind(target, "scale")?;
+    let incoming = incoming::read(target, &gvk, body, options.field_validation)?;
+    let scale = incoming.value;
+    let mode = if options.dry_run { Mode::DryRun } else { Mode::Commit };
+    let done = change_scale(context, target, mode, |_, _| Ok((scale.clone(), Vec::new()))).await?;
+    answer_scale(target, done, incoming.warnings)
+}
 
-    pub(crate) async fn patch_scale(
-        &self,
-        target: &Target,
-        patch: &Patch<'_>,
-        options: &PatchOptions,
-    ) -> Result<Answer, Status> {
-        let gvk = body_kind(target, "scale")?;
-        let ty = table().kind(&gvk.group, &gvk.version, &gvk.kind).map(|kind| kind.ty);
-        let mode = if options.dry_run { Mode::DryRun } else { Mode::Commit };
-        let done = self
-            .change_scale(target, mode, |served, current| {
-                let scale = strategy::scale_to_update(&served.rules(), current)
-                    .map_err(|error| refused(target, error))?;
-                let incoming =
-                    patch.applied(target, &gvk, ty, || Ok(scale.clone()), options.field_validation)?;
-                Ok((incoming.value, incoming.warnings))
-            })
-            .await?;
-        answer_scale(target, done, Vec::new())
-    }
+pub(crate) async fn patch_scale(
+    context: &Arc<Context>,
+    target: &Target,
+    patch: &Patch<'_>,
+    options: &PatchOptions,
+) -> Result<Answer, Status> {
+    let gvk = body_kind(target, "scale")?;
+    let ty = table().kind(&gvk.group, &gvk.version, &gvk.kind).map(|kind| kind.ty);
+    let mode = if options.dry_run { Mode::DryRun } else { Mode::Commit };
+    let done = change_scale(context, target, mode, |served, current| {
+        let scale =
+            strategy::scale_to_update(&served.rules(), current).map_err(|error| refused(target, error))?;
+        let incoming = patch.applied(target, &gvk, ty, || Ok(scale.clone()), options.field_validation)?;
+        Ok((incoming.value, incoming.warnings))
+    })
+    .await?;
+    answer_scale(target, done, Vec::new())
+}
 
-    /// Applies the Scale that `make` makes of the current object to it.
-    async fn change_scale(
-        &self,
-        target: &Target,
-        mode: Mode,
-        make: impl Fn(&Served, &Value) -> Result<(Value, Vec<String>), Status>,
-    ) -> Result<Done<Vec<String>>, Status> {
-        let served = &target.served;
-        let store = self.store_of(served)?;
-        let key = store.key(target.namespace(), target.name());
-        store
-            .guarded_update(&key, mode, |current| {
-                let current = current.ok_or_else(|| not_found(target))?;
-                let mut proposed = served.to_value(&current.object)?;
-                let (scale, warnings) = make(served, &proposed)?;
-                let name = name_of(&scale);
-                if name != target.name() {
-                    return Err(Status::bad_request(format!(
-                        "the name of the object ({name}) does not match the name on the URL ({})",
-                        target.name()
-                    )));
-                }
-                strategy::apply_scale(&served.rules(), &scale, &mut proposed)
-                    .map_err(|error| refused(target, error))?;
-                // The Scale shown is that of the stored object, even if this ends it.
-                let mut last = None;
-                let claims = &mut Claims::none();
-                let decision =
-                    self.decide(target, proposed, current, Unconditional::Always, claims, &mut last)?;
-                Ok(decision.with_warnings(warnings))
-            })
-            .await
-    }
-
-    /// POST to a subresource.
-    pub(crate) async fn create_subresource(
-        &self,
-        target: &Target,
-        subresource: &str,
-        body: &Body,
-        options: &CreateOptions,
-    ) -> Result<Answer, Status> {
-        let gvk = body_kind(target, subresource)?;
-        match (target.served.group(), target.served.resource(), subresource) {
-            ("", "pods", "binding") => {
-                let incoming = incoming::read(target, &gvk, body, options.field_validation)?;
-                self.bind(target, &incoming.value, options.dry_run).await
-            }
-            ("", "pods", "eviction") => {
-                let gvk = eviction_kind(gvk, body, &target.lease);
-                let incoming = incoming::read(target, &gvk, body, options.field_validation)?;
-                self.evict(target, &incoming.value, options.dry_run).await
-            }
-            _ => Err(Status::new(
-                Reason::MethodNotAllowed,
-                format!(
-                    "{}/{subresource} is not served by this server yet",
-                    target.served.gvr.group_resource()
-                ),
-            )),
-        }
-    }
-
-    /// POST to `bindings`: as to the `binding` of the pod that the body names.
-    pub(crate) async fn create_binding(
-        &self,
-        target: &Target,
-        body: &Body,
-        options: &CreateOptions,
-    ) -> Result<Answer, Status> {
-        let incoming = incoming::read(target, &target.served.gvk, body, options.field_validation)?;
-        let pods = self.catalog().resource("", "v1", "pods").cloned();
-        let pods = pods.ok_or_else(|| errors::method_not_supported(&target.served, "create"))?;
-        let name = name_of(&incoming.value).to_string();
-        let pod =
-            Target { served: pods, name: Some(name), subresource: Some("binding".into()), ..target.clone() };
-        self.bind(&pod, &incoming.value, options.dry_run).await
-    }
-
-    async fn bind(&self, target: &Target, binding: &Value, dry_run: bool) -> Result<Answer, Status> {
-        let served = &target.served;
-        let store = self.store_of(served)?;
-        let key = store.key(target.namespace(), target.name());
-        let mode = if dry_run { Mode::DryRun } else { Mode::Commit };
-        let now = self.now_rfc3339();
-        let judge = |current: Option<&Current>| {
+/// Applies the Scale that `make` makes of the current object to it.
+async fn change_scale(
+    context: &Arc<Context>,
+    target: &Target,
+    mode: Mode,
+    make: impl Fn(&Served, &Value) -> Result<(Value, Vec<String>), Status>,
+) -> Result<Done<Vec<String>>, Status> {
+    let served = &target.served;
+    let store = context.store_of(served)?;
+    let key = store.key(target.namespace(), target.name());
+    store
+        .guarded_update(&key, mode, |current| {
             let current = current.ok_or_else(|| not_found(target))?;
-            let mut pod = served.to_value(&current.object)?;
-            check_identity(target, &binding["metadata"], &pod)?;
-            strategy::bind(
-                target.name(),
-                binding,
-                &mut pod,
-                &Context { now: &now, user: target.caller.as_deref() },
-            )
-            .map_err(|error| not_bound(target, error))?;
-            Ok(Decision::Put { value: served.encode(pod)?, ttl: None, carry: () })
-        };
-        store.guarded_update(&key, mode, judge).await?;
-        created()
+            let mut proposed = served.to_value(&current.object)?;
+            let (scale, warnings) = make(served, &proposed)?;
+            let name = name_of(&scale);
+            if name != target.name() {
+                return Err(Status::bad_request(format!(
+                    "the name of the object ({name}) does not match the name on the URL ({})",
+                    target.name()
+                )));
+            }
+            strategy::apply_scale(&served.rules(), &scale, &mut proposed)
+                .map_err(|error| refused(target, error))?;
+            // The Scale shown is that of the stored object, even if this ends it.
+            let mut last = None;
+            let claims = &mut Claims::none();
+            let decision =
+                update::decide(context, target, proposed, current, Unconditional::Always, claims, &mut last)?;
+            Ok(decision.with_warnings(warnings))
+        })
+        .await
+}
+
+/// POST to a subresource.
+pub(crate) async fn create_subresource(
+    context: &Arc<Context>,
+    target: &Target,
+    subresource: &str,
+    body: &Body,
+    options: &CreateOptions,
+) -> Result<Answer, Status> {
+    let gvk = body_kind(target, subresource)?;
+    match (target.served.group(), target.served.resource(), subresource) {
+        ("", "pods", "binding") => {
+            let incoming = incoming::read(target, &gvk, body, options.field_validation)?;
+            bind(context, target, &incoming.value, options.dry_run).await
+        }
+        ("", "pods", "eviction") => {
+            let gvk = eviction_kind(gvk, body, &target.lease);
+            let incoming = incoming::read(target, &gvk, body, options.field_validation)?;
+            eviction::evict(context, target, &incoming.value, options.dry_run).await
+        }
+        _ => Err(Status::new(
+            Reason::MethodNotAllowed,
+            format!("{}/{subresource} is not served by this server yet", target.served.gvr.group_resource()),
+        )),
     }
+}
+
+/// POST to `bindings`: as to the `binding` of the pod that the body names.
+pub(crate) async fn create_binding(
+    context: &Arc<Context>,
+    target: &Target,
+    body: &Body,
+    options: &CreateOptions,
+) -> Result<Answer, Status> {
+    let incoming = incoming::read(target, &target.served.gvk, body, options.field_validation)?;
+    let pods = context.catalog().resource("", "v1", "pods").cloned();
+    let pods = pods.ok_or_else(|| errors::method_not_supported(&target.served, "create"))?;
+    let name = name_of(&incoming.value).to_string();
+    let pod =
+        Target { served: pods, name: Some(name), subresource: Some("binding".into()), ..target.clone() };
+    bind(context, &pod, &incoming.value, options.dry_run).await
+}
+
+async fn bind(
+    context: &Arc<Context>,
+    target: &Target,
+    binding: &Value,
+    dry_run: bool,
+) -> Result<Answer, Status> {
+    let served = &target.served;
+    let store = context.store_of(served)?;
+    let key = store.key(target.namespace(), target.name());
+    let mode = if dry_run { Mode::DryRun } else { Mode::Commit };
+    let now = context.now_rfc3339();
+    let judge = |current: Option<&Current>| {
+        let current = current.ok_or_else(|| not_found(target))?;
+        let mut pod = served.to_value(&current.object)?;
+        check_identity(target, &binding["metadata"], &pod)?;
+        strategy::bind(
+            target.name(),
+            binding,
+            &mut pod,
+            &strategy::Context { now: &now, user: target.caller.as_deref() },
+        )
+        .map_err(|error| not_bound(target, error))?;
+        Ok(Decision::Put { value: served.encode(pod)?, ttl: None, carry: () })
+    };
+    store.guarded_update(&key, mode, judge).await?;
+    created()
 }
 
 /// Evictions are taken in their older version, too, which is the same.

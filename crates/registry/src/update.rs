@@ -7,14 +7,20 @@ use forebay_apimachinery::options::{CreateOptions, UpdateOptions};
 use forebay_apimachinery::{Cause, CauseReason, Object, Reason, Status, json};
 use serde_json::Value;
 
+use crate::admission;
+use crate::admission::devices;
 use crate::catalog::Source;
+use crate::context::{Context, whole};
+use crate::crd;
+use crate::create;
 use crate::create::{name_of, place};
+use crate::delete;
 use crate::incoming;
-use crate::registry::{Registry, whole};
-use crate::request::{Answer, Body, MayCreate, Outcome, Target};
+use crate::request::{Answer, Body, MayCreate, Outcome, Target, not_found};
 use crate::services::{self, Claims};
 use crate::store::{Current, Decision, Done, Mode};
-use forebay_strategy::{self as strategy, Context};
+use crate::subresources;
+use forebay_strategy as strategy;
 
 const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
@@ -28,209 +34,186 @@ pub(crate) enum Unconditional {
     ByKind,
 }
 
-impl Registry {
-    /// Replaces an object, or one of its subresources, for the server itself: where that creates, nobody is asked.
-    ///
-    /// # Errors
-    /// 400, 404, 409 and 422 in kube-apiserver's words.
-    pub async fn update(
-        &self,
-        target: &Target,
-        body: &Body,
-        options: &UpdateOptions,
-    ) -> Result<Answer, Status> {
-        self.update_or_create(target, body, options, None).await
+/// Replaces an object, or one of its subresources.
+///
+/// - `may_create`: asked before it creates; none where the server itself asks.
+///
+/// # Errors
+/// 400, 404, 409 and 422 in kube-apiserver's words, and what `may_create` says.
+///
+/// Source: apiserver v1.36.3 `endpoints/handlers/update.go` (`withAuthorization`).
+pub(crate) async fn update(
+    context: &Arc<Context>,
+    target: &Target,
+    body: &Body,
+    options: &UpdateOptions,
+    may_create: Option<MayCreate>,
+) -> Result<Answer, Status> {
+    if !services::take_part(&target.served) {
+        return update_now(context, target, body, options, may_create.as_ref()).await;
     }
-
-    /// The same for somebody who may update.
-    ///
-    /// - `may_create`: asked before it creates.
-    ///
-    /// # Errors
-    /// The same, and what `may_create` says.
-    ///
-    /// Source: apiserver v1.36.3 `endpoints/handlers/update.go` (`withAuthorization`).
-    pub async fn update_or_create(
-        &self,
-        target: &Target,
-        body: &Body,
-        options: &UpdateOptions,
-        may_create: Option<MayCreate>,
-    ) -> Result<Answer, Status> {
-        if !services::take_part(&target.served) {
-            return self.update_now(target, body, options, may_create.as_ref()).await;
-        }
-        let (registry, target, body, options) = (self.clone(), target.clone(), body.clone(), options.clone());
-        self.to_the_end(
-            async move { registry.update_now(&target, &body, &options, may_create.as_ref()).await },
-        )
-        .await
-    }
-
-    async fn update_now(
-        &self,
-        target: &Target,
-        body: &Body,
-        options: &UpdateOptions,
-        may_create: Option<&MayCreate>,
-    ) -> Result<Answer, Status> {
-        let served = &target.served;
-        if target.subresource.as_deref() == Some("scale") {
-            return self.update_scale(target, body, options).await;
-        }
-        let store = self.store_of(served)?;
-        let read = || {
-            let mut incoming = incoming::read(target, &served.gvk, body, options.field_validation)?;
-            place(target, &mut incoming.value)?;
-            Ok::<_, Status>(incoming)
-        };
-        let incoming = read()?;
-        let proposed = incoming.value;
-        match name_of(&proposed) {
-            "" => return Err(Status::bad_request("name must be provided")),
-            name if name != target.name() => {
-                return Err(Status::bad_request(format!(
-                    "the name of the object ({name}) does not match the name on the URL ({})",
-                    target.name()
-                )));
-            }
-            _ => {}
-        }
-        let key = store.key(target.namespace(), target.name());
-        let mode = if options.dry_run { Mode::DryRun } else { Mode::Commit };
-        let creates = target.subresource.is_none() && served.rules().flags().create_on_update;
-        if creates && store.live(&key).await?.is_none() {
-            return self.create_on_update(target, body, options, may_create).await;
-        }
-        let mut last = None;
-        let mut first = Some(proposed);
-        let done = self
-            .guarded_update(target, &store, mode, |current, claims| {
-                let current = current.ok_or_else(|| not_found(target))?;
-                let _again = target.lease.scope();
-                // A decision consumes it, and most updates take one: it is read again rather than copied for each.
-                let proposed = first.take().map_or_else(|| read().map(|incoming| incoming.value), Ok)?;
-                self.decide(target, proposed, current, Unconditional::ByKind, claims, &mut last)
-            })
-            .await?;
-        self.answer(target, done, mode, last, incoming.warnings).await
-    }
-
-    /// What to do with `current` when `proposed` is to take its place.
-    ///
-    /// - `claims`: what the object takes; while some of it is pending, the decision is to leave the object.
-    /// - `last`: where an object that this ends is put as it would have been stored, which is what the client is shown.
-    pub(crate) fn decide(
-        &self,
-        target: &Target,
-        mut proposed: Value,
-        current: &Current,
-        unconditional: Unconditional,
-        claims: &mut Claims,
-        last: &mut Option<Bytes>,
-    ) -> Result<Decision<Vec<String>>, Status> {
-        let served = &target.served;
-        let rules = served.rules();
-        let mut old = served.to_judged_value(&current.object)?;
-        check_preconditions(target, &mut proposed, &old, unconditional)?;
-        let (subresource, now) = (target.subresource.as_deref(), self.now_rfc3339());
-        served.set_defaults(&mut proposed);
-        served.to_judged(&mut proposed);
-        if subresource.is_none() {
-            self.admit_change(served, &mut proposed, &old)?;
-        }
-        if !claims.plan_update(&mut proposed, &old)? {
-            return Ok(Decision::Keep { carry: Vec::new() });
-        }
-        // Rules copy what may not change, to compare it without what may.
-        let _rules = target.lease.scope();
-        if rules.custom.is_none() {
-            target.lease.charge(json::weight::of(&proposed))?;
-        }
-        let context = Context { now: &now, user: target.caller.as_deref() };
-        strategy::prepare_update(&rules, subresource, &mut proposed, &old, &context);
-        let mut causes = match subresource {
-            Some("status") => self.forbid_admin_access(served, &proposed, Some(&old)),
-            _ => Vec::new(),
-        };
-        causes.extend(strategy::validate_update(&rules, subresource, &proposed, &old));
-        causes.extend(served.validate_fields(&proposed, Some(&old)));
-        if !causes.is_empty() {
-            return Err(served.invalid(target.name(), causes));
-        }
-        if subresource.is_none() {
-            self.admit_valid(served, &proposed, Some(&old))?;
-        }
-        if claims.pending() {
-            return Ok(Decision::Keep { carry: Vec::new() });
-        }
-        let carry = served.warnings(&proposed, Some((subresource, &old)));
-        if strategy::may_finish_deletion(&rules, &proposed, &old) {
-            *last = Some(served.encode(proposed)?);
-            return Ok(Decision::Delete { carry });
-        }
-        // A kube-apiserver notes who manages fields, and nobody here proposes that: its absence alone is no change.
-        let mut is_same = proposed == old;
-        if !is_same && incoming::forget_managers(&mut old) {
-            is_same = proposed == old;
-        }
-        if is_same && !served.is_stale(&current.object) {
-            return Ok(Decision::Keep { carry });
-        }
-        Ok(Decision::Put { value: served.encode(proposed)?, ttl: self.ttl(served), carry })
-    }
-
-    /// The answer to a PUT or PATCH.
-    ///
-    /// - `last`: from [`Registry::decide`].
-    pub(crate) async fn answer(
-        &self,
-        target: &Target,
-        done: Done<Vec<String>>,
-        mode: Mode,
-        last: Option<Bytes>,
-        mut warnings: Vec<String>,
-    ) -> Result<Answer, Status> {
-        let served = &target.served;
-        let (object, more): (Arc<Object>, Vec<String>) = match done {
-            Done::Put { object, carry } | Done::Kept { object, carry } => (object, carry),
-            Done::Deleted { object, revision, carry } => {
-                self.after_delete(served, &object, revision, mode).await;
-                warnings.extend(carry);
-                let key = object.key().clone();
-                let object = match last {
-                    Some(last) => self.store_of(served)?.decode(key, object.revision(), &last)?,
-                    None => object,
-                };
-                return Ok(Answer { outcome: Outcome::Object(whole(served, &object, None)), warnings });
-            }
-        };
-        self.after_write(served, &object).await;
-        warnings.extend(more);
-        Ok(Answer { outcome: Outcome::Object(whole(served, &object, None)), warnings })
-    }
-
-    async fn create_on_update(
-        &self,
-        target: &Target,
-        body: &Body,
-        options: &UpdateOptions,
-        may_create: Option<&MayCreate>,
-    ) -> Result<Answer, Status> {
-        let collection = Target { name: None, ..target.clone() };
-        let options = CreateOptions {
-            dry_run: options.dry_run,
-            field_manager: options.field_manager.clone(),
-            field_validation: options.field_validation,
-        };
-        // What takes part in Services is driven to its end already.
-        self.create_now(&collection, body, &options, may_create).await
-    }
+    let (owned, target, body, options) = (context.clone(), target.clone(), body.clone(), options.clone());
+    let work = async move { update_now(&owned, &target, &body, &options, may_create.as_ref()).await };
+    services::to_the_end(context, work).await
 }
 
-/// 404 for what `target` names.
-pub(crate) fn not_found(target: &Target) -> Status {
-    Status::not_found(target.served.group(), target.served.resource(), target.name())
+async fn update_now(
+    context: &Arc<Context>,
+    target: &Target,
+    body: &Body,
+    options: &UpdateOptions,
+    may_create: Option<&MayCreate>,
+) -> Result<Answer, Status> {
+    let served = &target.served;
+    if target.subresource.as_deref() == Some("scale") {
+        return subresources::update_scale(context, target, body, options).await;
+    }
+    let store = context.store_of(served)?;
+    let read = || {
+        let mut incoming = incoming::read(target, &served.gvk, body, options.field_validation)?;
+        place(target, &mut incoming.value)?;
+        Ok::<_, Status>(incoming)
+    };
+    let incoming = read()?;
+    let proposed = incoming.value;
+    match name_of(&proposed) {
+        "" => return Err(Status::bad_request("name must be provided")),
+        name if name != target.name() => {
+            return Err(Status::bad_request(format!(
+                "the name of the object ({name}) does not match the name on the URL ({})",
+                target.name()
+            )));
+        }
+        _ => {}
+    }
+    let key = store.key(target.namespace(), target.name());
+    let mode = if options.dry_run { Mode::DryRun } else { Mode::Commit };
+    let creates = target.subresource.is_none() && served.rules().flags().create_on_update;
+    if creates && store.live(&key).await?.is_none() {
+        return create_on_update(context, target, body, options, may_create).await;
+    }
+    let mut last = None;
+    let mut first = Some(proposed);
+    let done = services::guarded_update(context, target, &store, mode, |current, claims| {
+        let current = current.ok_or_else(|| not_found(target))?;
+        let _again = target.lease.scope();
+        // A decision consumes it, and most updates take one: it is read again rather than copied for each.
+        let proposed = first.take().map_or_else(|| read().map(|incoming| incoming.value), Ok)?;
+        decide(context, target, proposed, current, Unconditional::ByKind, claims, &mut last)
+    })
+    .await?;
+    answer(context, target, done, mode, last, incoming.warnings).await
+}
+
+/// What to do with `current` when `proposed` is to take its place.
+///
+/// - `claims`: what the object takes; while some of it is pending, the decision is to leave the object.
+/// - `last`: where an object that this ends is put as it would have been stored, which is what the client is shown.
+pub(crate) fn decide(
+    context: &Arc<Context>,
+    target: &Target,
+    mut proposed: Value,
+    current: &Current,
+    unconditional: Unconditional,
+    claims: &mut Claims,
+    last: &mut Option<Bytes>,
+) -> Result<Decision<Vec<String>>, Status> {
+    let served = &target.served;
+    let rules = served.rules();
+    let mut old = served.to_judged_value(&current.object)?;
+    check_preconditions(target, &mut proposed, &old, unconditional)?;
+    let (subresource, now) = (target.subresource.as_deref(), context.now_rfc3339());
+    served.set_defaults(&mut proposed);
+    served.to_judged(&mut proposed);
+    if subresource.is_none() {
+        admission::admit_change(context, served, &mut proposed, &old)?;
+    }
+    if !claims.plan_update(&mut proposed, &old)? {
+        return Ok(Decision::Keep { carry: Vec::new() });
+    }
+    // Rules copy what may not change, to compare it without what may.
+    let _rules = target.lease.scope();
+    if rules.custom.is_none() {
+        target.lease.charge(json::weight::of(&proposed))?;
+    }
+    let of_write = strategy::Context { now: &now, user: target.caller.as_deref() };
+    strategy::prepare_update(&rules, subresource, &mut proposed, &old, &of_write);
+    let mut causes = match subresource {
+        Some("status") => devices::forbid_admin_access(context, served, &proposed, Some(&old)),
+        _ => Vec::new(),
+    };
+    causes.extend(strategy::validate_update(&rules, subresource, &proposed, &old));
+    causes.extend(served.validate_fields(&proposed, Some(&old)));
+    if !causes.is_empty() {
+        return Err(served.invalid(target.name(), causes));
+    }
+    if subresource.is_none() {
+        admission::admit_valid(context, served, &proposed, Some(&old))?;
+    }
+    if claims.pending() {
+        return Ok(Decision::Keep { carry: Vec::new() });
+    }
+    let carry = served.warnings(&proposed, Some((subresource, &old)));
+    if strategy::may_finish_deletion(&rules, &proposed, &old) {
+        *last = Some(served.encode(proposed)?);
+        return Ok(Decision::Delete { carry });
+    }
+    // A kube-apiserver notes who manages fields, and nobody here proposes that: its absence alone is no change.
+    let mut is_same = proposed == old;
+    if !is_same && incoming::forget_managers(&mut old) {
+        is_same = proposed == old;
+    }
+    if is_same && !served.is_stale(&current.object) {
+        return Ok(Decision::Keep { carry });
+    }
+    Ok(Decision::Put { value: served.encode(proposed)?, ttl: context.ttl(served), carry })
+}
+
+/// The answer to a PUT or PATCH.
+///
+/// - `last`: from [`Registry::decide`].
+pub(crate) async fn answer(
+    context: &Arc<Context>,
+    target: &Target,
+    done: Done<Vec<String>>,
+    mode: Mode,
+    last: Option<Bytes>,
+    mut warnings: Vec<String>,
+) -> Result<Answer, Status> {
+    let served = &target.served;
+    let (object, more): (Arc<Object>, Vec<String>) = match done {
+        Done::Put { object, carry } | Done::Kept { object, carry } => (object, carry),
+        Done::Deleted { object, revision, carry } => {
+            delete::after_delete(context, served, &object, revision, mode).await;
+            warnings.extend(carry);
+            let key = object.key().clone();
+            let object = match last {
+                Some(last) => context.store_of(served)?.decode(key, object.revision(), &last)?,
+                None => object,
+            };
+            return Ok(Answer { outcome: Outcome::Object(whole(served, &object, None)), warnings });
+        }
+    };
+    crd::after_write(context, served, &object).await;
+    warnings.extend(more);
+    Ok(Answer { outcome: Outcome::Object(whole(served, &object, None)), warnings })
+}
+
+async fn create_on_update(
+    context: &Arc<Context>,
+    target: &Target,
+    body: &Body,
+    options: &UpdateOptions,
+    may_create: Option<&MayCreate>,
+) -> Result<Answer, Status> {
+    let collection = Target { name: None, ..target.clone() };
+    let options = CreateOptions {
+        dry_run: options.dry_run,
+        field_manager: options.field_manager.clone(),
+        field_validation: options.field_validation,
+    };
+    // What takes part in Services is driven to its end already.
+    create::create_now(context, &collection, body, &options, may_create).await
 }
 
 /// The key of what `target` names as kube-apiserver's errors show it: below the store's own prefix.

@@ -153,8 +153,8 @@ impl Registry {
     /// Whether a watch of these options begins with state, for which it holds a snapshot; not one that will be refused, or
     /// is over before it begins.
     pub fn begins_with_state(&self, target: &Target, options: &ListOptions, path_form: bool) -> bool {
-        let Ok(store) = self.store_of(&target.served) else { return false };
-        let timeout_min = self.config.min_request_timeout;
+        let Ok(store) = self.0.store_of(&target.served) else { return false };
+        let timeout_min = self.0.config.min_request_timeout;
         let planned = plan::watch(target, &store, options, timeout_min, |_bound| 0, path_form);
         planned.is_ok_and(|(plan, _interest)| !plan.timeout.is_zero() && plan.start.is_of_state())
     }

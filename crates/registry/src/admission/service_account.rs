@@ -6,6 +6,7 @@
 //! Source: kubernetes v1.36.3 `plugin/pkg/admission/serviceaccount`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_apimachinery::{Reason, Seen, Status};
@@ -13,8 +14,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::secrets::{limit_secrets, names_a_secret};
+use crate::context::Context;
 use crate::create::name_of;
-use crate::registry::Registry;
 use forebay_strategy::generate_name;
 
 const DEFAULT: &str = "default";
@@ -80,58 +81,60 @@ impl Account {
     }
 }
 
-impl Registry {
-    /// Gives a new pod its service account and what comes with it.
-    ///
-    /// # Errors
-    /// 403: there is no such account, or the pod names secrets that it may not.
-    pub(crate) async fn admit_service_account(&self, namespace: &str, pod: &mut Value) -> Result<(), Status> {
-        if self.config.service_account_admission == ServiceAccountAdmission::Off {
-            return Ok(());
-        }
-        if pod["metadata"]["annotations"].get(MIRROR).is_some() {
-            return check_mirror(pod).map_err(|why| forbidden(pod, &why));
-        }
-        if !pod["spec"].is_object() {
-            pod["spec"] = Value::Object(Map::new());
-        }
-        let name = account_name(&pod["spec"]).unwrap_or(DEFAULT).to_string();
-        let account = self.find_account(namespace, &name).await.map_err(|status| {
-            let message = &status.message;
-            forbidden(pod, &format!("error looking up service account {namespace}/{name}: {message}"))
-        })?;
-        let spec = &mut pod["spec"];
-        spec["serviceAccountName"] = Value::from(name);
-        let volume = || generate_name(VOLUME, |bound| self.random.below(bound));
-        grant(&account, spec, volume);
-        if account.enforces() {
-            limit_secrets(&account, &pod["spec"]).map_err(|why| forbidden(pod, &why))?;
-        }
-        Ok(())
+/// Gives a new pod its service account and what comes with it.
+///
+/// # Errors
+/// 403: there is no such account, or the pod names secrets that it may not.
+pub(crate) async fn admit_service_account(
+    context: &Arc<Context>,
+    namespace: &str,
+    pod: &mut Value,
+) -> Result<(), Status> {
+    if context.config.service_account_admission == ServiceAccountAdmission::Off {
+        return Ok(());
     }
+    if pod["metadata"]["annotations"].get(MIRROR).is_some() {
+        return check_mirror(pod).map_err(|why| forbidden(pod, &why));
+    }
+    if !pod["spec"].is_object() {
+        pod["spec"] = Value::Object(Map::new());
+    }
+    let name = account_name(&pod["spec"]).unwrap_or(DEFAULT).to_string();
+    let account = find_account(context, namespace, &name).await.map_err(|status| {
+        let message = &status.message;
+        forbidden(pod, &format!("error looking up service account {namespace}/{name}: {message}"))
+    })?;
+    let spec = &mut pod["spec"];
+    spec["serviceAccountName"] = Value::from(name);
+    let volume = || generate_name(VOLUME, |bound| context.random.below(bound));
+    grant(&account, spec, volume);
+    if account.enforces() {
+        limit_secrets(&account, &pod["spec"]).map_err(|why| forbidden(pod, &why))?;
+    }
+    Ok(())
+}
 
-    /// The account, from the cache or else from the store; `default` is waited for a while.
-    async fn find_account(&self, namespace: &str, name: &str) -> Result<Account, Status> {
-        let store = self.built_in("", "v1", "serviceaccounts")?;
-        let key = store.key(namespace, name);
-        let attempts = if name == DEFAULT { ATTEMPTS } else { 1 };
-        let pause = Duration::from_millis(PAUSE_MIN_MS + self.random.below(PAUSE_MIN_MS));
-        for attempt in 0..attempts {
-            if attempt > 0 {
-                self.clock.sleep(pause).await;
-            }
-            let found = match store.cached(&key) {
-                Some(found) => Some(found),
-                None => store.live(&key).await?,
-            };
-            if let Some(found) = found {
-                let mut json = vec![b'{'];
-                found.object.write_body(None, None, &mut json);
-                return serde_json::from_slice(&json).map_err(Status::internal);
-            }
+/// The account, from the cache or else from the store; `default` is waited for a while.
+async fn find_account(context: &Arc<Context>, namespace: &str, name: &str) -> Result<Account, Status> {
+    let store = context.built_in("", "v1", "serviceaccounts")?;
+    let key = store.key(namespace, name);
+    let attempts = if name == DEFAULT { ATTEMPTS } else { 1 };
+    let pause = Duration::from_millis(PAUSE_MIN_MS + context.random.below(PAUSE_MIN_MS));
+    for attempt in 0..attempts {
+        if attempt > 0 {
+            context.clock.sleep(pause).await;
         }
-        Err(Status::not_found("", "serviceaccount", name))
+        let found = match store.cached(&key) {
+            Some(found) => Some(found),
+            None => store.live(&key).await?,
+        };
+        if let Some(found) = found {
+            let mut json = vec![b'{'];
+            found.object.write_body(None, None, &mut json);
+            return serde_json::from_slice(&json).map_err(Status::internal);
+        }
     }
+    Err(Status::not_found("", "serviceaccount", name))
 }
 
 /// The account that a pod names, under its name or the older one.

@@ -18,9 +18,10 @@ use super::claim::{Owner, key_in};
 use super::range::AddressRange;
 use crate::catalog::Served;
 use crate::consumed::Consumed;
+use crate::context::Context;
+use crate::create;
 use crate::create::Unjudged;
 use crate::errors;
-use crate::registry::Registry;
 use crate::request::Target;
 use crate::store::{Mode, ROUNDS_MAX, Store};
 use forebay_strategy::services::{
@@ -33,7 +34,7 @@ use forebay_strategy::services::{
 pub(crate) struct Claims(Option<Box<Open>>);
 
 struct Open {
-    registry: Registry,
+    context: Arc<Context>,
     mode: Mode,
     owner: Owner,
     families: Vec<Family>,
@@ -68,11 +69,11 @@ impl Claims {
         Claims(None)
     }
 
-    pub(super) fn open(registry: &Registry, target: &Target, mode: Mode) -> Claims {
-        let ranges = &registry.config.services.cluster_ip_ranges;
+    pub(super) fn open(context: &Arc<Context>, target: &Target, mode: Mode) -> Claims {
+        let ranges = &context.config.services.cluster_ip_ranges;
         let owner = Owner { namespace: target.namespace().to_string(), name: target.name().to_string() };
         Claims(Some(Box::new(Open {
-            registry: registry.clone(),
+            context: context.clone(),
             mode,
             owner,
             families: ranges.iter().map(|range| Family::of(range.network())).collect(),
@@ -104,7 +105,7 @@ impl Claims {
             }
             return Ok(object);
         };
-        open.owner.name = crate::create::name_of(&object).to_string();
+        open.owner.name = create::name_of(&object).to_string();
         open.look().await?;
         // As text it takes a tenth of what a second tree would.
         let asked = Value::to_string(&object);
@@ -203,23 +204,23 @@ impl Open {
 
     /// Looks at what is taken now, once claims have been repaired.
     async fn look(&mut self) -> Result<(), Status> {
-        let registry = &self.registry;
-        let deadline = registry.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
-        let mut repaired = registry.services.repaired.subscribe();
+        let context = &self.context;
+        let deadline = context.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
+        let mut repaired = context.services.repaired.subscribe();
         tokio::select! {
             biased;
             _ = repaired.wait_for(|repaired| *repaired) => {}
-            () = registry.clock.sleep_until(deadline) => return Err(not_repaired()),
+            () = context.clock.sleep_until(deadline) => return Err(not_repaired()),
         }
         let taken = async |store: Arc<Store>| {
             let snapshot = store.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))?;
             Ok::<Taken, Status>(Taken { store, snapshot })
         };
-        let cidrs = taken(registry.built_in("networking.k8s.io", "v1", "servicecidrs")?).await?;
+        let cidrs = taken(context.built_in("networking.k8s.io", "v1", "servicecidrs")?).await?;
         self.seen = Some(Seen {
-            addresses: taken(registry.built_in("networking.k8s.io", "v1", "ipaddresses")?).await?,
-            ports: taken(registry.services.ports.clone()).await?,
-            ranges: super::kubernetes::ready_ranges(&cidrs.snapshot, &cidrs.store),
+            addresses: taken(context.built_in("networking.k8s.io", "v1", "ipaddresses")?).await?,
+            ports: taken(context.services.ports.clone()).await?,
+            ranges: super::cidrs::ready_ranges(&cidrs.snapshot, &cidrs.store),
         });
         Ok(())
     }
@@ -232,16 +233,16 @@ impl Open {
         let missing: Vec<Item> =
             self.planned.iter().filter(|item| !self.held.contains_key(item)).copied().collect();
         for item in missing {
-            self.registry.services.begin(item);
-            match self.registry.claim(item, &self.owner).await {
+            self.context.services.begin(item);
+            match super::claim::claim(&self.context, item, &self.owner).await {
                 Ok(Some(revision)) => drop(self.held.insert(item, revision)),
                 Ok(None) => {
-                    self.registry.services.end(item);
+                    self.context.services.end(item);
                     self.lost.insert(item);
                     return Ok(());
                 }
                 Err(status) => {
-                    self.registry.services.end(item);
+                    self.context.services.end(item);
                     return Err(status);
                 }
             }
@@ -250,7 +251,7 @@ impl Open {
     }
 
     async fn settle(self, served: &Served, stored: Option<&Object>) {
-        let Open { registry, mode, owner, held, before, .. } = self;
+        let Open { context, mode, owner, held, before, .. } = self;
         if mode == Mode::DryRun {
             return;
         }
@@ -262,7 +263,7 @@ impl Open {
         };
         for (item, revision) in &held {
             if !kept.contains(item)
-                && let Err(status) = registry.drop_claim(*item, *revision).await
+                && let Err(status) = super::claim::drop_claim(&context, *item, *revision).await
             {
                 tracing::warn!(
                     item = super::claim::name_of(*item),
@@ -270,21 +271,21 @@ impl Open {
                     "not given back yet"
                 );
             }
-            registry.services.end(*item);
+            context.services.end(*item);
         }
         let revision = stored.map(Object::revision);
         for item in before.into_iter().filter(|item| !kept.contains(item)) {
             if let Some(revision) = revision {
-                registry.give_back(item, &owner, revision).await;
+                super::claim::give_back(&context, item, &owner, revision).await;
             }
         }
     }
 
     fn leave(self) {
-        let Open { registry, owner, held, .. } = self;
+        let Open { context, owner, held, .. } = self;
         for item in held.into_keys() {
             tracing::info!(item = super::claim::name_of(item), ?owner, "left to the next repair");
-            registry.services.end(item);
+            context.services.end(item);
         }
     }
 
@@ -305,7 +306,7 @@ impl Open {
         let own = self.held.keys().copied();
         let mut own =
             own.filter(|item| matches!(item, Item::Address(address) if Family::of(*address) == family));
-        let random = &self.registry.random;
+        let random = &self.context.random;
         let ranges = seen.ranges.iter().filter(|range| Family::of(range.network()) == family);
         own.find(|item| self.is_free(seen, *item)).or_else(|| {
             let mut all = ranges.flat_map(|range| range.candidates(random)).map(Item::Address);
@@ -316,8 +317,8 @@ impl Open {
     fn any_port(&self, seen: &Seen) -> Option<Item> {
         let mut own = self.held.keys().copied().filter(|item| matches!(item, Item::Port(_)));
         own.find(|item| self.is_free(seen, *item)).or_else(|| {
-            let range = self.registry.config.services.node_ports;
-            range.candidates(&self.registry.random).map(Item::Port).find(|item| self.is_free(seen, *item))
+            let range = self.context.config.services.node_ports;
+            range.candidates(&self.context.random).map(Item::Port).find(|item| self.is_free(seen, *item))
         })
     }
 
@@ -387,7 +388,7 @@ impl Open {
         if self.mode == Mode::DryRun {
             return self.dry_port(seen, wanted);
         }
-        let range = self.registry.config.services.node_ports;
+        let range = self.context.config.services.node_ports;
         let item = match wanted {
             None => self.any_port(seen).ok_or(Unavailable::Full)?,
             Some(wanted) => match u16::try_from(wanted) {
