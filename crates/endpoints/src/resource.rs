@@ -259,7 +259,7 @@ async fn create(
     let answer = match review {
         Some(review) => {
             let work = |registry: Registry, target: Target| async move {
-                registry.read_review(&target, &object, &options)
+                registry.read_review(&target, &object, &options).await
             };
             let incoming = on_lease(handler, target, leased, work).await?;
             reviews::answer(handler, head, target, review, incoming).await?

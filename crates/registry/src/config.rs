@@ -5,12 +5,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use forebay_admission::{Admission, ServiceAccountAdmission};
 use forebay_apimachinery::Key;
 use forebay_apimachinery::object::Layout;
 use forebay_watchcache::limits::{self, Pace};
 use forebay_watchcache::{EarlyReaders, History, Resource, Room};
 
-use crate::admission::{Admission, ServiceAccountAdmission};
 use crate::identity::Identity;
 use crate::services::ServicesConfig;
 

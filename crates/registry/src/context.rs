@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use forebay_admission::Admission;
 use forebay_apimachinery::{Object, Revision, Status};
 use forebay_backend::Backend;
 use forebay_rt::{Clock, Random, Tasks};
@@ -30,6 +31,7 @@ pub(crate) struct Context {
     pub(crate) tasks: Tasks,
     pub(crate) services: Services,
     pub(crate) frames: Arc<Frames>,
+    pub(crate) admission: Admission,
     catalog: ArcSwap<Catalog>,
     // The revision of CRDs that the catalog has taken in, for those who wait for it.
     catalog_revision: watch::Sender<Option<Revision>>,
@@ -46,7 +48,9 @@ impl Context {
     ) -> Context {
         let catalog = builtins::catalog(&config, &backend, &clock, &tasks);
         let services = Services::new(&config, &backend, &clock, &tasks);
+        let admission = config.admission.clone().with_service_accounts(config.service_account_admission);
         Context {
+            admission,
             config,
             backend,
             clock,

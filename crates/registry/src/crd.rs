@@ -24,8 +24,6 @@ use crate::custom;
 use crate::errors;
 use crate::store::{Decision, Mode, Store};
 
-/// How long the writer of a CRD waits for it to be served.
-const TAKEN_IN_WAIT: Duration = Duration::from_secs(5);
 /// How long a new resource's cache is waited for before it is published all the same.
 const READY_WAIT: Duration = Duration::from_secs(5);
 /// Pause before the CRDs are read again that could not be read: as long as one failed read lets the others fail.
@@ -137,25 +135,6 @@ pub(crate) async fn start_crds(context: &Arc<Context>) -> Result<(), Status> {
     controller.take_state(&mut watcher).await;
     context.tasks.spawn("crd controller", controller.run(watcher));
     Ok(())
-}
-
-/// What follows a write: what other requests are judged by is taken in before its writer is answered. A CRD is
-/// served, and a namespace that is on its way out takes nothing new.
-pub(crate) async fn after_write(context: &Arc<Context>, served: &Served, object: &Object) {
-    if served.is_crd() {
-        crds_taken_in(context, object.revision()).await;
-    } else if served.is("", "namespaces")
-        && let Some(store) = &served.store
-    {
-        let deadline = context.clock.now() + TAKEN_IN_WAIT;
-        // A cache that is behind for so long is behind for everybody: the write itself is done.
-        let _late = store.cacher.at_least(object.revision(), deadline).await;
-    }
-}
-
-/// Waits until the catalog knows the CRDs as of `revision`.
-pub(crate) async fn crds_taken_in(context: &Arc<Context>, revision: Revision) {
-    context.catalog_at_least(revision, context.clock.now() + TAKEN_IN_WAIT).await;
 }
 
 impl Controller {

@@ -5,24 +5,21 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_apimachinery::options::{DeleteOptions, IGNORE_READ_ERRORS, field_invalid};
-use forebay_apimachinery::{Key, Object, Revision, Status};
-use forebay_backend::BoxFuture;
+use forebay_apimachinery::options::{DeleteOptions, FieldValidation, IGNORE_READ_ERRORS, field_invalid};
+use forebay_apimachinery::{Key, Object, Status, Verb};
 use forebay_watchcache::Interest;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::admission;
 use crate::catalog::Served;
 use crate::context::{Context, whole};
-use crate::crd;
 use crate::list::{self, Page};
 use crate::plan::ListPlan;
 use crate::present::{As, ListMeta, Presenter};
-use crate::request::{Answer, Outcome, Target, not_found};
+use crate::request::{Answer, Outcome, Target};
 use crate::services;
-use crate::store::{Current, Decision, Done, Mode, Store};
-use forebay_strategy::{self as strategy, Deletion};
+use crate::store::{Done, Mode, Store};
+use crate::write::{Input, Write, rounds};
 
 /// What the default of Jobs, which is not that of other kinds, does to their pods.
 const JOB_WARNING: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to \
@@ -59,49 +56,37 @@ pub(crate) async fn delete(
     options: &DeleteOptions,
 ) -> Result<Answer, Status> {
     if !services::take_part(&target.served) {
-        return delete_now(context, target, options).await;
+        return delete_object(context, target, options).await;
     }
     let (owned, target, options) = (context.clone(), target.clone(), options.clone());
-    services::to_the_end(context, async move { delete_now(&owned, &target, &options).await }).await
+    services::to_the_end(context, async move { delete_object(&owned, &target, &options).await }).await
 }
 
-async fn delete_now(
+async fn delete_object(
     context: &Arc<Context>,
     target: &Target,
     options: &DeleteOptions,
 ) -> Result<Answer, Status> {
     let served = &target.served;
-    admission::admit_delete(served, target.name())?;
+    let mode = Mode::of(options.dry_run);
+    let mut write = Write::new(Verb::Delete, target, Input::Deletion(options), mode, FieldValidation::Ignore);
+    rounds::admit(&mut write, context).await?;
     let store = context.store_of(served)?;
-    let key = store.key(target.namespace(), target.name());
     if options.ignores_read_errors() {
+        let key = store.key(target.namespace(), target.name());
         return delete_corrupt(target, &store, &key).await;
     }
-    let mode = if options.dry_run { Mode::DryRun } else { Mode::Commit };
-    let done = store
-        .guarded_update(&key, mode, |current| {
-            let current = current.ok_or_else(|| not_found(target))?;
-            decide_delete(context, target, current, options)
-        })
-        .await?;
-    let done = match done {
-        Done::Put { object, carry: Then::Remove } if mode == Mode::Commit => {
-            let uid = served.to_value(&object)?["metadata"]["uid"].clone();
-            store.guarded_update(&key, mode, |current| remove_same(target, current, &uid)).await?
-        }
-        done => done,
-    };
-    let outcome = match done {
-        Done::Deleted { object, revision, .. } => {
-            after_delete(context, served, &object, revision, mode).await;
+    write.store = Some(store);
+    rounds::delete(&mut write, context).await?;
+    let outcome = match write.done {
+        Some(Done::Deleted { object, revision, .. }) => {
             if served.rules().flags().returns_deleted_object {
                 Outcome::Object(whole(served, &object, Some(revision)))
             } else {
                 Outcome::Success(success(served, &object)?)
             }
         }
-        Done::Put { object, .. } | Done::Kept { object, .. } => {
-            crd::after_write(context, served, &object).await;
+        Some(Done::Put { object, .. } | Done::Kept { object, .. }) => {
             let bytes = whole(served, &object, None);
             if options.orphan_dependents == Some(false) {
                 Outcome::Accepted(bytes)
@@ -109,6 +94,7 @@ async fn delete_now(
                 Outcome::Object(bytes)
             }
         }
+        None => return Err(Status::internal("nothing was deleted")),
     };
     let mut warnings = Vec::new();
     if served.is("batch", "jobs")
@@ -118,35 +104,6 @@ async fn delete_now(
         warnings.push(JOB_WARNING.to_string());
     }
     Ok(Answer { outcome, warnings })
-}
-
-fn decide_delete(
-    context: &Arc<Context>,
-    target: &Target,
-    current: &Current,
-    options: &DeleteOptions,
-) -> Result<Decision<Then>, Status> {
-    let served = &target.served;
-    let old = served.to_judged_value(&current.object)?;
-    check_preconditions(target, &old, options)?;
-    let (mut value, now, rules) = (old, context.now_rfc3339(), served.rules());
-    let wanted = wanted(options);
-    let begun = if served.is("", "namespaces") {
-        strategy::start_namespace_deletion(&mut value, &wanted, &now)
-    } else if served.is_crd() {
-        strategy::start_definition_deletion(&mut value, &now)
-    } else {
-        None
-    };
-    let put = |value: Value, carry| {
-        Ok(Decision::Put { value: served.encode(value)?, ttl: context.ttl(served), carry })
-    };
-    match begun.unwrap_or_else(|| strategy::start_deletion(&rules, &mut value, &wanted, &now)) {
-        Deletion::AlreadyDeleting => Ok(Decision::Keep { carry: Then::Wait }),
-        Deletion::Store => put(value, Then::Wait),
-        Deletion::StoreAndRemove => put(value, Then::Remove),
-        Deletion::Remove => Ok(Decision::Delete { carry: Then::Wait }),
-    }
 }
 
 /// Deletes everything that a LIST of the same options shows, one by one, and answers that list, or a `Status` where that
@@ -165,6 +122,10 @@ pub(crate) async fn delete_collection(
         let cause = field_invalid(IGNORE_READ_ERRORS, "true", why);
         return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", vec![cause]));
     }
+    let mode = Mode::of(options.dry_run);
+    let deletion = Input::Deletion(options);
+    let mut write = Write::new(Verb::DeleteCollection, target, deletion, mode, FieldValidation::Ignore);
+    rounds::admit(&mut write, context).await?;
     let outcome = match delete_selected(context, target, selection, options, Collect::List).await? {
         Some(list) => Outcome::Object(list.finish()),
         None => Outcome::Success(success_of(&target.served, Map::new())),
@@ -231,32 +192,6 @@ async fn delete_selected(
     Ok(deleted)
 }
 
-/// What follows a delete: a CRD's end is taken in before the client is answered, and what the object had is given
-/// back.
-pub(crate) async fn after_delete(
-    context: &Arc<Context>,
-    served: &Served,
-    object: &Object,
-    revision: Revision,
-    mode: Mode,
-) {
-    if served.is_crd() {
-        crd::crds_taken_in(context, revision).await;
-    }
-    if mode == Mode::Commit {
-        services::after_claims(context, served, object, revision).await;
-    }
-}
-
-/// [`Registry::delete`] of what takes no part in claims, for those who are called by it.
-pub(crate) fn delete_beside<'a>(
-    context: &'a Arc<Context>,
-    target: &'a Target,
-    options: &'a DeleteOptions,
-) -> BoxFuture<'a, Result<Answer, Status>> {
-    Box::pin(delete_now(context, target, options))
-}
-
 /// What is kept of the objects that are deleted with their collection.
 #[derive(Clone, Copy)]
 enum Collect {
@@ -310,62 +245,6 @@ async fn delete_corrupt(target: &Target, store: &Store, key: &Key) -> Result<Ans
         "details": { "name": target.name(), "kind": *served.gvk.kind }, "code": 200,
     });
     Ok(Answer::plain(Outcome::Success(lined(&status))))
-}
-
-/// Refuses what is not the object that was meant.
-pub(crate) fn check_preconditions(
-    target: &Target,
-    old: &Value,
-    options: &DeleteOptions,
-) -> Result<(), Status> {
-    let served = &target.served;
-    let text = |member: &str| old["metadata"][member].as_str().unwrap_or("");
-    let conflict = |why: String| {
-        // Upstream names the kind here, not the resource.
-        Err(Status::conflict(served.group(), &served.gvk.kind, target.name(), &why))
-    };
-    if let Some(uid) = options.preconditions.uid.as_deref().filter(|uid| *uid != text("uid")) {
-        return conflict(format!(
-            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been \
-             deleted and then recreated",
-            text("uid")
-        ));
-    }
-    let asked = options.preconditions.resource_version.as_deref();
-    if let Some(rv) = asked.filter(|rv| *rv != text("resourceVersion")) {
-        return conflict(format!(
-            "the ResourceVersion in the precondition ({rv}) does not match the ResourceVersion in record ({}). The object \
-             might have been modified",
-            text("resourceVersion")
-        ));
-    }
-    Ok(())
-}
-
-/// What follows the store of a deleted object's last state.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Then {
-    Wait,
-    Remove,
-}
-
-fn remove_same(target: &Target, current: Option<&Current>, uid: &Value) -> Result<Decision<Then>, Status> {
-    let current = current.ok_or_else(|| not_found(target))?;
-    if target.served.to_value(&current.object)?["metadata"]["uid"] == *uid {
-        Ok(Decision::Delete { carry: Then::Wait })
-    } else {
-        Err(not_found(target))
-    }
-}
-
-fn wanted(options: &DeleteOptions) -> strategy::DeleteOptions {
-    strategy::DeleteOptions {
-        grace_period_seconds: options.grace_period_seconds,
-        orphan_dependents: options.orphan_dependents,
-        propagation: options
-            .propagation_policy
-            .and_then(|policy| strategy::Propagation::parse(policy.as_str())),
-    }
 }
 
 /// A `Status` of success that names what is gone.

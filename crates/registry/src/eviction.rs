@@ -12,13 +12,12 @@ use forebay_apimachinery::{Cause, CauseReason, Reason, Status};
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::create::name_of;
 use crate::delete;
-use crate::delete::check_preconditions;
 use crate::errors;
-use crate::request::{Answer, Target, not_found};
+use crate::incoming::name_of;
+use crate::request::{Target, not_found};
 use crate::store::{Decision, Done, Mode};
-use crate::subresources::created;
+use crate::write::preconditions;
 use forebay_strategy::{Refusal, Standing, eviction};
 
 const REFUSED: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
@@ -36,7 +35,7 @@ pub(crate) async fn evict(
     target: &Target,
     eviction: &Value,
     dry_run: bool,
-) -> Result<Answer, Status> {
+) -> Result<(), Status> {
     if name_of(eviction) != target.name() {
         return Err(Status::bad_request("name in URL does not match name in Eviction object"));
     }
@@ -46,11 +45,11 @@ pub(crate) async fn evict(
     };
     options.dry_run |= dry_run;
     let target = Target { subresource: None, ..target.clone() };
-    let Some(pod) = evict_what_disrupts_nothing(context, &target, &options).await? else { return created() };
+    let Some(pod) = evict_what_disrupts_nothing(context, &target, &options).await? else { return Ok(()) };
     let budget = budget_of(context, &target, &pod).await?;
     let Some(budget) = budget else {
         delete_evicted(context, &target, options).await?;
-        return created();
+        return Ok(());
     };
     match eviction::standing(&budget, &pod) {
         Standing::Counted => {
@@ -67,7 +66,7 @@ pub(crate) async fn evict(
             })?;
         }
     }
-    created()
+    Ok(())
 }
 
 /// Deletes a pod that no budget counts. A pod that one may count is left as it is, and returned.
@@ -157,7 +156,7 @@ async fn delete_evicted(
         let judge = |current: Option<&crate::store::Current>| {
             let current = current.ok_or_else(|| not_found(target))?;
             let mut pod = served.to_value(&current.object)?;
-            check_preconditions(target, &pod, &options)?;
+            preconditions::of_deletion(target, &pod, &options)?;
             let before = pod.clone();
             eviction::mark_disrupted(&mut pod, &now);
             if pod == before {

@@ -3,7 +3,7 @@
 //! In: a target, options, a body. Out: an answer, a LIST or WATCH body, or a `Status`. Never: names an HTTP code, an
 //! engine or a file.
 
-mod admission;
+mod after;
 pub mod asked;
 mod bootstrap;
 mod builtins;
@@ -27,6 +27,8 @@ mod incoming;
 mod informer;
 mod kinds;
 mod list;
+mod lookup;
+mod new_object;
 mod patch;
 mod plan;
 mod present;
@@ -42,10 +44,11 @@ mod subresources;
 mod tests;
 mod update;
 mod watch;
+mod write;
 
-pub use admission::{Admission, ServiceAccountAdmission};
 pub use config::Config;
 pub use delete::Selection;
+pub use forebay_admission::{Admission, ServiceAccountAdmission};
 pub use forebay_strategy::subject;
 pub use frames::{AtRest, Batch, FrameSink};
 pub use identity::Identity;

@@ -20,8 +20,8 @@ use serde_json::json;
 use crate::context::Context;
 use crate::create;
 use crate::get;
-use crate::patch;
 use crate::request::{Body, PatchKind, Target};
+use crate::update;
 
 const NAMESPACE: &str = "kube-system";
 
@@ -107,7 +107,7 @@ async fn try_publish(
             let metadata = json!({ "resourceVersion": revision.to_string() });
             let patch = json!({ "metadata": metadata, "data": { member.key: wanted } }).to_string();
             let options = PatchOptions::default();
-            patch::patch(context, &target, PatchKind::Merge, patch.as_bytes(), &options).await.map(drop)
+            update::patch(context, &target, PatchKind::Merge, patch.as_bytes(), &options).await.map(drop)
         }
         None => {
             let object = json!({

@@ -20,9 +20,7 @@ use crate::delete::Selection;
 use crate::incoming::Incoming;
 use crate::informer::{CatalogChanges, Informer, Objects};
 use crate::request::{Answer, Body, MayCreate, PatchKind, Target};
-use crate::{
-    bootstrap, create, delete, get, informer, patch, published, review, services, subresources, update,
-};
+use crate::{bootstrap, create, delete, get, informer, published, review, services, subresources, update};
 
 /// The verbs. Cheap to clone.
 #[derive(Clone)]
@@ -137,7 +135,7 @@ impl Registry {
         body: &[u8],
         options: &PatchOptions,
     ) -> Result<Answer, Status> {
-        patch::patch(&self.0, target, kind, body, options).await
+        update::patch(&self.0, target, kind, body, options).await
     }
 
     /// Deletes an object, or begins to.
@@ -166,13 +164,13 @@ impl Registry {
     ///
     /// # Errors
     /// 400 and 422 in kube-apiserver's words.
-    pub fn read_review(
+    pub async fn read_review(
         &self,
         target: &Target,
         body: &Body,
         options: &CreateOptions,
     ) -> Result<Incoming, Status> {
-        review::read_review(target, body, options)
+        review::read_review(&self.0, target, body, options).await
     }
 
     /// What of an access review's selectors is not understood, as its status says it.

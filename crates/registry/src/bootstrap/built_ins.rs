@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 use super::roles;
 use crate::catalog::{Catalog, Served, Source};
 use crate::context::Context;
-use crate::create;
 use crate::delete;
 use crate::groups;
+use crate::new_object;
 use crate::request::{Body, Target};
 use crate::store::Mode;
 use crate::update;
@@ -106,7 +106,7 @@ async fn ensure_one(context: &Arc<Context>, wanted: BuiltIn) -> Result<(), Statu
             Err(status) => Err(status),
         };
     }
-    create::prepare(context, &target, &mut object)?;
+    new_object::fill_in(context, &target, &mut object)?;
     flow_control::settle(&mut object, &context.now_rfc3339());
     match store.create(key, target.served.encode(object)?, None, Mode::Commit).await {
         Ok(_) | Err(None) => Ok(()),

@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 
 use super::{COMPONENT, DURATION_SECONDS, Identity, LABEL};
 use crate::context::Context;
-use crate::create;
 use crate::delete;
 use crate::errors;
+use crate::new_object;
 use crate::request::Target;
 use crate::store::{Current, Decision, Mode};
 
@@ -44,14 +44,14 @@ const _: () = assert!(DURATION_SECONDS >= 3 * RENEW_EVERY.as_secs());
 pub(crate) async fn start(context: &Arc<Context>) {
     let Some(identity) = context.config.identity.clone() else { return };
     let holder = format!("{}_{}", identity.name, context.random.uuid());
-    let next = look_after_identity(&context, &identity, &holder).await;
+    let next = look_after_identity(context, &identity, &holder).await;
     context.tasks.spawn("identity lease", keep_identity(context.clone(), identity, holder, next));
 }
 
 async fn keep_identity(context: Arc<Context>, identity: Identity, holder: String, mut next: Duration) {
     loop {
         context.clock.sleep(next).await;
-        next = look_after_identity(&context, &identity, &holder).await;
+        next = look_after_identity(context, &identity, &holder).await;
     }
 }
 
@@ -86,7 +86,7 @@ async fn renew_identity(context: &Arc<Context>, identity: &Identity, holder: &st
                     "kind": "Lease", "apiVersion": "coordination.k8s.io/v1",
                     "metadata": { "name": identity.name, "namespace": NAMESPACE },
                 });
-                create::prepare(context, &target, &mut new)?;
+                new_object::fill_in(context, &target, &mut new)?;
                 new
             }
         };

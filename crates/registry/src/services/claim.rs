@@ -6,14 +6,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_apimachinery::{Key, Lease, Object, Reason, Revision, Status};
+use forebay_apimachinery::{Key, Lease, Object, Revision, Status};
 use forebay_backend::{Backend as _, Expect, Op, Outcome, Txn};
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::create;
-use crate::delete;
 use crate::errors;
+use crate::new_object;
 use crate::request::Target;
 use crate::store::{Mode, Store};
 use forebay_strategy::services::{Family, Item, holdings};
@@ -125,7 +124,7 @@ fn new_address(context: &Arc<Context>, item: Item, owner: &Owner) -> Result<Byte
         caller: None,
         lease: Lease::of_server(),
     };
-    create::prepare(context, &target, &mut value)?;
+    new_object::fill_in(context, &target, &mut value)?;
     target.served.encode(value)
 }
 
@@ -188,24 +187,6 @@ pub(super) async fn live_holdings(context: &Arc<Context>, owner: &Owner) -> Resu
 pub(super) fn holdings_of(service: &Object) -> Result<Vec<Item>, Status> {
     let value = typed(service)?;
     Ok(value.as_object().map(holdings).unwrap_or_default())
-}
-
-/// Deletes the Endpoints of a Service that is gone, as upstream does, lest a new one of its name finds them.
-pub(super) async fn delete_endpoints(context: &Arc<Context>, owner: &Owner) {
-    let Some(served) = context.catalog().resource("", "v1", "endpoints").cloned() else { return };
-    let target = Target {
-        served,
-        namespace: Some(owner.namespace.clone()),
-        name: Some(owner.name.clone()),
-        subresource: None,
-        caller: None,
-        lease: Lease::of_server(),
-    };
-    match delete::delete_beside(context, &target, &Default::default()).await {
-        Ok(_) => {}
-        Err(status) if status.reason == Reason::NotFound => {}
-        Err(status) => tracing::warn!(why = status.message, "endpoints of a deleted Service stay"),
-    }
 }
 
 /// The claim that `object` is.

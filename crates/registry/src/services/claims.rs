@@ -3,27 +3,25 @@
 //! In: a proposed object, the one before it. Out: the proposed object filled in; claims in the store. Owner of the state:
 //! the write. Never: validates; writes the object.
 //!
-//! A write goes round: plan, validate, [`Claims::take`], and again if something went to somebody else in between.
+//! A write goes round: plan, validate, [`Claims::take`], and again if something went to somebody else in between (`write/rounds.rs`).
 //! What it holds it plans with first, so no round undoes another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use forebay_apimachinery::{Lease, Object, Reason, Revision, Status};
+use forebay_apimachinery::{Object, Reason, Revision, Status};
 use forebay_watchcache::Snapshot;
 use serde_json::Value;
 
 use super::claim::{Owner, key_in};
 use super::range::AddressRange;
 use crate::catalog::Served;
-use crate::consumed::Consumed;
 use crate::context::Context;
-use crate::create;
-use crate::create::Unjudged;
 use crate::errors;
+use crate::incoming::name_of;
 use crate::request::Target;
-use crate::store::{Mode, ROUNDS_MAX, Store};
+use crate::store::{Mode, Store};
 use forebay_strategy::services::{
     Family, Item, Pools, Refusal, Unavailable, allocate_changed, allocate_new, holdings,
 };
@@ -86,47 +84,22 @@ impl Claims {
         })))
     }
 
-    /// A new object with what it takes, all of it claimed.
-    ///
-    /// - `lease`: what is held meanwhile is charged to it.
-    /// - `unjudged`: judges the object as proposed; nothing is claimed for one that is refused.
+    /// Whether the object takes nothing.
+    pub(crate) fn are_none(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Fills in what a new object takes, which has its name.
     ///
     /// # Errors
-    /// What it cannot have, what `unjudged` says, the store's failures. The claims are still to be settled.
-    pub(crate) async fn fill(
-        &mut self,
-        object: Value,
-        lease: &Lease,
-        mut unjudged: Option<Unjudged<'_>>,
-    ) -> Result<Value, Status> {
-        let Some(open) = &mut self.0 else {
-            if let Some(unjudged) = unjudged {
-                unjudged.judge(&object).await?;
-            }
-            return Ok(object);
-        };
-        open.owner.name = create::name_of(&object).to_string();
-        open.look().await?;
-        // As text it takes a tenth of what a second tree would.
-        let asked = Value::to_string(&object);
-        lease.charge(asked.capacity())?;
-        let object = Consumed::new(object, asked.as_bytes());
-        for _ in 0..ROUNDS_MAX {
-            let mut proposed = object.take(lease)?;
-            open.plan(&mut proposed, None)?;
-            // Later rounds differ in what was allocated only.
-            if let Some(unjudged) = unjudged.take() {
-                unjudged.judge(&proposed).await?;
-            }
-            if !open.pending() {
-                return Ok(proposed);
-            }
-            open.take().await?;
-            if !open.pending() {
-                return Ok(proposed);
-            }
+    /// What it cannot have, and why nobody can look at what is free.
+    pub(crate) async fn plan_new(&mut self, proposed: &mut Value) -> Result<(), Status> {
+        let Some(open) = &mut self.0 else { return Ok(()) };
+        open.owner.name = name_of(proposed).to_string();
+        if open.seen.is_none() {
+            open.look().await?;
         }
-        Err(errors::too_contended())
+        open.plan(proposed, None)
     }
 
     /// Fills in what a changed object takes; false when one must [`take`](Claims::take) a look first. It is not to be
@@ -145,7 +118,13 @@ impl Claims {
         self.0.as_ref().is_some_and(|open| open.pending())
     }
 
-    /// Looks at what is free, or claims what is planned. What is not to be had is known to the next plan.
+    /// Whether a plan could not be made before one looks.
+    pub(crate) fn must_look(&self) -> bool {
+        self.0.as_ref().is_some_and(|open| open.must_look)
+    }
+
+    /// Looks at what is free, or claims what is planned. What is not to be had is known to the next plan, and still
+    /// [`pending`](Claims::pending).
     ///
     /// # Errors
     /// The store's failures.

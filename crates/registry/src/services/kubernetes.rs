@@ -24,6 +24,7 @@ use super::unreadable;
 use super::{NAME, NAMESPACE};
 use crate::context::Context;
 use crate::create;
+use crate::new_object;
 use crate::request::{Body, Target};
 use crate::services::advertised;
 use crate::services::repair;
@@ -270,7 +271,7 @@ async fn settle(
     let judge = |current: Option<&crate::store::Current>| {
         let Some(current) = current else {
             let mut new = wanted.clone();
-            create::prepare(context, &target, &mut new)?;
+            new_object::fill_in(context, &target, &mut new)?;
             change(&mut new);
             return Ok(Decision::Put { value: served.encode(new)?, ttl: None, carry: () });
         };

@@ -33,7 +33,7 @@ use crate::catalog::Served;
 use crate::context::Context;
 use crate::errors;
 use crate::request::Target;
-use crate::store::{Current, Decision, Done, Mode, ROUNDS_MAX, Store};
+use crate::store::Mode;
 
 pub(crate) use advertised::withdraw;
 pub(crate) use claims::Claims;
@@ -61,42 +61,6 @@ pub(crate) fn claims(context: &Arc<Context>, target: &Target, mode: Mode) -> Cla
     }
 }
 
-/// [`Store::guarded_update`], where what the object takes is claimed before it commits, and given back after.
-pub(crate) async fn guarded_update<T>(
-    context: &Arc<Context>,
-    target: &Target,
-    store: &Store,
-    mode: Mode,
-    mut judge: impl FnMut(Option<&Current>, &mut Claims) -> Result<Decision<T>, Status>,
-) -> Result<Done<T>, Status> {
-    let key = store.key(target.namespace(), target.name());
-    let mut claims = claims(context, target, mode);
-    for _ in 0..ROUNDS_MAX {
-        let done = store.guarded_update(&key, mode, |current| judge(current, &mut claims)).await;
-        if matches!(done, Ok(Done::Kept { .. })) && claims.pending() {
-            match claims.take().await {
-                Ok(()) => continue,
-                Err(refused) => {
-                    claims.settle(&target.served, None).await;
-                    return Err(refused);
-                }
-            }
-        }
-        if done.as_ref().is_err_and(is_unanswered) {
-            claims.leave();
-            return done;
-        }
-        let stored = match &done {
-            Ok(Done::Put { object, .. }) => Some(&**object),
-            _ => None,
-        };
-        claims.settle(&target.served, stored).await;
-        return done;
-    }
-    claims.settle(&target.served, None).await;
-    Err(errors::too_contended())
-}
-
 /// Runs `work` to its end, also when the caller stops waiting.
 pub(crate) async fn to_the_end<T: Send + 'static>(
     context: &Arc<Context>,
@@ -111,7 +75,7 @@ pub(crate) async fn to_the_end<T: Send + 'static>(
 }
 
 /// What follows the delete of `object` at `revision`, for Services and for what belongs to them.
-pub(crate) async fn after_claims(
+pub(crate) async fn after_delete(
     context: &Arc<Context>,
     served: &Served,
     object: &Object,
@@ -141,7 +105,7 @@ async fn after_address(context: &Arc<Context>, object: &Object) {
     }
 }
 
-/// Gives back what a Service had that was deleted at `revision`, and deletes the Endpoints of its name.
+/// Gives back what a Service had that was deleted at `revision`.
 async fn after_service(context: &Arc<Context>, object: &Object, revision: Revision) {
     let owner = claim::Owner::of(object);
     let holdings = match claim::holdings_of(object) {
@@ -151,7 +115,6 @@ async fn after_service(context: &Arc<Context>, object: &Object, revision: Revisi
     for item in holdings {
         claim::give_back(context, item, &owner, revision).await;
     }
-    claim::delete_endpoints(context, &owner).await;
 }
 
 /// What the Service is called by which what runs in a cluster finds its servers.
