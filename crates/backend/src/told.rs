@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use forebay_apimachinery::Revision;
-use forebay_apimachinery::object::Packed;
+use forebay_object::Packed;
 
 use crate::error::FeedError;
 use crate::txn::Change;

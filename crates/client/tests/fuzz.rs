@@ -5,7 +5,6 @@ use std::ops::Range;
 use bytes::Bytes;
 use flate2::{Compress, Compression, Crc, FlushCompress};
 use forebay_apimachinery::Lease;
-use forebay_apimachinery::object::{Form, Interner, Layout, Object, Scope};
 use forebay_apimachinery::{Key, Revision};
 use forebay_client::wire::{
     DelimitedFrames, Frame, FrameKind, Inflate, LAST_APPLIED, ListItems, ListMeta, MANAGED_FIELDS,
@@ -13,6 +12,7 @@ use forebay_client::wire::{
     TypeMeta, WatchFrames, WireError,
 };
 use forebay_fuzz::{Corpus, gist, run};
+use forebay_object::{Form, Interner, Layout, Object, Scope};
 use forebay_schema::builtin::protobuf::{Envelope, ListForm, decode, encode_json, open_watch_frame};
 use forebay_schema::builtin::{TypeId, table};
 use serde_json::{Deserializer, Value};

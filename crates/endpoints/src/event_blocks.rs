@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use flate2::Crc;
 use forebay_apimachinery::Key;
-use forebay_apimachinery::object::Block;
+use forebay_object::Block;
 use forebay_registry::AtRest;
 use forebay_registry::catalog::Served;
 

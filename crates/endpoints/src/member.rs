@@ -8,8 +8,8 @@
 use std::cell::RefCell;
 
 use flate2::Crc;
-use forebay_apimachinery::object::Block;
 use forebay_deflate::Deflate;
+use forebay_object::Block;
 use forebay_registry::Sink;
 use zlib_rs::crc32::crc32_combine;
 
@@ -180,8 +180,8 @@ pub(crate) mod testing {
     use std::sync::Arc;
 
     use flate2::read::GzDecoder;
-    use forebay_apimachinery::object::{Form, Interner, Layout, Scope, Sealer};
-    use forebay_apimachinery::{Key, Object, Revision};
+    use forebay_apimachinery::{Key, Revision};
+    use forebay_object::{Form, Interner, Layout, Object, Scope, Sealer};
 
     /// Objects at rest, `foo-0` and so on, all in blocks.
     pub fn sealed(count: u64) -> Vec<Arc<Object>> {

@@ -102,8 +102,8 @@ mod tests {
     use std::sync::Arc;
 
     use bytes::Bytes;
-    use forebay_apimachinery::object::Block;
-    use forebay_apimachinery::{Key, Object};
+    use forebay_apimachinery::Key;
+    use forebay_object::{Block, Object};
     use forebay_registry::catalog::Served;
 
     use super::*;

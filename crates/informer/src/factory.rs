@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use forebay_apimachinery::object::{Form, Layout, Scope};
 use forebay_apimachinery::{FieldPath, Key, PathError, PathStep};
 use forebay_client::wire::Projection;
 use forebay_client::{Ask, Collection};
 use forebay_connector::{Connected, Pool, Rate, Throttle};
+use forebay_object::{Form, Layout, Scope};
 use forebay_rt::{Clock, Duration, Random, Tasks};
 use forebay_watchcache::limits::PACE;
 use forebay_watchcache::{Cacher, EarlyReaders, History, Resource, Room};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_apimachinery::options::CreateOptions;
-use forebay_apimachinery::{Object, Reason, Status, json};
+use forebay_apimachinery::{Reason, Status, json};
+use forebay_object::Object;
 use serde_json::Value;
 
 use crate::catalog::Source;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_apimachinery::options::{DeleteOptions, IGNORE_READ_ERRORS, field_invalid};
-use forebay_apimachinery::{Key, Object, Revision, Status};
+use forebay_apimachinery::{Key, Revision, Status};
 use forebay_backend::BoxFuture;
+use forebay_object::Object;
 use forebay_watchcache::Interest;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};

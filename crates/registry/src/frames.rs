@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
-use forebay_apimachinery::object::Block;
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
+use forebay_object::{Block, Object};
 use forebay_watchcache::{EventKind, Position, Watcher};
 use jiff::Timestamp;
 use smallvec::SmallVec;

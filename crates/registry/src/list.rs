@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::continue_token::{ContinueAt, ContinueToken};
-use forebay_apimachinery::object::{Block, Scratch};
-use forebay_apimachinery::{Key, Object, Revision, Status};
+use forebay_apimachinery::{Key, Revision, Status};
+use forebay_object::{Block, Object, Scratch};
 use forebay_watchcache::{ExactPage, FieldSource, Interest, ReadError, Snapshot};
 use jiff::Timestamp;
 

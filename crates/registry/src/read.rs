@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::options::ListOptions;
-use forebay_apimachinery::{Key, Object, Status};
+use forebay_apimachinery::{Key, Status};
+use forebay_object::Object;
 use forebay_watchcache::{Interest, Reach, ReadError};
 
 use crate::delete::Selection;

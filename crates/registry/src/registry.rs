@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use forebay_apimachinery::object::Layout;
-use forebay_apimachinery::{Key, Object, Revision, Status};
+use forebay_apimachinery::{Key, Revision, Status};
 use forebay_backend::Backend;
+use forebay_object::{Layout, Object};
 use forebay_rt::{Clock, Random, Tasks};
 use forebay_watchcache::limits::{self, Pace};
 use forebay_watchcache::{EarlyReaders, History, Resource, Room};

@@ -4,7 +4,8 @@
 
 use bytes::Bytes;
 use forebay_apimachinery::options::{CreateOptions, PatchOptions, UpdateOptions};
-use forebay_apimachinery::{GroupVersionKind, Lease, Object, Reason, Status};
+use forebay_apimachinery::{GroupVersionKind, Lease, Reason, Status};
+use forebay_object::Object;
 use forebay_schema::builtin::{codec, table};
 use serde_json::{Value, json};
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_apimachinery::options::{CreateOptions, UpdateOptions};
-use forebay_apimachinery::{Cause, CauseReason, Object, Reason, Status, json};
+use forebay_apimachinery::{Cause, CauseReason, Reason, Status, json};
+use forebay_object::Object;
 use serde_json::Value;
 
 use crate::catalog::Source;

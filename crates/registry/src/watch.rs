@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use forebay_apimachinery::object::Scratch;
 use forebay_apimachinery::options::ListOptions;
 use forebay_apimachinery::{Reason, Status};
+use forebay_object::Scratch;
 use forebay_rt::{Alarm, Clock, Instant};
 use forebay_watchcache::{Budget, Interest, ReadError, WatchStep, Watcher};
 use futures_util::future::BoxFuture;

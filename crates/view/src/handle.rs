@@ -9,8 +9,8 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use forebay_apimachinery::field_path::PathStep;
-use forebay_apimachinery::object::Text;
-use forebay_apimachinery::{FieldPath, Object, Revision};
+use forebay_apimachinery::{FieldPath, Revision};
+use forebay_object::{Object, Text};
 use serde::de::DeserializeOwned;
 
 use crate::error::{DecodeError, FieldError};

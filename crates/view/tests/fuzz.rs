@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use forebay_apimachinery::object::{Form, Interner, Layout, Object, Scope};
 use forebay_apimachinery::{FieldPath, Key, Revision};
 use forebay_fuzz::{Corpus, gist, run};
+use forebay_object::{Form, Interner, Layout, Object, Scope};
 use forebay_view::{Handle, Scalar, TypeMeta};
 use serde_json::Value;
 

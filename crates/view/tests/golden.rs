@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use forebay_apimachinery::object::{Form, Interner, Layout, Object, Scope};
 use forebay_apimachinery::{FieldPath, Key, Revision};
 use forebay_client::wire::{self, ObjectText};
+use forebay_object::{Form, Interner, Layout, Object, Scope};
 use forebay_rt::Random;
 use forebay_view::{Handle, Metadata, Scalar, TypeMeta};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;

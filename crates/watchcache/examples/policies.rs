@@ -8,9 +8,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use flate2::{Compress, Compression, FlushCompress};
-use forebay_apimachinery::object::Scratch;
-use forebay_apimachinery::{Object, Revision};
+use forebay_apimachinery::Revision;
 use forebay_embedded::Engine;
+use forebay_object::{Object, Scratch};
 use forebay_rt::{Clock, Duration, Random};
 use forebay_watchcache::limits::{PACE, Pace};
 use forebay_watchcache::{Cacher, Interest, Reach, Snapshot, WatchStep};

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use forebay_apimachinery::object::{Layout, MessageBytes, RecentBlocks};
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::Backend;
+use forebay_object::{Layout, MessageBytes, RecentBlocks};
 use forebay_revlog::{Cursor, Log, Usage};
 use forebay_rt::{Clock, Duration, Instant, Tasks};
 use tokio::sync::{Notify, Semaphore, watch};

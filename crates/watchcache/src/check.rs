@@ -8,9 +8,9 @@
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
-use forebay_apimachinery::object::Interner;
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{Backend, Range, ReadError};
+use forebay_object::{Interner, Object};
 use forebay_rt::{Clock, Duration};
 use tokio::sync::{Notify, Semaphore, watch};
 

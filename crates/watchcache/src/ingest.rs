@@ -17,9 +17,9 @@ use early::Early;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use forebay_apimachinery::object::{Interner, RecentBlocks, ScanError};
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{Backend, Change, FeedError, FeedStep};
+use forebay_object::{Interner, Object, RecentBlocks, ScanError};
 use forebay_revlog::{Limits, Writer};
 use forebay_rt::{Clock, Instant, Tasks};
 use tokio::sync::{Notify, watch};

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::object::MessageBytes;
-use forebay_apimachinery::{Key, Object};
+use forebay_apimachinery::Key;
+use forebay_object::{MessageBytes, Object};
 use forebay_rt::Clock;
 use tokio::sync::{Notify, watch};
 
@@ -74,7 +74,7 @@ async fn past(window: &Window) {
 
 #[cfg(test)]
 mod tests {
-    use forebay_apimachinery::object::Keep;
+    use forebay_object::Keep;
     use forebay_rt::Duration;
 
     use super::*;

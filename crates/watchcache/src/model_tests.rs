@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use forebay_apimachinery::selector::LabelSelector;
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
+use forebay_object::Object;
 use forebay_rt::{Duration, Random};
 
 use crate::interest::{FieldSource, FieldTerm};

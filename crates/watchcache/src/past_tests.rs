@@ -71,8 +71,7 @@ impl World {
             Ok(page) => page,
             Err(error) => return error.to_string(),
         };
-        let shown =
-            |object: &Arc<forebay_apimachinery::Object>| format!("{}@{}", object.name(), object.revision());
+        let shown = |object: &Arc<forebay_object::Object>| format!("{}@{}", object.name(), object.revision());
         let items: Vec<String> = page.snapshot().candidates(interest, after.as_ref()).map(shown).collect();
         let (whole, more) = match page {
             ExactPage::Whole(_) => ("whole ", String::new()),

@@ -4,7 +4,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
+use forebay_object::Object;
 
 use crate::entries::ByField;
 use crate::event::Event;

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use forebay_apimachinery::object::{Came, Form, Marks, Packed};
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
     Backend, BoxFuture, Change, Feed, FeedError, GiveWay, Outcome, Range, RangePage, ReadError, Rewrite,
     Size, Tell, Told, Txn, TxnError, Versioned,
 };
+use forebay_object::{Came, Form, Marks, Packed};
 use forebay_rt::{Clock, Random, Tasks};
 use tokio::sync::mpsc;
 
@@ -196,7 +196,7 @@ pub(crate) fn pod(place: &str) -> String {
 /// What was told, in short.
 fn short(told: &Followed) -> String {
     let shown =
-        |object: &Arc<forebay_apimachinery::Object>| format!("{}@{}", place(object.key()), object.revision());
+        |object: &Arc<forebay_object::Object>| format!("{}@{}", place(object.key()), object.revision());
     match told {
         Followed::Change(Changed { previous: None, current: Some(new), .. }) => format!("+{}", shown(new)),
         Followed::Change(Changed { previous: Some(old), current: Some(new), .. }) => {

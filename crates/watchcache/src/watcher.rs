@@ -8,8 +8,8 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use forebay_apimachinery::object::Block;
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
+use forebay_object::{Block, Object};
 use forebay_revlog::{Cursor, Position, Step};
 use forebay_rt::Instant;
 use smallvec::SmallVec;

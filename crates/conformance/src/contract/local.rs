@@ -9,9 +9,10 @@ use std::sync::Arc;
 use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, GetOptions, ListOptions, PatchOptions, Query,
 };
-use forebay_apimachinery::{Lease, Object, Status};
+use forebay_apimachinery::{Lease, Status};
 use forebay_backend::Backend;
 use forebay_embedded::{Engine, Options};
+use forebay_object::Object;
 use forebay_registry::request::{Answer as Written, Body, Outcome, PatchKind, Target};
 use forebay_registry::{As, Config, Flow, Registry, WatchBody};
 use forebay_rt::{Clock, Duration, ManualClock, Random, Tasks};

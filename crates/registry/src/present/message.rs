@@ -8,9 +8,9 @@ use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use forebay_apimachinery::Revision;
 use forebay_apimachinery::accept::MetaVersion;
-use forebay_apimachinery::object::{Keep, Message, MessageBytes};
-use forebay_apimachinery::{Object, Revision};
+use forebay_object::{Keep, Message, MessageBytes, Object};
 use forebay_schema::builtin::protobuf::{self, Envelope, ListForm};
 use forebay_schema::builtin::{TypeId, codec, table};
 use forebay_watchcache::EventKind;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_apimachinery::accept::MetaVersion;
-use forebay_apimachinery::object::{Keep, Scratch};
-use forebay_apimachinery::{Object, Revision, Status};
+use forebay_apimachinery::{Revision, Status};
+use forebay_object::{Keep, Object, Scratch};
 use forebay_watchcache::EventKind;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::object::Form;
 use forebay_apimachinery::resource::api_version;
-use forebay_apimachinery::{Object, Revision, Status, json};
+use forebay_apimachinery::{Revision, Status, json};
+use forebay_object::{Form, Object};
 use forebay_schema::builtin::codec;
 use forebay_watchcache::EventKind;
 use jiff::Timestamp;

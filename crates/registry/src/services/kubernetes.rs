@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use forebay_apimachinery::options::CreateOptions;
-use forebay_apimachinery::{Lease, Object, Reason, Seen, Status};
+use forebay_apimachinery::{Lease, Reason, Seen, Status};
+use forebay_object::Object;
 use forebay_watchcache::Snapshot;
 use serde_json::{Value, json};
 

@@ -28,9 +28,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use forebay_apimachinery::object::{Form, Layout, Scope};
-use forebay_apimachinery::{Object, Reason, Revision, Status};
+use forebay_apimachinery::{Reason, Revision, Status};
 use forebay_backend::Backend;
+use forebay_object::{Form, Layout, Object, Scope};
 use forebay_rt::{Clock, Tasks};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::object::{Scratch, Sealer};
-use forebay_apimachinery::{Key, Object};
+use forebay_apimachinery::Key;
 use forebay_backend::Rewrite;
+use forebay_object::{Object, Scratch, Sealer};
 
 use super::{Ingest, State};
 use crate::limits;

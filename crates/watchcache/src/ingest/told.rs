@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::sync::Arc;
 
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{Change, FeedError, FeedStep, GiveWay, Rewrite, Tell, Told};
+use forebay_object::Object;
 use forebay_rt::Instant;
 
 use super::bridge::{Difference, Hole};

@@ -6,8 +6,8 @@
 use std::iter::Peekable;
 use std::sync::Arc;
 
-use forebay_apimachinery::object::{BLOCK_BYTES, BLOCK_OBJECTS, PartRef, is_small};
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
+use forebay_object::{BLOCK_BYTES, BLOCK_OBJECTS, Object, PartRef, is_small};
 
 use crate::limits;
 use crate::snapshot::Snapshot;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::object::CHAIN_MAX;
-use forebay_apimachinery::{Object, Revision};
+use forebay_apimachinery::Revision;
 use forebay_backend::Op;
 use forebay_embedded::limits::{HISTORY_MS, MARK_EVERY_MS};
+use forebay_object::{CHAIN_MAX, Object};
 use forebay_rt::{Clock, Duration, ManualClock, Tasks};
 
 use crate::limits::{PACE, SEAL_MS};

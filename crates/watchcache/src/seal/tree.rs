@@ -9,8 +9,8 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::object::{RecentBlocks, Sealer};
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
+use forebay_object::{Object, RecentBlocks, Sealer};
 use forebay_revlog::Writer;
 
 use super::Haste;
@@ -369,8 +369,8 @@ impl Job {
 mod tests {
     use std::collections::BTreeMap;
 
-    use forebay_apimachinery::object::BLOCK_OBJECTS;
     use forebay_backend::Op;
+    use forebay_object::BLOCK_OBJECTS;
     use forebay_rt::Random;
 
     use super::*;

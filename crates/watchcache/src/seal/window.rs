@@ -11,8 +11,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use forebay_apimachinery::Object;
-use forebay_apimachinery::object::{RecentBlocks, Sealer};
+use forebay_object::{Object, RecentBlocks, Sealer};
 use forebay_revlog::Writer;
 
 use super::Haste;

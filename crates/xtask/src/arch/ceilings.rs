@@ -13,12 +13,12 @@ const CYCLE_MAX: usize = 3;
 
 /// Crates whose largest cycle is larger, and how large it is.
 const CYCLES: &[(&str, usize)] = &[
-    ("apimachinery", 5),
     ("bench", 15),
     ("client", 8),
     ("connector", 5),
     ("endpoints", 8),
     ("informer", 5),
+    ("object", 6),
     ("registry", 29),
     ("schema", 7),
     ("watchcache", 9),

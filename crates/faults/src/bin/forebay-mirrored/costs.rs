@@ -6,8 +6,8 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use forebay_apimachinery::object::Text;
 use forebay_informer::{Handle, Informer};
+use forebay_object::Text;
 use k8s_openapi::api::core::v1::Pod;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::{Key, Revision};
+use forebay_apimachinery::{Key, Revision};
 
 use block::Part;
 pub use block::{Block, PartRef, RecentBlocks, Scratch, Text};

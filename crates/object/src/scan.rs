@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{Form, Layout, Scope, texts};
-use crate::json::{Reader, Unexpected};
+use forebay_apimachinery::json::{Reader, Unexpected};
 
 pub(super) const RV_HEAD: &[u8] = br#","resourceVersion":""#;
 

@@ -206,9 +206,9 @@ mod tests {
     use flate2::Crc;
 
     use super::*;
-    use crate::object::block::{INFLATED, RECENT_MAX, Scratch};
-    use crate::object::{Form, Interner, Layout, Scope};
-    use crate::{Key, Revision};
+    use crate::block::{INFLATED, RECENT_MAX, Scratch};
+    use crate::{Form, Interner, Layout, Scope};
+    use forebay_apimachinery::{Key, Revision};
 
     fn object(form: Form, number: u64, note: &str) -> Arc<Object> {
         let layout = Layout {
@@ -259,7 +259,7 @@ mod tests {
             let plain: Vec<_> =
                 (0..100).map(|number| object(form, number, &"x".repeat(number as usize * 99))).collect();
             let counted = Arc::default();
-            drop(plain[0].message(1, (&counted, crate::object::Keep::Always), || vec![0; 100]));
+            drop(plain[0].message(1, (&counted, crate::Keep::Always), || vec![0; 100]));
             let sealed = Sealer::new(Arc::default()).seal(&plain);
             // Backwards and forwards: more blocks than are kept inflated.
             for at in (0..100).rev().chain(0..100) {

@@ -111,8 +111,8 @@ impl Object {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::object::{Form, Interner, Layout, RecentBlocks, Scope, Sealer};
-    use crate::{Key, Revision};
+    use crate::{Form, Interner, Layout, RecentBlocks, Scope, Sealer};
+    use forebay_apimachinery::{Key, Revision};
 
     /// A pod of `bytes`, with much that nobody else says.
     fn pod(number: u64, revision: u64, phase: &str, bytes: usize) -> Arc<Object> {

@@ -16,7 +16,7 @@ use super::block::{Block, Framing, Part, RecentBlocks};
 use super::scan::{self, ScanError};
 use super::seal::{BLOCK_BYTES, BLOCK_OBJECTS, is_small, is_worth_it};
 use super::{Body, Form, Interner, Layout, Messages, Object, split_key, texts};
-use crate::{Key, Revision};
+use forebay_apimachinery::{Key, Revision};
 
 /// More is no block, however it came: one whose objects change is made anew as a whole.
 const OBJECTS_MAX: usize = 2 * BLOCK_OBJECTS;
@@ -197,7 +197,7 @@ mod tests {
     use forebay_deflate::Deflate;
 
     use super::*;
-    use crate::object::{Scope, Sealer};
+    use crate::{Scope, Sealer};
 
     fn layout(fields: &[&str]) -> Layout {
         let fields = fields.iter().map(|path| path.split('.').map(String::from).collect()).collect();
