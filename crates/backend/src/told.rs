@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use forebay_apimachinery::Revision;
-use forebay_apimachinery::object::Packed;
+use forebay_apimachinery::object::{Packed, Spill};
 
 use crate::error::FeedError;
 use crate::txn::Change;
@@ -41,6 +41,8 @@ pub enum GiveWay {
     LetGo,
     /// Every value becomes what this makes of it. Nothing happened to it, and its revision stays.
     Rewrite(Rewrite),
+    /// Blocks of what is at rest go there until no more than so many bytes are held, or there are none.
+    Spill { to: Arc<dyn Spill>, goal_bytes: usize },
 }
 
 /// What makes another value of an object's bytes, which have their `resourceVersion` written into them.

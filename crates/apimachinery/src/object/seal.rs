@@ -11,7 +11,7 @@ use forebay_deflate::Deflate;
 
 use super::block::{Block, Framing, Part, RecentBlocks, Scratch};
 use super::delta::Delta;
-use super::{Body, Messages, Object};
+use super::{Body, Damaged, Messages, Object};
 
 /// What makes a block, whichever comes first: ADR 25 has the table. A run of neighbours becomes blocks of two thirds to one
 /// and a half of that, so that one whose objects grew or shrank a little is one again.
@@ -57,9 +57,9 @@ impl Sealer {
         if !Delta::may_be([object.body_len(), next.body_len()], chain) {
             return None;
         }
-        let base = self.scratch.bytes(next).to_vec();
+        let base = self.scratch.try_bytes(next).ok()?.to_vec();
         // Its own may be in the same block.
-        let plain = self.scratch.bytes(object);
+        let plain = self.scratch.try_bytes(object).ok()?;
         let delta = Delta::new(&plain, (&base, next), chain)?;
         let mut behind = object.with_body(Body::Behind(Box::new(delta)));
         if behind.key == next.key {
@@ -71,7 +71,12 @@ impl Sealer {
 
     fn seal_group(&mut self, group: &[Arc<Object>], sealed: &mut Vec<Arc<Object>>) {
         self.plain.clear();
-        let places: Vec<Place> = group.iter().map(|object| self.add(object)).collect();
+        let places = group.iter().map(|object| self.add(object)).collect::<Result<Vec<Place>, Damaged>>();
+        let Ok(places) = places else {
+            // What is lost is lost for all who ask: they stay as they are.
+            sealed.extend(group.iter().cloned());
+            return;
+        };
         let block = self.block(group.len()).map(Arc::new);
         for (index, (object, Place { body, head })) in group.iter().zip(places).enumerate() {
             let body = match &block {
@@ -95,18 +100,18 @@ impl Sealer {
     }
 
     /// Appends an object's item to the text.
-    fn add(&mut self, object: &Object) -> Place {
+    fn add(&mut self, object: &Object) -> Result<Place, Damaged> {
         if !self.plain.is_empty() {
             self.plain.push(b',');
         }
-        let bytes = self.scratch.bytes(object);
+        let bytes = self.scratch.try_bytes(object)?;
         let head = u16::from(!bytes.starts_with(b"{"));
         if head > 0 {
             self.plain.push(b'{');
         }
         let from = self.plain.len();
         self.plain.extend_from_slice(&bytes);
-        Place { body: from..self.plain.len(), head }
+        Ok(Place { body: from..self.plain.len(), head })
     }
 
     /// A block of what is in `plain`, if it is worth it.
