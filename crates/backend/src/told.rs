@@ -70,7 +70,8 @@ impl fmt::Debug for Rewrite {
 
 /// What tells. It is dropped to end it.
 pub trait Tell: Send {
-    /// Appends what there is now to `told`, about a quarter of a MiB of values and at least one, or is pending and wakes.
+    /// Appends what there is now to `told`, about a quarter of a MiB of values, or is pending and wakes. None, where it is to be asked
+    /// what becomes of what is held.
     ///
     /// # Errors
     /// [`FeedError`] when it cannot go on; the same again from then on.

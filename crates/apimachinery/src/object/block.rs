@@ -28,6 +28,9 @@ const PAGE_BYTES: usize = 4 << 10;
 /// Memory that is kept for the next block: a block is some 64 KB, or one object, which may be long.
 const SCRATCH_BYTES_MAX: usize = 128 << 10;
 
+/// The most that one stored block of deflate has.
+const STORED_BYTES: usize = u16::MAX as usize;
+
 /// Ends a stream of deflate: a final block with nothing in it.
 const END: [u8; 2] = [0x03, 0x00];
 
@@ -48,7 +51,10 @@ pub struct Block {
 enum Ended {
     /// As long as `room` says.
     Held(Vec<u8>),
-    Spilled { region: Box<dyn Region>, len: u32 },
+    Spilled {
+        region: Box<dyn Region>,
+        len: u32,
+    },
 }
 
 /// What stands between the objects of a block.
@@ -151,6 +157,19 @@ impl Block {
             framing,
             recent,
         }
+    }
+
+    /// One object by itself that does not get smaller, as deflate has it that only stores.
+    pub(super) fn stored(plain: &[u8], recent: Arc<RecentBlocks>) -> Block {
+        let mut stored = Vec::with_capacity(plain.len() + plain.len() / STORED_BYTES * 5 + 5);
+        for piece in plain.chunks(STORED_BYTES) {
+            let len = piece.len() as u16;
+            stored.push(0);
+            stored.extend_from_slice(&len.to_le_bytes());
+            stored.extend_from_slice(&(!len).to_le_bytes());
+            stored.extend_from_slice(piece);
+        }
+        Block::new(plain, 1, &stored, recent, Framing::AsItCame)
     }
 
     /// The block that `first` and what comes next of `rest` are all of, if they are and it is what a LIST has of them. `run` is what was taken for that: `first`

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
 
-use super::block::{Block, Part};
+use super::block::{Block, Part, RecentBlocks};
 use super::{Body, Object};
 
 /// Where texts are put.
@@ -43,18 +43,34 @@ pub(super) fn held<T>(read: Result<T, Damaged>) -> T {
 #[derive(Debug)]
 pub struct Spiller {
     to: Arc<dyn Spill>,
+    recent: Arc<RecentBlocks>,
     // The block that was put last, and what it is now: its other objects come next.
     last: Option<(Arc<Block>, Arc<Block>)>,
 }
 
 impl Spiller {
-    pub fn new(to: Arc<dyn Spill>) -> Spiller {
-        Spiller { to, last: None }
+    /// - `recent`: the blocks of the resource that were inflated last.
+    pub fn new(to: Arc<dyn Spill>, recent: Arc<RecentBlocks>) -> Spiller {
+        Spiller { to, recent, last: None }
     }
 
-    /// The object with its block's text elsewhere; none where it is in no block, is there already, or there is no room. Blocks.
+    /// The object with its bytes elsewhere; none where it is not at rest, is there already, or there is no room. Blocks.
     pub fn spill(&mut self, object: &Object) -> Option<Arc<Object>> {
-        let Body::Sealed(part) = &object.body else { return None };
+        let part = match &object.body {
+            Body::Sealed(part) => part,
+            Body::Dense(bytes) => {
+                let block = Block::stored(bytes, self.recent.clone()).spilled(&*self.to)?;
+                let (block, len) = (Arc::new(block), bytes.len() as u32);
+                return Some(Arc::new(object.with_body(Body::Sealed(Part {
+                    block,
+                    from: 0,
+                    len,
+                    index: 0,
+                    head: 0,
+                }))));
+            }
+            Body::Plain(_) | Body::Behind(_) => return None,
+        };
         let known = self.last.as_ref().filter(|(old, _)| Arc::ptr_eq(old, &part.block));
         let block = match known {
             Some((_, new)) => new.clone(),

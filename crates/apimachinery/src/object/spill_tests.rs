@@ -65,8 +65,11 @@ impl Place {
 }
 
 fn object(number: u64) -> Arc<Object> {
+    with_note(number, &format!("of {number} ").repeat(700))
+}
+
+fn with_note(number: u64, note: &str) -> Arc<Object> {
     let layout = Layout { prefix_len: 10, scope: Scope::Namespaced, form: Form::Typed, fields: Vec::new() };
-    let note = format!("of {number} ").repeat(700);
     let value = format!(
         r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"p{number:03}","namespace":"n","uid":"u"}},"note":"{note}"}}"#
     );
@@ -81,7 +84,7 @@ fn objects() -> Vec<Arc<Object>> {
 }
 
 fn spilled(objects: &[Arc<Object>], place: &Arc<Place>) -> Vec<Arc<Object>> {
-    let mut spiller = Spiller::new(place.clone());
+    let mut spiller = Spiller::new(place.clone(), Arc::default());
     let sealed = Sealer::new(Arc::default()).seal(objects);
     sealed.iter().map(|object| spiller.spill(object).expect("there is room")).collect()
 }
@@ -102,8 +105,8 @@ fn what_is_spilled_says_what_it_did_and_each_block_is_put_once() {
     let cost =
         |objects: &[Arc<Object>]| objects.iter().map(|it| it.cost_bytes() - it.header_bytes()).sum::<usize>();
     assert!(cost(&spilled) < blocks * 256 && cost(&spilled) * 4 < cost(&sealed), "{}", cost(&spilled));
-    assert!(Spiller::new(place.clone()).spill(&spilled[0]).is_none(), "it is there already");
-    assert!(Spiller::new(place.clone()).spill(&plain[0]).is_none(), "it is in no block");
+    assert!(Spiller::new(place.clone(), Arc::default()).spill(&spilled[0]).is_none(), "it is there already");
+    assert!(Spiller::new(place.clone(), Arc::default()).spill(&plain[0]).is_none(), "it is in no block");
     drop(spilled);
     assert_eq!(place.held.load(Ordering::Relaxed), 0, "the room is given back");
 }
@@ -157,9 +160,32 @@ fn bytes_that_were_lost_are_an_error_and_never_other_bytes() {
 }
 
 #[test]
+fn what_does_not_get_smaller_is_put_there_as_it_is() {
+    let place = Arc::<Place>::default();
+    let mut noise = 1u64;
+    let mut letter = || {
+        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        char::from(b'0' + (noise >> 58) as u8 % 74)
+    };
+    let text: String =
+        (0..200_000).map(|_| letter()).filter(|letter| !matches!(letter, '"' | '\\')).collect();
+    let dense = Sealer::new(Arc::default()).seal(&[with_note(1, &text)]).remove(0);
+    assert!(dense.is_dense());
+    let spilled = Spiller::new(place.clone(), Arc::default()).spill(&dense).expect("there is room");
+    assert!(spilled.is_spilled() && spilled.cost_bytes() < spilled.header_bytes() + 256);
+    assert_eq!(&*spilled.try_body().expect("it is there"), &*dense.body());
+    let again = Sealer::new(Arc::default()).seal(std::slice::from_ref(&spilled));
+    assert!(Arc::ptr_eq(&again[0], &spilled), "it is a block already");
+    place.spoil(|text| text[100_000] ^= 1);
+    let anew = Spiller::new(place.clone(), Arc::default()).spill(&dense).expect("there is room");
+    place.spoil(|text| text[100_000] ^= 1);
+    assert_eq!(anew.try_body().err(), Some(Damaged));
+}
+
+#[test]
 fn what_there_is_no_room_for_stays_where_it_is() {
     let place = Arc::<Place>::default();
     place.is_full.store(true, Ordering::Relaxed);
     let sealed = Sealer::new(Arc::default()).seal(&objects());
-    assert!(Spiller::new(place).spill(&sealed[0]).is_none());
+    assert!(Spiller::new(place, Arc::default()).spill(&sealed[0]).is_none());
 }

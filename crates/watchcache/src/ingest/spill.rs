@@ -15,7 +15,7 @@ use crate::seal::put_in_place;
 impl Ingest {
     /// Puts blocks there, from the first key to the last, until no more than `goal_bytes` are held or all are there.
     pub(super) async fn spill(&self, state: &mut State, to: Arc<dyn Spill>, goal_bytes: usize) {
-        let (mut at, mut spiller) = (Key::from(""), Spiller::new(to));
+        let (mut at, mut spiller) = (Key::from(""), Spiller::new(to, self.inflated.clone()));
         while state.held_at_rest_bytes() > goal_bytes {
             let (page, next) = page(state, &at);
             let spilled = forebay_rt::blocking(move || {
