@@ -62,8 +62,11 @@ fn spill(to: &Arc<Elsewhere>, goal_bytes: usize) -> GiveWay {
     GiveWay::Spill { to: Arc::new(Door(to.clone())), goal_bytes }
 }
 
-/// Key, revision and bytes of all that it shows.
-fn shown(scene: &Scene) -> Vec<Result<(String, u64, Vec<u8>), Damaged>> {
+/// Key, revision and bytes.
+type Said = (String, u64, Vec<u8>);
+
+/// What all say that it shows.
+fn shown(scene: &Scene) -> Vec<Result<Said, Damaged>> {
     let shown = scene.cacher.snapshot().expect("ready");
     let all = crate::Reach::Below(crate::tests::PREFIX.into());
     let said = |object: &Arc<forebay_apimachinery::Object>| {

@@ -337,6 +337,11 @@ impl Object {
         Some(PartRef { block: &part.block, index: usize::from(part.index), span })
     }
 
+    /// Whether its bytes are elsewhere than in memory: it is read by what may fail.
+    pub fn is_spilled(&self) -> bool {
+        matches!(&self.body, Body::Sealed(part) if part.block.is_spilled())
+    }
+
     /// Whether it was tried, and its bytes are better left plain.
     pub fn is_dense(&self) -> bool {
         matches!(self.body, Body::Dense(_))

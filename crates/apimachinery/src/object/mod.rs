@@ -12,6 +12,8 @@ mod packed;
 mod scan;
 mod seal;
 mod spill;
+#[cfg(test)]
+mod spill_tests;
 mod texts;
 
 use std::ops::Range;
@@ -30,9 +32,9 @@ use message::Messages;
 pub use message::{Keep, Message, MessageBytes, MessageRoom};
 pub use packed::{Came, Marks, Packed};
 pub use scan::ScanError;
-pub use seal::{BLOCK_BYTES, BLOCK_OBJECTS, Sealer, is_small};
+pub use seal::{BLOCK_BYTES, BLOCK_OBJECTS, Sealer, Spiller, is_small};
 use spill::held;
-pub use spill::{Damaged, Region, Spill, Spiller};
+pub use spill::{Damaged, Region, Spill};
 use texts::Texts;
 
 /// How the objects of one resource are kept: made once per resource.

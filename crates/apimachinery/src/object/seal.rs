@@ -1,7 +1,7 @@
-//! Makes blocks of objects.
+//! Makes blocks of objects, and puts them elsewhere than in memory.
 //!
-//! In: neighbours in key order, plain or in blocks. Out: the same objects, in new blocks of about the same size. Never: changes
-//! an object.
+//! In: neighbours in key order, plain or in blocks. Out: the same objects, in new blocks of about the same size, or with their bytes
+//! elsewhere. Never: changes an object.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use forebay_deflate::Deflate;
 
 use super::block::{Block, Framing, Part, RecentBlocks, Scratch};
 use super::delta::Delta;
-use super::{Body, Damaged, Messages, Object};
+use super::{Body, Damaged, Messages, Object, Spill};
 
 /// What makes a block, whichever comes first: ADR 25 has the table. A run of neighbours becomes blocks of two thirds to one
 /// and a half of that, so that one whose objects grew or shrank a little is one again.
@@ -119,6 +119,51 @@ impl Sealer {
         // What does not fit into that room is not.
         let deflated = self.deflate.deflate(&self.plain, room(self.plain.len()))?;
         Some(Block::new(&self.plain, objects, deflated, self.recent.clone(), Framing::List))
+    }
+}
+
+/// Puts blocks elsewhere, for who goes along their objects in key order.
+#[derive(Debug)]
+pub struct Spiller {
+    to: Arc<dyn Spill>,
+    recent: Arc<RecentBlocks>,
+    // The block that was put last, and what it is now: its other objects come next.
+    last: Option<(Arc<Block>, Arc<Block>)>,
+}
+
+impl Spiller {
+    /// - `recent`: the blocks of the resource that were inflated last.
+    pub fn new(to: Arc<dyn Spill>, recent: Arc<RecentBlocks>) -> Spiller {
+        Spiller { to, recent, last: None }
+    }
+
+    /// The object with its bytes elsewhere; none where it is not at rest, is there already, or there is no room. Blocks.
+    pub fn spill(&mut self, object: &Object) -> Option<Arc<Object>> {
+        let part = match &object.body {
+            Body::Sealed(part) => part,
+            Body::Dense(bytes) => {
+                let block = Block::stored(bytes, self.recent.clone()).spilled(&*self.to)?;
+                let (block, len) = (Arc::new(block), bytes.len() as u32);
+                return Some(Arc::new(object.with_body(Body::Sealed(Part {
+                    block,
+                    from: 0,
+                    len,
+                    index: 0,
+                    head: 0,
+                }))));
+            }
+            Body::Plain(_) | Body::Behind(_) => return None,
+        };
+        let known = self.last.as_ref().filter(|(old, _)| Arc::ptr_eq(old, &part.block));
+        let block = match known {
+            Some((_, new)) => new.clone(),
+            None => {
+                let new = Arc::new(part.block.spilled(&*self.to)?);
+                self.last = Some((part.block.clone(), new.clone()));
+                new
+            }
+        };
+        Some(Arc::new(object.with_body(Body::Sealed(Part { block, ..part.clone() }))))
     }
 }
 

@@ -1,10 +1,10 @@
 //! Blocks that are elsewhere: what their objects say, and what comes of a place that loses bytes.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::*;
-use crate::object::{Form, Interner, Layout, Scope, Sealer, Text};
+use super::{Block, Damaged, Form, Interner, Layout, Object, Region, Scope, Sealer, Spill, Spiller, Text};
 use crate::{Key, Revision};
 
 /// Texts that are held so that a test can spoil them.
