@@ -9,7 +9,7 @@ use forebay_apimachinery::object::{Form, Interner, Layout, Object, Scope};
 use forebay_apimachinery::{Key, Revision};
 use forebay_client::wire::{
     DelimitedFrames, Frame, FrameKind, Inflate, LAST_APPLIED, ListItems, ListMeta, MANAGED_FIELDS,
-    MessageFrames, MessageItems, Next, ObjectMessage, ObjectText, Part, Projection, Runs, StatusFrame,
+    MessageFrames, MessageItems, NextRun, ObjectMessage, ObjectText, Part, Projection, Runs, StatusFrame,
     TypeMeta, WatchFrames, WireError,
 };
 use forebay_fuzz::{Corpus, gist, run};
@@ -348,9 +348,9 @@ fn inflated<'i>(
         }
         while let Some(some) = &mut runs {
             match some.next_run() {
-                Next::Run(run) => plain.extend_from_slice(&run.plain),
-                Next::More if piece.is_some() => break,
-                Next::More | Next::Otherwise => rest = runs.take().map(Runs::go_on),
+                NextRun::Run(run) => plain.extend_from_slice(&run.plain),
+                NextRun::More if piece.is_some() => break,
+                NextRun::More | NextRun::Otherwise => rest = runs.take().map(Runs::go_on),
             }
         }
         while let Some(more) = rest.as_mut().map_or(Ok(None), Inflate::next_piece)? {
