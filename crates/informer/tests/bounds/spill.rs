@@ -8,10 +8,10 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use crate::server::{DATA_BYTES, Server, maps};
 use crate::{notices, peak, revision, until};
 
-const OBJECTS: usize = 4_000;
+const OBJECTS: usize = 8_000;
 const MAX: usize = 2 << 20;
-/// A page of a cache that fills, at rest: it comes on top.
-const MORE: usize = 3 << 20;
+/// Pages of a cache that fills which are on their way to rest, at rest: they come on top. All of it is twice that.
+const MORE: usize = 10 << 20;
 
 /// A directory that is gone with the test.
 struct Dir(PathBuf);
@@ -80,7 +80,7 @@ async fn all_is_served_and_no_more_is_held_than_may_be() {
     )));
     assert!(std::fs::read_dir(&dir.0).expect("it is there").next().is_none(), "the file has no name");
     // It changes and grows while it is followed: who follows has all of both.
-    for number in 3_500..5_000 {
+    for number in 7_500..9_000 {
         server.put(&format!("map-{number:05}"));
     }
     server.delete("map-00003");
@@ -103,7 +103,7 @@ async fn all_is_served_and_no_more_is_held_than_may_be() {
     }
     assert_eq!((updated, added, server.lists()), (500, 1_000, 1));
     until(|| informer.held_bytes() <= MAX + (1 << 20)).await;
-    all_is_there(&informer, 4_999);
+    all_is_there(&informer, 8_999);
     assert!(informer.health().failing.is_none());
     drop((told, informer));
     factory.stop(std::time::Duration::from_secs(10)).await;
@@ -120,7 +120,7 @@ async fn what_is_more_than_the_file_may_have_is_refused() {
     assert!(over.held_bytes > MAX && peak(&informer) <= MAX + MORE, "{over:?}");
     assert!(matches!(informer.health().failing, Some((Why::OverLimit, _))));
     assert_eq!((informer.held_bytes(), informer.stats()[0].1.spilled_bytes), (0, 0));
-    for number in 0..3_500 {
+    for number in 0..7_500 {
         server.delete(&format!("map-{number:05}"));
     }
     // Into a file that is all free again.
