@@ -7,6 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{Block, Damaged, Form, Interner, Layout, Object, Region, Scope, Sealer, Spill, Spiller, Text};
 use crate::{Key, Revision};
 
+/// What is done to a text.
+type Spoil<'a> = &'a dyn Fn(&mut Vec<u8>);
+
 /// Texts that are held so that a test can spoil them.
 #[derive(Debug, Default)]
 struct Place {
@@ -142,7 +145,7 @@ fn bytes_that_were_lost_are_an_error_and_never_other_bytes() {
         let middle = text.len() / 2;
         text[middle] ^= 1;
     };
-    let spoils: [&dyn Fn(&mut Vec<u8>); 4] =
+    let spoils: [Spoil<'_>; 4] =
         [&flip, &|text| text.fill(0), &Vec::clear, &|text| text.iter_mut().for_each(|byte| *byte = !*byte)];
     for spoil in spoils {
         let place = Arc::<Place>::default();
