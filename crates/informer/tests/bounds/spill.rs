@@ -55,6 +55,10 @@ fn all_is_there(informer: &Informer<ConfigMap>, objects: usize) {
     assert_eq!(view.indexed("data.short", "map-00007").expect("an index").count(), 1);
 }
 
+/// What is done to a file.
+#[cfg(target_os = "linux")]
+type Spoil = fn(&std::fs::File);
+
 /// The files below `dir` that this process has open and that have no name.
 #[cfg(target_os = "linux")]
 fn open_files(dir: &Path) -> Vec<PathBuf> {
@@ -144,7 +148,7 @@ async fn where_no_file_can_be_made_it_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn bytes_that_do_not_come_back_are_an_error_and_a_list() {
     use std::os::unix::fs::{FileExt, MetadataExt};
-    let spoils: [(&str, fn(&std::fs::File)); 2] = [
+    let spoils: [(&str, Spoil); 2] = [
         ("cut", |file| file.set_len(1_000).expect("it is cut")),
         ("spoiled", |file| {
             let len = file.metadata().expect("it is open").len();
