@@ -427,6 +427,9 @@ impl Driver {
 impl Tell for Driver {
     fn poll_told(&mut self, context: &mut Context<'_>, told: &mut Vec<Told>) -> Poll<Result<(), FeedError>> {
         let (mut bytes, mut seen) = (0, told.len());
+        if self.poll_lost(context) {
+            return Poll::Ready(Ok(()));
+        }
         loop {
             if self.poll_once(context, told).is_pending() {
                 return if told.is_empty() { Poll::Pending } else { Poll::Ready(Ok(())) };

@@ -141,7 +141,7 @@ impl Factory {
     /// [`Error::Path`] of an index.
     pub fn informer<K>(&self, watched: &Watched<K>) -> Result<Informer<K>, Error> {
         let mut wanted = watched.wanted();
-        wanted.limit = wanted.limit.or(self.0.max_bytes);
+        wanted.limit = wanted.limit.or_else(|| self.0.max_bytes.clone());
         let mut informers = self.0.informers.lock().unwrap_or_else(PoisonError::into_inner);
         let found = informers.get(&wanted).and_then(Weak::upgrade);
         let shared = match found {
@@ -153,7 +153,8 @@ impl Factory {
                     whole: Arc::new(projection(&wanted.cut)?),
                     part: Arc::new(projection(&wanted.cut.to_metadata(&wanted.indexes))?),
                 };
-                let ceiling = wanted.limit.map(|(bytes, at_limit)| Arc::new(Ceiling::new(bytes, at_limit)));
+                let ceiling =
+                    wanted.limit.clone().map(|(bytes, at_limit)| Arc::new(Ceiling::new(bytes, at_limit)));
                 let part = |collection: &Collection| {
                     self.part(collection, &fields, &wanted.cut, (&stored, ceiling.as_ref()))
                 };

@@ -17,7 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use libdeflater::Decompressor;
 
-use super::{Body, Object};
+use super::spill::held;
+use super::{Body, Damaged, Object, Region, Spill};
 
 /// Inflated blocks kept of one resource: 8 x 64 KB, while somebody reads old events or single objects.
 pub(super) const RECENT_MAX: usize = 8;
@@ -27,6 +28,9 @@ const PAGE_BYTES: usize = 4 << 10;
 /// Memory that is kept for the next block: a block is some 64 KB, or one object, which may be long.
 const SCRATCH_BYTES_MAX: usize = 128 << 10;
 
+/// The most that one stored block of deflate has.
+const STORED_BYTES: usize = u16::MAX as usize;
+
 /// Ends a stream of deflate: a final block with nothing in it.
 const END: [u8; 2] = [0x03, 0x00];
 
@@ -34,13 +38,23 @@ const END: [u8; 2] = [0x03, 0x00];
 #[derive(Debug)]
 pub struct Block {
     id: u64,
-    // The deflated text with END behind it, in memory that is as long as `room` says.
-    ended: Vec<u8>,
+    ended: Ended,
     plain_len: u32,
     crc32: u32,
     objects: u16,
     framing: Framing,
     recent: Arc<RecentBlocks>,
+}
+
+/// The deflated text with END behind it.
+#[derive(Debug)]
+enum Ended {
+    /// As long as `room` says.
+    Held(Vec<u8>),
+    Spilled {
+        region: Box<dyn Region>,
+        len: u32,
+    },
 }
 
 /// What stands between the objects of a block.
@@ -131,20 +145,31 @@ impl Block {
         recent: Arc<RecentBlocks>,
         framing: Framing,
     ) -> Block {
-        let mut crc = libdeflater::Crc::new();
-        crc.update(plain);
         let mut ended = Vec::with_capacity(room(deflated.len() + END.len()));
         ended.extend_from_slice(deflated);
         ended.extend_from_slice(&END);
         Block {
             id: recent.next_id.fetch_add(1, Ordering::Relaxed),
-            ended,
+            ended: Ended::Held(ended),
             plain_len: plain.len() as u32,
-            crc32: crc.sum(),
+            crc32: crc_of(plain),
             objects: objects as u16,
             framing,
             recent,
         }
+    }
+
+    /// One object by itself that does not get smaller, as deflate has it that only stores.
+    pub(super) fn stored(plain: &[u8], recent: Arc<RecentBlocks>) -> Block {
+        let mut stored = Vec::with_capacity(plain.len() + plain.len() / STORED_BYTES * 5 + 5);
+        for piece in plain.chunks(STORED_BYTES) {
+            let len = piece.len() as u16;
+            stored.push(0);
+            stored.extend_from_slice(&len.to_le_bytes());
+            stored.extend_from_slice(&(!len).to_le_bytes());
+            stored.extend_from_slice(piece);
+        }
+        Block::new(plain, 1, &stored, recent, Framing::AsItCame)
     }
 
     /// The block that `first` and what comes next of `rest` are all of, if they are and it is what a LIST has of them. `run` is what was taken for that: `first`
@@ -156,7 +181,7 @@ impl Block {
     ) -> Option<&'a Arc<Block>> {
         run.clear();
         run.push(first);
-        let mut at = first.part().filter(|part| part.is_first() && part.block.framing == Framing::List)?;
+        let mut at = first.part().filter(|part| part.is_first() && part.block.is_of_list())?;
         while run.len() < at.block.objects() {
             let next = rest.next_if(|next| next.part().is_some_and(|next| at.is_followed_by(&next)))?;
             at = next.part()?;
@@ -180,41 +205,94 @@ impl Block {
         self.crc32
     }
 
-    /// The deflated text: raw, without a final block, to a byte boundary.
-    pub fn deflated(&self) -> &[u8] {
-        &self.ended[..self.ended.len() - END.len()]
+    /// Whether it is what a LIST has of its objects, and in memory.
+    fn is_of_list(&self) -> bool {
+        self.framing == Framing::List && !self.is_spilled()
     }
 
-    /// Appends the plain text. 30 to 60 us for 64 KB; nothing is kept.
+    /// The deflated text: raw, without a final block, to a byte boundary. Of a block that [`Block::of_run`] found: none that was spilled.
+    pub fn deflated(&self) -> &[u8] {
+        match &self.ended {
+            Ended::Held(ended) => &ended[..ended.len() - END.len()],
+            Ended::Spilled { .. } => panic!("a LIST is put together from what is in memory"),
+        }
+    }
+
+    /// The same block with its text elsewhere; none where it is there already, or there is no room.
+    pub(super) fn spilled(&self, to: &dyn Spill) -> Option<Block> {
+        let Ended::Held(ended) = &self.ended else { return None };
+        let region = to.put(ended)?;
+        Some(Block {
+            ended: Ended::Spilled { region, len: ended.len() as u32 },
+            recent: self.recent.clone(),
+            ..*self
+        })
+    }
+
+    pub(super) fn is_spilled(&self) -> bool {
+        matches!(self.ended, Ended::Spilled { .. })
+    }
+
+    /// Appends the plain text. 30 to 60 us for 64 KB; nothing is kept. As [`Block::deflated`], for none that was spilled.
     pub fn inflate_into(&self, out: &mut Vec<u8>) {
+        held(self.try_inflate_into(out));
+    }
+
+    fn try_inflate_into(&self, out: &mut Vec<u8>) -> Result<(), Damaged> {
         let from = out.len();
         out.resize(from + self.plain_len(), 0);
-        self.inflate(&mut out[from..]);
+        self.inflate(&mut out[from..])
     }
 
     /// - `out`: as long as the plain text.
-    fn inflate(&self, out: &mut [u8]) {
+    fn inflate(&self, out: &mut [u8]) -> Result<(), Damaged> {
         #[cfg(test)]
         INFLATED.set(INFLATED.get() + 1);
-        let done = DECOMPRESSOR.with_borrow_mut(|it| it.deflate_decompress(&self.ended, out));
-        assert!(done == Ok(self.plain_len()), "a block of this process cannot be inflated: {done:?}");
+        let mut inflate = |ended: &[u8]| DECOMPRESSOR.with_borrow_mut(|it| it.deflate_decompress(ended, out));
+        match &self.ended {
+            Ended::Held(ended) => {
+                let done = inflate(ended);
+                assert!(done == Ok(self.plain_len()), "a block of this process cannot be inflated: {done:?}");
+                Ok(())
+            }
+            Ended::Spilled { region, len } => {
+                let mut ended = vec![0; *len as usize];
+                let is_read = region.read(&mut ended).is_ok();
+                if is_read && inflate(&ended) == Ok(self.plain_len()) && crc_of(out) == self.crc32 {
+                    return Ok(());
+                }
+                region.note_damage();
+                Err(Damaged)
+            }
+        }
     }
 
     /// The plain text, which is kept for a while.
-    fn plain(&self) -> Bytes {
+    fn plain(&self) -> Result<Bytes, Damaged> {
         if let Some(known) = self.recent.find(self.id) {
-            return known;
+            return Ok(known);
         }
         let mut plain = Vec::with_capacity(self.plain_len());
-        self.inflate_into(&mut plain);
+        self.try_inflate_into(&mut plain)?;
         let plain = Bytes::from(plain);
         self.recent.keep(self.id, plain.clone());
-        plain
+        Ok(plain)
     }
 
+    /// Bytes that it holds in memory.
     fn cost_bytes(&self) -> usize {
-        self.ended.capacity() + size_of::<Block>()
+        let text = match &self.ended {
+            Ended::Held(ended) => ended.capacity(),
+            Ended::Spilled { region, .. } => size_of_val(&**region),
+        };
+        text + size_of::<Block>()
     }
+}
+
+fn crc_of(plain: &[u8]) -> u32 {
+    let mut crc = libdeflater::Crc::new();
+    crc.update(plain);
+    crc.sum()
 }
 
 /// Memory for a text of so many bytes: whole pages, where that is at most a third more. A block stays for long, and where an
@@ -236,8 +314,11 @@ impl Part {
     }
 
     /// The body, inflated. Holds up whoever asks for some tens of microseconds.
-    pub(super) fn bytes(&self) -> Bytes {
-        self.block.plain().slice(self.body())
+    ///
+    /// # Errors
+    /// [`Damaged`], where it was spilled.
+    pub(super) fn bytes(&self) -> Result<Bytes, Damaged> {
+        Ok(self.block.plain()?.slice(self.body()))
     }
 
     /// The body in the plain text.
@@ -254,6 +335,11 @@ impl Object {
         let Range { start, end } = part.body();
         let span = start - usize::from(part.head)..end;
         Some(PartRef { block: &part.block, index: usize::from(part.index), span })
+    }
+
+    /// Whether its bytes are elsewhere than in memory: it is read by what may fail.
+    pub fn is_spilled(&self) -> bool {
+        matches!(&self.body, Body::Sealed(part) if part.block.is_spilled())
     }
 
     /// Whether it was tried, and its bytes are better left plain.
@@ -300,23 +386,31 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// `object` with its bytes in plain form: itself, when they are.
+    /// `object` with its bytes in plain form: itself, when they are. For who knows that nothing is spilled.
     pub fn plain(&mut self, object: &Arc<Object>) -> Arc<Object> {
         let body = match &object.body {
             Body::Plain(_) | Body::Dense(_) => return object.clone(),
-            Body::Sealed(part) => Bytes::copy_from_slice(&self.text(&part.block)[part.body()]),
-            Body::Behind(delta) => delta.bytes(),
+            Body::Sealed(part) => Bytes::copy_from_slice(&held(self.text(&part.block))[part.body()]),
+            Body::Behind(delta) => held(delta.bytes()),
         };
         Arc::new(object.with_body(Body::Plain(body)))
     }
 
-    /// The object's bytes, for who needs nothing else of it.
+    /// The object's bytes, for who needs nothing else of it, and knows that nothing is spilled.
     pub fn bytes<'a>(&'a mut self, object: &'a Object) -> Text<'a> {
-        match &object.body {
+        held(self.try_bytes(object))
+    }
+
+    /// The same of any object.
+    ///
+    /// # Errors
+    /// [`Damaged`], where it was spilled.
+    pub fn try_bytes<'a>(&'a mut self, object: &'a Object) -> Result<Text<'a>, Damaged> {
+        Ok(match &object.body {
             Body::Plain(bytes) | Body::Dense(bytes) => Text::Held(bytes),
-            Body::Sealed(part) => Text::Held(&self.text(&part.block)[part.body()]),
-            Body::Behind(delta) => Text::Inflated(delta.bytes()),
-        }
+            Body::Sealed(part) => Text::Held(&self.text(&part.block)?[part.body()]),
+            Body::Behind(delta) => Text::Inflated(delta.bytes()?),
+        })
     }
 
     /// Lets go of the block, and of the memory.
@@ -324,7 +418,7 @@ impl Scratch {
         *self = Scratch::default();
     }
 
-    fn text(&mut self, block: &Arc<Block>) -> &[u8] {
+    fn text(&mut self, block: &Arc<Block>) -> Result<&[u8], Damaged> {
         if !self.block.as_ref().is_some_and(|known| Arc::ptr_eq(known, block)) {
             self.block = None;
             if self.plain.capacity() > SCRATCH_BYTES_MAX.max(block.plain_len()) {
@@ -333,10 +427,10 @@ impl Scratch {
             let more = block.plain_len().saturating_sub(self.plain.len());
             self.plain.reserve_exact(more);
             self.plain.resize(block.plain_len(), 0);
-            block.inflate(&mut self.plain);
+            block.inflate(&mut self.plain)?;
             self.block = Some(block.clone());
         }
-        &self.plain
+        Ok(&self.plain)
     }
 }
 
@@ -356,13 +450,13 @@ mod tests {
         let (long, short) = (block(3 << 20), block(64 << 10));
         let mut scratch = Scratch::default();
         for (block, most) in [(&short, 64 << 10), (&long, 3 << 20), (&short, 64 << 10), (&long, 3 << 20)] {
-            assert_eq!(scratch.text(block).len(), block.plain_len());
+            assert_eq!(held(scratch.text(block)).len(), block.plain_len());
             assert!(scratch.plain.capacity() <= most, "{} of {most}", scratch.plain.capacity());
         }
         let longer = block(70 << 10);
         scratch.clear();
         let at = [&short, &longer, &short].map(|block| {
-            scratch.text(block);
+            held(scratch.text(block));
             scratch.plain.capacity()
         });
         assert_eq!(at, [64 << 10, 70 << 10, 70 << 10], "one about as long has it again");

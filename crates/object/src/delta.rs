@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use lz4_flex::block;
 
-use super::{Body, Object};
+use super::{Body, Damaged, Object};
 
 /// LZ4 points back 64 KB at most: both texts together.
 const DICTIONARY_BYTES: usize = 32 << 10;
@@ -66,14 +66,17 @@ impl Delta {
     }
 
     /// The bytes, made of the successor's.
-    pub(super) fn bytes(&self) -> Bytes {
+    ///
+    /// # Errors
+    /// [`Damaged`], where that was spilled.
+    pub(super) fn bytes(&self) -> Result<Bytes, Damaged> {
         let next = self.next().clone();
         // First: it may be of this kind, too.
-        let base = next.body();
+        let base = next.try_body()?;
         let plain = block::decompress_with_dict(&self.packed, self.len(), &base);
         let whole = plain.as_ref().is_ok_and(|plain| plain.len() == self.len());
         assert!(whole, "a delta of this process cannot be unpacked: {:?}", plain.err());
-        Bytes::from(plain.unwrap_or_default())
+        Ok(Bytes::from(plain.unwrap_or_default()))
     }
 
     fn next(&self) -> MutexGuard<'_, Arc<Object>> {

@@ -11,6 +11,9 @@ mod message;
 mod packed;
 mod scan;
 mod seal;
+mod spill;
+#[cfg(test)]
+mod spill_tests;
 mod texts;
 
 use std::ops::Range;
@@ -29,7 +32,9 @@ use message::Messages;
 pub use message::{Keep, Message, MessageBytes, MessageRoom};
 pub use packed::{Came, Marks, Packed};
 pub use scan::ScanError;
-pub use seal::{BLOCK_BYTES, BLOCK_OBJECTS, Sealer, is_small};
+pub use seal::{BLOCK_BYTES, BLOCK_OBJECTS, Sealer, Spiller, is_small};
+use spill::held;
+pub use spill::{Damaged, Region, Spill};
 use texts::Texts;
 
 /// How the objects of one resource are kept: made once per resource.
@@ -203,13 +208,21 @@ impl Object {
         Texts(&self.fields).nth(index)?.map(texts::as_str)
     }
 
-    /// The object's bytes: the whole object, or without `{` and type for a built-in kind.
+    /// The object's bytes: the whole object, or without `{` and type for a built-in kind. For who knows that nothing is spilled.
     pub fn body(&self) -> Text<'_> {
-        match &self.body {
+        held(self.try_body())
+    }
+
+    /// The same of any object.
+    ///
+    /// # Errors
+    /// [`Damaged`], where it was spilled.
+    pub fn try_body(&self) -> Result<Text<'_>, Damaged> {
+        Ok(match &self.body {
             Body::Plain(bytes) | Body::Dense(bytes) => Text::Held(bytes),
-            Body::Sealed(part) => Text::Inflated(part.bytes()),
-            Body::Behind(delta) => Text::Inflated(delta.bytes()),
-        }
+            Body::Sealed(part) => Text::Inflated(part.bytes()?),
+            Body::Behind(delta) => Text::Inflated(delta.bytes()?),
+        })
     }
 
     /// How many they are.
@@ -229,14 +242,21 @@ impl Object {
         }
     }
 
-    /// `metadata` as JSON, braces included.
+    /// `metadata` as JSON, braces included. For who knows that nothing is spilled.
     pub fn metadata(&self) -> Text<'_> {
+        held(self.try_metadata())
+    }
+
+    /// The same of any object.
+    ///
+    /// # Errors
+    /// [`Damaged`], where it was spilled.
+    pub fn try_metadata(&self) -> Result<Text<'_>, Damaged> {
         let span = self.metadata.start as usize..self.metadata.end as usize;
-        match &self.body {
-            Body::Plain(bytes) | Body::Dense(bytes) => Text::Held(&bytes[span]),
-            Body::Sealed(part) => Text::Inflated(part.bytes().slice(span)),
-            Body::Behind(delta) => Text::Inflated(delta.bytes().slice(span)),
-        }
+        Ok(match self.try_body()? {
+            Text::Held(bytes) => Text::Held(&bytes[span]),
+            Text::Inflated(bytes) => Text::Inflated(bytes.slice(span)),
+        })
     }
 
     /// The version that `apiVersion` names; empty for a built-in kind.
@@ -287,11 +307,7 @@ impl Object {
 
     /// Calls `read` with the bytes, which are inflated for that if need be.
     fn read<T>(&self, read: impl FnOnce(&[u8]) -> T) -> T {
-        match &self.body {
-            Body::Plain(bytes) | Body::Dense(bytes) => read(bytes),
-            Body::Sealed(part) => read(&part.bytes()),
-            Body::Behind(delta) => read(&delta.bytes()),
-        }
+        read(&self.body())
     }
 
     /// The object's message of type `ty`, which `make` makes unless it is there: at most once, whoever asks.

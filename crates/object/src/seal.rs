@@ -1,7 +1,7 @@
-//! Makes blocks of objects.
+//! Makes blocks of objects, and puts them elsewhere than in memory.
 //!
-//! In: neighbours in key order, plain or in blocks. Out: the same objects, in new blocks of about the same size. Never: changes
-//! an object.
+//! In: neighbours in key order, plain or in blocks. Out: the same objects, in new blocks of about the same size, or with their bytes
+//! elsewhere. Never: changes an object.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use forebay_deflate::Deflate;
 
 use super::block::{Block, Framing, Part, RecentBlocks, Scratch};
 use super::delta::Delta;
-use super::{Body, Messages, Object};
+use super::{Body, Damaged, Messages, Object, Spill};
 
 /// What makes a block, whichever comes first: ADR 25 has the table. A run of neighbours becomes blocks of two thirds to one
 /// and a half of that, so that one whose objects grew or shrank a little is one again.
@@ -57,9 +57,9 @@ impl Sealer {
         if !Delta::may_be([object.body_len(), next.body_len()], chain) {
             return None;
         }
-        let base = self.scratch.bytes(next).to_vec();
+        let base = self.scratch.try_bytes(next).ok()?.to_vec();
         // Its own may be in the same block.
-        let plain = self.scratch.bytes(object);
+        let plain = self.scratch.try_bytes(object).ok()?;
         let delta = Delta::new(&plain, (&base, next), chain)?;
         let mut behind = object.with_body(Body::Behind(Box::new(delta)));
         if behind.key == next.key {
@@ -71,7 +71,12 @@ impl Sealer {
 
     fn seal_group(&mut self, group: &[Arc<Object>], sealed: &mut Vec<Arc<Object>>) {
         self.plain.clear();
-        let places: Vec<Place> = group.iter().map(|object| self.add(object)).collect();
+        let places = group.iter().map(|object| self.add(object)).collect::<Result<Vec<Place>, Damaged>>();
+        let Ok(places) = places else {
+            // What is lost is lost for all who ask: they stay as they are.
+            sealed.extend(group.iter().cloned());
+            return;
+        };
         let block = self.block(group.len()).map(Arc::new);
         for (index, (object, Place { body, head })) in group.iter().zip(places).enumerate() {
             let body = match &block {
@@ -95,18 +100,18 @@ impl Sealer {
     }
 
     /// Appends an object's item to the text.
-    fn add(&mut self, object: &Object) -> Place {
+    fn add(&mut self, object: &Object) -> Result<Place, Damaged> {
         if !self.plain.is_empty() {
             self.plain.push(b',');
         }
-        let bytes = self.scratch.bytes(object);
+        let bytes = self.scratch.try_bytes(object)?;
         let head = u16::from(!bytes.starts_with(b"{"));
         if head > 0 {
             self.plain.push(b'{');
         }
         let from = self.plain.len();
         self.plain.extend_from_slice(&bytes);
-        Place { body: from..self.plain.len(), head }
+        Ok(Place { body: from..self.plain.len(), head })
     }
 
     /// A block of what is in `plain`, if it is worth it.
@@ -114,6 +119,51 @@ impl Sealer {
         // What does not fit into that room is not.
         let deflated = self.deflate.deflate(&self.plain, room(self.plain.len()))?;
         Some(Block::new(&self.plain, objects, deflated, self.recent.clone(), Framing::List))
+    }
+}
+
+/// Puts blocks elsewhere, for who goes along their objects in key order.
+#[derive(Debug)]
+pub struct Spiller {
+    to: Arc<dyn Spill>,
+    recent: Arc<RecentBlocks>,
+    // The block that was put last, and what it is now: its other objects come next.
+    last: Option<(Arc<Block>, Arc<Block>)>,
+}
+
+impl Spiller {
+    /// - `recent`: the blocks of the resource that were inflated last.
+    pub fn new(to: Arc<dyn Spill>, recent: Arc<RecentBlocks>) -> Spiller {
+        Spiller { to, recent, last: None }
+    }
+
+    /// The object with its bytes elsewhere; none where it is not at rest, is there already, or there is no room. Blocks.
+    pub fn spill(&mut self, object: &Object) -> Option<Arc<Object>> {
+        let part = match &object.body {
+            Body::Sealed(part) => part,
+            Body::Dense(bytes) => {
+                let block = Block::stored(bytes, self.recent.clone()).spilled(&*self.to)?;
+                let (block, len) = (Arc::new(block), bytes.len() as u32);
+                return Some(Arc::new(object.with_body(Body::Sealed(Part {
+                    block,
+                    from: 0,
+                    len,
+                    index: 0,
+                    head: 0,
+                }))));
+            }
+            Body::Plain(_) | Body::Behind(_) => return None,
+        };
+        let known = self.last.as_ref().filter(|(old, _)| Arc::ptr_eq(old, &part.block));
+        let block = match known {
+            Some((_, new)) => new.clone(),
+            None => {
+                let new = Arc::new(part.block.spilled(&*self.to)?);
+                self.last = Some((part.block.clone(), new.clone()));
+                new
+            }
+        };
+        Some(Arc::new(object.with_body(Body::Sealed(Part { block, ..part.clone() }))))
     }
 }
 

@@ -25,7 +25,8 @@ fn main() {
     let sealed = Sealer::new(Arc::new(RecentBlocks::default())).seal(&plain);
     let of = Arc::new(TypeMeta::new("Pod", "v1"));
     let handle = |object: &Arc<Object>| Handle::<Pod>::new(object.clone(), of.clone());
-    let texts: Vec<Vec<u8>> = plain.iter().map(|object| handle(object).to_json()).collect();
+    let texts: Vec<Vec<u8>> =
+        plain.iter().map(|object| handle(object).to_json().expect("in memory")).collect();
     println!("{OBJECTS} pods of {} bytes; ns a call: min median max of {RUNS} runs", texts[0].len());
     // Neighbours are in other blocks.
     let order = |at: usize| at * 613 % OBJECTS;
@@ -48,7 +49,9 @@ fn main() {
         row(&format!("field, {state}"), |at| {
             handle(&objects[order(at)]).field_at(&node).is_ok_and(|node| node.is_some())
         });
-        row(&format!("to_json, {state}"), |at| !handle(&objects[order(at)]).to_json().is_empty());
+        row(&format!("to_json, {state}"), |at| {
+            !handle(&objects[order(at)]).to_json().expect("in memory").is_empty()
+        });
     }
     row("field, plain, path read each time", |at| {
         handle(&plain[order(at)]).field("spec.nodeName").is_ok_and(|node| node.is_some())

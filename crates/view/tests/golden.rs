@@ -127,7 +127,11 @@ where
     for form in [Form::Typed, Form::Whole] {
         let handle: Handle<K> = handle(&golden, form, K::KIND, K::API_VERSION);
         assert_eq!(handle.typed().ok(), want.as_ref().ok(), "{name}");
-        assert_eq!(serde_json::from_slice::<Value>(&handle.to_json()).ok().as_ref(), Some(&tree), "{name}");
+        assert_eq!(
+            serde_json::from_slice::<Value>(&handle.to_json().expect("in memory")).ok().as_ref(),
+            Some(&tree),
+            "{name}"
+        );
         let meta: ObjectMeta = serde_json::from_value(tree["metadata"].clone()).expect(&name);
         assert_metadata(handle.metadata().expect(&name), &meta, &name);
         assert!(want.as_ref().map_or(true, |want| *want.metadata() == meta), "{name}");

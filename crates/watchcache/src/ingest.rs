@@ -9,6 +9,7 @@ mod fill;
 mod loose;
 mod packed;
 mod rewrite;
+mod spill;
 mod told;
 
 pub(crate) use bridge::Hole;

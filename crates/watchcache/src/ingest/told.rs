@@ -132,6 +132,10 @@ impl Ingest {
                 match tell.held(cache.state.held_at_rest_bytes()) {
                     Some(GiveWay::LetGo) => return true,
                     Some(GiveWay::Rewrite(rewrite)) => cache.rewrite = Some(rewrite),
+                    Some(GiveWay::Spill { to, goal_bytes }) => {
+                        self.spill(&mut cache.state, to, goal_bytes).await;
+                        continue;
+                    }
                     None => return false,
                 }
             }
@@ -144,9 +148,15 @@ impl Ingest {
     /// The same of a first state, of which everything is in its place afterwards if it is to hold less.
     async fn is_to_let_go_first(&self, state: &mut State, first: &mut First, tell: &mut dyn Tell) -> bool {
         while let Some(way) = tell.held(state.held_at_rest_bytes()) {
-            let GiveWay::Rewrite(rewrite) = way else { return true };
+            if matches!(way, GiveWay::LetGo) {
+                return true;
+            }
             self.put_at_rest(state, first, true).await;
-            self.rewrite(state, &rewrite).await;
+            match way {
+                GiveWay::Rewrite(rewrite) => self.rewrite(state, &rewrite).await,
+                GiveWay::Spill { to, goal_bytes } => self.spill(state, to, goal_bytes).await,
+                GiveWay::LetGo => {}
+            }
         }
         false
     }
