@@ -9,16 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use forebay_registry::{Batch, Encoding, Flow, FrameSink, WatchBody};
+use forebay_registry::{Batch, EventFormat, FrameSink, Step as Made, WatchBody};
 use forebay_rt::{Clock, Instant};
 use forebay_transport::limits::PIECE_BYTES;
 use forebay_transport::{LetGoFor, ResponseChannel, SendBuffer, StalledReaders, Stalls, WatchSlot};
 
 use crate::limits::{HELD_BYTES_MAX, STATE_BYTES};
 use crate::metrics::WatchEvents;
-use crate::protobuf;
 use crate::room::Held;
-use crate::status::Failure;
 use crate::websocket;
 use crate::zipped::{Effort, Zipped};
 
@@ -31,7 +29,7 @@ pub enum Framing {
     Http,
     /// A body in gzip.
     Gzip(Box<Zipped>),
-    WebSocket,
+    WebSocket(&'static EventFormat),
 }
 
 /// Locked by who sends it, and by who takes it away from a client that reads nothing.
@@ -53,10 +51,9 @@ struct Work {
     touched: Instant,
     // Until the stream is dropped.
     slot: Option<WatchSlot>,
-    // What its initial state takes.
-    room: Option<Held>,
+    // For its initial state.
+    lease: Option<Held>,
     events: WatchEvents,
-    encoding: Encoding,
     framing: Framing,
     is_listing: bool,
     // The socket's buffer is small while a watch goes over it.
@@ -78,18 +75,17 @@ enum Step {
 }
 
 impl WatchStream {
-    /// - `slot`: counts it and says when the server's leaving ends it; `room` is what its initial state takes.
+    /// - `slot`: counts it and says when the server's leaving ends it; `lease` is for its initial state.
     pub fn new(
         watch: WatchBody,
-        (slot, room): (WatchSlot, Option<Held>),
+        (slot, lease): (WatchSlot, Option<Held>),
         events: WatchEvents,
-        encoding: Encoding,
         framing: Framing,
         (stalled_readers, channel): (&StalledReaders, ResponseChannel),
         clock: Clock,
     ) -> WatchStream {
         let work = Work {
-            is_listing: watch.is_watch_list(),
+            is_listing: watch.session().is_watch_list(),
             body: Some(watch),
             // It may be long until somebody asks.
             step: Step::Give,
@@ -98,9 +94,8 @@ impl WatchStream {
             ended: false,
             touched: clock.now(),
             slot: Some(slot),
-            room,
+            lease,
             events,
-            encoding,
             framing,
             is_small: false,
             clock,
@@ -158,7 +153,7 @@ impl Drop for WatchStream {
     /// Gives back what it has at once, also when somebody looks just now whether it has stalled.
     fn drop(&mut self) {
         let mut work = self.0.work();
-        let _given_back = (work.body.take(), work.slot.take(), work.room.take());
+        let _given_back = (work.body.take(), work.slot.take(), work.lease.take());
         let is_small = work.is_small;
         // What watches drop is not dropped with it locked.
         drop(work);
@@ -205,33 +200,32 @@ impl Work {
                     let was_initial = body.is_initial();
                     // Later it may wait for its client with this in hand.
                     let batch_bytes = if was_initial { STATE_BYTES } else { PIECE_BYTES };
-                    let flow = match is_turn {
-                        true => Some(Flow::End),
+                    let made = match is_turn {
+                        true => Made::End,
                         false => ready!(match &mut self.framing {
                             Framing::Gzip(zipped) => body.poll_now(batch_bytes, &mut **zipped, cx),
                             _ => body.poll_now(batch_bytes, &mut self.batch, cx),
                         }),
                     };
-                    self.step = if flow.is_some() { Step::Give } else { Step::Wait };
-                    if let Some(flow) = flow {
-                        let is_initial = body.is_initial();
-                        self.ended = match &mut self.framing {
-                            Framing::Gzip(zipped) => close(flow, self.encoding, &mut **zipped),
-                            _ => close(flow, self.encoding, &mut self.batch),
-                        };
-                        self.finish(was_initial, is_initial);
-                        return Poll::Ready(());
+                    if let Made::Wait(_) = made {
+                        self.step = Step::Wait;
+                        continue;
                     }
+                    self.step = Step::Give;
+                    let is_initial = body.is_initial();
+                    self.ended = made == Made::End;
+                    self.finish(was_initial, is_initial);
+                    return Poll::Ready(());
                 }
             }
         }
     }
 
-    /// How much is given before the client has taken what was given before: of the initial state, for which there is room, a
+    /// How much is given before the client has taken what was given before: of the initial state, on whose lease it is, a
     /// stream whose reader is quick is given more.
     fn give_max(&self, channel: &ResponseChannel) -> usize {
         channel.watch_bytes_at_once(|| {
-            self.room.is_some().then(|| self.clock.now().duration_since(self.touched))
+            self.lease.is_some().then(|| self.clock.now().duration_since(self.touched))
         })
     }
 
@@ -239,7 +233,7 @@ impl Work {
     fn finish(&mut self, was_initial: bool, is_initial: bool) {
         if !is_initial {
             // From here on it takes what a connection may take.
-            self.room = None;
+            self.lease = None;
             if std::mem::take(&mut self.is_listing) {
                 self.events.listed();
             }
@@ -254,11 +248,11 @@ impl Work {
                 }
                 self.batch = zipped.part(effort, self.ended).into();
             }
-            Framing::WebSocket => {
+            Framing::WebSocket(format) => {
                 self.events.count(self.batch.take_sizes());
                 let mut frames = std::mem::take(&mut self.batch);
                 let mut messages = Vec::with_capacity(frames.frame_bytes() + 64);
-                frames.parts().for_each(|part| websocket::messages(self.encoding, part, &mut messages));
+                frames.parts().for_each(|part| websocket::messages(format, part, &mut messages));
                 self.batch = messages.into();
             }
         }
@@ -296,26 +290,6 @@ impl Stalls for Watch {
     }
 }
 
-/// Writes what `flow` ends with. Whether it is an end.
-fn close(flow: Flow, encoding: Encoding, out: &mut impl FrameSink) -> bool {
-    match (flow, encoding) {
-        (Flow::Frames, _) => return false,
-        (Flow::End, _) => {}
-        (Flow::Error(status), Encoding::Json) => out.own(|own| write_error(&status.into(), own)),
-        (Flow::Error(status), Encoding::Protobuf) => {
-            out.own(|own| protobuf::write_error(&status.into(), own));
-        }
-    }
-    true
-}
-
-/// `{"type":"ERROR","object":{...}}` and a newline.
-fn write_error(failure: &Failure, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"type\":\"ERROR\",\"object\":");
-    failure.write(out);
-    out.extend_from_slice(b"}\n");
-}
-
 #[cfg(test)]
 pub(crate) mod testing {
     use forebay_embedded::{Engine, Options};
@@ -327,7 +301,7 @@ pub(crate) mod testing {
     use super::*;
 
     /// One that was taken away, with `batch` in hand.
-    pub(super) fn work(clock: &Clock, slot: WatchSlot, room: Option<Held>, batch: Batch) -> Work {
+    pub(super) fn work(clock: &Clock, slot: WatchSlot, lease: Option<Held>, batch: Batch) -> Work {
         let sizes = || Arc::new(Histogram::new(&[("1", 1.0)]));
         Work {
             body: None,
@@ -337,9 +311,8 @@ pub(crate) mod testing {
             ended: false,
             touched: clock.now(),
             slot: Some(slot),
-            room,
+            lease,
             events: WatchEvents::new(sizes(), sizes(), clock.clone()),
-            encoding: Encoding::Json,
             framing: Framing::Http,
             is_listing: false,
             is_small: false,
@@ -369,10 +342,11 @@ mod tests {
     use std::pin::pin;
 
     use forebay_apimachinery::Lease;
+    use forebay_apimachinery::accept::MetaVersion;
     use forebay_apimachinery::options::{ListOptions, Query};
     use forebay_apimachinery::{Reason, Status};
-    use forebay_registry::As;
     use forebay_registry::request::Target;
+    use forebay_registry::{As, JSON};
     use forebay_rt::Duration;
     use forebay_transport::Drain;
     use forebay_transport::limits::{MADE_BYTES, QUICK};
@@ -381,6 +355,7 @@ mod tests {
     use super::testing::work;
     use super::*;
     use crate::rooms::Rooms;
+    use crate::status;
 
     #[tokio::test]
     async fn a_watch_that_is_dropped_counts_no_more_though_somebody_looks_at_it() {
@@ -462,10 +437,12 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_error_is_a_line() {
-        let mut out = Vec::new();
-        write_error(&Status::new(Reason::Expired, "too old resource version: 1 (5)").into(), &mut out);
+    #[tokio::test]
+    async fn an_error_is_a_line() {
+        let (mut json, mut out) = (Vec::new(), Vec::new());
+        status::write(&Status::new(Reason::Expired, "too old resource version: 1 (5)"), &mut json);
+        let mut events = (JSON.writer)(testing::served("configmaps").await, As::Object, MetaVersion::V1);
+        events.error(&json, &mut out);
         let want = "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\
                     \"status\":\"Failure\",\"message\":\"too old resource version: 1 (5)\",\"reason\":\"Expired\",\
                     \"code\":410}}\n";
