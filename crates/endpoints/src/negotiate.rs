@@ -310,6 +310,8 @@ pub fn qualified(served: &Served) -> String {
 
 #[cfg(test)]
 mod tests {
+    use forebay_registry::{FORMATS, JSON, PROTOBUF};
+
     use super::*;
 
     fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
@@ -360,6 +362,35 @@ mod tests {
                 choose_built_in(Some(accept), &headers(&[("prefer", prefer)]), &OFFERED).expect("a form");
             assert_eq!(choice.media, want, "{accept} {prefer}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_media_type_of_watches_is_chosen_once_it_is_in_the_list() {
+        static NEW: EventFormat = EventFormat {
+            media_type: "text/csv",
+            content_type: "text/csv",
+            has_tables: false,
+            has_custom_objects: false,
+            has_stored_form: false,
+            writer: JSON.writer,
+            message: JSON.message,
+        };
+        let served = crate::watch_body::testing::served("configmaps").await;
+        let chosen = |accept: &str, formats: &[&'static EventFormat]| {
+            let form = stream(&headers(&[("accept", accept)]), &served, formats);
+            form.map_or_else(|failure| failure.status.message, |form| form.format.media_type.to_owned())
+        };
+        let all = [&JSON, &PROTOBUF, &NEW];
+        for accept in ["text/csv", "text/csv;stream=watch", "application/yaml;stream=watch, text/csv"] {
+            assert_eq!(chosen(accept, &all), NEW.media_type, "{accept}");
+        }
+        for accept in ["*/*", "application/json", "text/csv;as=Table;v=v1;g=meta.k8s.io, application/json"] {
+            assert_eq!(chosen(accept, &all), JSON.media_type, "{accept}");
+        }
+        assert_eq!(chosen("application/vnd.kubernetes.protobuf", &all), PROTOBUF.media_type);
+        assert!(chosen("application/yaml", &all).ends_with(
+            "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch, text/csv;stream=watch"
+        ));
     }
 
     #[test]

@@ -24,6 +24,7 @@ use crate::answer::{self, HttpResponse};
 use crate::authz;
 use crate::body_in::{self, Forms, Leased};
 use crate::component_statuses;
+use crate::framing::Framing;
 use crate::handler::{Handler, Head};
 use crate::limits::{DELETE_COLLECTION_BYTES, GZIP_BYTES_MIN, OFFLOAD_BYTES};
 use crate::negotiate::{self, Answered, Form};
@@ -32,7 +33,7 @@ use crate::response::{Content, ResponseBody};
 use crate::reviews;
 use crate::status::{self, Failure};
 use crate::warnings;
-use crate::watch_body::{Framing, WatchStream};
+use crate::watch_body::WatchStream;
 use crate::zipped::Zipped;
 
 /// Answers a request about `served`.

@@ -9,28 +9,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use forebay_registry::{Batch, EventFormat, FrameSink, Step as Made, WatchBody};
+use forebay_registry::{Batch, Step as Made, WatchBody};
 use forebay_rt::{Clock, Instant};
 use forebay_transport::limits::PIECE_BYTES;
 use forebay_transport::{LetGoFor, ResponseChannel, SendBuffer, StalledReaders, Stalls, WatchSlot};
 
+use crate::framing::Framing;
 use crate::limits::{HELD_BYTES_MAX, STATE_BYTES};
 use crate::metrics::WatchEvents;
 use crate::room::Held;
-use crate::websocket;
-use crate::zipped::{Effort, Zipped};
+use crate::zipped::Effort;
 
 /// A watch's bytes. All that it is lies in one piece of memory: thousands wait, and each event touches it of each.
 pub struct WatchStream(Arc<Watch>);
-
-/// What a watch's frames are put into.
-pub enum Framing {
-    /// A body.
-    Http,
-    /// A body in gzip.
-    Gzip(Box<Zipped>),
-    WebSocket(&'static EventFormat),
-}
 
 /// Locked by who sends it, and by who takes it away from a client that reads nothing.
 struct Watch {
@@ -202,10 +193,7 @@ impl Work {
                     let batch_bytes = if was_initial { STATE_BYTES } else { PIECE_BYTES };
                     let made = match is_turn {
                         true => Made::End,
-                        false => ready!(match &mut self.framing {
-                            Framing::Gzip(zipped) => body.poll_now(batch_bytes, &mut **zipped, cx),
-                            _ => body.poll_now(batch_bytes, &mut self.batch, cx),
-                        }),
+                        false => ready!(self.framing.poll_now(body, batch_bytes, &mut self.batch, cx)),
                     };
                     if let Made::Wait(_) = made {
                         self.step = Step::Wait;
@@ -239,23 +227,8 @@ impl Work {
             }
         }
         let effort = if was_initial { Effort::Deflate } else { Effort::Store };
-        match &mut self.framing {
-            Framing::Http => self.events.count(self.batch.take_sizes()),
-            Framing::Gzip(zipped) => {
-                self.events.count(zipped.take_sizes());
-                if !is_initial {
-                    zipped.end_blocks();
-                }
-                self.batch = zipped.part(effort, self.ended).into();
-            }
-            Framing::WebSocket(format) => {
-                self.events.count(self.batch.take_sizes());
-                let mut frames = std::mem::take(&mut self.batch);
-                let mut messages = Vec::with_capacity(frames.frame_bytes() + 64);
-                frames.parts().for_each(|part| websocket::messages(format, part, &mut messages));
-                self.batch = messages.into();
-            }
-        }
+        let kind = (effort, is_initial, self.ended);
+        self.framing.close(&mut self.batch, &self.events, kind);
     }
 
     /// Whether it is its client that it waits for.

@@ -7,7 +7,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use forebay_registry::{EventFormat, Message};
+use forebay_registry::{EventFormat, FrameMessage};
 use forebay_transport::websocket::{Opcode, is_asked, protocols, push_message};
 use http::{HeaderMap, HeaderValue, header};
 
@@ -36,8 +36,8 @@ pub fn move_token(headers: &mut HeaderMap) {
 pub fn messages(format: &EventFormat, frames: &[u8], out: &mut Vec<u8>) {
     for message in format.messages(frames) {
         match message {
-            Message::Text(line) => push_message(Opcode::Text, line, out),
-            Message::Binary(frame) => push_message(Opcode::Binary, frame, out),
+            FrameMessage::Text(line) => push_message(Opcode::Text, line, out),
+            FrameMessage::Binary(frame) => push_message(Opcode::Binary, frame, out),
         }
     }
 }

@@ -38,13 +38,14 @@ mod subresources;
 #[cfg(test)]
 mod tests;
 mod update;
+mod wall_time;
 mod watch;
 
 pub use admission::{Admission, ServiceAccountAdmission};
 pub use delete::Selection;
 pub use forebay_strategy::subject;
 pub use frames::{
-    AsStored, AtRest, Batch, EventForm, EventFormat, EventWriter, FORMATS, FrameSink, JSON, Message,
+    AsStored, AtRest, Batch, EventForm, EventFormat, EventWriter, FORMATS, FrameMessage, FrameSink, JSON,
     PROTOBUF, WriteStatus,
 };
 pub use identity::Identity;

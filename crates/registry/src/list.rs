@@ -6,7 +6,6 @@ use forebay_apimachinery::continue_token::{ContinueAt, ContinueToken};
 use forebay_apimachinery::object::{Block, Scratch};
 use forebay_apimachinery::{Key, Object, Revision, Status};
 use forebay_watchcache::{ExactPage, FieldSource, Interest, ReadError, Snapshot};
-use jiff::Timestamp;
 
 use crate::catalog::Served;
 use crate::counts::Counting;
@@ -14,6 +13,7 @@ use crate::errors;
 use crate::plan::{Begun, Freshness, ListPlan, Planned};
 use crate::present::{Encoding, ListMeta, Presenter, Shown};
 use crate::store::Store;
+use crate::wall_time::timestamp;
 use forebay_rt::Clock;
 
 /// A LIST's body, made piece by piece. Pins its snapshot until dropped; holds no other copy of what it sends.
@@ -421,11 +421,6 @@ impl Sink for Vec<u8> {
     fn block_bytes(&self, block: &Block) -> usize {
         block.plain_len()
     }
-}
-
-/// Wall time as the printers take it.
-pub fn timestamp(clock: &Clock) -> Timestamp {
-    Timestamp::from_millisecond(clock.unix_ms() as i64).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 #[cfg(test)]

@@ -290,7 +290,7 @@ mod tests {
             check(accept, &ALL, None);
         }
         check("application/vnd.kubernetes.protobuf", &CUSTOM, None);
-        assert_eq!(negotiate(None, &[]), None);
+        assert_eq!(negotiate::<Media>(None, &[]), None);
     }
 
     #[test]

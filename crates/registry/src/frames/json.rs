@@ -9,7 +9,7 @@ use forebay_watchcache::EventKind;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{AsStored, EventFormat, EventWriter, Message, bookmark_object};
+use super::{AsStored, EventFormat, EventWriter, FrameMessage, bookmark_object};
 use crate::present::text::Text;
 use crate::present::{As, IncludeObject};
 
@@ -23,7 +23,7 @@ pub static JSON: EventFormat = EventFormat {
     message: |frames| {
         let end = memchr::memchr(b'\n', frames).map_or(frames.len(), |at| at + 1);
         let (line, rest) = frames.split_at(end);
-        (!line.is_empty()).then_some((Message::Text(line), rest))
+        (!line.is_empty()).then_some((FrameMessage::Text(line), rest))
     },
 };
 

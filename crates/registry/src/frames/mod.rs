@@ -5,6 +5,9 @@
 //! `json.rs`, as JSON is all that has one. Never: decides what is sent, or when; that is [`WatchSession`](crate::WatchSession)'s.
 
 mod batch;
+#[cfg(test)]
+mod csv_tests;
+mod form;
 mod json;
 mod protobuf;
 mod shared;
@@ -12,141 +15,28 @@ mod shared;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_apimachinery::accept::{MetaVersion, Offered};
+use bytes::Bytes;
+use forebay_apimachinery::accept::MetaVersion;
 use forebay_apimachinery::object::Scratch;
 use forebay_apimachinery::{Object, Revision, Status};
-use forebay_watchcache::EventKind;
+use forebay_watchcache::{EventKind, Position, Watcher};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
 use crate::catalog::{Served, Source};
 use crate::present::As;
 pub use batch::{AtRest, Batch, FrameSink};
+pub use form::{AsStored, EventForm, EventFormat, EventWriter, FrameMessage};
 pub use json::JSON;
 pub use protobuf::PROTOBUF;
-pub(crate) use shared::{Frames, Seen};
+pub(crate) use shared::Frames;
+use shared::Seen;
 
 /// Every media type of watches, in order of preference.
 pub static FORMATS: &[&EventFormat] = &[&JSON, &PROTOBUF];
 
-/// A media type of watches: all that there is to say of one.
-pub struct EventFormat {
-    /// As `Accept` names it, where `stream=watch` may stand behind it.
-    pub media_type: &'static str,
-    /// As `Content-Type` names it.
-    pub content_type: &'static str,
-    /// Whether there is a Table in it.
-    pub has_tables: bool,
-    /// Whether there are custom resources in it, and not only their metadata.
-    pub has_custom_objects: bool,
-    /// Whether nothing is made for an event of an object but what is around what is stored of it.
-    pub has_stored_form: bool,
-    /// Writes the events of one watch of a resource, which shows objects in one way.
-    pub writer: fn(Arc<Served>, As, MetaVersion) -> Box<dyn EventWriter>,
-    /// The first of the frames that one after the other were made, as a message, and the others.
-    pub message: for<'f> fn(&'f [u8]) -> Option<(Message<'f>, &'f [u8])>,
-}
-
-/// A frame where messages have their own ends, as in a WebSocket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Message<'f> {
-    Text(&'f [u8]),
-    Binary(&'f [u8]),
-}
-
-/// The frames of one watch. Each is appended whole.
-pub trait EventWriter: Send {
-    /// An event; `revision` is the event's, which the object that is gone shows in a DELETED event.
-    fn event(
-        &mut self,
-        kind: EventKind,
-        object: &Object,
-        revision: Revision,
-        now: Timestamp,
-        out: &mut Vec<u8>,
-    );
-
-    /// The event of an object of the initial state, which is ADDED. It is at rest: plain text comes out of `scratch`.
-    fn initial(
-        &mut self,
-        object: &Arc<Object>,
-        scratch: &mut Scratch,
-        now: &dyn Fn() -> Timestamp,
-        out: &mut Vec<u8>,
-    ) {
-        self.event(EventKind::Added, &scratch.plain(object), object.revision(), now(), out);
-    }
-
-    /// A bookmark. `initial_end` marks the one that ends the initial state (KEP-3157).
-    fn bookmark(&mut self, revision: Revision, initial_end: bool, now: Timestamp, out: &mut Vec<u8>);
-
-    /// An ERROR event of a Status, whose JSON is `status`.
-    fn error(&mut self, status: &[u8], out: &mut Vec<u8>);
-
-    /// How it writes what it sends as it is stored, if it does so.
-    fn as_stored(&self) -> Option<&dyn AsStored> {
-        None
-    }
-}
-
-/// Writes objects as they are stored, and something around them: the same for whoever is sent the same resource.
-pub trait AsStored {
-    /// Whether this one is sent so.
-    fn is_sent_so(&self, object: &Object) -> bool;
-
-    /// The ADDED event of such an object, of which `body` is stored.
-    fn added(&self, body: &[u8], out: &mut Vec<u8>);
-}
-
-/// How a watch shows objects.
-#[derive(Clone, Copy)]
-pub struct EventForm {
-    pub what: As,
-    /// The version of a Table or PartialObjectMetadata.
-    pub meta: MetaVersion,
-    pub format: &'static EventFormat,
-}
-
 /// Writes a Status as JSON, with the code that whoever answers has for it.
 pub type WriteStatus = fn(&Status, &mut Vec<u8>);
-
-/// Writes the frames of one watch.
-pub(crate) struct EventFrames {
-    served: Arc<Served>,
-    form: EventForm,
-    writer: Box<dyn EventWriter>,
-    write_status: WriteStatus,
-}
-
-impl EventFormat {
-    /// Frames that were made one after the other, each as a message.
-    pub fn messages<'f>(&self, frames: &'f [u8]) -> impl Iterator<Item = Message<'f>> + use<'f> {
-        let (message, mut rest) = (self.message, frames);
-        std::iter::from_fn(move || {
-            let (first, behind) = message(rest)?;
-            rest = behind;
-            Some(first)
-        })
-    }
-}
-
-impl Offered for &'static EventFormat {
-    fn media_type(&self) -> &'static str {
-        self.media_type
-    }
-
-    fn can_stream(&self) -> bool {
-        true
-    }
-
-    fn has_tables(&self) -> bool {
-        self.has_tables
-    }
-
-    fn has_custom_objects(&self) -> bool {
-        self.has_custom_objects
-    }
-}
 
 impl From<As> for EventForm {
     fn from(what: As) -> EventForm {
@@ -154,18 +44,13 @@ impl From<As> for EventForm {
     }
 }
 
-impl PartialEq for EventForm {
-    fn eq(&self, other: &EventForm) -> bool {
-        std::ptr::eq(self.format, other.format) && (self.what, self.meta) == (other.what, other.meta)
-    }
-}
-
-impl Eq for EventForm {}
-
-impl std::fmt::Debug for EventForm {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:?} of {} in {}", self.what, self.meta.api_version(), self.format.media_type)
-    }
+/// Writes the frames of one watch.
+pub(crate) struct EventFrames {
+    served: Arc<Served>,
+    form: EventForm,
+    /// For a frame that is this watch's own.
+    pub(crate) writer: Box<dyn EventWriter>,
+    write_status: WriteStatus,
 }
 
 impl EventFrames {
@@ -195,47 +80,51 @@ impl EventFrames {
         self.form.what == As::Object && self.writer.as_stored().is_some() && self.served.has_items_as_stored()
     }
 
-    /// What [`EventFrames::event`] makes is of this, whoever makes it. `None` for a Table, in which it depends on the time and
-    /// on what was sent before.
-    pub(crate) fn seen<'a>(
-        &'a self,
-        object: &'a Arc<Object>,
-        kind: EventKind,
-        revision: Revision,
-    ) -> Option<Seen<'a>> {
-        self.way().map(|(served, shown)| Seen { object, served, kind, revision, shown })
+    /// Puts the frame of what is next for `watcher` into `out`, if this thread has sent it lately, and has it pass over that;
+    /// whether it did.
+    pub(crate) fn put_again(&self, watcher: &mut Watcher, out: &mut impl FrameSink) -> bool {
+        let Some((at, (served, form))) = watcher.position().zip(self.way()) else { return false };
+        let Some((revision, frame)) = Frames::again(at, served, form) else { return false };
+        let passed = watcher.pass(at, revision, frame.len());
+        if passed {
+            out.share(frame);
+        }
+        passed
     }
 
-    /// Of what, and how it is shown, if that is all that an event's frame depends on besides the event; see
-    /// [`EventFrames::seen`].
-    pub(crate) fn way(&self) -> Option<(&Arc<Served>, EventForm)> {
+    /// Keeps what was next at `at`, and nothing else of its revision, for [`EventFrames::put_again`].
+    pub(crate) fn keep(&self, at: Position, revision: Revision, frame: Bytes) {
+        if let Some((served, form)) = self.way() {
+            Frames::keep(at, served, form, revision, frame);
+        }
+    }
+
+    /// Puts an event's frame into `out`: the one that others have as well, where there can be one. That one is returned.
+    pub(crate) fn put(
+        &mut self,
+        shared: &Frames,
+        (kind, object, revision): (EventKind, &Arc<Object>, Revision),
+        now: impl Fn() -> Timestamp,
+        out: &mut impl FrameSink,
+    ) -> Option<Bytes> {
+        if self.is_table() || !Frames::is_worth_it(object) {
+            out.own(|own| self.writer.event(kind, object, revision, now(), own));
+            return None;
+        }
+        let seen = Seen { object, served: &self.served, kind, revision, form: self.form };
+        let writer = &mut self.writer;
+        let frame = shared.get_or_make(&seen, |own| writer.event(kind, object, revision, now(), own));
+        out.share(frame.clone());
+        Some(frame)
+    }
+
+    /// Of what, and how it is shown, if that is all that an event's frame depends on besides the event: in a Table it depends on
+    /// the time as well, and on what was sent before.
+    fn way(&self) -> Option<(&Arc<Served>, EventForm)> {
         (!self.is_table()).then_some((&self.served, self.form))
     }
 
-    /// One live event, which many watchers are told.
-    pub(crate) fn event(
-        &mut self,
-        kind: EventKind,
-        object: &Object,
-        revision: Revision,
-        now: Timestamp,
-        out: &mut Vec<u8>,
-    ) {
-        self.writer.event(kind, object, revision, now, out);
-    }
-
-    /// The event of an object of the initial state.
-    pub(crate) fn initial(
-        &mut self,
-        object: &Arc<Object>,
-        scratch: &mut Scratch,
-        now: &dyn Fn() -> Timestamp,
-        out: &mut Vec<u8>,
-    ) {
-        self.writer.initial(object, scratch, now, out);
-    }
-
-    /// The same of all objects of a block: as the block, where each is sent as it is stored.
+    /// The events of all objects of a block in the initial state: as the block, where each is sent as it is stored.
     pub(crate) fn initial_block(
         &mut self,
         objects: &[Arc<Object>],
@@ -251,16 +140,6 @@ impl EventFrames {
             return out.block(of, |place, own| as_stored.added(&scratch.bytes(&objects[place]), own));
         }
         out.own_each(objects.len(), |place, own| self.writer.initial(&objects[place], scratch, now, own));
-    }
-
-    pub(crate) fn bookmark(
-        &mut self,
-        revision: Revision,
-        initial_end: bool,
-        now: Timestamp,
-        out: &mut Vec<u8>,
-    ) {
-        self.writer.bookmark(revision, initial_end, now, out);
     }
 
     /// The last frame of a stream that fails.

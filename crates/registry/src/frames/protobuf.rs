@@ -11,7 +11,7 @@ use forebay_watchcache::EventKind;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{EventFormat, EventWriter, Message, bookmark_metadata, bookmark_object, word};
+use super::{EventFormat, EventWriter, FrameMessage, bookmark_metadata, bookmark_object, word};
 use crate::present::As;
 use crate::present::message::{Messages, encode};
 
@@ -25,7 +25,7 @@ pub static PROTOBUF: EventFormat = EventFormat {
     message: |frames| {
         let (len, behind) = frames.split_first_chunk()?;
         let (frame, rest) = behind.split_at((u32::from_be_bytes(*len) as usize).min(behind.len()));
-        Some((Message::Binary(frame), rest))
+        Some((FrameMessage::Binary(frame), rest))
     },
 };
 

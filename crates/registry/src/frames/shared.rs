@@ -10,10 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
 use forebay_apimachinery::{Object, Revision};
-use forebay_watchcache::{EventKind, Position, Watcher};
-use jiff::Timestamp;
+use forebay_watchcache::{EventKind, Position};
 
-use super::{EventForm, EventFrames, FrameSink};
+use super::form::EventForm;
 use crate::catalog::Served;
 
 /// Frames kept, and bytes of their objects, in the whole process: as many as watchers are apart that send the same events at
@@ -48,7 +47,7 @@ struct Last {
     at: Position,
     // Neither kept alive nor mistaken for another.
     served: Weak<Served>,
-    shown: EventForm,
+    form: EventForm,
     revision: Revision,
     // Counted by this thread alone.
     frame: Bytes,
@@ -73,7 +72,7 @@ pub(crate) struct Seen<'a> {
     pub(crate) served: &'a Arc<Served>,
     pub(crate) kind: EventKind,
     pub(crate) revision: Revision,
-    pub(crate) shown: EventForm,
+    pub(crate) form: EventForm,
 }
 
 enum Found {
@@ -89,31 +88,29 @@ struct Kept {
     served: Weak<Served>,
     kind: EventKind,
     revision: Revision,
-    shown: EventForm,
+    form: EventForm,
     bytes: usize,
     frame: Arc<OnceLock<Bytes>>,
 }
 
 impl Frames {
-    /// Puts the frame of what is next for `watcher` into `out`, if this thread has sent it lately, and has it pass over that;
-    /// whether it did.
-    pub(crate) fn put_again(watcher: &mut Watcher, events: &EventFrames, out: &mut impl FrameSink) -> bool {
-        let Some(at) = watcher.position() else { return false };
+    /// What this thread sent lately of what is next at `at`.
+    pub(super) fn again(at: Position, served: &Arc<Served>, form: EventForm) -> Option<(Revision, Bytes)> {
         LAST.with_borrow(|last| {
-            let Some((served, shown)) = events.way() else { return false };
-            let is_same = |last: &&Last| last.at == at && last.shown == shown && is_at(&last.served, served);
-            let Some(last) = last.iter().rev().find(is_same) else { return false };
-            let passed = watcher.pass(at, last.revision, last.frame.len());
-            if passed {
-                out.share(last.frame.clone());
-            }
-            passed
+            let is_same = |last: &&Last| last.at == at && last.form == form && is_at(&last.served, served);
+            let last = last.iter().rev().find(is_same)?;
+            Some((last.revision, last.frame.clone()))
         })
     }
 
-    /// Keeps what was next at `at`, and nothing else of its revision, for [`Frames::put_again`].
-    pub(crate) fn keep(at: Position, events: &EventFrames, revision: Revision, frame: Bytes) {
-        let Some((served, shown)) = events.way() else { return };
+    /// Keeps what was next at `at`, and nothing else of its revision, for [`Frames::again`].
+    pub(super) fn keep(
+        at: Position,
+        served: &Arc<Served>,
+        form: EventForm,
+        revision: Revision,
+        frame: Bytes,
+    ) {
         if frame.len() > LAST_BYTES_MAX {
             return;
         }
@@ -122,39 +119,32 @@ impl Frames {
             if last.len() == LAST_MAX {
                 last.pop_front();
             }
-            last.push_back(Last { at, served, shown, revision, frame });
+            last.push_back(Last { at, served, form, revision, frame });
         });
     }
 
-    /// Puts an event's frame into `out`: the one that others have as well, where there can be one. That one is returned.
-    pub(crate) fn put(
-        &self,
-        events: &mut EventFrames,
-        (kind, object, revision): (EventKind, &Arc<Object>, Revision),
-        now: impl Fn() -> Timestamp,
-        out: &mut impl FrameSink,
-    ) -> Option<Bytes> {
-        let bytes = object.body_len();
-        let seen = if bytes < SHARED_BYTES_MIN { None } else { events.seen(object, kind, revision) };
+    /// Whether the frame of an event of this object is shared, and not made by each.
+    pub(super) fn is_worth_it(object: &Object) -> bool {
+        object.body_len() >= SHARED_BYTES_MIN
+    }
+
+    /// An event's frame, which `make` appends if nobody has yet.
+    pub(super) fn get_or_make(&self, seen: &Seen<'_>, make: impl FnOnce(&mut Vec<u8>)) -> Bytes {
+        let bytes = seen.object.body_len();
         // Others may be about to make it, too: only those wait who want the same.
-        let frame = match seen.map(|seen| self.shelf().find(&seen, bytes)) {
-            None => {
-                out.own(|own| events.event(kind, object, revision, now(), own));
-                return None;
-            }
-            Some(Found::Made(frame)) => frame,
-            Some(Found::Place(place)) => {
+        let found = self.shelf().find(seen, bytes);
+        match found {
+            Found::Made(frame) => frame,
+            Found::Place(place) => {
                 let make = || {
                     let mut frame = Vec::with_capacity(LEAD_BYTES + bytes + FRAME_BYTES);
                     frame.resize(LEAD_BYTES, 0);
-                    events.event(kind, object, revision, now(), &mut frame);
+                    make(&mut frame);
                     Bytes::from(frame).slice(LEAD_BYTES..)
                 };
                 place.get_or_init(make).clone()
             }
-        };
-        out.share(frame.clone());
-        Some(frame)
+        }
     }
 
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
@@ -183,16 +173,16 @@ impl Shelf {
 
 impl Kept {
     fn new(seen: &Seen<'_>, bytes: usize) -> Kept {
-        let &Seen { object, served, kind, revision, shown } = seen;
+        let &Seen { object, served, kind, revision, form } = seen;
         let (object, served) = (Arc::downgrade(object), Arc::downgrade(served));
-        Kept { object, served, kind, revision, shown, bytes, frame: Arc::default() }
+        Kept { object, served, kind, revision, form, bytes, frame: Arc::default() }
     }
 
     /// By address: asking a [`Weak`] itself would write to what all watchers share.
     fn is(&self, seen: &Seen<'_>) -> bool {
         self.revision == seen.revision
             && self.kind == seen.kind
-            && self.shown == seen.shown
+            && self.form == seen.form
             && is_at(&self.object, seen.object)
             && is_at(&self.served, seen.served)
     }

@@ -18,8 +18,8 @@ use jiff::Timestamp;
 
 use crate::errors;
 use crate::frames::{EventFrames, FrameSink, Frames};
-use crate::list::timestamp;
 use crate::plan::{WatchPlan, WatchStart};
+use crate::wall_time::timestamp;
 
 /// A bookmark at least this often (reference §3.1), and one shortly before the end.
 const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
@@ -282,11 +282,11 @@ impl WatchSession {
                 && out.frame_bytes() > from
                 && let Some(revision) = watcher.passed()
             {
-                out.own(|own| self.events.bookmark(revision, false, now.wall(), own));
+                out.own(|own| self.events.writer.bookmark(revision, false, now.wall(), own));
                 bookmark_due = false;
                 sent_bookmark = true;
             }
-            if Frames::put_again(watcher, &self.events, out) {
+            if self.events.put_again(watcher, out) {
                 if watcher.is_at_end() {
                     break;
                 }
@@ -312,22 +312,22 @@ impl WatchSession {
                         out.reserve(room + room / 4);
                     }
                     let scratch = self.scratch.get_or_insert_default();
-                    out.own(|own| self.events.initial(&object, scratch, &|| now.wall(), own));
+                    out.own(|own| self.events.writer.initial(&object, scratch, &|| now.wall(), own));
                 }
                 Some(WatchStep::Event { kind, object, revision }) => {
                     let event = (kind, &object, revision);
-                    let frame = self.shared.put(&mut self.events, event, || now.wall(), out);
+                    let frame = self.events.put(&self.shared, event, || now.wall(), out);
                     // A revision is pulled whole: it has no other event.
                     if let Some((at, frame)) = at.zip(frame)
                         && watcher.position() == Some(at.after())
                     {
-                        Frames::keep(at, &self.events, revision, frame);
+                        self.events.keep(at, revision, frame);
                     }
                 }
                 Some(WatchStep::InitialEventsEnd(revision)) => {
                     self.scratch = None;
                     if self.plan.end_bookmark {
-                        out.own(|own| self.events.bookmark(revision, true, now.wall(), own));
+                        out.own(|own| self.events.writer.bookmark(revision, true, now.wall(), own));
                     }
                 }
                 Some(WatchStep::Expired { asked, oldest }) => {
@@ -384,7 +384,7 @@ impl WatchSession {
                 let is_early = self.plan.start == WatchStart::After(revision)
                     && self.watcher.as_ref().is_some_and(Watcher::is_ahead);
                 if !is_early {
-                    out.own(|own| self.events.bookmark(revision, false, now.wall(), own));
+                    out.own(|own| self.events.writer.bookmark(revision, false, now.wall(), own));
                 }
                 self.schedule_bookmark(now.at);
             }

@@ -19,7 +19,7 @@ const CYCLES: &[(&str, usize)] = &[
     ("connector", 5),
     ("endpoints", 8),
     ("informer", 5),
-    ("registry", 29),
+    ("registry", 28),
     ("schema", 7),
     ("watchcache", 9),
 ];
@@ -29,7 +29,7 @@ const LINES_MAX: usize = 13_000;
 
 /// Crates that have more, to the next thousand.
 const LINES: &[(&str, usize)] =
-    &[("bench", 18_000), ("endpoints", 17_000), ("schema", 19_000), ("strategy", 22_000)];
+    &[("bench", 18_000), ("endpoints", 16_000), ("schema", 19_000), ("strategy", 22_000)];
 
 /// Public types that may have one name.
 const SAME_NAME_MAX: usize = 2;
