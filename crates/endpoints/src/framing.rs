@@ -5,7 +5,7 @@
 
 use std::task::{Context, Poll};
 
-use forebay_registry::{Batch, EventFormat, Step, WatchBody};
+use forebay_registry::{Batch, EventFormat, FrameSink as _, Step, WatchBody};
 
 use crate::metrics::WatchEvents;
 use crate::websocket;

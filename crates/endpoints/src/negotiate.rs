@@ -383,6 +383,7 @@ mod tests {
         let all = [&JSON, &PROTOBUF, &NEW];
         for accept in ["text/csv", "text/csv;stream=watch", "application/yaml;stream=watch, text/csv"] {
             assert_eq!(chosen(accept, &all), NEW.media_type, "{accept}");
+            assert_ne!(chosen(accept, FORMATS), NEW.media_type, "{accept}");
         }
         for accept in ["*/*", "application/json", "text/csv;as=Table;v=v1;g=meta.k8s.io, application/json"] {
             assert_eq!(chosen(accept, &all), JSON.media_type, "{accept}");

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use forebay_registry::{Batch, Step as Made, WatchBody};
+use forebay_registry::{Batch, FrameSink as _, Step as Made, WatchBody};
 use forebay_rt::{Clock, Instant};
 use forebay_transport::limits::PIECE_BYTES;
 use forebay_transport::{LetGoFor, ResponseChannel, SendBuffer, StalledReaders, Stalls, WatchSlot};
