@@ -202,7 +202,7 @@ impl Registry {
 
     /// Wall time as `creationTimestamp` has it.
     pub fn now_rfc3339(&self) -> String {
-        crate::list::timestamp(&self.clock).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+        crate::wall_time::timestamp(&self.clock).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 }
 

@@ -6,14 +6,14 @@ use forebay_apimachinery::continue_token::{ContinueAt, ContinueToken};
 use forebay_apimachinery::{Key, Revision, Status};
 use forebay_object::{Block, Object, Scratch};
 use forebay_watchcache::{ExactPage, FieldSource, Interest, ReadError, Snapshot};
-use jiff::Timestamp;
 
 use crate::catalog::Served;
 use crate::counts::Counting;
 use crate::errors;
-use crate::plan::{Freshness, ListPlan};
+use crate::plan::{Begun, Freshness, ListPlan, Planned};
 use crate::present::{Encoding, ListMeta, Presenter, Shown};
 use crate::store::Store;
+use crate::wall_time::timestamp;
 use forebay_rt::Clock;
 
 /// A LIST's body, made piece by piece. Pins its snapshot until dropped; holds no other copy of what it sends.
@@ -43,38 +43,34 @@ enum State {
     Done,
 }
 
-/// Finds the snapshot that `plan` asks for.
-///
-/// # Errors
-/// 410, 429 and 504 as reference §1.2 has them; never a list from the store.
-pub async fn list(
-    served: &Arc<Served>,
-    store: &Store,
-    plan: ListPlan,
-    interest: Interest,
-    shown: Shown,
-    clock: &Clock,
-) -> Result<ListBody, Status> {
-    let Page { snapshot, after, meta } = page(store, &plan, &interest, clock).await?;
-    let counting = Counting::new(store.lists.clone(), index_name(served, &snapshot, &interest));
-    let mut body = ListBody {
-        snapshot,
-        interest,
-        presenter: Presenter::new(served.clone(), shown),
-        meta,
-        items_len: 0,
-        clock: clock.clone(),
-        after,
-        left: plan.limit,
-        counting,
-        scratch: Scratch::default(),
-        state: State::Head,
-    };
-    body.skip().await;
-    if shown.encoding == Encoding::Protobuf {
-        body.measure().await;
+impl Planned<ListPlan, Shown> {
+    /// Finds the snapshot that is asked for.
+    ///
+    /// # Errors
+    /// 410, 429 and 504 as reference §1.2 has them; never a list from the store.
+    pub async fn run<L>(self, lease: L) -> Result<Begun<ListBody, L>, Status> {
+        let Planned { plan, interest, served, store, shown, clock, .. } = self;
+        let Page { snapshot, after, meta } = page(&store, &plan, &interest, &clock).await?;
+        let counting = Counting::new(store.lists.clone(), index_name(&served, &snapshot, &interest));
+        let mut body = ListBody {
+            snapshot,
+            interest,
+            presenter: Presenter::new(served, shown),
+            meta,
+            items_len: 0,
+            clock,
+            after,
+            left: plan.limit,
+            counting,
+            scratch: Scratch::default(),
+            state: State::Head,
+        };
+        body.skip().await;
+        if shown.encoding == Encoding::Protobuf {
+            body.measure().await;
+        }
+        Ok(Begun { body, lease })
     }
-    Ok(body)
 }
 
 /// The index that a list goes by, as kube-apiserver calls it; empty for none.
@@ -98,7 +94,7 @@ pub struct Page {
 /// The page that `plan` asks for.
 ///
 /// # Errors
-/// As [`list`].
+/// As [`Planned::run`].
 pub async fn page(
     store: &Store,
     plan: &ListPlan,
@@ -425,11 +421,6 @@ impl Sink for Vec<u8> {
     fn block_bytes(&self, block: &Block) -> usize {
         block.plain_len()
     }
-}
-
-/// Wall time as the printers take it.
-pub fn timestamp(clock: &Clock) -> Timestamp {
-    Timestamp::from_millisecond(clock.unix_ms() as i64).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 #[cfg(test)]

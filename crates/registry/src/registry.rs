@@ -168,7 +168,7 @@ impl Registry {
 
     /// Wall time as Tables show ages at.
     pub fn timestamp(&self) -> jiff::Timestamp {
-        crate::list::timestamp(&self.0.clock)
+        crate::wall_time::timestamp(&self.0.clock)
     }
 
     /// The clock that the registry lives by.

@@ -12,6 +12,7 @@
 
 mod cacher;
 mod check;
+mod commands;
 mod compare;
 mod counters;
 mod early_readers;
@@ -33,7 +34,6 @@ mod snapshot;
 mod source;
 mod tree;
 mod unreadable;
-mod wanted;
 mod watcher;
 
 pub use cacher::{Cacher, History, Resource, States};

@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use crate::cacher::Cacher;
 use crate::counters::Counters;
 use crate::event::{Event, EventKind};
-use crate::interest::Interest;
+use crate::interest::{Interest, Reach};
 use crate::limits;
 use crate::snapshot::Snapshot;
 
@@ -215,6 +215,17 @@ impl Watcher {
     /// Whether the initial state is still being given out.
     pub fn is_initial(&self) -> bool {
         self.initial.is_some()
+    }
+
+    /// Bytes of the objects in reach of what is given out of the initial state, whether they match or not.
+    pub fn state_bytes(&self) -> usize {
+        match (&self.initial, &self.interest.reach) {
+            (None, _) => 0,
+            (Some(initial), Reach::One(key)) => {
+                initial.snapshot.get(key).map_or(0, |object| object.body_len())
+            }
+            (Some(initial), reach) => initial.snapshot.plain_bytes(reach, None),
+        }
     }
 
     /// Whether it can go on where it is without holding anything but that place: it is past its initial state, and what

@@ -19,6 +19,7 @@ use super::bridge::{Difference, Hole};
 use super::loose::next_part;
 use super::{Fill, Ingest, Lost, State, check_order};
 use crate::cacher::{Published, States};
+use crate::commands::Seen;
 use crate::counters::Counters;
 use crate::limits;
 use crate::room::Share;
@@ -98,7 +99,7 @@ impl Ingest {
         mut tell: Box<dyn Tell>,
         filled_at: &mut Option<Instant>,
     ) -> Result<std::convert::Infallible, Lost> {
-        let mut told = Vec::new();
+        let (mut told, mut seen) = (Vec::new(), Seen::default());
         loop {
             let state = self.first_state(fill, &mut *tell, &mut told).await?;
             self.counters.initializations.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -117,7 +118,7 @@ impl Ingest {
                 if cache.arriving.is_none() {
                     self.publish(&mut cache.state);
                 }
-                self.next_told(&mut cache, &mut *tell, &mut told).await?;
+                self.next_told(&mut cache, &mut seen, &mut *tell, &mut told).await?;
             }
             told.clear();
             fill.number = cache.state.snapshot.fill() + 1;
@@ -175,6 +176,7 @@ impl Ingest {
     async fn next_told(
         &self,
         cache: &mut Cache,
+        seen: &mut Seen,
         tell: &mut dyn Tell,
         told: &mut Vec<Told>,
     ) -> Result<(), FeedError> {
@@ -184,7 +186,7 @@ impl Ingest {
         let may_hasten = state.may_hasten();
         tokio::select! {
             biased;
-            () = self.kick.notified() => {}
+            _order = self.commands.next(seen) => {}
             () = state.sealing.finished() => {}
             () = self.resource.room.short(), if may_hasten => {}
             next = poll_fn(|context| tell.poll_told(context, told)) => next?,

@@ -19,7 +19,7 @@ const CYCLES: &[(&str, usize)] = &[
     ("endpoints", 8),
     ("informer", 5),
     ("object", 6),
-    ("registry", 29),
+    ("registry", 28),
     ("schema", 7),
     ("watchcache", 9),
 ];
