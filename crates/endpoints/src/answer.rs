@@ -174,8 +174,8 @@ pub async fn list(
     readers: Readers<'_>,
     Weight { objects, bytes }: Weight,
 ) -> Result<HttpResponse, Failure> {
-    if form.is_plain_json() && list.is_of_blocks() && takes_gzip {
-        return of_blocks(list, readers, offload::run_on(bytes / objects.max(1))).await;
+    if form.is_plain_json() && list.is_of_segments() && takes_gzip {
+        return of_segments(list, readers, offload::run_on(bytes / objects.max(1))).await;
     }
     let source: Box<dyn BodySource> = match (form.media, form.pretty) {
         (Media::Yaml, _) => Box::new(YamlList::new(Written(list))),
@@ -206,7 +206,11 @@ pub async fn list(
 /// A list in gzip that needs little compressing, because the cache has most of it so.
 ///
 /// - `run_on`: where those are compressed that it has not.
-async fn of_blocks(mut list: ListBody, readers: Readers<'_>, run_on: RunOn) -> Result<HttpResponse, Failure> {
+async fn of_segments(
+    mut list: ListBody,
+    readers: Readers<'_>,
+    run_on: RunOn,
+) -> Result<HttpResponse, Failure> {
     let content_type = Media::Json.content_type();
     let mut ahead = Vec::new();
     while ahead.len() < GZIP_BYTES_MIN {

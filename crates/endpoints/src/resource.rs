@@ -210,7 +210,7 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
     let framing = match upgraded {
         Some(_) => Framing::WebSocket(form.format),
         None if session.is_watch_list() && head.takes_gzip() && session.state_bytes() >= GZIP_BYTES_MIN => {
-            let blocks = session.has_blocks().then(|| handler.event_blocks.reader(&target.served));
+            let blocks = session.has_segments().then(|| handler.event_blocks.reader(&target.served));
             Framing::Gzip(Box::new(Zipped::new(blocks)))
         }
         None => Framing::Http,

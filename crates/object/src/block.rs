@@ -1,15 +1,15 @@
 //! A block: the bytes of neighbouring objects, deflated together, because objects of one kind are nearly alike.
 //!
 //! Its plain text is what a JSON LIST has for these objects: items with a comma between them, a built-in kind's with the
-//! brace that its body leaves off; of one that [came](super::Packed) from another server it is what that server sent. Its deflated text is raw deflate that has no final block and ends on a byte boundary, so
-//! that texts of blocks can follow one another in one stream, stored blocks between them.
+//! brace that its body leaves off; of one that [came](crate::Packed) from another server it is what that server sent. Its deflated text is raw deflate that
+//! has no final block and ends on a byte boundary, so that texts of blocks can follow one another in one stream, stored blocks
+//! between them.
 //!
 //! In: plain text and where the objects are in it. Out: the same, for who asks for one; the blocks that were inflated last
 //! are kept for the next. Never: changes.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::iter::Peekable;
 use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,16 +17,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use libdeflater::Decompressor;
 
-use super::spill::held;
-use super::{Body, Damaged, Object, Region, Spill};
+use crate::spill::{Damaged, Region, Spill, held};
 
 /// Inflated blocks kept of one resource: 8 x 64 KB, while somebody reads old events or single objects.
-pub(super) const RECENT_MAX: usize = 8;
+pub(crate) const RECENT_MAX: usize = 8;
 
 const PAGE_BYTES: usize = 4 << 10;
-
-/// Memory that is kept for the next block: a block is some 64 KB, or one object, which may be long.
-const SCRATCH_BYTES_MAX: usize = 128 << 10;
 
 /// The most that one stored block of deflate has.
 const STORED_BYTES: usize = u16::MAX as usize;
@@ -36,7 +32,7 @@ const END: [u8; 2] = [0x03, 0x00];
 
 /// Neighbouring objects in deflated form. Shared by them.
 #[derive(Debug)]
-pub struct Block {
+pub(crate) struct Block {
     id: u64,
     ended: Ended,
     plain_len: u32,
@@ -59,10 +55,10 @@ enum Ended {
 
 /// What stands between the objects of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(crate) enum Framing {
     /// Commas: it is what a LIST has of them.
     List,
-    /// Whatever stood there when it [came](super::Packed).
+    /// Whatever stood there when it [came](crate::Packed).
     AsItCame,
 }
 
@@ -76,36 +72,12 @@ pub struct RecentBlocks {
 
 /// The bytes of one object in a block.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
-    pub(super) block: Arc<Block>,
+pub(crate) struct Part {
+    pub(crate) block: Arc<Block>,
     // Of the body in the plain text.
-    pub(super) from: u32,
-    pub(super) len: u32,
-    pub(super) index: u16,
-    // The item's bytes before the body: 1 for a built-in kind, whose body leaves its brace off.
-    pub(super) head: u16,
-}
-
-/// Where an object is in a block.
-#[derive(Clone, Debug)]
-pub struct PartRef<'a> {
-    pub block: &'a Arc<Block>,
-    /// Which of the block's objects, `0..objects()`.
-    pub index: usize,
-    /// The object as the item of a LIST, in the block's plain text.
-    pub span: Range<usize>,
-}
-
-impl PartRef<'_> {
-    /// Whether its block begins with it.
-    pub fn is_first(&self) -> bool {
-        self.index == 0
-    }
-
-    /// Whether `next` comes right behind it in the same block.
-    pub fn is_followed_by(&self, next: &PartRef<'_>) -> bool {
-        next.index == self.index + 1 && Arc::ptr_eq(self.block, next.block)
-    }
+    pub(crate) from: u32,
+    pub(crate) len: u32,
+    pub(crate) index: u16,
 }
 
 /// Bytes of an object: of whoever holds them, or inflated for who asked.
@@ -133,12 +105,12 @@ thread_local! {
 #[cfg(test)]
 thread_local! {
     /// How often this thread has inflated one.
-    pub(super) static INFLATED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    pub(crate) static INFLATED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 impl Block {
     /// - `deflated`: raw, not final, to a byte boundary.
-    pub(super) fn new(
+    pub(crate) fn new(
         plain: &[u8],
         objects: usize,
         deflated: &[u8],
@@ -160,7 +132,7 @@ impl Block {
     }
 
     /// One object by itself that does not get smaller, as deflate has it that only stores.
-    pub(super) fn stored(plain: &[u8], recent: Arc<RecentBlocks>) -> Block {
+    pub(crate) fn stored(plain: &[u8], recent: Arc<RecentBlocks>) -> Block {
         let mut stored = Vec::with_capacity(plain.len() + plain.len() / STORED_BYTES * 5 + 5);
         for piece in plain.chunks(STORED_BYTES) {
             let len = piece.len() as u16;
@@ -170,24 +142,6 @@ impl Block {
             stored.extend_from_slice(piece);
         }
         Block::new(plain, 1, &stored, recent, Framing::AsItCame)
-    }
-
-    /// The block that `first` and what comes next of `rest` are all of, if they are and it is what a LIST has of them. `run` is what was taken for that: `first`
-    /// and its neighbours in the same block, whether they are all of it or not.
-    pub fn of_run<'a>(
-        first: &'a Arc<Object>,
-        rest: &mut Peekable<impl Iterator<Item = &'a Arc<Object>>>,
-        run: &mut Vec<&'a Arc<Object>>,
-    ) -> Option<&'a Arc<Block>> {
-        run.clear();
-        run.push(first);
-        let mut at = first.part().filter(|part| part.is_first() && part.block.is_of_list())?;
-        while run.len() < at.block.objects() {
-            let next = rest.next_if(|next| next.part().is_some_and(|next| at.is_followed_by(&next)))?;
-            at = next.part()?;
-            run.push(next);
-        }
-        Some(at.block)
     }
 
     /// How many objects are in it.
@@ -206,11 +160,11 @@ impl Block {
     }
 
     /// Whether it is what a LIST has of its objects, and in memory.
-    fn is_of_list(&self) -> bool {
+    pub(crate) fn is_of_list(&self) -> bool {
         self.framing == Framing::List && !self.is_spilled()
     }
 
-    /// The deflated text: raw, without a final block, to a byte boundary. Of a block that [`Block::of_run`] found: none that was spilled.
+    /// The deflated text: raw, without a final block, to a byte boundary. Of a block that [`Segments`](crate::Segments) found: none that was spilled.
     pub fn deflated(&self) -> &[u8] {
         match &self.ended {
             Ended::Held(ended) => &ended[..ended.len() - END.len()],
@@ -219,7 +173,7 @@ impl Block {
     }
 
     /// The same block with its text elsewhere; none where it is there already, or there is no room.
-    pub(super) fn spilled(&self, to: &dyn Spill) -> Option<Block> {
+    pub(crate) fn spilled(&self, to: &dyn Spill) -> Option<Block> {
         let Ended::Held(ended) = &self.ended else { return None };
         let region = to.put(ended)?;
         Some(Block {
@@ -229,7 +183,7 @@ impl Block {
         })
     }
 
-    pub(super) fn is_spilled(&self) -> bool {
+    pub(crate) fn is_spilled(&self) -> bool {
         matches!(self.ended, Ended::Spilled { .. })
     }
 
@@ -245,7 +199,7 @@ impl Block {
     }
 
     /// - `out`: as long as the plain text.
-    fn inflate(&self, out: &mut [u8]) -> Result<(), Damaged> {
+    pub(crate) fn inflate(&self, out: &mut [u8]) -> Result<(), Damaged> {
         #[cfg(test)]
         INFLATED.set(INFLATED.get() + 1);
         let mut inflate = |ended: &[u8]| DECOMPRESSOR.with_borrow_mut(|it| it.deflate_decompress(ended, out));
@@ -304,12 +258,27 @@ fn room(bytes: usize) -> usize {
 }
 
 impl Part {
-    pub(super) fn len(&self) -> usize {
+    /// Which of the block's objects, `0..objects()`.
+    pub(crate) fn index(&self) -> usize {
+        usize::from(self.index)
+    }
+
+    /// Whether its block begins with it.
+    pub(crate) fn is_first(&self) -> bool {
+        self.index == 0
+    }
+
+    /// Whether `next` comes right behind it in the same block.
+    pub(crate) fn is_followed_by(&self, next: &Part) -> bool {
+        next.index == self.index + 1 && Arc::ptr_eq(&self.block, &next.block)
+    }
+
+    pub(crate) fn len(&self) -> usize {
         self.len as usize
     }
 
     /// Its part of what its block takes.
-    pub(super) fn cost_bytes(&self) -> usize {
+    pub(crate) fn cost_bytes(&self) -> usize {
         (self.block.cost_bytes() * self.len()).div_ceil(self.block.plain_len().max(1))
     }
 
@@ -317,34 +286,14 @@ impl Part {
     ///
     /// # Errors
     /// [`Damaged`], where it was spilled.
-    pub(super) fn bytes(&self) -> Result<Bytes, Damaged> {
+    pub(crate) fn bytes(&self) -> Result<Bytes, Damaged> {
         Ok(self.block.plain()?.slice(self.body()))
     }
 
     /// The body in the plain text.
-    fn body(&self) -> Range<usize> {
+    pub(crate) fn body(&self) -> Range<usize> {
         let from = self.from as usize;
         from..from + self.len()
-    }
-}
-
-impl Object {
-    /// Its place in a block, if it is in one.
-    pub fn part(&self) -> Option<PartRef<'_>> {
-        let Body::Sealed(part) = &self.body else { return None };
-        let Range { start, end } = part.body();
-        let span = start - usize::from(part.head)..end;
-        Some(PartRef { block: &part.block, index: usize::from(part.index), span })
-    }
-
-    /// Whether its bytes are elsewhere than in memory: it is read by what may fail.
-    pub fn is_spilled(&self) -> bool {
-        matches!(&self.body, Body::Sealed(part) if part.block.is_spilled())
-    }
-
-    /// Whether it was tried, and its bytes are better left plain.
-    pub fn is_dense(&self) -> bool {
-        matches!(self.body, Body::Dense(_))
     }
 }
 
@@ -357,7 +306,7 @@ impl RecentBlocks {
 
     /// How many there are.
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
@@ -375,65 +324,6 @@ impl RecentBlocks {
     }
 }
 
-/// The block that was inflated last, for a reader who goes from neighbour to neighbour: each block is inflated once, and
-/// nobody else's is let go of for it.
-#[derive(Debug, Default)]
-pub struct Scratch {
-    // Whose plain text it has.
-    block: Option<Arc<Block>>,
-    // In the memory of the one before.
-    plain: Vec<u8>,
-}
-
-impl Scratch {
-    /// `object` with its bytes in plain form: itself, when they are. For who knows that nothing is spilled.
-    pub fn plain(&mut self, object: &Arc<Object>) -> Arc<Object> {
-        let body = match &object.body {
-            Body::Plain(_) | Body::Dense(_) => return object.clone(),
-            Body::Sealed(part) => Bytes::copy_from_slice(&held(self.text(&part.block))[part.body()]),
-            Body::Behind(delta) => held(delta.bytes()),
-        };
-        Arc::new(object.with_body(Body::Plain(body)))
-    }
-
-    /// The object's bytes, for who needs nothing else of it, and knows that nothing is spilled.
-    pub fn bytes<'a>(&'a mut self, object: &'a Object) -> Text<'a> {
-        held(self.try_bytes(object))
-    }
-
-    /// The same of any object.
-    ///
-    /// # Errors
-    /// [`Damaged`], where it was spilled.
-    pub fn try_bytes<'a>(&'a mut self, object: &'a Object) -> Result<Text<'a>, Damaged> {
-        Ok(match &object.body {
-            Body::Plain(bytes) | Body::Dense(bytes) => Text::Held(bytes),
-            Body::Sealed(part) => Text::Held(&self.text(&part.block)?[part.body()]),
-            Body::Behind(delta) => Text::Inflated(delta.bytes()?),
-        })
-    }
-
-    /// Lets go of the block, and of the memory.
-    pub fn clear(&mut self) {
-        *self = Scratch::default();
-    }
-
-    fn text(&mut self, block: &Arc<Block>) -> Result<&[u8], Damaged> {
-        if !self.block.as_ref().is_some_and(|known| Arc::ptr_eq(known, block)) {
-            self.block = None;
-            if self.plain.capacity() > SCRATCH_BYTES_MAX.max(block.plain_len()) {
-                self.plain = Vec::new();
-            }
-            let more = block.plain_len().saturating_sub(self.plain.len());
-            self.plain.reserve_exact(more);
-            self.plain.resize(block.plain_len(), 0);
-            block.inflate(&mut self.plain)?;
-            self.block = Some(block.clone());
-        }
-        Ok(&self.plain)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -443,23 +333,6 @@ mod tests {
         let mut deflate = forebay_deflate::Deflate::new();
         let deflated = deflate.deflate(&plain, plain_len).expect("it shrinks").to_vec();
         Arc::new(Block::new(&plain, 1, &deflated, Arc::default(), Framing::List))
-    }
-
-    #[test]
-    fn who_reads_on_does_not_keep_the_memory_of_a_long_block() {
-        let (long, short) = (block(3 << 20), block(64 << 10));
-        let mut scratch = Scratch::default();
-        for (block, most) in [(&short, 64 << 10), (&long, 3 << 20), (&short, 64 << 10), (&long, 3 << 20)] {
-            assert_eq!(held(scratch.text(block)).len(), block.plain_len());
-            assert!(scratch.plain.capacity() <= most, "{} of {most}", scratch.plain.capacity());
-        }
-        let longer = block(70 << 10);
-        scratch.clear();
-        let at = [&short, &longer, &short].map(|block| {
-            held(scratch.text(block));
-            scratch.plain.capacity()
-        });
-        assert_eq!(at, [64 << 10, 70 << 10, 70 << 10], "one about as long has it again");
     }
 
     #[test]

@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use lz4_flex::block;
 
-use super::{Body, Damaged, Object};
+use crate::object::{Body, Object};
+use crate::spill::Damaged;
 
 /// LZ4 points back 64 KB at most: both texts together.
 const DICTIONARY_BYTES: usize = 32 << 10;
@@ -29,7 +30,7 @@ pub const CHAIN_MAX: u8 = 8;
 const WORTH: usize = 16;
 
 #[derive(Debug)]
-pub(super) struct Delta {
+pub(crate) struct Delta {
     next: Mutex<Arc<Object>>,
     packed: Box<[u8]>,
     len: u32,
@@ -39,13 +40,13 @@ pub(super) struct Delta {
 
 impl Delta {
     /// Whether there can be one for texts of these lengths.
-    pub(super) fn may_be(lens: [usize; 2], chain: u8) -> bool {
+    pub(crate) fn may_be(lens: [usize; 2], chain: u8) -> bool {
         lens.iter().all(|len| (BYTES_MIN..=DICTIONARY_BYTES).contains(len)) && chain < CHAIN_MAX
     }
 
     /// What `plain` has other than `base`, the text of `next`; none where that is not worth it. They [may be](Delta::may_be)
     /// put so.
-    pub(super) fn new(plain: &[u8], (base, next): (&[u8], &Arc<Object>), chain: u8) -> Option<Delta> {
+    pub(crate) fn new(plain: &[u8], (base, next): (&[u8], &Arc<Object>), chain: u8) -> Option<Delta> {
         let room = (plain.len() / WORTH).saturating_sub(mem::size_of::<Delta>());
         let packed = block::compress_with_dict(plain, base);
         (packed.len() <= room).then(|| Delta {
@@ -57,11 +58,11 @@ impl Delta {
         })
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len as usize
     }
 
-    pub(super) fn cost_bytes(&self) -> usize {
+    pub(crate) fn cost_bytes(&self) -> usize {
         self.packed.len() + mem::size_of::<Delta>()
     }
 
@@ -69,7 +70,7 @@ impl Delta {
     ///
     /// # Errors
     /// [`Damaged`], where that was spilled.
-    pub(super) fn bytes(&self) -> Result<Bytes, Damaged> {
+    pub(crate) fn bytes(&self) -> Result<Bytes, Damaged> {
         let next = self.next().clone();
         // First: it may be of this kind, too.
         let base = next.try_body()?;
@@ -114,7 +115,8 @@ impl Object {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Form, Interner, Layout, RecentBlocks, Scope, Sealer};
+    use crate::seal::{RecentBlocks, Sealer};
+    use crate::{Form, Interner, Layout, Scope};
     use forebay_apimachinery::{Key, Revision};
 
     /// A pod of `bytes`, with much that nobody else says.

@@ -21,7 +21,7 @@ const SLOTS_MIN: usize = 16;
 
 impl Interner {
     /// The shared form of `set`, and whether it was made now.
-    pub(super) fn share(&mut self, set: &[u8]) -> (Arc<[u8]>, bool) {
+    pub(crate) fn share(&mut self, set: &[u8]) -> (Arc<[u8]>, bool) {
         if self.slots.is_empty() {
             self.slots = vec![None; SLOTS_MIN];
         }

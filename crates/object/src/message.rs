@@ -93,7 +93,7 @@ impl Drop for Made {
 
 /// An object's messages: of the type that it is stored as, of others that it is served as, of its metadata alone.
 #[derive(Debug, Default)]
-pub(super) struct Messages(Mutex<Option<Box<Held>>>);
+pub(crate) struct Messages(Mutex<Option<Box<Held>>>);
 
 /// Behind a pointer: most objects have none.
 #[derive(Debug, Default)]
@@ -101,7 +101,7 @@ struct Held(Vec<Message>);
 
 impl Messages {
     /// The message of type `ty`, which `make` makes unless it is there.
-    pub(super) fn get_or_make(
+    pub(crate) fn get_or_make(
         &self,
         ty: u16,
         (counted, keep): (&Arc<MessageBytes>, Keep),
@@ -148,7 +148,7 @@ impl Messages {
     }
 
     /// The message of type `ty`, if it is there.
-    pub(super) fn get(&self, ty: u16) -> Option<Message> {
+    pub(crate) fn get(&self, ty: u16) -> Option<Message> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known =
             held.as_ref()?.0.iter().find(|message| message.0.ty == ty && message.0.bytes.get().is_some())?;
@@ -157,7 +157,7 @@ impl Messages {
     }
 
     /// Lets go of those that nobody asked for since the last call.
-    pub(super) fn let_go(&self) {
+    pub(crate) fn let_go(&self) {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(all) = held.as_mut() else { return };
         all.0.retain(|message| message.0.used.swap(false, Ordering::Relaxed));
@@ -167,7 +167,7 @@ impl Messages {
     }
 
     /// What they take now.
-    pub(super) fn cost_bytes(&self) -> usize {
+    pub(crate) fn cost_bytes(&self) -> usize {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         held.iter().flat_map(|held| &held.0).map(|message| message.len() + OVERHEAD_BYTES).sum()
     }

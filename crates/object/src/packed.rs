@@ -11,12 +11,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-
-use super::block::{Block, Framing, Part, RecentBlocks};
-use super::scan::{self, ScanError};
-use super::seal::{BLOCK_BYTES, BLOCK_OBJECTS, is_small, is_worth_it};
-use super::{Body, Form, Interner, Layout, Messages, Object, split_key, texts};
 use forebay_apimachinery::{Key, Revision};
+
+use crate::block::{Block, Framing, Part, RecentBlocks};
+use crate::intern::Interner;
+use crate::layout::{Form, Layout};
+use crate::message::Messages;
+use crate::object::{Body, Object, split_key};
+use crate::scan::{self, ScanError};
+use crate::sealer::{BLOCK_BYTES, BLOCK_OBJECTS, is_small, is_worth_it};
+use crate::texts;
 
 /// More is no block, however it came: one whose objects change is made anew as a whole.
 const OBJECTS_MAX: usize = 2 * BLOCK_OBJECTS;
@@ -104,7 +108,7 @@ impl Packed {
         let block = Arc::new(block);
         let place = |(index, came): (usize, &Came)| {
             let (from, len) = (came.span.start as u32, came.span.len() as u32);
-            let body = Body::Sealed(Part { block: block.clone(), from, len, index: index as u16, head: 0 });
+            let body = Body::Sealed(Part { block: block.clone(), from, len, index: index as u16 });
             self.object(layout, came, body, interner)
         };
         self.objects.iter().enumerate().map(place).collect()
@@ -197,7 +201,8 @@ mod tests {
     use forebay_deflate::Deflate;
 
     use super::*;
-    use crate::{Scope, Sealer};
+    use crate::seal::Sealer;
+    use crate::{Scope, Segments};
 
     fn layout(fields: &[&str]) -> Layout {
         let fields = fields.iter().map(|path| path.split('.').map(String::from).collect()).collect();
@@ -297,9 +302,7 @@ mod tests {
         let mut sealer = Sealer::new(Arc::default());
         assert!(sealer.seal(&rested).iter().zip(&rested).all(|(one, other)| Arc::ptr_eq(one, other)));
         let whole = |objects: &[Arc<Object>]| {
-            let (mut rest, mut run) = (objects.iter().peekable(), Vec::new());
-            let first = rest.next().expect("some");
-            Block::of_run(first, &mut rest, &mut run).is_some()
+            Segments::new(objects.iter()).next_segment().expect("some").deflated.is_some()
         };
         assert!(!whole(&rested));
         // Without one of them it is made anew, as a LIST has it.

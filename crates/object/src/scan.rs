@@ -5,10 +5,12 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Form, Layout, Scope, texts};
 use forebay_apimachinery::json::{Reader, Unexpected};
 
-pub(super) const RV_HEAD: &[u8] = br#","resourceVersion":""#;
+use crate::layout::{Form, Layout, Scope};
+use crate::texts;
+
+pub(crate) const RV_HEAD: &[u8] = br#","resourceVersion":""#;
 
 /// The value is not an object as this server stores them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,21 +27,21 @@ impl From<Unexpected> for ScanError {
 }
 
 #[derive(Default)]
-pub(super) struct Scanned<'a> {
+pub(crate) struct Scanned<'a> {
     // Behind `"apiVersion":"v1",` of a typed object: where its first other member begins.
-    pub(super) type_end: usize,
+    pub(crate) type_end: usize,
     // Behind the member of metadata that `resourceVersion` follows.
-    pub(super) rv_at: usize,
+    pub(crate) rv_at: usize,
     // The metadata object, braces included.
-    pub(super) metadata: Range<usize>,
+    pub(crate) metadata: Range<usize>,
     // The version's text in apiVersion.
-    pub(super) version: Range<usize>,
+    pub(crate) version: Range<usize>,
     // Texts: a label, its value, and so on, as they stand in the object.
-    pub(super) labels: Vec<u8>,
-    pub(super) fields: Vec<Option<Cow<'a, str>>>,
+    pub(crate) labels: Vec<u8>,
+    pub(crate) fields: Vec<Option<Cow<'a, str>>>,
 }
 
-pub(super) fn scan<'a>(value: &'a [u8], layout: &Layout) -> Result<Scanned<'a>, ScanError> {
+pub(crate) fn scan<'a>(value: &'a [u8], layout: &Layout) -> Result<Scanned<'a>, ScanError> {
     let mut scan = Scan::new(value, layout, Numbered::No);
     scan.all()?;
     if scan.out.rv_at == 0 {
@@ -52,14 +54,14 @@ pub(super) fn scan<'a>(value: &'a [u8], layout: &Layout) -> Result<Scanned<'a>, 
 }
 
 /// The fields of an object that has its revision in it.
-pub(super) fn fields<'a>(object: &'a [u8], layout: &Layout) -> Result<Vec<Option<Cow<'a, str>>>, ScanError> {
+pub(crate) fn fields<'a>(object: &'a [u8], layout: &Layout) -> Result<Vec<Option<Cow<'a, str>>>, ScanError> {
     let mut scan = Scan::new(object, layout, Numbered::Yes);
     scan.all()?;
     Ok(scan.out.fields)
 }
 
 /// The texts of an object of labels; none of no text.
-pub(super) fn labels(object: &[u8]) -> Result<Vec<u8>, ScanError> {
+pub(crate) fn labels(object: &[u8]) -> Result<Vec<u8>, ScanError> {
     let layout = Layout { prefix_len: 0, scope: Scope::Cluster, form: Form::Whole, fields: Vec::new() };
     let mut scan = Scan::new(object, &layout, Numbered::Yes);
     if !object.is_empty() {

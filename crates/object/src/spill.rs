@@ -30,6 +30,6 @@ pub trait Region: Debug + Send + Sync {
 pub struct Damaged;
 
 /// What is read of an object of which it is known that its bytes are in memory.
-pub(super) fn held<T>(read: Result<T, Damaged>) -> T {
+pub(crate) fn held<T>(read: Result<T, Damaged>) -> T {
     read.unwrap_or_else(|Damaged| panic!("an object that was spilled is read by what may fail"))
 }

@@ -4,8 +4,10 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Block, Damaged, Form, Interner, Layout, Object, Region, Scope, Sealer, Spill, Spiller, Text};
 use forebay_apimachinery::{Key, Revision};
+
+use crate::seal::{Sealer, Spiller};
+use crate::{Damaged, Form, Interner, Layout, Object, Region, Scope, Segments, Spill, Text};
 
 /// What is done to a text.
 type Spoil<'a> = &'a dyn Fn(&mut Vec<u8>);
@@ -118,9 +120,9 @@ fn what_is_spilled_says_what_it_did_and_each_block_is_put_once() {
 fn no_list_is_put_together_from_what_is_spilled_and_sealing_reads_it() {
     let place = Arc::<Place>::default();
     let spilled = spilled(&objects(), &place);
-    let (mut rest, mut run) = (spilled.iter().peekable(), Vec::new());
-    let first = rest.next().expect("some");
-    assert!(Block::of_run(first, &mut rest, &mut run).is_none() && run.len() == 1);
+    let mut segments = Segments::new(spilled.iter());
+    let first = segments.next_segment().expect("some");
+    assert!(first.deflated.is_none() && first.objects.len() == 1);
     // Without its first the block is one anew, in memory.
     let anew = Sealer::new(Arc::default()).seal(&spilled[1..]);
     assert!(!anew[0].is_spilled());

@@ -35,7 +35,7 @@ const COMMON: [&str; 24] = [
 const LENGTHS: usize = COMMON.len() + 1;
 
 /// Appends `text`, or that there is none.
-pub(super) fn push(texts: &mut Vec<u8>, text: Option<&str>) {
+pub(crate) fn push(texts: &mut Vec<u8>, text: Option<&str>) {
     let known = |text: &str| COMMON.iter().position(|common| *common == text);
     let (number, text) = match text.map(|text| (text, known(text))) {
         None => (0, ""),
@@ -53,7 +53,7 @@ pub(super) fn push(texts: &mut Vec<u8>, text: Option<&str>) {
 
 /// A walk over texts that [`push`] made.
 #[derive(Clone)]
-pub(super) struct Texts<'a>(pub(super) &'a [u8]);
+pub(crate) struct Texts<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Iterator for Texts<'a> {
     type Item = Option<&'a [u8]>;
@@ -80,7 +80,7 @@ impl<'a> Iterator for Texts<'a> {
 }
 
 /// What [`push`] was given.
-pub(super) fn as_str(text: &[u8]) -> &str {
+pub(crate) fn as_str(text: &[u8]) -> &str {
     std::str::from_utf8(text).unwrap_or("")
 }
 

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use forebay_apimachinery::{FieldPath, Key, Revision};
 use forebay_client::wire::{LAST_APPLIED, MANAGED_FIELDS, Projection};
-use forebay_object::{Form, Interner, Layout, Object, RecentBlocks, Scope, Sealer};
+use forebay_object::seal::{RecentBlocks, Sealer};
+use forebay_object::{Form, Interner, Layout, Object, Scope};
 use forebay_rt::Clock;
 use forebay_view::{Handle, TypeMeta};
 use k8s_openapi::api::core::v1::Pod;

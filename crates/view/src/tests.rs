@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Revision};
-use forebay_object::{Form, Interner, Layout, Object, RecentBlocks, Scope, Sealer, Text};
+use forebay_object::seal::{RecentBlocks, Sealer};
+use forebay_object::{Form, Interner, Layout, Object, Scope, Text};
 use k8s_openapi::api::core::v1::Pod;
 use kube_core::metadata::PartialObjectMeta;
 use kube_core::{DynamicObject, ResourceExt};

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::Backend;
-use forebay_object::{Layout, MessageBytes, RecentBlocks};
+use forebay_object::seal::RecentBlocks;
+use forebay_object::{Layout, MessageBytes};
 use forebay_revlog::{Cursor, Log, Usage};
 use forebay_rt::{Clock, Duration, Instant, Tasks};
 use tokio::sync::{Semaphore, watch};

@@ -20,7 +20,8 @@ use std::sync::atomic::Ordering;
 
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{Backend, Change, FeedError, FeedStep};
-use forebay_object::{Interner, Object, RecentBlocks, ScanError};
+use forebay_object::seal::RecentBlocks;
+use forebay_object::{Interner, Object, ScanError};
 use forebay_revlog::{Limits, Writer};
 use forebay_rt::{Clock, Instant, Tasks};
 use tokio::sync::watch;

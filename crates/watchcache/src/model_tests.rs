@@ -302,7 +302,7 @@ async fn a_cache_is_what_its_model_is() {
             }
         }
         let last = model.world.cacher.fresh(model.world.soon()).await.expect("fresh");
-        sealed += last.range(&Reach::Below(PREFIX.into()), None).filter(|it| it.part().is_some()).count();
+        sealed += last.range(&Reach::Below(PREFIX.into()), None).filter(|it| it.is_sealed()).count();
         for one in &mut watched {
             one.cacher.fresh(model.world.soon()).await.expect("fresh");
             model.read(one, u64::MAX);

@@ -47,7 +47,7 @@ impl Held {
     fn of(object: &Object) -> Held {
         let headers = object.header_bytes();
         let body = object.cost_bytes() - headers;
-        let (plain, blocks) = if object.part().is_some() { (0, body) } else { (body, 0) };
+        let (plain, blocks) = if object.is_sealed() { (0, body) } else { (body, 0) };
         Held { plain, blocks, headers, places: 0 }
     }
 

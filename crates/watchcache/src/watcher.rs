@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use forebay_apimachinery::{Key, Revision};
-use forebay_object::{Block, Object};
+use forebay_object::{Object, Segments};
 use forebay_revlog::{Cursor, Position, Step};
 use forebay_rt::Instant;
 use smallvec::SmallVec;
@@ -152,7 +152,7 @@ impl Watcher {
     }
 
     /// Whether there is initial state that may be given out in blocks.
-    pub fn has_blocks(&self) -> bool {
+    pub fn has_segments(&self) -> bool {
         self.initial.is_some() && self.interest.is_unfiltered()
     }
 
@@ -160,17 +160,16 @@ impl Watcher {
     /// before each step: what is pulled ends from then on where a block begins.
     ///
     /// - `budget`: as for [`Watcher::next_within`], which is to be asked when there is no block.
-    pub fn next_block(&mut self, budget: &mut Budget) -> Option<Vec<Arc<Object>>> {
+    pub fn next_segment(&mut self, budget: &mut Budget) -> Option<Vec<Arc<Object>>> {
         let initial = self.initial.as_mut().filter(|_| self.interest.is_unfiltered())?;
         initial.in_blocks = true;
         if self.pending.is_some() || budget.looks == 0 {
             return None;
         }
-        let mut objects = initial.snapshot.candidates(&self.interest, initial.after.as_ref()).peekable();
-        let (first, mut run) = (objects.next()?, Vec::new());
-        Block::of_run(first, &mut objects, &mut run)?;
-        let block: Vec<Arc<Object>> = run.into_iter().cloned().collect();
-        drop(objects);
+        let mut rest = Segments::new(initial.snapshot.candidates(&self.interest, initial.after.as_ref()));
+        let segment = rest.next_segment().filter(|segment| segment.deflated.is_some())?;
+        let block: Vec<Arc<Object>> = segment.objects.iter().copied().cloned().collect();
+        drop(rest);
         initial.after = block.last().map(|last| last.key().clone());
         budget.looks = budget.looks.saturating_sub(self.looks(block.len()));
         Counters::add(&self.cacher.counters().init_events, block.len());
@@ -305,7 +304,7 @@ impl Watcher {
         let Some(initial) = &mut self.initial else { return Pulled::Nothing };
         let next = initial.snapshot.candidates(&self.interest, initial.after.as_ref());
         let ends_before =
-            |object: &Object| initial.in_blocks && object.part().is_some_and(|at| at.is_first());
+            |object: &Object| initial.in_blocks && object.place().is_some_and(|(place, _)| place == 0);
         let objects: Vec<Arc<Object>> = next
             .take(most.min(limits::INITIAL_BATCH_MAX))
             .enumerate()

@@ -1,33 +1,25 @@
 //! Where the frames of one watch are put, in order, until they are sent.
 //!
-//! In: frames of its own, frames that others have as well, and whole blocks of the cache. Out: [`Batch`], in parts. Never: makes a
+//! In: frames of its own, frames that others have as well, and what the cache has deflated. Out: [`Batch`], in parts. Never: makes a
 //! frame.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_apimachinery::Key;
-use forebay_object::Block;
+use forebay_object::Deflated;
 use smallvec::SmallVec;
 
-use super::shared::is_at;
 use crate::catalog::Served;
 
-/// A block whose objects are sent as they are stored, and as what.
+/// Neighbours at rest whose objects are sent as they are stored, and as what.
 #[derive(Clone, Copy)]
 pub struct AtRest<'a> {
-    pub block: &'a Arc<Block>,
+    pub deflated: Deflated<'a>,
     pub served: &'a Arc<Served>,
     /// Of its objects.
     pub first: &'a Key,
-}
-
-impl AtRest<'_> {
-    /// Whether it is these, which are alive or hold their place in memory.
-    pub fn is(self, block: &Weak<Block>, served: &Weak<Served>) -> bool {
-        is_at(block, self.block) && is_at(served, self.served)
-    }
 }
 
 /// Where a watch's frames are put.
@@ -46,15 +38,15 @@ pub trait FrameSink {
     /// A frame that others have as well.
     fn share(&mut self, frame: Bytes);
 
-    /// Whether it has a use for [`FrameSink::block`].
-    fn takes_blocks(&self) -> bool {
+    /// Whether it has a use for [`FrameSink::segment`].
+    fn takes_segments(&self) -> bool {
         false
     }
 
-    /// The frames of all objects of a block in the initial state, of which `write` appends each by its place. Whoever is sent
-    /// the same block of the same resource and version is sent the same.
-    fn block(&mut self, of: AtRest<'_>, write: impl FnMut(usize, &mut Vec<u8>)) {
-        self.own_each(of.block.objects(), write);
+    /// The frames of all objects of a segment in the initial state, of which `write` appends each by its place. Whoever is sent
+    /// the same segment of the same resource and version is sent the same.
+    fn segment(&mut self, of: AtRest<'_>, write: impl FnMut(usize, &mut Vec<u8>)) {
+        self.own_each(of.deflated.objects(), write);
     }
 
     /// Bytes of all frames.

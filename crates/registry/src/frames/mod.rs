@@ -18,7 +18,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_apimachinery::accept::MetaVersion;
 use forebay_apimachinery::{Revision, Status};
-use forebay_object::{Object, Scratch};
+use forebay_object::{Deflated, Object, Scratch};
 use forebay_watchcache::{EventKind, Position, Watcher};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
@@ -124,8 +124,8 @@ impl EventFrames {
         (!self.is_table()).then_some((&self.served, self.form))
     }
 
-    /// The events of all objects of a block in the initial state: as the block, where each is sent as it is stored.
-    pub(crate) fn initial_block(
+    /// The events of all objects of a segment in the initial state: as the segment, where each is sent as it is stored.
+    pub(crate) fn initial_segment(
         &mut self,
         objects: &[Arc<Object>],
         scratch: &mut Scratch,
@@ -134,10 +134,10 @@ impl EventFrames {
     ) {
         if let Some(as_stored) = self.writer.as_stored()
             && objects.iter().all(|object| as_stored.is_sent_so(object))
-            && let Some((first, part)) = objects.first().and_then(|first| Some((first.key(), first.part()?)))
+            && let Some((first, deflated)) = objects.first().zip(Deflated::of(objects))
         {
-            let of = AtRest { block: part.block, served: &self.served, first };
-            return out.block(of, |place, own| as_stored.added(&scratch.bytes(&objects[place]), own));
+            let of = AtRest { deflated, served: &self.served, first: first.key() };
+            return out.segment(of, |place, own| as_stored.added(&scratch.bytes(&objects[place]), own));
         }
         out.own_each(objects.len(), |place, own| self.writer.initial(&objects[place], scratch, now, own));
     }

@@ -256,8 +256,8 @@ impl WatchSession {
     }
 
     /// Whether its initial state may come in blocks, for a sink that takes them.
-    pub fn has_blocks(&self) -> bool {
-        self.events.shows_bodies() && self.watcher.as_ref().is_some_and(Watcher::has_blocks)
+    pub fn has_segments(&self) -> bool {
+        self.events.shows_bodies() && self.watcher.as_ref().is_some_and(Watcher::has_segments)
     }
 
     /// Whether there is initial state to be sent yet.
@@ -292,11 +292,11 @@ impl WatchSession {
                 }
                 continue;
             }
-            if out.takes_blocks()
-                && let Some(objects) = watcher.next_block(&mut budget)
+            if out.takes_segments()
+                && let Some(objects) = watcher.next_segment(&mut budget)
             {
                 let scratch = self.scratch.get_or_insert_default();
-                self.events.initial_block(&objects, scratch, &|| now.wall(), out);
+                self.events.initial_segment(&objects, scratch, &|| now.wall(), out);
                 continue;
             }
             let at = watcher.position();

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use forebay_apimachinery::Key;
 use forebay_backend::Rewrite;
-use forebay_object::{Object, Scratch, Sealer};
+use forebay_object::seal::Sealer;
+use forebay_object::{Object, Scratch};
 
 use super::{Ingest, State};
 use crate::limits;

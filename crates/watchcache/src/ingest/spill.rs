@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::Key;
-use forebay_object::{Object, Spill, Spiller};
+use forebay_object::seal::Spiller;
+use forebay_object::{Object, Spill};
 
 use super::rewrite::page;
 use super::{Ingest, State};

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use forebay_object::{Object, RecentBlocks, Sealer};
+use forebay_object::Object;
+use forebay_object::seal::{RecentBlocks, Sealer};
 use tokio::task::JoinHandle;
 
 use crate::limits;

@@ -17,7 +17,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use forebay_object::RecentBlocks;
+use forebay_object::seal::RecentBlocks;
 use forebay_revlog::Writer;
 use forebay_rt::Background;
 

@@ -11,7 +11,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use forebay_object::{Object, RecentBlocks, Sealer};
+use forebay_object::Object;
+use forebay_object::seal::{RecentBlocks, Sealer};
 use forebay_revlog::Writer;
 
 use super::Haste;

@@ -18,7 +18,6 @@ const CYCLES: &[(&str, usize)] = &[
     ("connector", 5),
     ("endpoints", 8),
     ("informer", 5),
-    ("object", 6),
     ("registry", 28),
     ("schema", 7),
     ("watchcache", 9),

@@ -9,13 +9,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use forebay_deflate::Deflate;
 
-use super::block::{Block, Framing, Part, RecentBlocks, Scratch};
-use super::delta::Delta;
-use super::{Body, Damaged, Messages, Object, Spill};
+use crate::block::{Block, Framing, Part, RecentBlocks};
+use crate::delta::Delta;
+use crate::object::{Body, Object};
+use crate::scratch::Scratch;
+use crate::spill::{Damaged, Spill};
 
 /// What makes a block, whichever comes first: ADR 25 has the table. A run of neighbours becomes blocks of two thirds to one
 /// and a half of that, so that one whose objects grew or shrank a little is one again.
-pub const BLOCK_BYTES: usize = 64 << 10;
+pub(crate) const BLOCK_BYTES: usize = 64 << 10;
 pub const BLOCK_OBJECTS: usize = 64;
 
 /// A block that is not smaller than this part of the plain bytes, and what itself takes, is not worth its inflation: 2/3.
@@ -71,23 +73,24 @@ impl Sealer {
 
     fn seal_group(&mut self, group: &[Arc<Object>], sealed: &mut Vec<Arc<Object>>) {
         self.plain.clear();
-        let places = group.iter().map(|object| self.add(object)).collect::<Result<Vec<Place>, Damaged>>();
+        let places =
+            group.iter().map(|object| self.add(object)).collect::<Result<Vec<Range<usize>>, Damaged>>();
         let Ok(places) = places else {
             // What is lost is lost for all who ask: they stay as they are.
             sealed.extend(group.iter().cloned());
             return;
         };
         let block = self.block(group.len()).map(Arc::new);
-        for (index, (object, Place { body, head })) in group.iter().zip(places).enumerate() {
+        for (index, (object, place)) in group.iter().zip(places).enumerate() {
             let body = match &block {
                 Some(block) => {
-                    let (from, len) = (body.start as u32, body.len() as u32);
-                    Body::Sealed(Part { block: block.clone(), from, len, index: index as u16, head })
+                    let (from, len) = (place.start as u32, place.len() as u32);
+                    Body::Sealed(Part { block: block.clone(), from, len, index: index as u16 })
                 }
                 None => match &object.body {
                     Body::Plain(bytes) => Body::Dense(bytes.clone()),
                     Body::Sealed(_) | Body::Behind(_) => {
-                        Body::Dense(Bytes::copy_from_slice(&self.plain[body]))
+                        Body::Dense(Bytes::copy_from_slice(&self.plain[place]))
                     }
                     Body::Dense(_) => {
                         sealed.push(object.clone());
@@ -99,19 +102,18 @@ impl Sealer {
         }
     }
 
-    /// Appends an object's item to the text.
-    fn add(&mut self, object: &Object) -> Result<Place, Damaged> {
+    /// Appends an object's item to the text, with the brace that a built-in kind's body leaves off; where its body is then.
+    fn add(&mut self, object: &Object) -> Result<Range<usize>, Damaged> {
         if !self.plain.is_empty() {
             self.plain.push(b',');
         }
         let bytes = self.scratch.try_bytes(object)?;
-        let head = u16::from(!bytes.starts_with(b"{"));
-        if head > 0 {
+        if !bytes.starts_with(b"{") {
             self.plain.push(b'{');
         }
         let from = self.plain.len();
         self.plain.extend_from_slice(&bytes);
-        Ok(Place { body: from..self.plain.len(), head })
+        Ok(from..self.plain.len())
     }
 
     /// A block of what is in `plain`, if it is worth it.
@@ -149,7 +151,6 @@ impl Spiller {
                     from: 0,
                     len,
                     index: 0,
-                    head: 0,
                 }))));
             }
             Body::Plain(_) | Body::Behind(_) => return None,
@@ -173,19 +174,18 @@ fn room(plain_len: usize) -> usize {
 }
 
 /// Whether a block of such texts is smaller than its objects in plain form, and by enough.
-pub(super) fn is_worth_it(plain_len: usize, deflated_len: usize) -> bool {
+pub(crate) fn is_worth_it(plain_len: usize, deflated_len: usize) -> bool {
     deflated_len <= room(plain_len)
+}
+
+/// As much as makes a block.
+pub fn is_enough(bytes: usize, objects: usize) -> bool {
+    bytes >= BLOCK_BYTES || objects >= BLOCK_OBJECTS
 }
 
 /// Less than half of what makes a block: one beside it takes it in.
 pub fn is_small(bytes: usize, objects: usize) -> bool {
     bytes < BLOCK_BYTES / 2 && objects < BLOCK_OBJECTS / 2
-}
-
-/// Where an object's body is in the text, and how many bytes of its item are before it.
-struct Place {
-    body: Range<usize>,
-    head: u16,
 }
 
 /// Cuts a run where that makes blocks of the most even size.
@@ -223,42 +223,21 @@ fn rounded(amount: usize, unit: usize) -> usize {
 fn is_block(group: &[Arc<Object>]) -> bool {
     let Some(first) = group[0].part() else { return false };
     let follows = |pair: &[Arc<Object>]| match (pair[0].part(), pair[1].part()) {
-        (Some(one), Some(next)) => one.is_followed_by(&next),
+        (Some(one), Some(next)) => one.is_followed_by(next),
         _ => false,
     };
     // As many behind the first as the block has: none is missing before it.
     first.block.objects() == group.len() && group.windows(2).all(follows)
 }
 
-impl Object {
-    /// The same object with its bytes elsewhere and without messages.
-    pub(super) fn with_body(&self, body: Body) -> Object {
-        Object {
-            key: self.key.clone(),
-            revision: self.revision,
-            body,
-            labels: self.labels.clone(),
-            fields: self.fields.clone(),
-            messages: Messages::default(),
-            rv_at: self.rv_at,
-            rv_len: self.rv_len,
-            labels_counted: self.labels_counted,
-            metadata: self.metadata.clone(),
-            version_at: self.version_at,
-            namespace_at: self.namespace_at,
-            name_at: self.name_at,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use flate2::Crc;
+    use forebay_apimachinery::{Key, Revision};
 
     use super::*;
-    use crate::block::{INFLATED, RECENT_MAX, Scratch};
-    use crate::{Form, Interner, Layout, Scope};
-    use forebay_apimachinery::{Key, Revision};
+    use crate::block::{INFLATED, RECENT_MAX};
+    use crate::{Form, Interner, Layout, Scope, Segment, Segments};
 
     fn object(form: Form, number: u64, note: &str) -> Arc<Object> {
         let layout = Layout {
@@ -354,10 +333,11 @@ mod tests {
                 assert_eq!(inflated.len(), part.block.plain_len());
                 for (index, object) in sealed[at..at + part.block.objects()].iter().enumerate() {
                     let own = object.part().expect("sealed");
-                    assert!(Arc::ptr_eq(own.block, part.block) && own.index == index);
+                    assert!(Arc::ptr_eq(&own.block, &part.block) && own.index() == index);
                     let head = if form == Form::Typed { "{" } else { "" };
                     let item = [head.as_bytes(), &plain[at + index].body()].concat();
-                    assert_eq!(inflated[own.span], item);
+                    let place = own.body();
+                    assert_eq!(inflated[place.start - head.len()..place.end], item);
                 }
                 stream.extend(part.block.deflated());
                 let mut own = Crc::new();
@@ -377,10 +357,9 @@ mod tests {
     }
 
     fn runs(objects: &[Arc<Object>]) -> Vec<(usize, bool)> {
-        let (mut rest, mut run, mut found) = (objects.iter().peekable(), Vec::new(), Vec::new());
-        while let Some(first) = rest.next() {
-            let whole = Block::of_run(first, &mut rest, &mut run).is_some();
-            found.push((run.len(), whole));
+        let (mut segments, mut found) = (Segments::new(objects.iter()), Vec::new());
+        while let Some(Segment { objects, deflated }) = segments.next_segment() {
+            found.push((objects.len(), deflated.is_some()));
         }
         found
     }
@@ -489,14 +468,14 @@ mod tests {
         let plain: Vec<_> = (0..40).map(|number| object(Form::Typed, number, &"y".repeat(7_000))).collect();
         let mut run = Sealer::new(Arc::default()).seal(&plain);
         let first = run[13].part().expect("sealed");
-        let (from, len) = (13 - first.index, first.block.objects());
+        let (from, len) = (13 - first.index(), first.block.objects());
         assert!(len > 5);
         // One grew, one was deleted.
         run[13] = object(Form::Typed, 13, &"z".repeat(7_500));
         run.remove(from);
         let again = Sealer::new(Arc::default()).seal(&run[from..from + len - 1]);
         let part = again[0].part().expect("sealed");
-        assert_eq!((part.index, part.block.objects()), (0, len - 1));
+        assert_eq!((part.index(), part.block.objects()), (0, len - 1));
         for (old, new) in run[from..].iter().zip(&again) {
             assert_eq!((&*old.body(), old.revision()), (&*new.body(), new.revision()));
         }
