@@ -3,6 +3,8 @@
 //! Each is its length and its bytes, one behind the other; whoever wants one walks past those before it. There are some
 //! ten of them at most, of some ten bytes each.
 
+use forebay_apimachinery::varint;
+
 /// What fields often say takes one byte. Only in memory: may be changed at will.
 const COMMON: [&str; 24] = [
     "",
@@ -42,12 +44,7 @@ pub(crate) fn push(texts: &mut Vec<u8>, text: Option<&str>) {
         Some((_, Some(at))) => (at + 1, ""),
         Some((text, None)) => (LENGTHS + text.len(), text),
     };
-    let mut rest = number;
-    while rest >= 0x80 {
-        texts.push(rest as u8 | 0x80);
-        rest >>= 7;
-    }
-    texts.push(rest as u8);
+    varint::write(number as u64, texts);
     texts.extend_from_slice(text.as_bytes());
 }
 
@@ -59,17 +56,8 @@ impl<'a> Iterator for Texts<'a> {
     type Item = Option<&'a [u8]>;
 
     fn next(&mut self) -> Option<Option<&'a [u8]>> {
-        let (mut number, mut shift, mut at) = (0, 0, 0);
-        loop {
-            let byte = *self.0.get(at)?;
-            at += 1;
-            number |= usize::from(byte & 0x7f) << shift;
-            shift += 7;
-            if byte & 0x80 == 0 {
-                break;
-            }
-        }
-        let (text, rest) = self.0[at..].split_at(number.saturating_sub(LENGTHS));
+        let number = varint::read(&mut self.0).ok()? as usize;
+        let (text, rest) = self.0.split_at(number.saturating_sub(LENGTHS));
         self.0 = rest;
         Some(match number {
             0 => None,
