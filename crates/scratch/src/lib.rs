@@ -1,14 +1,19 @@
 //! A directory for one test, removed when the test is over.
+//!
+//! In: nothing. Out: places below the system's temporary directory that no other test has. Never: used but in tests.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs, process};
 
+/// The directory, until it is dropped.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
+    /// An empty one.
+    #[allow(clippy::new_without_default, reason = "it makes something outside of the process")]
     pub fn new() -> Scratch {
-        let path = env::temp_dir().join(format!("forebay-e2e-{}-{}", process::id(), number()));
+        let path = env::temp_dir().join(format!("forebay-test-{}-{}", process::id(), number()));
         fs::create_dir_all(&path).expect("a directory for the test");
         Scratch(path)
     }
