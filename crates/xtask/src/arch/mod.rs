@@ -70,6 +70,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("testing", &["*"]),
     ("clients", &[]),
     ("fuzz", &["rt"]),
+    ("golden", &[]),
     ("scratch", &[]),
     ("conformance", &["*"]),
     ("sim", &["*"]),

@@ -15,7 +15,7 @@ const END: &str = "```\n<!-- /crates -->\n";
 
 /// Crates that test, measure or build the others.
 const AROUND: &[&str] =
-    &["bench", "clients", "conformance", "faults", "fuzz", "scratch", "sim", "testing", "xtask"];
+    &["bench", "clients", "conformance", "faults", "fuzz", "golden", "scratch", "sim", "testing", "xtask"];
 
 /// Crate -> workspace crates that it uses.
 type Uses<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
