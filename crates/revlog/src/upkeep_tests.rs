@@ -230,5 +230,10 @@ fn trimming_a_lane_forgets_what_the_log_has_evicted_and_nothing_else() {
     assert_eq!(held(), 2);
     assert!(behind.is_expired() && !there.is_expired());
     assert_eq!(behind.try_next(), Some(Step::Expired { oldest: 2 }));
+    let mut late = log.start(0, 2).expect("held");
     assert_eq!(there.try_next(), Some(Step::Item(3, 4)));
+    log.writer.release(3);
+    assert!(late.is_expired() && !there.is_expired(), "the lane still has the place of what the log has not");
+    assert_eq!(late.try_next(), Some(Step::Expired { oldest: 3 }));
+    assert_eq!(there.try_next(), Some(Step::Item(4, 6)));
 }
