@@ -183,9 +183,10 @@ fn what_a_burst_took_is_given_back_in_one_go_and_some_of_it_kept_for_the_next() 
 fn releasing_gives_room_back() {
     let mut writer = Writer::new(1, Limits { items_max: 1_000, bytes_max: 1_000, age_ms_max: 1 });
     (2..1_002).for_each(|revision| writer.append([(revision, (), 1)], 0));
-    writer.release(500);
+    let busy = writer.usage().capacity;
+    writer.release(1_001 - busy as u64 / 4);
     let usage = writer.usage();
-    assert!(usage.items == 501 && usage.shrunk == 0 && usage.capacity >= 1_000, "{usage:?}");
+    assert_eq!((usage.items, usage.capacity, usage.shrunk), (busy / 4, busy, 0), "a quarter of it is needed");
     writer.release(902);
     let usage = writer.usage();
     assert!(usage.items == 99 && usage.shrunk == 1, "{usage:?}");
@@ -199,19 +200,34 @@ fn a_lane_gives_back_the_room_of_what_the_log_has_evicted() {
     let lane = log.lanes[0].clone().expect("open");
     let room = || lane.reader().shared.read().held.capacity();
     (2..1_002).for_each(|revision| log.put(&[(revision, 2 * revision)]));
-    assert!(room() >= 1_000);
-    log.writer.release(500);
-    log.writer.trim(&lane);
-    assert!(room() >= 1_000, "half of it is needed");
-    log.writer.release(902);
-    log.writer.trim(&lane);
+    let (busy, release) = (room(), |log: &mut Sorted, upto| {
+        log.writer.release(upto);
+        log.writer.trim(&lane);
+    });
+    assert!(busy >= 1_000);
+    release(&mut log, 1_001 - busy as u64 / 4);
+    assert_eq!(room(), busy, "a quarter of it is needed");
+    release(&mut log, 902);
     assert!((190..400).contains(&room()), "{}", room());
-    log.writer.release(2_000);
-    log.writer.trim(&lane);
+    release(&mut log, 2_000);
     assert!(room() <= 64, "{}", room());
     log.put(&[(1_002, 8)]);
     let mut cursor = log.start(0, 1_001).expect("held");
     assert_eq!(cursor.try_next(), Some(Step::Item(1_002, 8)));
+}
+
+#[test]
+fn what_little_room_there_is_is_kept() {
+    let mut log = Sorted::new(Limits { items_max: 1_000, bytes_max: 1_000, age_ms_max: 1 });
+    log.open(0);
+    let lane = log.lanes[0].clone().expect("open");
+    let room = |log: &Sorted| (log.writer.usage().capacity, lane.reader().shared.read().held.capacity());
+    (2..42).for_each(|revision| log.put(&[(revision, 2 * revision)]));
+    let busy = room(&log);
+    assert!(busy.0 <= 64 && busy.1 <= 64, "{busy:?}");
+    log.writer.release(100);
+    log.writer.trim(&lane);
+    assert_eq!((room(&log), log.writer.usage().items), (busy, 1));
 }
 
 #[test]

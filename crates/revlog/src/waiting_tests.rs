@@ -85,6 +85,21 @@ fn the_end_is_found_after_the_last_item_also_in_a_lane_that_stays_open() {
 }
 
 #[test]
+fn who_was_told_by_another_what_came_last_waits() {
+    let (mut log, mut cursor) = even(false);
+    assert_eq!(step(&mut cursor), None);
+    let at = cursor.position().expect("placed");
+    log.put(&[(2, 2)]);
+    assert_eq!(ready(&mut cursor), "was rung for");
+    assert!(cursor.step_over(at, 2));
+    assert_eq!(ready(&mut cursor), "waits");
+    log.put(&[(3, 4), (4, 6)]);
+    assert!(cursor.step_over(at.after(), 3));
+    assert_eq!(ready(&mut cursor), "finds something");
+    assert_eq!(take(&mut cursor, 9), [6]);
+}
+
+#[test]
 fn one_that_begins_in_the_future_waits_on_past_what_it_is_not_to_have() {
     for in_lane in [false, true] {
         let mut log = Sorted::new(WIDE);
