@@ -69,6 +69,8 @@ mod past_tests;
 #[cfg(test)]
 mod room_tests;
 #[cfg(test)]
+mod snapshot_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod told_tests;
