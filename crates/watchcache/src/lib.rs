@@ -77,4 +77,6 @@ mod told_tests;
 #[cfg(test)]
 mod tree_tests;
 #[cfg(test)]
+mod watcher_tests;
+#[cfg(test)]
 mod window_tests;
