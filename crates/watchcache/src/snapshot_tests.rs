@@ -16,7 +16,7 @@ fn key(place: &str) -> Key {
 }
 
 /// A pod on a node, which somebody nominated for another.
-fn pod(place: &str, revision: u64, (node, nominated): (&str, &str)) -> Arc<Object> {
+pub(crate) fn pod(place: &str, revision: u64, (node, nominated): (&str, &str)) -> Arc<Object> {
     let layout = Layout {
         prefix_len: PREFIX.len(),
         scope: Scope::Namespaced,
