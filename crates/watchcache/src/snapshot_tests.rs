@@ -83,8 +83,9 @@ fn counted(pods: &[Arc<Object>]) -> Held {
 #[test]
 fn what_a_state_takes_is_counted_as_it_changes() {
     let (plain, mut snapshot) = (pods(), empty());
-    assert!(snapshot.is_empty() && snapshot.len() == 0);
-    assert_eq!((snapshot.held(), snapshot.bytes(), snapshot.loose_bytes()), (Held::default(), 0, 0));
+    assert!(snapshot.is_empty());
+    assert_eq!((snapshot.len(), snapshot.bytes(), snapshot.loose_bytes()), (0, 0, 0));
+    assert_eq!(snapshot.held(), Held::default());
     for pod in &plain {
         snapshot.put(pod.clone());
     }

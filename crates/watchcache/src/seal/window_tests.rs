@@ -86,16 +86,19 @@ impl World {
         self.window.log().page(0, usize::MAX).0
     }
 
-    /// What readers of the window find.
-    fn told(&self) -> Vec<[Option<(u64, Vec<u8>)>; 2]> {
-        let text = |object: &Option<Arc<Object>>| {
-            object.as_ref().map(|object| {
-                let mut bytes = Vec::new();
-                object.write_body(None, None, &mut bytes);
-                (object.revision().get(), bytes)
-            })
+    /// What readers of the window find: of each event the revisions and the texts of both objects.
+    fn told(&self) -> Vec<String> {
+        let text = |object: &Arc<Object>| {
+            let mut bytes = Vec::new();
+            object.write_body(None, None, &mut bytes);
+            format!("{} {}", object.revision(), String::from_utf8_lossy(&bytes))
         };
-        self.events().iter().map(|event| [text(&event.previous), text(&event.current)]).collect()
+        let both = |event: &Arc<Event>| {
+            let texts =
+                [&event.previous, &event.current].map(|object| object.as_ref().map_or("-".into(), text));
+            texts.join(" -> ")
+        };
+        self.events().iter().map(both).collect()
     }
 
     /// Objects that were replaced and are still in plain form.
