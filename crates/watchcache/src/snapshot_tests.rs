@@ -30,7 +30,7 @@ pub(crate) fn pod(place: &str, revision: u64, (node, nominated): (&str, &str)) -
     let (namespace, name) = place.split_once('/').expect("namespace/name");
     let value = format!(
         r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"{name}","namespace":"{namespace}","uid":"u"}},"spec":{{"nodeName":"{node}","nominated":"{nominated}","note":"{}"}}}}"#,
-        "a pod like all the others ".repeat(20)
+        "a pod like all the others ".repeat(80)
     );
     let (revision, interner) = (Revision::from_log(revision), &mut Interner::default());
     Arc::new(Object::decode(&layout, key(place), revision, value.as_bytes(), interner).expect("a pod"))

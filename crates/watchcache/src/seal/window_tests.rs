@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::Object;
-use forebay_apimachinery::object::RecentBlocks;
+use forebay_apimachinery::object::{CHAIN_MAX, RecentBlocks};
 use forebay_revlog::{Limits, Writer};
 
 use super::Haste;
@@ -157,7 +157,7 @@ fn what_was_replaced_some_seconds_ago_is_sealed_and_says_the_same() {
 #[test]
 fn a_trickle_waits_for_more_and_after_a_minute_stays_as_it_is() {
     let mut world = World::new();
-    let pods = world.create(2, START_MS);
+    let pods = world.create(1, START_MS);
     assert!(body(&pods) < SEAL_BYTES_MIN);
     world.replace(pods.clone(), START_MS);
     let patience = START_MS + SEAL_MS + SEAL_PATIENCE_MS;
@@ -167,12 +167,12 @@ fn a_trickle_waits_for_more_and_after_a_minute_stays_as_it_is() {
     }
     assert!(!world.seal(Haste::None, patience));
     assert!(!world.replaced.is_behind(&world.window));
-    assert_eq!((world.loose(), world.plain()), (0, 2));
+    assert_eq!((world.loose(), world.plain()), (0, 1));
     // More came in time.
     let mut world = World::new();
     let pods = world.create(20, START_MS);
-    world.replace(pods[..2].to_vec(), START_MS);
-    world.replace(pods[2..].to_vec(), START_MS + 10_000);
+    world.replace(pods[..1].to_vec(), START_MS);
+    world.replace(pods[1..].to_vec(), START_MS + 10_000);
     assert!(!world.seal(Haste::None, START_MS + 10_000));
     assert!(world.seal(Haste::None, START_MS + 10_000 + SEAL_MS) && world.plain() == 0);
 }
@@ -196,8 +196,8 @@ fn events_with_nothing_to_seal_are_passed_by_whole_batches_and_not_without_end()
 fn in_haste_whatever_is_loose_is_sealed_at_once() {
     let mut world = World::new();
     let pods = world.create((SEAL_LOOKS + 2) * SEAL_BATCH, START_MS);
-    world.replace(pods[..2].to_vec(), START_MS);
-    let bytes = body(&pods[..2]);
+    world.replace(pods[..1].to_vec(), START_MS);
+    let bytes = body(&pods[..1]);
     assert_eq!(world.loose(), bytes);
     assert!(world.seal(Haste::Now, START_MS), "however little, and far behind");
     assert_eq!(world.loose(), 0);
@@ -206,4 +206,19 @@ fn in_haste_whatever_is_loose_is_sealed_at_once() {
     let mut world = World::new();
     world.create(20, START_MS);
     assert!(!world.seal(Haste::Now, START_MS) && !world.replaced.is_behind(&world.window));
+}
+
+#[test]
+fn what_is_replaced_again_and_again_is_read_through_few_others() {
+    let mut world = World::new();
+    let mut pods = world.create(1, START_MS);
+    for _ in 0..3 * CHAIN_MAX {
+        pods = world.replace(pods, START_MS);
+        assert!(world.seal(Haste::Now, START_MS));
+    }
+    let events = world.events();
+    let chains = events.iter().filter_map(|event| event.previous.as_ref()).map(|object| object.chain());
+    // One in a block ends a chain, and the next begins.
+    let expected = (1..=CHAIN_MAX).chain([0]).cycle().take(3 * usize::from(CHAIN_MAX));
+    assert_eq!(chains.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
 }
