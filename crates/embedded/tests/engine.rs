@@ -8,7 +8,7 @@ use common::{at, del, drain, key, options, put, put_ttl, show};
 use forebay_apimachinery::Revision;
 use forebay_backend::{Backend, Expect, FeedError, Outcome, Range, ReadError, TxnError};
 use forebay_embedded::limits::RANGE_BYTES_MAX;
-use forebay_embedded::{Engine, OpenError, Options, Syncs};
+use forebay_embedded::{Disk, Engine, OpenError, Options, Syncs};
 use forebay_rt::Clock;
 use forebay_scratch::Scratch;
 
@@ -283,6 +283,17 @@ async fn revisions_go_on_when_everything_was_deleted_and_compacted() {
     assert_eq!(store.oldest().await.expect("open").get(), 41);
     let outcome = store.commit(put("/1", Expect::Absent, "x")).await.expect("works");
     assert_eq!(show(&outcome), "committed 42");
+}
+
+#[tokio::test]
+async fn whoever_still_waits_when_the_writer_ends_is_told_that_the_store_is_closed() {
+    let (store, stepper) = Engine::open_stepped(Disk::in_memory(), Options::default()).expect("opens");
+    let waiting = store.clone();
+    let waiting = tokio::spawn(async move { waiting.commit(put("/a", Expect::Absent, "x")).await });
+    tokio::task::yield_now().await;
+    drop(stepper);
+    assert!(matches!(waiting.await.expect("no panic"), Err(TxnError::Closed)));
+    assert!(matches!(store.commit(put("/a", Expect::Absent, "x")).await, Err(TxnError::Closed)));
 }
 
 #[tokio::test]

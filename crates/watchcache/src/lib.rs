@@ -69,6 +69,8 @@ mod past_tests;
 #[cfg(test)]
 mod room_tests;
 #[cfg(test)]
+mod snapshot_tests;
+#[cfg(test)]
 mod spill_tests;
 #[cfg(test)]
 mod tests;
@@ -76,5 +78,7 @@ mod tests;
 mod told_tests;
 #[cfg(test)]
 mod tree_tests;
+#[cfg(test)]
+mod watcher_tests;
 #[cfg(test)]
 mod window_tests;
