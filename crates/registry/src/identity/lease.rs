@@ -51,7 +51,7 @@ pub(crate) async fn start(context: &Arc<Context>) {
 async fn keep_identity(context: Arc<Context>, identity: Identity, holder: String, mut next: Duration) {
     loop {
         context.clock.sleep(next).await;
-        next = look_after_identity(context, &identity, &holder).await;
+        next = look_after_identity(&context, &identity, &holder).await;
     }
 }
 
