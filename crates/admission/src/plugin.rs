@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use forebay_api::Eventual;
-use forebay_apimachinery::{Caller, Cause, Object, Reason, ResourceAttributes, Status, Verb};
+use forebay_apimachinery::{Caller, Cause, Reason, ResourceAttributes, Status, Verb};
+use forebay_object::Object;
 use forebay_rt::{Clock, Random};
 use forebay_strategy::value::{Members, child_or_empty, text};
 use serde_json::Value;

@@ -5,14 +5,15 @@
 /// There is no number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VarintError {
+    /// More has to come: a byte said so, and there is none.
     #[error("unexpected end of a number")]
     UnexpectedEof,
-    #[error("number of more than ten bytes")]
+    #[error("number of more than 64 bits")]
     Overflow,
 }
 
-/// Bytes of the longest one.
-const BYTES_MAX: usize = 10;
+/// The byte that has the last bit of the longest one, and nothing else.
+const LAST: usize = 9;
 
 /// Appends `value`.
 #[inline]
@@ -31,10 +32,10 @@ pub fn len(value: u64) -> usize {
     bits.div_ceil(7)
 }
 
-/// Takes a number off the front of `bytes`, which stays as it is when there is none. Bits beyond the 64th are dropped.
+/// Takes a number off the front of `bytes`, which stays as it is when there is none.
 ///
 /// # Errors
-/// When it breaks off, or has more than ten bytes.
+/// When it breaks off, or has more than 64 bits.
 #[inline]
 pub fn read(bytes: &mut &[u8]) -> Result<u64, VarintError> {
     if let [byte @ ..0x80, rest @ ..] = *bytes {
@@ -42,14 +43,17 @@ pub fn read(bytes: &mut &[u8]) -> Result<u64, VarintError> {
         return Ok(u64::from(*byte));
     }
     let mut value = 0;
-    for (at, &byte) in bytes.iter().enumerate().take(BYTES_MAX) {
+    for (at, &byte) in bytes.iter().enumerate() {
+        if at == LAST && byte > 1 {
+            return Err(VarintError::Overflow);
+        }
         value |= u64::from(byte & 0x7f) << (7 * at);
         if byte < 0x80 {
             *bytes = &bytes[at + 1..];
             return Ok(value);
         }
     }
-    Err(if bytes.len() < BYTES_MAX { VarintError::UnexpectedEof } else { VarintError::Overflow })
+    Err(VarintError::UnexpectedEof)
 }
 
 #[cfg(test)]
@@ -83,11 +87,10 @@ mod tests {
             (&[0xff; 9], VarintError::UnexpectedEof),
             (&[0xff; 10], VarintError::Overflow),
             (&[0xff; 11], VarintError::Overflow),
+            (&[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02], VarintError::Overflow),
         ] {
             let mut rest = bytes;
             assert_eq!((read(&mut rest), rest), (Err(error), bytes));
         }
-        let mut beyond = &[255, 255, 255, 255, 255, 255, 255, 255, 255, 0x7f][..];
-        assert_eq!(read(&mut beyond), Ok(u64::MAX));
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use forebay_apimachinery::Revision;
-use forebay_apimachinery::object::Packed;
+use forebay_object::{Packed, Spill};
 
 use crate::error::FeedError;
 use crate::txn::Change;
@@ -41,6 +41,8 @@ pub enum GiveWay {
     LetGo,
     /// Every value becomes what this makes of it. Nothing happened to it, and its revision stays.
     Rewrite(Rewrite),
+    /// Blocks of what is at rest go there until no more than so many bytes are held, or there are none.
+    Spill { to: Arc<dyn Spill>, goal_bytes: usize },
 }
 
 /// What makes another value of an object's bytes, which have their `resourceVersion` written into them.
@@ -68,7 +70,8 @@ impl fmt::Debug for Rewrite {
 
 /// What tells. It is dropped to end it.
 pub trait Tell: Send {
-    /// Appends what there is now to `told`, about a quarter of a MiB of values and at least one, or is pending and wakes.
+    /// Appends what there is now to `told`, about a quarter of a MiB of values, or is pending and wakes. None, where it is to be asked
+    /// what becomes of what is held.
     ///
     /// # Errors
     /// [`FeedError`] when it cannot go on; the same again from then on.

@@ -275,8 +275,10 @@ async fn informer_paths_at_size_ten() {
     assert_eq!(only("a list of what is unchanged: notices"), Some(0.0));
     assert_eq!(only("a start with state on disk: lists"), Some(0.0));
     assert_eq!(only("forebay-informer: connections of 10 informers"), Some(1.0));
-    for client in ["forebay-informer", "kube-rs", "kube-rs-streaming"] {
-        let told = format!("{client}: an event to 10 handlers, one by one: told of each");
-        assert_eq!(only(&told), Some(1.0), "{metrics:?}");
+    let told = |client| only(&format!("{client}: an event to 10 handlers, one by one: told of each"));
+    assert_eq!(told("forebay-informer"), Some(1.0), "{metrics:?}");
+    // kube-rs tells of an object twice when it is in the list and in an event of the watch that follows.
+    for client in ["kube-rs", "kube-rs-streaming"] {
+        assert!(told(client) >= Some(1.0), "{client}: {metrics:?}");
     }
 }

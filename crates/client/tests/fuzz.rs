@@ -5,14 +5,14 @@ use std::ops::Range;
 use bytes::Bytes;
 use flate2::{Compress, Compression, Crc, FlushCompress};
 use forebay_apimachinery::Lease;
-use forebay_apimachinery::object::{Form, Interner, Layout, Object, Scope};
 use forebay_apimachinery::{Key, Revision};
 use forebay_client::wire::{
     DelimitedFrames, Frame, FrameKind, Inflate, LAST_APPLIED, ListItems, ListMeta, MANAGED_FIELDS,
-    MessageFrames, MessageItems, Next, ObjectMessage, ObjectText, Part, Projection, Runs, StatusFrame,
+    MessageFrames, MessageItems, NextRun, ObjectMessage, ObjectText, Part, Projection, Runs, StatusFrame,
     TypeMeta, WatchFrames, WireError,
 };
 use forebay_fuzz::{Corpus, gist, run};
+use forebay_object::{Form, Interner, Layout, Object, Scope};
 use forebay_schema::builtin::protobuf::{Envelope, ListForm, decode, encode_json, open_watch_frame};
 use forebay_schema::builtin::{TypeId, table};
 use serde_json::{Deserializer, Value};
@@ -348,9 +348,9 @@ fn inflated<'i>(
         }
         while let Some(some) = &mut runs {
             match some.next_run() {
-                Next::Run(run) => plain.extend_from_slice(&run.plain),
-                Next::More if piece.is_some() => break,
-                Next::More | Next::Otherwise => rest = runs.take().map(Runs::go_on),
+                NextRun::Run(run) => plain.extend_from_slice(&run.plain),
+                NextRun::More if piece.is_some() => break,
+                NextRun::More | NextRun::Otherwise => rest = runs.take().map(Runs::go_on),
             }
         }
         while let Some(more) = rest.as_mut().map_or(Ok(None), Inflate::next_piece)? {

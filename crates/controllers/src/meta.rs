@@ -2,7 +2,7 @@
 //!
 //! In: an object. Out: [`Meta`], read from the metadata's bytes alone.
 
-use forebay_apimachinery::Object;
+use forebay_object::Object;
 use serde::Deserialize;
 
 /// A part of `metadata`.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, PatchOptions, UpdateOptions};
-use forebay_apimachinery::{Lease, Object, Reason, Status};
+use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_object::Object;
 use forebay_registry::Registry;
 use forebay_registry::catalog::Served;
 use forebay_registry::request::{Body, PatchKind, Target};

@@ -28,6 +28,8 @@ pub mod snapshot;
 mod store;
 mod witness;
 mod writer;
+#[cfg(test)]
+mod writer_tests;
 
 pub use disk::{Disk, FreeBytes, Spare, Syncs};
 pub use engine::{Engine, Stepper};

@@ -95,7 +95,7 @@ impl Writer {
     }
 
     /// How long nothing is due; `None` is for ever.
-    fn wait(&self) -> Option<Duration> {
+    pub(crate) fn wait(&self) -> Option<Duration> {
         if self.shared.failure().is_some() {
             return None;
         }

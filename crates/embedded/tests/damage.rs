@@ -7,12 +7,13 @@ use std::fs;
 use std::path::Path;
 
 use bytes::Bytes;
-use common::{Scratch, at, del, drain, key, put};
+use common::{at, del, drain, key, put};
 use forebay_apimachinery::Revision;
 use forebay_backend::{Backend, Expect, FeedError, Outcome, Range};
 use forebay_embedded::limits::RESTORE_GAP;
 use forebay_embedded::{Engine, OpenError, Options};
 use forebay_rt::Random;
+use forebay_scratch::Scratch;
 
 type State = BTreeMap<String, (u64, Bytes)>;
 
@@ -65,7 +66,7 @@ async fn check(
 
 #[tokio::test]
 async fn flipped_bytes_are_refused_or_harmless() {
-    let scratch = Scratch::new("damage");
+    let scratch = Scratch::new();
     let dir = scratch.path().join("whole");
     fill(&dir).await;
     let closed = fs::read(dir.join("store.redb")).expect("readable");
@@ -111,7 +112,7 @@ async fn flipped_bytes_are_refused_or_harmless() {
 
 #[tokio::test]
 async fn a_file_cut_short_or_overwritten_with_zeros_is_refused() {
-    let scratch = Scratch::new("cut");
+    let scratch = Scratch::new();
     let dir = scratch.path().join("whole");
     fill(&dir).await;
     let expected = read(&dir).await.expect("opens");
@@ -127,7 +128,7 @@ async fn a_file_cut_short_or_overwritten_with_zeros_is_refused() {
 
 #[tokio::test]
 async fn a_store_that_ends_before_what_was_acknowledged_is_refused() {
-    let scratch = Scratch::new("older");
+    let scratch = Scratch::new();
     let dir = scratch.path().join("store");
     fill(&dir).await;
     let older = fs::read(dir.join("store.redb")).expect("readable");
@@ -146,7 +147,7 @@ async fn a_store_that_ends_before_what_was_acknowledged_is_refused() {
 
 #[tokio::test]
 async fn a_store_that_was_put_back_goes_on_far_above_what_was() {
-    let scratch = Scratch::new("restored");
+    let scratch = Scratch::new();
     let dir = scratch.path().join("store");
     fill(&dir).await;
     let backup = fs::read(dir.join("store.redb")).expect("readable");
@@ -184,7 +185,7 @@ async fn a_store_that_was_put_back_goes_on_far_above_what_was() {
 
 #[tokio::test]
 async fn a_file_of_a_newer_format_is_refused() {
-    let scratch = Scratch::new("newer");
+    let scratch = Scratch::new();
     fill(scratch.path()).await;
     let db = redb::Database::create(scratch.path().join("store.redb")).expect("opens");
     let txn = db.begin_write().expect("works");

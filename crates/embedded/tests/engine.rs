@@ -4,12 +4,13 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Scratch, at, del, drain, key, options, put, put_ttl, show};
+use common::{at, del, drain, key, options, put, put_ttl, show};
 use forebay_apimachinery::Revision;
 use forebay_backend::{Backend, Expect, FeedError, Outcome, Range, ReadError, TxnError};
 use forebay_embedded::limits::RANGE_BYTES_MAX;
-use forebay_embedded::{Engine, OpenError, Options, Syncs};
+use forebay_embedded::{Disk, Engine, OpenError, Options, Syncs};
 use forebay_rt::Clock;
+use forebay_scratch::Scratch;
 
 fn range(prefix: &str, limit: usize, at: Option<u64>) -> Range {
     Range { prefix: key(prefix), start_after: None, limit, at: at.and_then(Revision::new) }
@@ -183,7 +184,7 @@ async fn keys_expire_together_at_their_time_as_deletes() {
 
 #[tokio::test]
 async fn expiries_survive_a_restart_and_overdue_ones_come_right_after_it() {
-    let scratch = Scratch::new("expiry");
+    let scratch = Scratch::new();
     let (clock, hand) = Clock::manual(1_000_000);
     let store = Engine::open(scratch.path(), options(&clock)).expect("opens");
     store.commit(put_ttl("/a", Expect::Absent, "x", 1000)).await.expect("works");
@@ -200,7 +201,7 @@ async fn expiries_survive_a_restart_and_overdue_ones_come_right_after_it() {
 
 #[tokio::test]
 async fn a_store_without_syncs_is_a_store_all_the_same() {
-    let scratch = Scratch::new("unsynced");
+    let scratch = Scratch::new();
     let (clock, _) = Clock::manual(1_000_000);
     let unsynced = || Options { syncs: Syncs::Never, ..options(&clock) };
     let store = Engine::open(scratch.path(), unsynced()).expect("opens");
@@ -248,7 +249,7 @@ async fn history_is_kept_for_its_time_and_then_compacted() {
 
 #[tokio::test]
 async fn everything_is_there_after_a_restart_and_revisions_go_on() {
-    let scratch = Scratch::new("restart");
+    let scratch = Scratch::new();
     let store = Engine::open(scratch.path(), Options::default()).expect("opens");
     store.commit(put("/a", Expect::Absent, &"long ".repeat(1000))).await.expect("works");
     store.commit(put("/b", Expect::Absent, "1")).await.expect("works");
@@ -264,7 +265,7 @@ async fn everything_is_there_after_a_restart_and_revisions_go_on() {
 
 #[tokio::test]
 async fn revisions_go_on_when_everything_was_deleted_and_compacted() {
-    let scratch = Scratch::new("emptied");
+    let scratch = Scratch::new();
     let (clock, hand) = Clock::manual(1_000_000);
     let store = Engine::open(scratch.path(), options(&clock)).expect("opens");
     for n in 0..20 {
@@ -285,8 +286,19 @@ async fn revisions_go_on_when_everything_was_deleted_and_compacted() {
 }
 
 #[tokio::test]
+async fn whoever_still_waits_when_the_writer_ends_is_told_that_the_store_is_closed() {
+    let (store, stepper) = Engine::open_stepped(Disk::in_memory(), Options::default()).expect("opens");
+    let waiting = store.clone();
+    let waiting = tokio::spawn(async move { waiting.commit(put("/a", Expect::Absent, "x")).await });
+    tokio::task::yield_now().await;
+    drop(stepper);
+    assert!(matches!(waiting.await.expect("no panic"), Err(TxnError::Closed)));
+    assert!(matches!(store.commit(put("/a", Expect::Absent, "x")).await, Err(TxnError::Closed)));
+}
+
+#[tokio::test]
 async fn a_directory_is_held_by_one_engine_at_a_time() {
-    let scratch = Scratch::new("locked");
+    let scratch = Scratch::new();
     let store = Engine::open(scratch.path(), Options::default()).expect("opens");
     let refused = Engine::open(scratch.path(), Options::default()).expect_err("held");
     assert!(
@@ -299,7 +311,7 @@ async fn a_directory_is_held_by_one_engine_at_a_time() {
 
 #[tokio::test]
 async fn what_cannot_be_a_store_is_refused_by_name() {
-    let scratch = Scratch::new("refused");
+    let scratch = Scratch::new();
     let file = scratch.path().join("file");
     std::fs::write(&file, "text").expect("writable");
     assert!(matches!(Engine::open(&file, Options::default()), Err(OpenError::NotADirectory { .. })));
@@ -329,7 +341,7 @@ async fn a_value_above_the_limit_is_refused() {
 
 #[tokio::test]
 async fn compaction_leaves_only_what_is_live_and_gives_the_space_back() {
-    let scratch = Scratch::new("churn");
+    let scratch = Scratch::new();
     let (clock, hand) = Clock::manual(1_000_000);
     let store = Engine::open(&scratch.path().join("churned"), options(&clock)).expect("opens");
     let fresh = Engine::open(&scratch.path().join("fresh"), options(&clock)).expect("opens");

@@ -8,11 +8,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Scratch, key, put};
+use common::{key, put};
 use forebay_apimachinery::Revision;
 use forebay_backend::{Backend, Expect, Outcome};
 use forebay_embedded::{Engine, Options};
 use forebay_rt::Random;
+use forebay_scratch::Scratch;
 
 const DIR: &str = "FOREBAY_KILL_TEST_DIR";
 const ROUNDS: u64 = 10;
@@ -55,7 +56,7 @@ fn child_that_writes_until_it_is_killed() {
 
 #[tokio::test]
 async fn a_killed_process_has_every_write_it_acknowledged() {
-    let (scratch, random) = (Scratch::new("kill"), Random::system());
+    let (scratch, random) = (Scratch::new(), Random::system());
     let mut acknowledged: Vec<(u64, String)> = Vec::new();
     for round in 0..ROUNDS {
         let before = acknowledged.len();

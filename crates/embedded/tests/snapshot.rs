@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 
 use bytes::Bytes;
-use common::{Scratch, at, del, drain, key, options, put, put_ttl};
+use common::{at, del, drain, key, options, put, put_ttl};
 use forebay_apimachinery::Revision;
 use forebay_backend::{Backend, Expect, FeedError, Range};
 use forebay_embedded::snapshot::{
@@ -13,6 +13,7 @@ use forebay_embedded::snapshot::{
 };
 use forebay_embedded::{Engine, OpenError};
 use forebay_rt::Clock;
+use forebay_scratch::Scratch;
 
 const NOW_MS: u64 = 1_700_000_000_000;
 
@@ -63,7 +64,7 @@ async fn write(store: &Engine, txns: Vec<forebay_backend::Txn>) {
 #[tokio::test]
 async fn a_state_is_that_of_one_revision_however_much_is_written_meanwhile() {
     let (clock, hand) = Clock::manual(NOW_MS);
-    let scratch = Scratch::new("state");
+    let scratch = Scratch::new();
     let store = Engine::open(scratch.path(), options(&clock)).expect("opens");
     let (none, large) = (Expect::Absent, "x".repeat(700_000));
     write(
@@ -176,7 +177,7 @@ fn build(dir: &Path, entries: Vec<Entry>, revision: u64) -> Result<(), BuildErro
 
 #[tokio::test]
 async fn a_store_is_made_of_entries_and_goes_on_where_it_is_told_to() {
-    let scratch = Scratch::new("build");
+    let scratch = Scratch::new();
     let dir = scratch.path().join("store");
     let (clock, hand) = Clock::manual(NOW_MS);
     let entries = vec![
@@ -229,7 +230,7 @@ async fn a_store_is_made_of_entries_and_goes_on_where_it_is_told_to() {
 
 #[test]
 fn what_was_not_finished_is_no_store_and_no_empty_one_is_begun_in_its_place() {
-    let scratch = Scratch::new("unfinished");
+    let scratch = Scratch::new();
     let dir = scratch.path().join("store");
     let entries = || vec![entry("/registry/a", 3, None, "one")];
     // As a process leaves it that is killed at the end: all there, in the wrong place.
@@ -262,7 +263,7 @@ fn what_was_not_finished_is_no_store_and_no_empty_one_is_begun_in_its_place() {
 
 #[test]
 fn what_a_store_does_not_take_is_named() {
-    let scratch = Scratch::new("large");
+    let scratch = Scratch::new();
     let dir = scratch.path().join("store");
     let large = "x".repeat((4 << 20) + 1);
     let refused = build(&dir, vec![entry("/registry/large", 3, None, &large)], 9).expect_err("too large");

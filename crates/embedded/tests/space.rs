@@ -6,10 +6,11 @@ mod common;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{HISTORY_MS, MARK_EVERY_MS, Scratch, key, options};
+use common::{HISTORY_MS, MARK_EVERY_MS, key, options};
 use forebay_backend::{Backend, Expect, Op, Outcome, Size, Txn};
 use forebay_embedded::Engine;
 use forebay_rt::{Clock, ManualClock, Random};
+use forebay_scratch::Scratch;
 
 const KEYS: usize = 2_000;
 /// Beside the ratio: what redb needs for itself, and what is not worth a copy.
@@ -73,7 +74,7 @@ impl World {
 
 #[tokio::test]
 async fn the_file_stays_small_and_private_under_churn() {
-    let scratch = Scratch::new("space");
+    let scratch = Scratch::new();
     let mut world = World::new(&scratch.path().join("store"));
     world.change(0..KEYS, World::value).await;
     // Several windows' worth of overwrites: a quarter of the keys each sixth of a window.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use forebay_apimachinery::Status;
 use forebay_apimachinery::accept::Media;
 use forebay_apimachinery::options::Query;
-use forebay_registry::ListBody;
+use forebay_registry::{ListBody, Weight};
 use forebay_transport::limits::CHUNK_BYTES;
 use forebay_transport::{BodySource, PiecewiseBody, ResponseChannel, RunOn, SentBy, StalledReaders};
 use http::header::{self, HeaderName};
@@ -88,12 +88,12 @@ pub async fn of_write(
     made((code, json, form), is_there, takes_gzip, (room, tree)).await
 }
 
-/// Lets an answer that is there whole hold what it takes of the room that was asked for to make it.
-pub fn hold_room(response: &mut HttpResponse, mut room: Held) {
-    if let Some(len) = response.body().exact_len().filter(|len| *len < room.bytes()) {
-        room.set(len);
+/// Lets an answer that is there whole keep what it takes of the lease that it was made on.
+pub fn set_lease(response: &mut HttpResponse, mut lease: Held) {
+    if let Some(len) = response.body().exact_len().filter(|len| *len < lease.bytes()) {
+        lease.set(len);
     }
-    response.body_mut().hold_room(Some(room));
+    response.body_mut().set_lease(Some(lease));
 }
 
 /// One object from the cache, as it was written for this form.
@@ -132,7 +132,7 @@ async fn made(
             false => object(code, bytes, form, takes_gzip)?,
         };
         if let Some(room) = room {
-            hold_room(&mut response, room);
+            set_lease(&mut response, room);
         }
         drop(tree);
         Ok(response)
@@ -163,7 +163,7 @@ pub fn zipped(mut response: HttpResponse) -> HttpResponse {
 
 /// A list, read as far as needed to know whether it is a long one.
 ///
-/// - `(objects, bytes)`: what it may come to.
+/// - `weight`: what it may come to.
 ///
 /// # Errors
 /// See [`offload::done`].
@@ -172,10 +172,10 @@ pub async fn list(
     form: Form,
     takes_gzip: bool,
     readers: Readers<'_>,
-    (objects, bytes): (usize, usize),
+    Weight { objects, bytes }: Weight,
 ) -> Result<HttpResponse, Failure> {
-    if form.is_plain_json() && list.is_of_blocks() && takes_gzip {
-        return of_blocks(list, readers, offload::run_on(bytes / objects.max(1))).await;
+    if form.is_plain_json() && list.is_of_segments() && takes_gzip {
+        return of_segments(list, readers, offload::run_on(bytes / objects.max(1))).await;
     }
     let source: Box<dyn BodySource> = match (form.media, form.pretty) {
         (Media::Yaml, _) => Box::new(YamlList::new(Written(list))),
@@ -206,7 +206,11 @@ pub async fn list(
 /// A list in gzip that needs little compressing, because the cache has most of it so.
 ///
 /// - `run_on`: where those are compressed that it has not.
-async fn of_blocks(mut list: ListBody, readers: Readers<'_>, run_on: RunOn) -> Result<HttpResponse, Failure> {
+async fn of_segments(
+    mut list: ListBody,
+    readers: Readers<'_>,
+    run_on: RunOn,
+) -> Result<HttpResponse, Failure> {
     let content_type = Media::Json.content_type();
     let mut ahead = Vec::new();
     while ahead.len() < GZIP_BYTES_MIN {

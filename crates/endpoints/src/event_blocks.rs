@@ -1,17 +1,18 @@
-//! Blocks of the cache as the events of an initial state, deflated: what watch-lists in gzip are put together from.
+//! Segments of the cache as the events of an initial state, deflated: what watch-lists in gzip are put together from.
 //!
-//! A block at rest is deflated as the items of a LIST; events have other text around each object, so a watch-list needs
+//! A segment is deflated as the items of a LIST; events have other text around each object, so a watch-list needs
 //! another form of it. It is made by the first reader that comes to it, shared with those that come later, and held only while
-//! there are readers. In: a block, and how its events are written. Out: their deflated text. Never: more than
+//! there are readers. In: a segment, and how its events are written. Out: their deflated text. Never: more than
 //! [`EVENT_BLOCKS_BYTES_MAX`], or [`EVENT_BLOCKS_PASSED_BYTES_MAX`] of what every reader has passed: the oldest go first, and
 //! who comes to them later makes them again.
 
 use std::collections::VecDeque;
+use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use flate2::Crc;
 use forebay_apimachinery::Key;
-use forebay_apimachinery::object::Block;
+use forebay_object::{Deflated, SegmentId};
 use forebay_registry::AtRest;
 use forebay_registry::catalog::Served;
 
@@ -28,7 +29,7 @@ pub struct Reader {
     id: u64,
 }
 
-/// The events of all objects of a block.
+/// The events of all objects of a segment.
 pub struct EventBlock {
     /// Raw, without a final block, to a byte boundary.
     pub deflated: Box<[u8]>,
@@ -65,7 +66,7 @@ struct Place {
 
 struct Kept {
     // Neither is kept alive; nor are they mistaken for others, as their place in memory is not given away.
-    block: Weak<Block>,
+    segment: SegmentId,
     served: Weak<Served>,
     // Its first object.
     first: Key,
@@ -116,7 +117,7 @@ impl Reader {
         let mut is_new = false;
         let make = || {
             is_new = true;
-            Arc::new(EventBlock::make(of.block, write))
+            Arc::new(EventBlock::make(of.deflated, write))
         };
         let block = made.get_or_init(make).clone();
         if is_new {
@@ -158,12 +159,12 @@ impl Shelf {
         if let Some(reader) = self.readers.iter_mut().find(|reader| reader.id == id) {
             reader.at = Some(of.first.clone());
         }
-        if let Some(known) = self.kept.iter().rev().find(|kept| of.is(&kept.block, &kept.served)) {
+        if let Some(known) = self.kept.iter().rev().find(|kept| kept.is(of)) {
             return known.made.clone();
         }
         let made = Made::default();
         self.kept.push_back(Kept {
-            block: Arc::downgrade(of.block),
+            segment: of.deflated.id(),
             served: Arc::downgrade(of.served),
             first: of.first.clone(),
             made: made.clone(),
@@ -200,15 +201,22 @@ impl Shelf {
     }
 }
 
+impl Kept {
+    /// Whether it is of these, which are alive or hold their place in memory.
+    fn is(&self, of: AtRest<'_>) -> bool {
+        self.segment.is_of(of.deflated) && ptr::eq(self.served.as_ptr(), Arc::as_ptr(of.served))
+    }
+}
+
 impl EventBlock {
-    fn make(block: &Block, mut write: impl FnMut(usize, &mut Vec<u8>)) -> EventBlock {
-        let mut plain = Vec::with_capacity(block.plain_len() + block.objects() * EVENT_BYTES_GUESS);
+    fn make(items: Deflated<'_>, mut write: impl FnMut(usize, &mut Vec<u8>)) -> EventBlock {
+        let mut plain = Vec::with_capacity(items.plain_len() + items.objects() * EVENT_BYTES_GUESS);
         let mut size = |place| {
             let from = plain.len();
             write(place, &mut plain);
             (plain.len() - from) as u32
         };
-        let sizes = (0..block.objects()).map(&mut size).collect();
+        let sizes = (0..items.objects()).map(&mut size).collect();
         let (mut crc, mut deflated) = (Crc::new(), Vec::new());
         crc.update(&plain);
         member::deflate(&plain, &mut deflated);

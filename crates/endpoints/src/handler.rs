@@ -6,16 +6,17 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use forebay_apimachinery::accept::AsKind;
+use forebay_apimachinery::accept::{AsKind, Media};
 use forebay_apimachinery::caller::MASTERS;
 use forebay_apimachinery::go_duration::{self, GoDurationError};
 use forebay_apimachinery::options::Query;
-use forebay_apimachinery::{Object, Status, Verb};
+use forebay_apimachinery::{Status, Verb};
 use forebay_auth::tokens::ServiceAccountTokens;
 use forebay_auth::{Access, Asker, Authenticators, Peer};
-use forebay_registry::Registry;
+use forebay_object::Object;
 use forebay_registry::catalog::Served;
 use forebay_registry::request::{MayCreate, Target};
+use forebay_registry::{Registry, Weight};
 use forebay_rt::{Clock, Random};
 use forebay_transport::{Connection, Drain, Exchange, Reply, ResponseChannel, StalledReaders};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
@@ -136,7 +137,7 @@ impl Handler {
                     Ok(room) => {
                         let mut answered = self.within_time(&head, served, body).await;
                         if let Ok(answer) = &mut answered {
-                            answer.body_mut().hold_head(room);
+                            answer.body_mut().set_head_lease(room);
                         }
                         answered
                     }
@@ -154,7 +155,7 @@ impl Handler {
         if is_head {
             *response.body_mut() = ResponseBody::whole("");
         }
-        self.hold_whole(response.body_mut(), &channel);
+        self.charge_whole(response.body_mut(), &channel);
         let (seat, mut record) = recorded;
         record.answered(response.status().as_u16());
         response.body_mut().hold(seat, record);
@@ -162,14 +163,14 @@ impl Handler {
     }
 
     /// Counts an answer that is there whole, and watches over its reader: it is held until that has it.
-    fn hold_whole(&self, body: &mut ResponseBody, channel: &ResponseChannel) {
+    fn charge_whole(&self, body: &mut ResponseBody, channel: &ResponseChannel) {
         if let Some(len) = body.exact_len().filter(|len| *len > ANSWER_SMALL_BYTES) {
             body.watch_over((&self.stalled_readers, channel), || self.rooms.answers.charge(len));
         }
     }
 
     /// Room for a long head: who sends many of these at once is told so.
-    fn room_for_head(&self, bytes: usize) -> Result<Option<Held>, Failure> {
+    fn lease_head(&self, bytes: usize) -> Result<Option<Held>, Failure> {
         if bytes <= HEAD_SMALL_BYTES {
             return Ok(None);
         }
@@ -186,7 +187,7 @@ impl Handler {
         is_here: bool,
         (peer, connection): (&Peer, &Connection),
     ) -> Result<Option<Held>, Failure> {
-        let room = self.room_for_head(bytes)?;
+        let room = self.lease_head(bytes)?;
         head.asker = self
             .authenticator
             .authenticate(peer, authn::bearer_token(&head.headers))
@@ -280,48 +281,51 @@ impl Handler {
         }
     }
 
-    /// Room for a list, or for the initial state of a watch: at once, or after a wait. One that is cheap takes none.
+    /// Admits a LIST, or a WATCH with its initial state, by what it may come to: at once, or after a wait. One that is cheap holds
+    /// nothing.
     ///
-    /// - `objects`, `bytes`: what it may come to.
+    /// - `is_as_stored`: nothing is made of the objects but what is stored of them.
     ///
     /// # Errors
-    /// 429 when there is none.
-    pub async fn room_to_list(
+    /// 429 when there is no memory for it.
+    pub async fn admit_read(
         &self,
         head: &Head,
-        (objects, bytes): (usize, usize),
-        form: Form,
+        Weight { objects, bytes }: Weight,
+        is_as_stored: bool,
     ) -> Result<Option<Held>, Failure> {
-        let is_plain = form.is_plain_json() && form.as_kind == AsKind::Object;
-        let work = ListWork { form: !is_plain, objects, bytes };
+        let work = ListWork { form: !is_as_stored, objects, bytes };
         let Some(bytes) = cost::list(work) else { return Ok(None) };
         let held = self.rooms.lists.take(head.asker.name(), bytes).await;
         held.map(Some).map_err(|_full| self.rooms.full())
     }
 
-    /// Room for an object: at once for most, after a wait for a large one.
+    /// Admits the answer to a GET: at once for most, after a wait for a large object. The lease is for what is sent, and for the
+    /// tree that the object is read into to be shown, where that is large.
     ///
     /// # Errors
-    /// 429 when there is none.
-    pub async fn room_to_get(&self, head: &Head, bytes: usize) -> Result<Held, Failure> {
+    /// 429 when there is no memory for it.
+    pub async fn admit_object(
+        &self,
+        head: &Head,
+        object: &Object,
+        form: Form,
+    ) -> Result<(Held, Option<Held>), Failure> {
+        let (is_large, user) = (object.body_len() > ANSWER_LARGE_BYTES, head.asker.name());
+        let is_as_stored = form.media == Media::Json && form.as_kind == AsKind::Object;
+        let tree = match is_large && !is_as_stored {
+            true => {
+                let taken = self.rooms.bodies.take(user, cost::body(&object.body(), None)).await;
+                Some(taken.map_err(|_full| self.rooms.full())?)
+            }
+            false => None,
+        };
+        let bytes = if form.is_for_people() { cost::answer(&object.body(), form) } else { object.body_len() };
         if bytes <= ANSWER_LARGE_BYTES {
-            return Ok(self.rooms.answers.charge(bytes));
+            return Ok((self.rooms.answers.charge(bytes), tree));
         }
-        let held = self.rooms.answers.take(head.asker.name(), bytes).await;
-        held.map_err(|_full| self.rooms.full())
-    }
-
-    /// Room for the tree that an object is read into to be shown, where that is large.
-    ///
-    /// # Errors
-    /// 429 when there is none.
-    pub async fn room_for_tree(&self, head: &Head, object: &Object) -> Result<Option<Held>, Failure> {
-        if object.body_len() <= ANSWER_LARGE_BYTES {
-            return Ok(None);
-        }
-        let bytes = cost::body(&object.body(), None);
-        let held = self.rooms.bodies.take(head.asker.name(), bytes).await;
-        held.map(Some).map_err(|_full| self.rooms.full())
+        let held = self.rooms.answers.take(user, bytes).await;
+        Ok((held.map_err(|_full| self.rooms.full())?, tree))
     }
 
     /// What the tree of the object that is to be changed takes, where that is large. It is asked for with the room for the body,

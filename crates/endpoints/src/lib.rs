@@ -14,6 +14,7 @@ mod cost;
 pub mod discovery;
 mod documents;
 mod event_blocks;
+mod framing;
 #[cfg(test)]
 mod fuzz;
 mod gzip;

@@ -1,6 +1,6 @@
-//! A gzip member that is put together: blocks of the cache as they are, and the rest compressed.
+//! A gzip member that is put together: what the cache has deflated as it is, and the rest compressed.
 //!
-//! In: plain text and deflated blocks, in turn. Out: gzip's head, then for each block its own deflated bytes, stored blocks
+//! In: plain text and deflated segments, in turn. Out: gzip's head, then for each segment its own deflated bytes, stored blocks
 //! for the commas between them, and what is not in a block compressed; in the end an empty final block and the CRC of it
 //! all, which is combined from those of the parts. One member, because readers of one stop at its end (zlib, and who is
 //! built on it). Every part ends on a byte boundary. Never: holds a compressor: each thread has one.
@@ -8,8 +8,8 @@
 use std::cell::RefCell;
 
 use flate2::Crc;
-use forebay_apimachinery::object::Block;
 use forebay_deflate::Deflate;
+use forebay_object::Deflated;
 use forebay_registry::Sink;
 use zlib_rs::crc32::crc32_combine;
 
@@ -135,16 +135,16 @@ impl Sink for Member {
         &mut self.plain
     }
 
-    fn block(&mut self, block: &Block) {
-        self.add_deflated(block.deflated(), block.crc32(), block.plain_len());
+    fn deflated(&mut self, items: Deflated<'_>) {
+        self.add_deflated(items.bytes(), items.crc(), items.plain_len());
     }
 
     fn bytes(&self) -> usize {
         self.out.len() + self.plain.len()
     }
 
-    fn block_bytes(&self, block: &Block) -> usize {
-        block.deflated().len()
+    fn deflated_bytes(&self, items: Deflated<'_>) -> usize {
+        items.bytes().len()
     }
 }
 
@@ -180,8 +180,9 @@ pub(crate) mod testing {
     use std::sync::Arc;
 
     use flate2::read::GzDecoder;
-    use forebay_apimachinery::object::{Form, Interner, Layout, Scope, Sealer};
-    use forebay_apimachinery::{Key, Object, Revision};
+    use forebay_apimachinery::{Key, Revision};
+    use forebay_object::seal::Sealer;
+    use forebay_object::{Form, Interner, Layout, Object, Scope};
 
     /// Objects at rest, `foo-0` and so on, all in blocks.
     pub fn sealed(count: u64) -> Vec<Arc<Object>> {
@@ -212,15 +213,19 @@ pub(crate) mod testing {
 
 #[cfg(test)]
 mod tests {
+    use forebay_object::Segments;
+
     use super::testing::{read, sealed};
     use super::*;
 
     #[test]
-    fn a_member_of_blocks_and_text_reads_as_their_plain_text() {
+    fn a_member_of_segments_and_text_reads_as_their_plain_text() {
         let sealed = sealed(400);
-        let blocks: Vec<_> =
-            sealed.iter().filter_map(|object| object.part().filter(|part| part.index == 0)).collect();
-        assert!(blocks.len() > 5);
+        let (mut walk, mut segments) = (Segments::new(sealed.iter()), Vec::new());
+        while let Some(segment) = walk.next_segment() {
+            segments.extend(segment.deflated);
+        }
+        assert!(segments.len() > 5);
         let mut state = 1u64;
         let mut random = |below: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -228,11 +233,11 @@ mod tests {
         };
         for _ in 0..30 {
             let (mut member, mut plain) = (Member::begin(b"{\"items\":[".to_vec()), b"{\"items\":[".to_vec());
-            for part in &blocks {
-                // Nothing, a comma, or objects of hot and of broken blocks, which may be long.
+            for segment in &segments {
+                // Nothing, a comma, or objects of hot and of broken segments, which may be long.
                 let text = b",{\"hot\":true}".repeat([0, 1, 5, 300, 9_000][random(5) as usize]);
                 for sink in [&mut member as &mut dyn FnMutSink, &mut plain] {
-                    sink.add(&text, part.block);
+                    sink.add(&text, *segment);
                 }
                 if random(3) == 0 {
                     member.flush();
@@ -246,13 +251,13 @@ mod tests {
 
     /// Both sinks take the same.
     trait FnMutSink {
-        fn add(&mut self, text: &[u8], block: &Block);
+        fn add(&mut self, text: &[u8], items: Deflated<'_>);
     }
 
     impl<S: Sink> FnMutSink for S {
-        fn add(&mut self, text: &[u8], block: &Block) {
+        fn add(&mut self, text: &[u8], items: Deflated<'_>) {
             self.text().extend_from_slice(text);
-            self.block(block);
+            self.deflated(items);
         }
     }
 

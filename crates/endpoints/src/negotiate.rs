@@ -5,11 +5,12 @@
 
 use forebay_apimachinery::Status;
 use forebay_apimachinery::accept::{
-    AsKind, Choice, Media, MetaVersion, negotiate, negotiate_custom, not_acceptable, not_acceptable_stream,
-    parse_accept,
+    AsKind, Choice, Media, MetaVersion, Offered, negotiate, negotiate_custom, not_acceptable,
+    not_acceptable_stream, parse_accept,
 };
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{GroupResource, Reason};
+use forebay_registry::EventFormat;
 use forebay_registry::catalog::{Served, Source};
 use http::{HeaderMap, header};
 
@@ -23,6 +24,50 @@ pub struct Form {
     /// Of `as_kind`.
     pub meta: MetaVersion,
     pub pretty: bool,
+}
+
+/// How a watch's events are written.
+#[derive(Clone, Copy)]
+pub struct StreamForm {
+    pub format: &'static EventFormat,
+    pub as_kind: AsKind,
+    /// Of `as_kind`.
+    pub meta: MetaVersion,
+}
+
+/// What a watch is offered in.
+#[derive(Clone, Copy)]
+enum Streamed {
+    Events(&'static EventFormat),
+    /// That of an answer, which is chosen in vain.
+    Whole(Media),
+}
+
+impl Streamed {
+    fn offered(&self) -> &dyn Offered {
+        match self {
+            Streamed::Events(format) => format,
+            Streamed::Whole(media) => media,
+        }
+    }
+}
+
+impl Offered for Streamed {
+    fn media_type(&self) -> &'static str {
+        self.offered().media_type()
+    }
+
+    fn can_stream(&self) -> bool {
+        matches!(self, Streamed::Events(_))
+    }
+
+    fn has_tables(&self) -> bool {
+        self.offered().has_tables()
+    }
+
+    fn has_custom_objects(&self) -> bool {
+        self.offered().has_custom_objects()
+    }
 }
 
 /// What a built-in resource's path has for an object, and for a list or a watch.
@@ -80,7 +125,7 @@ pub fn object(
     if kept.as_deref().is_some_and(|kept| kept.trim().is_empty()) {
         return Err(not_acceptable(&OFFERED).into());
     }
-    let choice = choose(kept.as_deref().or(accept), headers, served)?;
+    let choice = choose(kept.as_deref().or(accept), headers, served, &OFFERED)?;
     let wanted = match (choice.as_kind, answered) {
         (AsKind::PartialObjectMetadata, Answered::List) => Some(("PartialObjectMetadata", "a list")),
         (AsKind::PartialObjectMetadataList, Answered::Object) => {
@@ -104,17 +149,25 @@ fn without_tables(accept: &str) -> String {
 
 /// The form of a watch's events.
 ///
+/// - `formats`: those that there are, in order of preference.
+///
 /// # Errors
 /// 406.
-pub fn stream(headers: &HeaderMap, query: &Query, served: &Served) -> Result<Form, Failure> {
+pub fn stream(
+    headers: &HeaderMap,
+    served: &Served,
+    formats: &[&'static EventFormat],
+) -> Result<StreamForm, Failure> {
     let accept = accept(headers);
-    path_takes(accept, served, &LIST_TYPES)?;
-    let choice = choose(accept, headers, served)?;
-    if !choice.media.can_stream() {
-        return Err(not_acceptable_stream(&OFFERED).into());
+    let streams: Vec<&str> = formats.iter().map(|format| format.media_type).collect();
+    path_takes(accept, served, &streams).or_else(|_| path_takes(accept, served, &LIST_TYPES))?;
+    let mut offered: Vec<Streamed> = formats.iter().copied().map(Streamed::Events).collect();
+    offered.insert(1.min(offered.len()), Streamed::Whole(Media::Yaml));
+    let Choice { media, as_kind, meta, .. } = choose(accept, headers, served, &offered)?;
+    match media {
+        Streamed::Events(format) => Ok(StreamForm { format, as_kind, meta }),
+        Streamed::Whole(_) => Err(not_acceptable_stream(&offered).into()),
     }
-    // Events are lines: they are never indented.
-    Ok(Form { pretty: false, ..form(choice, headers, query) })
 }
 
 /// What a client says in `Prefer` (RFC 7240) that takes several types alike: the one that objects are kept in is to be chosen,
@@ -126,21 +179,31 @@ fn prefers_stored_form(headers: &HeaderMap) -> bool {
     said.flat_map(|value| value.split(',')).any(|preference| preference.trim() == STORED_FORM)
 }
 
-fn choose(accept: Option<&str>, headers: &HeaderMap, served: &Served) -> Result<Choice, Failure> {
+/// - `offered`: what objects are kept in comes first.
+fn choose<M: Offered + Copy>(
+    accept: Option<&str>,
+    headers: &HeaderMap,
+    served: &Served,
+    offered: &[M],
+) -> Result<Choice<M>, Failure> {
     let choice = match served.source {
-        Source::BuiltIn { .. } => choose_built_in(accept, headers),
-        Source::Custom(_) => negotiate_custom(accept, &OFFERED),
+        Source::BuiltIn { .. } => choose_built_in(accept, headers, offered),
+        Source::Custom(_) => negotiate_custom(accept, offered),
     };
-    choice.ok_or_else(|| not_acceptable(&OFFERED).into())
+    choice.ok_or_else(|| not_acceptable(offered).into())
 }
 
-fn choose_built_in(accept: Option<&str>, headers: &HeaderMap) -> Option<Choice> {
-    let choice = negotiate(accept, &OFFERED)?;
-    let is_whole = |choice: &Choice| choice.as_kind == AsKind::Object;
+fn choose_built_in<M: Offered + Copy>(
+    accept: Option<&str>,
+    headers: &HeaderMap,
+    offered: &[M],
+) -> Option<Choice<M>> {
+    let choice = negotiate(accept, offered)?;
+    let is_whole = |choice: &Choice<M>| choice.as_kind == AsKind::Object;
     if !is_whole(&choice) || !prefers_stored_form(headers) {
         return Some(choice);
     }
-    negotiate(accept, &[Media::Json]).filter(is_whole).or(Some(choice))
+    negotiate(accept, &offered[..1]).filter(is_whole).or(Some(choice))
 }
 
 /// The form of a document.
@@ -247,6 +310,8 @@ pub fn qualified(served: &Served) -> String {
 
 #[cfg(test)]
 mod tests {
+    use forebay_registry::{FORMATS, JSON, PROTOBUF};
+
     use super::*;
 
     fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
@@ -293,9 +358,40 @@ mod tests {
             ("application/yaml, */*", "stored-form", Media::Json),
             (metadata, "stored-form", Media::Protobuf),
         ] {
-            let choice = choose_built_in(Some(accept), &headers(&[("prefer", prefer)])).expect("a form");
+            let choice =
+                choose_built_in(Some(accept), &headers(&[("prefer", prefer)]), &OFFERED).expect("a form");
             assert_eq!(choice.media, want, "{accept} {prefer}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_media_type_of_watches_is_chosen_once_it_is_in_the_list() {
+        static NEW: EventFormat = EventFormat {
+            media_type: "text/csv",
+            content_type: "text/csv",
+            has_tables: false,
+            has_custom_objects: false,
+            has_stored_form: false,
+            writer: JSON.writer,
+            message: JSON.message,
+        };
+        let served = crate::watch_body::testing::served("configmaps").await;
+        let chosen = |accept: &str, formats: &[&'static EventFormat]| {
+            let form = stream(&headers(&[("accept", accept)]), &served, formats);
+            form.map_or_else(|failure| failure.status.message, |form| form.format.media_type.to_owned())
+        };
+        let all = [&JSON, &PROTOBUF, &NEW];
+        for accept in ["text/csv", "text/csv;stream=watch", "application/yaml;stream=watch, text/csv"] {
+            assert_eq!(chosen(accept, &all), NEW.media_type, "{accept}");
+            assert_ne!(chosen(accept, FORMATS), NEW.media_type, "{accept}");
+        }
+        for accept in ["*/*", "application/json", "text/csv;as=Table;v=v1;g=meta.k8s.io, application/json"] {
+            assert_eq!(chosen(accept, &all), JSON.media_type, "{accept}");
+        }
+        assert_eq!(chosen("application/vnd.kubernetes.protobuf", &all), PROTOBUF.media_type);
+        assert!(chosen("application/yaml", &all).ends_with(
+            "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch, text/csv;stream=watch"
+        ));
     }
 
     #[test]

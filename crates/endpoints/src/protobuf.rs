@@ -1,4 +1,4 @@
-//! Documents and answers that are at hand as JSON, in protobuf; and the ERROR events of its streams.
+//! Documents and answers that are at hand as JSON, in protobuf.
 //!
 //! In: JSON of ours, whose kind says which message it is. Out: a body. Objects from the cache do not come this way: they
 //! have messages of their own, which are shared. Never: JSON of a client.
@@ -7,8 +7,6 @@ use forebay_apimachinery::resource::split_api_version;
 use forebay_schema::builtin::protobuf::{self, Envelope, ListForm};
 use forebay_schema::builtin::{TypeId, table};
 use serde_json::Value;
-
-use crate::status::Failure;
 
 /// Why JSON of ours has no protobuf form.
 #[derive(Debug, thiserror::Error)]
@@ -67,23 +65,15 @@ fn message_type(api_version: &str, kind: &str) -> Result<TypeId, FormError> {
     found.ok_or_else(|| FormError::Kind { api_version: api_version.to_owned(), kind: kind.to_owned() })
 }
 
-/// The frame of an ERROR event.
-pub fn write_error(failure: &Failure, out: &mut Vec<u8>) {
-    match from_json(&failure.to_json()) {
-        Ok(status) => {
-            protobuf::open_watch_frame("ERROR", status.len(), out);
-            out.extend_from_slice(&status);
-        }
-        // The stream ends all the same, which says that there is something wrong.
-        Err(error) => tracing::error!(%error, "a Status has no protobuf form"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use forebay_apimachinery::Status;
+    use forebay_apimachinery::accept::MetaVersion;
+    use forebay_registry::{As, PROTOBUF};
 
     use super::*;
+    use crate::status::Failure;
+    use crate::watch_body::testing::served;
 
     fn check(json: &str, want: &[u8]) {
         let got = from_json(json.as_bytes()).map_err(|error| error.to_string());
@@ -131,10 +121,11 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_error_is_a_frame() {
+    #[tokio::test]
+    async fn an_error_is_a_frame() {
         let mut out = Vec::new();
-        write_error(&Failure::unauthorized(), &mut out);
+        let mut events = (PROTOBUF.writer)(served("configmaps").await, As::Object, MetaVersion::V1);
+        events.error(&Failure::unauthorized().to_json(), &mut out);
         let (len, event) = out.split_first_chunk().expect("a length");
         assert_eq!(u32::from_be_bytes(*len) as usize, event.len());
         let event = protobuf::decode_watch_event(event).expect("an event");

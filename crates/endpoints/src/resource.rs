@@ -8,13 +8,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use forebay_apimachinery::accept::{AsKind, ContentType, Media, unsupported_media_type};
 use forebay_apimachinery::options::{
-    CreateOptions, DeleteOptions, GetOptions, IncludeObject, ListOptions, PatchOptions, TableOptions,
+    CreateOptions, DeleteOptions, GetOptions, IncludeObject, ListOptions, PatchOptions, Query, TableOptions,
     UpdateOptions,
 };
 use forebay_apimachinery::{Lease, Reason, Status, Verb};
 use forebay_registry::catalog::{Served, Source};
 use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
-use forebay_registry::{As, Encoding, Presenter, Registry, Shown};
+use forebay_registry::{As, Begun, Encoding, EventForm, FORMATS, Presenter, Registry, Shown};
 use forebay_transport::websocket;
 use http::StatusCode;
 use http::header;
@@ -24,16 +24,16 @@ use crate::answer::{self, HttpResponse};
 use crate::authz;
 use crate::body_in::{self, Forms, Leased};
 use crate::component_statuses;
-use crate::cost;
+use crate::framing::Framing;
 use crate::handler::{Handler, Head};
 use crate::limits::{DELETE_COLLECTION_BYTES, GZIP_BYTES_MIN, OFFLOAD_BYTES};
 use crate::negotiate::{self, Answered, Form};
 use crate::offload;
 use crate::response::{Content, ResponseBody};
 use crate::reviews;
-use crate::status::Failure;
+use crate::status::{self, Failure};
 use crate::warnings;
-use crate::watch_body::{Framing, WatchStream};
+use crate::watch_body::WatchStream;
 use crate::zipped::Zipped;
 
 /// Answers a request about `served`.
@@ -169,51 +169,48 @@ async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResp
     }
     let shown = shown(form, head)?;
     let object = handler.registry.get(target, &options.resource_version).await?;
-    let is_plain = form.media == Media::Json && form.as_kind == AsKind::Object;
-    let tree = if is_plain { None } else { handler.room_for_tree(head, &object).await? };
-    let bytes = if form.is_for_people() { cost::answer(&object.body(), form) } else { object.body_len() };
-    let held = handler.room_to_get(head, bytes).await?;
+    let lease = handler.admit_object(head, &object, form).await?;
     let mut json = Vec::with_capacity(object.body_len() + 128);
     Presenter::new(target.served.clone(), shown).single(&object, handler.registry.timestamp(), &mut json);
-    answer::written(StatusCode::OK, json.into(), form, head.takes_gzip(), (held, tree)).await
+    answer::written(StatusCode::OK, json.into(), form, head.takes_gzip(), lease).await
 }
 
 async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::List)?;
     let options = ListOptions::from_query(&head.query)?;
     let shown = shown(form, head)?;
-    let weight = handler.registry.list_weight(target, &options);
-    let held = handler.room_to_list(head, weight, form).await?;
-    let body = handler.registry.list(target, &options, shown).await?;
+    let planned = handler.registry.plan_list(target, &options, shown)?;
+    let weight = planned.weight();
+    let is_as_stored = form.is_plain_json() && form.as_kind == AsKind::Object;
+    let lease = handler.admit_read(head, weight, is_as_stored).await?;
+    let Begun { body, lease } = planned.run(lease).await?;
     let warnings = body.warnings();
-    let mut response =
-        answer::list(body, form, head.takes_gzip(), (&handler.stalled_readers, &head.channel), weight)
-            .await?;
+    let readers = (&handler.stalled_readers, &head.channel);
+    let mut response = answer::list(body, form, head.takes_gzip(), readers, weight).await?;
     add_warnings(&mut response, &warnings);
-    response.body_mut().hold_room(held);
+    response.body_mut().set_lease(lease);
     Ok(response)
 }
 
 async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
-    let form = negotiate::stream(&head.headers, &head.query, &target.served)?;
+    let form = negotiate::stream(&head.headers, &target.served, FORMATS)?;
     let options = ListOptions::from_query(&head.query)?;
-    let shown = shown(form, head)?;
-    // Before there is a snapshot to be held: the wait for room may be long.
-    let room = match handler.registry.begins_with_state(target, &options, head.info.path_form) {
-        true => handler.room_to_list(head, handler.registry.state_weight(target, &options), form).await?,
-        false => None,
-    };
-    let body = handler.registry.watch(target, &options, shown, head.info.path_form).await?;
+    let shown =
+        EventForm { what: shown_as(form.as_kind, &head.query)?, meta: form.meta, format: form.format };
+    let planned = handler.registry.plan_watch(target, &options, shown, head.info.path_form)?;
+    let is_as_stored = form.format.has_stored_form && form.as_kind == AsKind::Object;
+    // Before there is a snapshot to be held: the wait for memory may be long.
+    let lease = handler.admit_read(head, planned.weight(), is_as_stored).await?;
+    let Begun { body, lease } = planned.run(lease, status::write).await?;
     let events = handler.metrics.watch_events(&target.served, &head.info);
-    let (slot, clock) = (handler.drain.watch(), handler.clock.clone());
     // Nothing but a connection of HTTP/1.1 can be upgraded.
     let is_asked = websocket::is_asked(&head.headers) && head.channel.is_connection();
     let upgraded = is_asked.then(|| websocket::answer(&head.headers));
-    let is_long = || handler.registry.state_weight(target, &options).1 >= GZIP_BYTES_MIN;
+    let session = body.session();
     let framing = match upgraded {
-        Some(_) => Framing::WebSocket,
-        None if body.is_watch_list() && head.takes_gzip() && is_long() => {
-            let blocks = body.has_blocks().then(|| handler.event_blocks.reader(&target.served));
+        Some(_) => Framing::WebSocket(form.format),
+        None if session.is_watch_list() && head.takes_gzip() && session.state_bytes() >= GZIP_BYTES_MIN => {
+            let blocks = session.has_segments().then(|| handler.event_blocks.reader(&target.served));
             Framing::Gzip(Box::new(Zipped::new(blocks)))
         }
         None => Framing::Http,
@@ -221,12 +218,11 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
     let is_zipped = matches!(framing, Framing::Gzip(_));
     let stream = WatchStream::new(
         body,
-        (slot, room),
+        (handler.drain.watch(), lease),
         events,
-        shown.encoding,
         framing,
         (&handler.stalled_readers, head.channel.clone()),
-        clock.clone(),
+        handler.clock.clone(),
     );
     let content = Content::Watch(stream);
     if let Some(mut answer) = upgraded {
@@ -235,11 +231,7 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
         }
         return Ok(answer);
     }
-    let content_type = match shown.encoding {
-        Encoding::Json => "application/json",
-        Encoding::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
-    };
-    let response = answer::response(StatusCode::OK, content_type, ResponseBody::new(content));
+    let response = answer::response(StatusCode::OK, form.format.content_type, ResponseBody::new(content));
     Ok(if is_zipped { answer::zipped(response) } else { response })
 }
 
@@ -458,20 +450,24 @@ async fn object_body(
 
 /// How objects are shown.
 pub fn shown(form: Form, head: &Head) -> Result<Shown, Failure> {
-    let what = match form.as_kind {
-        AsKind::Object => As::Object,
-        AsKind::PartialObjectMetadata | AsKind::PartialObjectMetadataList => As::PartialMetadata,
-        AsKind::Table => As::Table(match TableOptions::from_query(&head.query)?.include_object {
-            IncludeObject::None => forebay_registry::IncludeObject::None,
-            IncludeObject::Metadata => forebay_registry::IncludeObject::Metadata,
-            IncludeObject::Object => forebay_registry::IncludeObject::Object,
-        }),
-    };
     let encoding = match form.media {
         Media::Json | Media::Yaml => Encoding::Json,
         Media::Protobuf => Encoding::Protobuf,
     };
-    Ok(Shown { what, meta: form.meta, encoding })
+    Ok(Shown { what: shown_as(form.as_kind, &head.query)?, meta: form.meta, encoding })
+}
+
+/// What objects are shown as.
+fn shown_as(as_kind: AsKind, query: &Query) -> Result<As, Failure> {
+    Ok(match as_kind {
+        AsKind::Object => As::Object,
+        AsKind::PartialObjectMetadata | AsKind::PartialObjectMetadataList => As::PartialMetadata,
+        AsKind::Table => As::Table(match TableOptions::from_query(query)?.include_object {
+            IncludeObject::None => forebay_registry::IncludeObject::None,
+            IncludeObject::Metadata => forebay_registry::IncludeObject::Metadata,
+            IncludeObject::Object => forebay_registry::IncludeObject::Object,
+        }),
+    })
 }
 
 /// The answer to a write.

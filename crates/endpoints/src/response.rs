@@ -49,9 +49,9 @@ const PIECE_EXPECTED_BYTES: usize = LIST_BYTES / 2;
 pub struct ResponseBody {
     content: Content,
     seat: Option<Seat>,
-    room: Option<Held>,
-    // What the room was asked for.
-    room_bytes: usize,
+    lease: Option<Held>,
+    // What was leased at first.
+    leased_bytes: usize,
     // For the request's head.
     head: Option<Held>,
     record: Option<Record>,
@@ -74,7 +74,7 @@ pub enum Content {
 
 impl ResponseBody {
     pub fn new(content: Content) -> ResponseBody {
-        ResponseBody { content, seat: None, room: None, room_bytes: 0, head: None, record: None }
+        ResponseBody { content, seat: None, lease: None, leased_bytes: 0, head: None, record: None }
     }
 
     /// Bytes that are there.
@@ -82,37 +82,37 @@ impl ResponseBody {
         ResponseBody::new(Content::Whole(bytes.into()))
     }
 
-    /// Keeps the request's seat until the body is gone. A list that has room needs none: its reader may be slow.
+    /// Keeps the request's seat until the body is gone. A list on a lease needs none: its reader may be slow.
     pub fn hold(&mut self, seat: Option<Seat>, record: Record) {
-        let has_room = matches!(self.content, Content::List { .. }) && self.room.is_some();
-        self.seat = seat.filter(|_| !has_room);
+        let has_lease = matches!(self.content, Content::List { .. }) && self.lease.is_some();
+        self.seat = seat.filter(|_| !has_lease);
         self.record = Some(record);
     }
 
-    /// Keeps room for what it holds until it is gone.
-    pub fn hold_room(&mut self, room: Option<Held>) {
-        self.room_bytes = room.as_ref().map_or(0, Held::bytes);
-        self.room = room;
+    /// Keeps the lease for what it holds until it is gone.
+    pub fn set_lease(&mut self, lease: Option<Held>) {
+        self.leased_bytes = lease.as_ref().map_or(0, Held::bytes);
+        self.lease = lease;
     }
 
-    /// Keeps room for the request's head as well: what is made as it is sent has its selectors until then.
-    pub fn hold_head(&mut self, room: Option<Held>) {
+    /// Keeps that for the request's head as well: what is made as it is sent has its selectors until then.
+    pub fn set_head_lease(&mut self, lease: Option<Held>) {
         if matches!(self.content, Content::List { .. } | Content::Watch(_)) {
-            self.head = room;
+            self.head = lease;
         }
     }
 
     /// Hands a whole body out in pieces, so that it is seen how far its reader is, and lets it be taken away.
     ///
-    /// - `room`: for what it holds, unless it has some already.
-    pub fn watch_over(&mut self, (stalled_readers, channel): Readers<'_>, room: impl FnOnce() -> Held) {
+    /// - `lease`: for what it holds, unless it has one already.
+    pub fn watch_over(&mut self, (stalled_readers, channel): Readers<'_>, lease: impl FnOnce() -> Held) {
         let Content::Whole(bytes) = &mut self.content else { return };
         let (len, bytes) = (bytes.len(), std::mem::take(bytes));
         self.content = Content::Long {
             rest: PiecewiseBody::new(Box::new(Rest(bytes)), RunOn::Task, (stalled_readers, channel)),
             len,
         };
-        self.room.get_or_insert_with(room);
+        self.lease.get_or_insert_with(lease);
     }
 
     /// How long it is, if that is known.
@@ -132,11 +132,11 @@ impl ResponseBody {
     }
 
     /// Where a piece is longer than was foreseen, it counts as it is for as long as it is the last, or a part of it is.
-    fn weigh(&mut self) {
-        if let (Content::List { pieces, .. }, Some(room)) = (&self.content, &mut self.room) {
+    fn charge_piece(&mut self) {
+        if let (Content::List { pieces, .. }, Some(lease)) = (&self.content, &mut self.lease) {
             let piece = pieces.made_bytes();
             let longer = if piece > PIECE_EXPECTED_BYTES { 2 * piece } else { 0 };
-            room.set(self.room_bytes.max(longer));
+            lease.set(self.leased_bytes.max(longer));
         }
     }
 
@@ -146,7 +146,7 @@ impl ResponseBody {
             record.complete();
         }
         self.seat = None;
-        self.room = None;
+        self.lease = None;
         self.head = None;
     }
 }
@@ -212,7 +212,7 @@ impl ReplyBody for ResponseBody {
             }
             Ok(Some(bytes)) => {
                 self.sent(bytes.len());
-                self.weigh();
+                self.charge_piece();
                 Poll::Ready(Some(Ok(bytes)))
             }
             Ok(None) => {

@@ -17,6 +17,11 @@ pub struct Failure {
     details: bool,
 }
 
+/// Writes `status` as JSON with its code, as the ERROR event of a watch has it.
+pub fn write(status: &Status, out: &mut Vec<u8>) {
+    Failure::from(status.clone()).write(out);
+}
+
 /// The HTTP code of a reason.
 pub fn code(reason: Reason) -> StatusCode {
     match reason {

@@ -9,30 +9,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use forebay_registry::{Batch, Encoding, Flow, FrameSink, WatchBody};
+use forebay_registry::{Batch, FrameSink as _, Step as Made, WatchBody};
 use forebay_rt::{Clock, Instant};
 use forebay_transport::limits::PIECE_BYTES;
 use forebay_transport::{LetGoFor, ResponseChannel, SendBuffer, StalledReaders, Stalls, WatchSlot};
 
+use crate::framing::Framing;
 use crate::limits::{HELD_BYTES_MAX, STATE_BYTES};
 use crate::metrics::WatchEvents;
-use crate::protobuf;
 use crate::room::Held;
-use crate::status::Failure;
-use crate::websocket;
-use crate::zipped::{Effort, Zipped};
+use crate::zipped::Effort;
 
 /// A watch's bytes. All that it is lies in one piece of memory: thousands wait, and each event touches it of each.
 pub struct WatchStream(Arc<Watch>);
-
-/// What a watch's frames are put into.
-pub enum Framing {
-    /// A body.
-    Http,
-    /// A body in gzip.
-    Gzip(Box<Zipped>),
-    WebSocket,
-}
 
 /// Locked by who sends it, and by who takes it away from a client that reads nothing.
 struct Watch {
@@ -53,10 +42,9 @@ struct Work {
     touched: Instant,
     // Until the stream is dropped.
     slot: Option<WatchSlot>,
-    // What its initial state takes.
-    room: Option<Held>,
+    // For its initial state.
+    lease: Option<Held>,
     events: WatchEvents,
-    encoding: Encoding,
     framing: Framing,
     is_listing: bool,
     // The socket's buffer is small while a watch goes over it.
@@ -78,18 +66,17 @@ enum Step {
 }
 
 impl WatchStream {
-    /// - `slot`: counts it and says when the server's leaving ends it; `room` is what its initial state takes.
+    /// - `slot`: counts it and says when the server's leaving ends it; `lease` is for its initial state.
     pub fn new(
         watch: WatchBody,
-        (slot, room): (WatchSlot, Option<Held>),
+        (slot, lease): (WatchSlot, Option<Held>),
         events: WatchEvents,
-        encoding: Encoding,
         framing: Framing,
         (stalled_readers, channel): (&StalledReaders, ResponseChannel),
         clock: Clock,
     ) -> WatchStream {
         let work = Work {
-            is_listing: watch.is_watch_list(),
+            is_listing: watch.session().is_watch_list(),
             body: Some(watch),
             // It may be long until somebody asks.
             step: Step::Give,
@@ -98,9 +85,8 @@ impl WatchStream {
             ended: false,
             touched: clock.now(),
             slot: Some(slot),
-            room,
+            lease,
             events,
-            encoding,
             framing,
             is_small: false,
             clock,
@@ -158,7 +144,7 @@ impl Drop for WatchStream {
     /// Gives back what it has at once, also when somebody looks just now whether it has stalled.
     fn drop(&mut self) {
         let mut work = self.0.work();
-        let _given_back = (work.body.take(), work.slot.take(), work.room.take());
+        let _given_back = (work.body.take(), work.slot.take(), work.lease.take());
         let is_small = work.is_small;
         // What watches drop is not dropped with it locked.
         drop(work);
@@ -205,33 +191,29 @@ impl Work {
                     let was_initial = body.is_initial();
                     // Later it may wait for its client with this in hand.
                     let batch_bytes = if was_initial { STATE_BYTES } else { PIECE_BYTES };
-                    let flow = match is_turn {
-                        true => Some(Flow::End),
-                        false => ready!(match &mut self.framing {
-                            Framing::Gzip(zipped) => body.poll_now(batch_bytes, &mut **zipped, cx),
-                            _ => body.poll_now(batch_bytes, &mut self.batch, cx),
-                        }),
+                    let made = match is_turn {
+                        true => Made::End,
+                        false => ready!(self.framing.poll_now(body, batch_bytes, &mut self.batch, cx)),
                     };
-                    self.step = if flow.is_some() { Step::Give } else { Step::Wait };
-                    if let Some(flow) = flow {
-                        let is_initial = body.is_initial();
-                        self.ended = match &mut self.framing {
-                            Framing::Gzip(zipped) => close(flow, self.encoding, &mut **zipped),
-                            _ => close(flow, self.encoding, &mut self.batch),
-                        };
-                        self.finish(was_initial, is_initial);
-                        return Poll::Ready(());
+                    if let Made::Wait(_) = made {
+                        self.step = Step::Wait;
+                        continue;
                     }
+                    self.step = Step::Give;
+                    let is_initial = body.is_initial();
+                    self.ended = made == Made::End;
+                    self.finish(was_initial, is_initial);
+                    return Poll::Ready(());
                 }
             }
         }
     }
 
-    /// How much is given before the client has taken what was given before: of the initial state, for which there is room, a
+    /// How much is given before the client has taken what was given before: of the initial state, on whose lease it is, a
     /// stream whose reader is quick is given more.
     fn give_max(&self, channel: &ResponseChannel) -> usize {
         channel.watch_bytes_at_once(|| {
-            self.room.is_some().then(|| self.clock.now().duration_since(self.touched))
+            self.lease.is_some().then(|| self.clock.now().duration_since(self.touched))
         })
     }
 
@@ -239,29 +221,14 @@ impl Work {
     fn finish(&mut self, was_initial: bool, is_initial: bool) {
         if !is_initial {
             // From here on it takes what a connection may take.
-            self.room = None;
+            self.lease = None;
             if std::mem::take(&mut self.is_listing) {
                 self.events.listed();
             }
         }
         let effort = if was_initial { Effort::Deflate } else { Effort::Store };
-        match &mut self.framing {
-            Framing::Http => self.events.count(self.batch.take_sizes()),
-            Framing::Gzip(zipped) => {
-                self.events.count(zipped.take_sizes());
-                if !is_initial {
-                    zipped.end_blocks();
-                }
-                self.batch = zipped.part(effort, self.ended).into();
-            }
-            Framing::WebSocket => {
-                self.events.count(self.batch.take_sizes());
-                let mut frames = std::mem::take(&mut self.batch);
-                let mut messages = Vec::with_capacity(frames.frame_bytes() + 64);
-                frames.parts().for_each(|part| websocket::messages(self.encoding, part, &mut messages));
-                self.batch = messages.into();
-            }
-        }
+        let kind = (effort, is_initial, self.ended);
+        self.framing.close(&mut self.batch, &self.events, kind);
     }
 
     /// Whether it is its client that it waits for.
@@ -296,26 +263,6 @@ impl Stalls for Watch {
     }
 }
 
-/// Writes what `flow` ends with. Whether it is an end.
-fn close(flow: Flow, encoding: Encoding, out: &mut impl FrameSink) -> bool {
-    match (flow, encoding) {
-        (Flow::Frames, _) => return false,
-        (Flow::End, _) => {}
-        (Flow::Error(status), Encoding::Json) => out.own(|own| write_error(&status.into(), own)),
-        (Flow::Error(status), Encoding::Protobuf) => {
-            out.own(|own| protobuf::write_error(&status.into(), own));
-        }
-    }
-    true
-}
-
-/// `{"type":"ERROR","object":{...}}` and a newline.
-fn write_error(failure: &Failure, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"type\":\"ERROR\",\"object\":");
-    failure.write(out);
-    out.extend_from_slice(b"}\n");
-}
-
 #[cfg(test)]
 pub(crate) mod testing {
     use forebay_embedded::{Engine, Options};
@@ -327,7 +274,7 @@ pub(crate) mod testing {
     use super::*;
 
     /// One that was taken away, with `batch` in hand.
-    pub(super) fn work(clock: &Clock, slot: WatchSlot, room: Option<Held>, batch: Batch) -> Work {
+    pub(super) fn work(clock: &Clock, slot: WatchSlot, lease: Option<Held>, batch: Batch) -> Work {
         let sizes = || Arc::new(Histogram::new(&[("1", 1.0)]));
         Work {
             body: None,
@@ -337,9 +284,8 @@ pub(crate) mod testing {
             ended: false,
             touched: clock.now(),
             slot: Some(slot),
-            room,
+            lease,
             events: WatchEvents::new(sizes(), sizes(), clock.clone()),
-            encoding: Encoding::Json,
             framing: Framing::Http,
             is_listing: false,
             is_small: false,
@@ -369,10 +315,11 @@ mod tests {
     use std::pin::pin;
 
     use forebay_apimachinery::Lease;
+    use forebay_apimachinery::accept::MetaVersion;
     use forebay_apimachinery::options::{ListOptions, Query};
     use forebay_apimachinery::{Reason, Status};
-    use forebay_registry::As;
     use forebay_registry::request::Target;
+    use forebay_registry::{As, JSON};
     use forebay_rt::Duration;
     use forebay_transport::Drain;
     use forebay_transport::limits::{MADE_BYTES, QUICK};
@@ -381,6 +328,7 @@ mod tests {
     use super::testing::work;
     use super::*;
     use crate::rooms::Rooms;
+    use crate::status;
 
     #[tokio::test]
     async fn a_watch_that_is_dropped_counts_no_more_though_somebody_looks_at_it() {
@@ -462,10 +410,12 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_error_is_a_line() {
-        let mut out = Vec::new();
-        write_error(&Status::new(Reason::Expired, "too old resource version: 1 (5)").into(), &mut out);
+    #[tokio::test]
+    async fn an_error_is_a_line() {
+        let (mut json, mut out) = (Vec::new(), Vec::new());
+        status::write(&Status::new(Reason::Expired, "too old resource version: 1 (5)"), &mut json);
+        let mut events = (JSON.writer)(testing::served("configmaps").await, As::Object, MetaVersion::V1);
+        events.error(&json, &mut out);
         let want = "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\
                     \"status\":\"Failure\",\"message\":\"too old resource version: 1 (5)\",\"reason\":\"Expired\",\
                     \"code\":410}}\n";

@@ -7,7 +7,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use forebay_registry::Encoding;
+use forebay_registry::{EventFormat, FrameMessage};
 use forebay_transport::websocket::{Opcode, is_asked, protocols, push_message};
 use http::{HeaderMap, HeaderValue, header};
 
@@ -32,27 +32,20 @@ pub fn move_token(headers: &mut HeaderMap) {
     }
 }
 
-/// Appends frames that were made for a body as messages: each line a text, or each frame of protobuf without its length.
-pub fn messages(encoding: Encoding, frames: &[u8], out: &mut Vec<u8>) {
-    match encoding {
-        Encoding::Json => {
-            for line in frames.split_inclusive(|byte| *byte == b'\n') {
-                push_message(Opcode::Text, line, out);
-            }
-        }
-        Encoding::Protobuf => {
-            let mut rest = frames;
-            while let Some((len, behind)) = rest.split_first_chunk() {
-                let len = (u32::from_be_bytes(*len) as usize).min(behind.len());
-                push_message(Opcode::Binary, &behind[..len], out);
-                rest = &behind[len..];
-            }
+/// Appends frames that were made for a body as messages.
+pub fn messages(format: &EventFormat, frames: &[u8], out: &mut Vec<u8>) {
+    for message in format.messages(frames) {
+        match message {
+            FrameMessage::Text(line) => push_message(Opcode::Text, line, out),
+            FrameMessage::Binary(frame) => push_message(Opcode::Binary, frame, out),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use forebay_registry::{JSON, PROTOBUF};
+
     use super::*;
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -94,9 +87,9 @@ mod tests {
     fn a_message_is_an_event() {
         let long = vec![b'x'; 70_000];
         let lines = [b"{}\n".as_slice(), &[b'y'; 130], b"\n", &long, b"\n"].concat();
-        let made = |encoding, frames: &[u8]| {
+        let made = |format, frames: &[u8]| {
             let mut out = Vec::new();
-            messages(encoding, frames, &mut out);
+            messages(format, frames, &mut out);
             out
         };
         let want = [
@@ -106,7 +99,7 @@ mod tests {
             &long,
             b"\n",
         ];
-        assert!(made(Encoding::Json, &lines) == want.concat());
-        assert_eq!(made(Encoding::Protobuf, b"\0\0\0\x02ab\0\0\0\x01c"), b"\x82\x02ab\x82\x01c");
+        assert!(made(&JSON, &lines) == want.concat());
+        assert_eq!(made(&PROTOBUF, b"\0\0\0\x02ab\0\0\0\x01c"), b"\x82\x02ab\x82\x01c");
     }
 }

@@ -1,6 +1,6 @@
 //! A watch in gzip: one member that goes on for as long as there is something to say.
 //!
-//! In: frames, and whole blocks of the cache. Out: a part of the member for each batch, which ends with an empty stored block,
+//! In: frames, and segments of the cache. Out: a part of the member for each batch, which ends with an empty stored block,
 //! so that its reader has all of it at once. The initial state is put together from blocks whose events other watches send as
 //! well ([`EventBlocks`](crate::event_blocks::EventBlocks)), and what is not in one is deflated; what happens later is stored:
 //! it would be deflated for each reader anew. Never: holds a compressor.
@@ -76,12 +76,12 @@ impl FrameSink for Zipped {
         self.own(|own| own.extend_from_slice(&frame));
     }
 
-    fn takes_blocks(&self) -> bool {
+    fn takes_segments(&self) -> bool {
         self.blocks.is_some()
     }
 
-    fn block(&mut self, of: AtRest<'_>, write: impl FnMut(usize, &mut Vec<u8>)) {
-        let Some(blocks) = &self.blocks else { return self.own_each(of.block.objects(), write) };
+    fn segment(&mut self, of: AtRest<'_>, write: impl FnMut(usize, &mut Vec<u8>)) {
+        let Some(blocks) = &self.blocks else { return self.own_each(of.deflated.objects(), write) };
         let Got { block, is_new } = blocks.next(of, write);
         // It is now.
         self.deflated += self.member.plain.len();
@@ -102,8 +102,8 @@ mod tests {
     use std::sync::Arc;
 
     use bytes::Bytes;
-    use forebay_apimachinery::object::Block;
-    use forebay_apimachinery::{Key, Object};
+    use forebay_apimachinery::Key;
+    use forebay_object::{Deflated, Object, Segment, Segments};
     use forebay_registry::catalog::Served;
 
     use super::*;
@@ -153,20 +153,20 @@ mod tests {
         out.extend_from_slice(b"}\n");
     }
 
-    /// Puts all blocks of `sealed` into `zipped`; how many events were written for that.
+    /// Puts all segments of `sealed` into `zipped`; how many events were written for that.
     fn put(zipped: &mut Zipped, sealed: &[Arc<Object>], served: &Arc<Served>, sent: &mut Vec<u8>) -> usize {
         let mut written = 0;
-        let (mut rest, mut run) = (sealed.iter().peekable(), Vec::new());
-        while let Some(first) = rest.next() {
-            let block = Block::of_run(first, &mut rest, &mut run).expect("whole blocks");
-            assert!(zipped.takes_blocks());
+        let mut segments = Segments::new(sealed.iter());
+        while let Some(Segment { objects, deflated }) = segments.next_segment() {
+            let deflated = deflated.expect("whole segments");
+            assert!(zipped.takes_segments());
             let before = zipped.frame_bytes();
-            zipped.block(AtRest { block, served, first: run[0].key() }, |place, own| {
+            zipped.segment(AtRest { deflated, served, first: objects[0].key() }, |place, own| {
                 written += 1;
-                event(run[place], own);
+                event(objects[place], own);
             });
             assert!(zipped.frame_bytes() > before);
-            // Some are in parts of their own, some behind others and behind what is in no block.
+            // Some are in parts of their own, some behind others and behind what is in no segment.
             if sent.len().is_multiple_of(2) {
                 zipped.own(|own| own.extend_from_slice(b"{\"hot\":true}\n"));
                 sent.extend(zipped.part(Effort::Deflate, false));
@@ -225,15 +225,15 @@ mod tests {
 
         /// Whether the block at `place` had to be made for `reader`.
         fn is_made(&self, place: usize, reader: &Reader) -> bool {
-            let block = self.blocks[place][0].part().expect("sealed").block;
+            let deflated = Deflated::of(&self.blocks[place]).expect("sealed");
             let (first, mut noise) = (Key::from(format!("/registry/{place:03}")), place as u64);
             let write = |_, own: &mut Vec<u8>| {
-                own.extend((0..(512 << 10) / block.objects()).map(|_| {
+                own.extend((0..(512 << 10) / deflated.objects()).map(|_| {
                     noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                     (noise >> 56) as u8
                 }));
             };
-            reader.next(AtRest { block, served: &self.served, first: &first }, write).is_new
+            reader.next(AtRest { deflated, served: &self.served, first: &first }, write).is_new
         }
     }
 
@@ -274,8 +274,8 @@ mod tests {
     #[tokio::test]
     async fn what_is_deflated_for_a_part_counts_as_what_it_was() {
         let (blocks, served, objects) = (EventBlocks::default(), served("configmaps").await, sealed(40));
-        let of = objects[0].part().expect("sealed");
-        let at_rest = AtRest { block: of.block, served: &served, first: objects[0].key() };
+        let of = Deflated::of(&objects).expect("sealed");
+        let at_rest = AtRest { deflated: of, served: &served, first: objects[0].key() };
         let mut zipped = Zipped::new(Some(blocks.reader(&served)));
         let hot = b"{\"hot\":true}\n".repeat(4_000);
         let mut lens = Vec::new();
@@ -283,10 +283,10 @@ mod tests {
         for _ in 0..2 {
             let before = zipped.frame_bytes();
             zipped.own(|own| own.extend_from_slice(&hot));
-            zipped.block(at_rest, |place, own| event(&objects[place], own));
+            zipped.segment(at_rest, |place, own| event(&objects[place], own));
             lens.push(zipped.frame_bytes() - before);
         }
-        assert!(lens[0] > hot.len() + of.block.plain_len() && lens[1] >= hot.len() && lens[1] < lens[0]);
+        assert!(lens[0] > hot.len() + of.plain_len() && lens[1] >= hot.len() && lens[1] < lens[0]);
         assert!(zipped.part(Effort::Deflate, true).len() * 10 < lens[0]);
         assert_eq!(zipped.frame_bytes(), 0);
     }
@@ -298,6 +298,6 @@ mod tests {
         assert_eq!(put(&mut zipped, &objects, &served, &mut Vec::new()), 40);
         assert!(blocks.bytes() > 0);
         zipped.end_blocks();
-        assert!(!zipped.takes_blocks() && blocks.bytes() == 0);
+        assert!(!zipped.takes_segments() && blocks.bytes() == 0);
     }
 }

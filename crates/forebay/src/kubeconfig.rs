@@ -82,7 +82,7 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
-    use crate::scratch::Scratch;
+    use forebay_scratch::Scratch;
 
     fn pair() -> KeyPairPem {
         KeyPairPem { cert: "CERT\n".to_owned(), key: "KEY\n".to_owned() }

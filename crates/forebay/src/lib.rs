@@ -20,8 +20,6 @@ mod migrate;
 mod open_files;
 pub mod parent;
 pub mod prepare;
-#[cfg(test)]
-mod scratch;
 pub mod serve;
 pub mod server;
 mod snapshot;

@@ -220,7 +220,7 @@ mod tests {
     use crate::config::Host;
     use crate::flags::argv;
     use crate::flags::layers::Raw;
-    use crate::scratch::Scratch;
+    use forebay_scratch::Scratch;
 
     fn prepare(dir: &Path, more: &[String]) -> Result<(Prepared, Vec<String>), Error> {
         let data_dir = format!("--data-dir={}", dir.join("data").display());

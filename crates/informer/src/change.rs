@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_apimachinery::json::{Reader, Unexpected};
-use forebay_apimachinery::object::Form;
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::Change;
 use forebay_client::wire::{ObjectText, Projection, TypeMeta, WireError};
+use forebay_object::Form;
 use forebay_view::PARTIAL_HEAD;
 
 /// What is stored of an object.

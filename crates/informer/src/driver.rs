@@ -4,26 +4,22 @@
 //! so that what the cache has no room for stays in the connection. Never: decides what to ask for, holds more than one object that is
 //! not whole and what was cut of one piece.
 
+mod answer;
 mod give_way;
 mod packed;
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
 use forebay_apimachinery::Revision;
 use forebay_backend::{BoxFuture, Change, FeedError, GiveWay, Tell, Told};
 use forebay_client::reflector::{Effect, Fault, Input, Reflector, Refusal};
-use forebay_client::wire::{
-    Frame, FrameAt, FrameKind, Inflate, Next, Part, Runs, TypeMeta, WireError, decimal,
-};
+use forebay_client::wire::{Frame, FrameKind, Inflate, Part, Runs, TypeMeta, decimal};
 use forebay_client::{Ask, Collection};
 use forebay_connector::fault_of;
 use forebay_rt::{Alarm, Duration, Ear, Instant, Random};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, USER_AGENT};
 use http::{Request, Response};
-use http_body::Body as _;
 use kube::client::Body;
 
 use crate::ceiling::Share;
@@ -35,7 +31,7 @@ use crate::refusal::{refusal, said};
 use crate::saved::{Loaded, Place};
 use crate::spans::Spans;
 use crate::way::Way;
-use packed::Framed;
+use answer::{Answer, Cut, Cutting};
 use tokio::sync::mpsc;
 
 /// See the module's doc.
@@ -96,23 +92,6 @@ enum Asked {
     Answer(Response<Body>),
     Refused(Refusal),
     Failed(Fault),
-}
-
-/// A body that comes in.
-struct Answer {
-    body: Body,
-    // While a state comes in gzip, and it comes in runs.
-    runs: Option<Box<Runs>>,
-    inflate: Option<Inflate>,
-    cut: Cut,
-    // It was not told yet that bytes came and no frame ended with them.
-    has_new_bytes: bool,
-    is_at_end: bool,
-}
-
-enum Cut {
-    Watch(Box<Frames>),
-    List { items: Box<Items>, is_paged: bool },
 }
 
 impl Driver {
@@ -448,6 +427,9 @@ impl Driver {
 impl Tell for Driver {
     fn poll_told(&mut self, context: &mut Context<'_>, told: &mut Vec<Told>) -> Poll<Result<(), FeedError>> {
         let (mut bytes, mut seen) = (0, told.len());
+        if self.poll_lost(context) {
+            return Poll::Ready(Ok(()));
+        }
         loop {
             if self.poll_once(context, told).is_pending() {
                 return if told.is_empty() { Poll::Pending } else { Poll::Ready(Ok(())) };
@@ -468,140 +450,6 @@ impl Tell for Driver {
 /// Whether nothing more of the request is told.
 fn ends_answer(input: &Input) -> bool {
     matches!(input, Input::Refused(_) | Input::Failed(_) | Input::Ended | Input::Page { .. })
-}
-
-/// What came of an answer.
-enum Cutting {
-    Frame(Frame<Object>),
-    /// Frames that are all of a run.
-    Framed(Framed),
-    Part(Part<Object>),
-    /// Bytes of something that is not whole yet.
-    Half,
-    /// Nothing more comes.
-    Over(Input),
-}
-
-impl Answer {
-    /// Takes what comes as it comes, no longer in runs.
-    fn go_on(&mut self) {
-        if let Some(runs) = self.runs.take() {
-            self.inflate = Some(runs.go_on());
-        }
-    }
-
-    /// Whether it stands in the middle of a frame, an item or a run.
-    fn is_within(&self) -> bool {
-        self.cut.is_within() || self.runs.as_ref().is_some_and(|runs| runs.is_within_run())
-    }
-
-    fn poll_cut(&mut self, context: &mut Context<'_>, progress: &Progress) -> Poll<Cutting> {
-        loop {
-            match self.cut.next() {
-                Ok(Some(cut)) => return Poll::Ready(cut),
-                Ok(None) => {}
-                Err(_) => return Poll::Ready(Cutting::Over(Input::Garbled)),
-            }
-            if let Some(runs) = &mut self.runs {
-                match runs.next_run() {
-                    Next::Run(run) => match self.cut.frames_of(&run.plain) {
-                        Ok(Some(frames)) => return Poll::Ready(Cutting::Framed(Framed { run, frames })),
-                        Ok(None) => {
-                            self.cut.push(&run.plain);
-                            continue;
-                        }
-                        Err(_) => return Poll::Ready(Cutting::Over(Input::Garbled)),
-                    },
-                    Next::More if !self.is_at_end => {}
-                    Next::More | Next::Otherwise => self.go_on(),
-                }
-            }
-            if let Some(inflate) = &mut self.inflate {
-                match inflate.next_piece() {
-                    Ok(Some(piece)) => {
-                        self.cut.push(piece);
-                        continue;
-                    }
-                    Ok(None) => {}
-                    Err(_) => return Poll::Ready(Cutting::Over(Input::Garbled)),
-                }
-            }
-            if self.is_at_end {
-                let is_whole = self.inflate.as_ref().is_none_or(Inflate::is_whole);
-                return Poll::Ready(Cutting::Over(self.cut.ended(is_whole)));
-            }
-            if std::mem::take(&mut self.has_new_bytes) && self.is_within() {
-                return Poll::Ready(Cutting::Half);
-            }
-            match ready!(Pin::new(&mut self.body).poll_frame(context)) {
-                None => self.is_at_end = true,
-                Some(Ok(frame)) => {
-                    let Ok(piece) = frame.into_data() else { continue };
-                    self.has_new_bytes = true;
-                    progress.read(piece.len());
-                    match (&mut self.runs, &mut self.inflate) {
-                        (Some(runs), _) => runs.push(&piece),
-                        (None, Some(inflate)) => inflate.push(&piece),
-                        (None, None) => self.cut.push(&piece),
-                    }
-                }
-                Some(Err(error)) => {
-                    tracing::debug!(error = &error as &dyn std::error::Error, "an answer failed");
-                    let fault = match fault_of(&error) {
-                        Fault::Other => Fault::CutShort,
-                        fault => fault,
-                    };
-                    progress.failed(fault);
-                    return Poll::Ready(Cutting::Over(Input::Failed(fault)));
-                }
-            }
-        }
-    }
-}
-
-impl Cut {
-    fn next(&mut self) -> Result<Option<Cutting>, WireError> {
-        match self {
-            Cut::Watch(frames) => Ok(frames.next_frame()?.map(Cutting::Frame)),
-            Cut::List { items, is_paged } => {
-                let part = items.next_part()?;
-                *is_paged |= matches!(part, Some(Part::End(_) | Part::Status(_)));
-                Ok(part.map(Cutting::Part))
-            }
-        }
-    }
-
-    /// The frames of a text that comes next, if that is what it is.
-    fn frames_of(&mut self, text: &Bytes) -> Result<Option<Vec<FrameAt>>, WireError> {
-        match self {
-            Cut::Watch(frames) => frames.frames_of(text),
-            Cut::List { .. } => Ok(None),
-        }
-    }
-
-    fn push(&mut self, piece: &[u8]) {
-        match self {
-            Cut::Watch(frames) => frames.push(piece),
-            Cut::List { items, .. } => items.push(piece),
-        }
-    }
-
-    /// Whether it stands in the middle of a frame or an item.
-    fn is_within(&self) -> bool {
-        match self {
-            Cut::Watch(frames) => frames.is_within_frame(),
-            Cut::List { items, .. } => items.is_within_item(),
-        }
-    }
-
-    /// What it means that the body ended.
-    fn ended(&self, is_whole: bool) -> Input {
-        match self {
-            Cut::Watch(frames) if is_whole && !frames.is_within_frame() => Input::Ended,
-            Cut::List { is_paged: true, .. } => Input::Ended,
-            Cut::Watch(_) | Cut::List { .. } => Input::Failed(Fault::CutShort),
-        }
-    }
 }
 
 /// What `told` holds.

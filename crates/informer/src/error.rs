@@ -5,6 +5,7 @@ use forebay_rt::Duration;
 use forebay_watchcache::ReadError;
 
 use crate::ceiling::OverLimit;
+use crate::progress::Refused;
 
 /// See each variant.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -21,6 +22,10 @@ pub enum Error {
     /// Nothing is held, because what there is is more than the informer may hold; it is tried again some time.
     #[error("{} bytes are more than the {} that may be held", over.held_bytes, over.max_bytes)]
     OverLimit { over: OverLimit },
+    /// Nothing is held, because the file in which it was did not give back what was put there: see
+    /// [`AtLimit::Spill`](crate::AtLimit::Spill). It is asked for again some time.
+    #[error("what was put into a file did not come back as it was")]
+    SpillLost,
     /// The factory was stopped, or the informer's last handle dropped.
     #[error("the informer was stopped")]
     Stopped,
@@ -33,6 +38,15 @@ pub enum Error {
     /// A path that cannot be read.
     #[error("{path:?} is no path of a field: {why}")]
     Path { path: String, why: String },
+}
+
+impl From<Refused> for Error {
+    fn from(why: Refused) -> Error {
+        match why {
+            Refused::OverLimit(over) => Error::OverLimit { over },
+            Refused::SpillLost => Error::SpillLost,
+        }
+    }
 }
 
 impl From<ReadError> for Error {

@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use forebay_apimachinery::object::{Form, Layout, Scope};
 use forebay_apimachinery::{FieldPath, Key, PathError, PathStep};
 use forebay_client::wire::Projection;
 use forebay_client::{Ask, Collection};
 use forebay_connector::{Connected, Pool, Rate, Throttle};
+use forebay_object::{Form, Layout, Scope};
 use forebay_rt::{Clock, Duration, Random, Tasks};
 use forebay_watchcache::limits::PACE;
 use forebay_watchcache::{Cacher, EarlyReaders, History, Resource, Room};
@@ -141,7 +141,7 @@ impl Factory {
     /// [`Error::Path`] of an index.
     pub fn informer<K>(&self, watched: &Watched<K>) -> Result<Informer<K>, Error> {
         let mut wanted = watched.wanted();
-        wanted.limit = wanted.limit.or(self.0.max_bytes);
+        wanted.limit = wanted.limit.or_else(|| self.0.max_bytes.clone());
         let mut informers = self.0.informers.lock().unwrap_or_else(PoisonError::into_inner);
         let found = informers.get(&wanted).and_then(Weak::upgrade);
         let shared = match found {
@@ -153,7 +153,8 @@ impl Factory {
                     whole: Arc::new(projection(&wanted.cut)?),
                     part: Arc::new(projection(&wanted.cut.to_metadata(&wanted.indexes))?),
                 };
-                let ceiling = wanted.limit.map(|(bytes, at_limit)| Arc::new(Ceiling::new(bytes, at_limit)));
+                let ceiling =
+                    wanted.limit.clone().map(|(bytes, at_limit)| Arc::new(Ceiling::new(bytes, at_limit)));
                 let part = |collection: &Collection| {
                     self.part(collection, &fields, &wanted.cut, (&stored, ceiling.as_ref()))
                 };

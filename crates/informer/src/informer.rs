@@ -57,10 +57,10 @@ impl Part {
     }
 
     /// # Errors
-    /// [`Error::OverLimit`].
+    /// [`Error::OverLimit`], [`Error::SpillLost`].
     fn is_held(&self) -> Result<(), Error> {
         match self.progress.refused() {
-            Some(over) => Err(Error::OverLimit { over }),
+            Some(why) => Err(why.into()),
             None => Ok(()),
         }
     }
@@ -68,7 +68,7 @@ impl Part {
     /// What there is.
     ///
     /// # Errors
-    /// [`Error::OverLimit`], [`Error::NotSynced`], [`Error::Stopped`].
+    /// [`Error::OverLimit`], [`Error::SpillLost`], [`Error::NotSynced`], [`Error::Stopped`].
     fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
         self.is_held()?;
         Ok(self.cacher.snapshot()?)
@@ -120,12 +120,12 @@ impl<K> Informer<K> {
     /// Waits until there is a whole state, however long that takes. Cancel-safe.
     ///
     /// # Errors
-    /// [`Error::OverLimit`], after which another call may find it synced; [`Error::Stopped`].
+    /// [`Error::OverLimit`] and [`Error::SpillLost`], after which another call may find it synced; [`Error::Stopped`].
     pub async fn synced(&self) -> Result<(), Error> {
         for part in &self.shared.parts {
             tokio::select! {
                 biased;
-                over = part.progress.until_refused() => return Err(Error::OverLimit { over }),
+                why = part.progress.until_refused() => return Err(why.into()),
                 () = part.cacher.wait_ready() => {}
             }
             part.snapshot()?;
@@ -165,13 +165,13 @@ impl<K> Informer<K> {
         for part in &self.shared.parts {
             tokio::select! {
                 biased;
-                over = part.progress.until_refused() => return Err(Error::OverLimit { over }),
+                why = part.progress.until_refused() => return Err(why.into()),
                 () = part.cacher.wait_ready() => {}
                 () = self.shared.clock.sleep_until(deadline) => {}
             }
             tokio::select! {
                 biased;
-                over = part.progress.until_refused() => return Err(Error::OverLimit { over }),
+                why = part.progress.until_refused() => return Err(why.into()),
                 shown = part.cacher.at_least(revision, deadline) => snapshots.push(shown?),
             }
         }

@@ -50,6 +50,7 @@ mod reach;
 mod refusal;
 mod saved;
 mod spans;
+mod spill;
 mod subscription;
 mod transcode;
 #[cfg(test)]

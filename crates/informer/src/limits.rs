@@ -26,6 +26,9 @@ pub const WINDOW_BYTES_MAX: usize = 2 << 20;
 /// cache that fills adds, or a batch of changes: they come to rest before they count.
 pub const WINDOW_PART: usize = 4;
 
+/// Where blocks are put into a file, so much of `max_bytes` is free afterwards: one part in so many. Less would be put there more often.
+pub const SPILL_PART: usize = 8;
+
 /// Requests a second, and at once, of all informers of a factory: client-go's defaults for controllers, several times over, since a
 /// watch is asked for once in five minutes.
 pub const QPS: f64 = 50.0;

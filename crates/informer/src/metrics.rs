@@ -4,6 +4,7 @@
 
 use std::fmt::{self, Display, Write as _};
 
+use crate::ceiling::AtLimit;
 use crate::factory::Factory;
 use crate::handlers::HandlerStats;
 use crate::informer::Shared;
@@ -76,6 +77,13 @@ impl Factory {
         );
         let mut refused =
             Metric::new("informer_refused", "gauge", "Whether nothing is held, since it is too much.");
+        let mut spilled =
+            Metric::new("informer_spilled_bytes", "gauge", "Bytes in files, since they are too much.");
+        let mut losses = Metric::new(
+            "informer_spill_losses_total",
+            "counter",
+            "Files that did not give back what was put there.",
+        );
         let mut age =
             Metric::new("informer_age_seconds", "gauge", "Since something last came from the server.");
         let mut failing =
@@ -113,6 +121,10 @@ impl Factory {
                     most.add(&[of], ceiling.max_bytes);
                     partial.add(&[of], u8::from(part.progress.is_partial()));
                     refused.add(&[of], u8::from(part.progress.refused().is_some()));
+                    if let AtLimit::Spill { .. } = ceiling.at_limit {
+                        spilled.add(&[of], stats.spilled_bytes);
+                        losses.add(&[of], stats.spill_losses);
+                    }
                 }
                 let health = part.progress.health();
                 if let Some(heard) = health.last_heard_at {
@@ -134,8 +146,8 @@ impl Factory {
         }
         let mut out = String::new();
         for metric in [
-            states, requests, taken, read, messages, faults, objects, held, most, partial, refused, age,
-            failing, given, panics, summed, lag,
+            states, requests, taken, read, messages, faults, objects, held, most, partial, refused, spilled,
+            losses, age, failing, given, panics, summed, lag,
         ] {
             metric.finish(&mut out);
         }

@@ -34,6 +34,10 @@ pub struct Stats {
     pub bytes_read: u64,
     /// The most that was held at rest, also of states on their way.
     pub held_bytes_max: usize,
+    /// Bytes that are in files now, because they are too much: see [`AtLimit::Spill`](crate::AtLimit).
+    pub spilled_bytes: usize,
+    /// How often something that was put there did not come back as it was.
+    pub spill_losses: u64,
     /// Requests and answers that came to grief below HTTP, by how.
     pub faults: BTreeMap<String, u64>,
 }
@@ -62,9 +66,21 @@ pub(crate) struct Progress {
     held_max: AtomicUsize,
     // No more than metadata is held of an object.
     partial: AtomicBool,
-    // It was too much.
-    refused: watch::Sender<Option<OverLimit>>,
+    // Nothing is held, and why.
+    refused: watch::Sender<Option<Refused>>,
+    // Bytes in files, and how often some of them did not come back.
+    spilled: AtomicUsize,
+    spill_losses: AtomicU64,
     rest: Mutex<Rest>,
+}
+
+/// Why nothing is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// It is too much.
+    OverLimit(OverLimit),
+    /// It was too much, and the file that it was in lost some of it.
+    SpillLost,
 }
 
 #[derive(Debug, Default)]
@@ -115,6 +131,21 @@ impl Progress {
         self.held.load(Ordering::Relaxed)
     }
 
+    /// So many bytes are in a file now.
+    pub(crate) fn spilled(&self, bytes: usize) {
+        self.spilled.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// They are not any more.
+    pub(crate) fn unspilled(&self, bytes: usize) {
+        self.spilled.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// A file lost something.
+    pub(crate) fn lost_spilled(&self) {
+        self.spill_losses.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn partial(&self) {
         self.partial.store(true, Ordering::Relaxed);
     }
@@ -124,26 +155,26 @@ impl Progress {
         self.partial.load(Ordering::Relaxed)
     }
 
-    /// Nothing is held because it is too much, or not any more.
-    pub(crate) fn refuses(&self, over: Option<OverLimit>) {
-        if self.refused() != over {
-            self.refused.send_replace(over);
+    /// Nothing is held, or not any more.
+    pub(crate) fn refuses(&self, why: Option<Refused>) {
+        if self.refused() != why {
+            self.refused.send_replace(why);
         }
     }
 
-    /// What was too much, if it is so now.
-    pub(crate) fn refused(&self) -> Option<OverLimit> {
+    /// Why nothing is held, if it is so now.
+    pub(crate) fn refused(&self) -> Option<Refused> {
         *self.refused.borrow()
     }
 
-    /// Waits until it is too much. Cancel-safe.
-    pub(crate) async fn until_refused(&self) -> OverLimit {
+    /// Waits until nothing is held. Cancel-safe.
+    pub(crate) async fn until_refused(&self) -> Refused {
         let mut refused = self.refused.subscribe();
         loop {
-            if let Ok(over) = refused.wait_for(Option::is_some).await.as_deref()
-                && let Some(over) = over
+            if let Ok(why) = refused.wait_for(Option::is_some).await.as_deref()
+                && let Some(why) = why
             {
-                return *over;
+                return *why;
             }
             // Its sender is this: there is no end.
             std::future::pending::<()>().await;
@@ -184,6 +215,8 @@ impl Progress {
             objects_taken: count(&self.objects),
             bytes_read: count(&self.bytes),
             held_bytes_max: self.held_max.load(Ordering::Relaxed),
+            spilled_bytes: self.spilled.load(Ordering::Relaxed),
+            spill_losses: count(&self.spill_losses),
             faults: rest.faults.clone(),
         }
     }

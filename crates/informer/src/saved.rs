@@ -138,7 +138,7 @@ impl Place {
         let (all, mut line, mut objects) = (Reach::Below(Key::from("/")), Vec::new(), 0);
         for object in snapshot.range(&all, None) {
             line.clear();
-            object.write_body(None, None, &mut line);
+            line.extend_from_slice(&object.try_body().map_err(io::Error::other)?);
             line.push(b'\n');
             out.write_all(&line)?;
             objects += 1;

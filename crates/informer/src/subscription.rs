@@ -6,7 +6,8 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use forebay_apimachinery::{Object, Revision};
+use forebay_apimachinery::Revision;
+use forebay_object::Object;
 use forebay_rt::{Alarm, Duration, Instant};
 use forebay_view::{Handle, TypeMeta};
 use forebay_watchcache::{Changed, Followed, Follower};

@@ -6,11 +6,11 @@
 
 use bytes::Bytes;
 use forebay_apimachinery::Lease;
-use forebay_apimachinery::object::Form;
 use forebay_apimachinery::resource::api_version;
 use forebay_client::Collection;
 use forebay_client::limits::OBJECT_BYTES_MAX;
 use forebay_client::wire::{ObjectMessage, ObjectText, Projection, TypeMeta};
+use forebay_object::Form;
 use forebay_schema::builtin::protobuf::{UnknownFields, decode_known, is_message, stored_json};
 use forebay_schema::builtin::{TypeId, codec, table};
 

@@ -1,12 +1,6 @@
 //! Every golden object of Kubernetes is kept the same whether it comes as JSON or as protobuf.
 //!
-//! In: the files of Kubernetes' own modules, out of Go's module cache, at the versions that the schema's table was made from. Out: a skip
-//! that is loud where Go is missing and, under `CI=true`, a failure. Never: a copy of the files.
-
-use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+//! In: golden files. Out: what is kept of each, by each way it may come. Never: reads a file itself.
 
 use forebay_apimachinery::field_path::FieldPath;
 use forebay_apimachinery::resource::split_api_version;
@@ -14,6 +8,7 @@ use forebay_apimachinery::{Key, Revision};
 use forebay_backend::Change;
 use forebay_client::Collection;
 use forebay_client::wire::{FrameKind, Part, Projection, TypeMeta};
+use forebay_golden::{API, EXTENSIONS};
 use forebay_schema::builtin::protobuf::{Envelope, ListForm, decode_envelope, open_watch_frame};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
@@ -23,12 +18,6 @@ use crate::change::Of;
 use crate::encoding::{Came, Encoding, Frames, Items, Spoken};
 use crate::transcode::Transcoder;
 
-const TYPES: &str = include_str!("../../schema/data/builtin.txt");
-
-/// Modules with golden files, and where they are in them.
-const GOLDENS: [(&str, &str); 2] =
-    [("k8s.io/api", "testdata/HEAD"), ("k8s.io/apiextensions-apiserver", "pkg/apis/testdata/HEAD")];
-
 struct Golden {
     name: String,
     of: TypeMeta,
@@ -37,51 +26,13 @@ struct Golden {
 }
 
 fn goldens() -> Option<Vec<Golden>> {
-    let found = GOLDENS.iter().map(|(module, path)| Ok(read(&module_dir(module)?.join(path))));
-    match found.collect::<Result<Vec<_>, String>>() {
-        Ok(found) => Some(found.into_iter().flatten().collect()),
-        Err(why) if std::env::var("CI").is_ok_and(|ci| ci == "true") => {
-            panic!("CI=true says that no test may be left out, and this one needs Go: {why}")
-        }
-        Err(why) => {
-            let thread = std::thread::current();
-            let name = thread.name().unwrap_or("a test");
-            // Past the test runner's capture; without a standard error there is nobody to tell.
-            let _ = writeln!(std::io::stderr(), "{name}: SKIPPED: needs Go: {why}");
-            None
-        }
-    }
+    let found = forebay_golden::goldens(&[API, EXTENSIONS])?;
+    Some(found.into_iter().map(of_envelope).collect())
 }
 
-fn module_dir(module: &str) -> Result<PathBuf, String> {
-    let prefix = format!("# from {module} ");
-    let version =
-        TYPES.lines().find_map(|line| line.strip_prefix(&prefix)).ok_or("the table names no version")?;
-    let wanted = format!("{module}@{version}");
-    let done = Command::new("go")
-        .args(["mod", "download", "-json", &wanted])
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../schema/gen"))
-        .output()
-        .map_err(|error| format!("go: {error}"))?;
-    let printed: Value = serde_json::from_slice(&done.stdout).map_err(|error| error.to_string())?;
-    match (&printed["Dir"], &printed["Error"]) {
-        (Value::String(dir), Value::Null) => Ok(dir.into()),
-        (_, why) => Err(format!("{wanted}: {why}")),
-    }
-}
-
-fn read(dir: &Path) -> Vec<Golden> {
-    let files = fs::read_dir(dir).expect("it is there").map(|entry| entry.expect("an entry").file_name());
-    let mut names: Vec<String> =
-        files.filter_map(|name| Some(name.to_str()?.strip_suffix(".pb")?.to_owned())).collect();
-    names.sort();
-    names.into_iter().map(|name| read_one(dir, name)).collect()
-}
-
-fn read_one(dir: &Path, name: String) -> Golden {
-    let body = fs::read(dir.join(format!("{name}.pb"))).expect(&name);
-    let json = fs::read_to_string(dir.join(format!("{name}.json"))).expect(&name);
-    let unknown = decode_envelope(&body).expect(&name);
+fn of_envelope(golden: forebay_golden::Golden) -> Golden {
+    let forebay_golden::Golden { name, json, protobuf } = golden;
+    let unknown = decode_envelope(&protobuf).expect(&name);
     let of = TypeMeta { kind: unknown.kind.into_owned(), api_version: unknown.api_version.into_owned() };
     Golden { of, json, message: unknown.raw.to_vec(), name }
 }

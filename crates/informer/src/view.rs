@@ -7,7 +7,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use forebay_apimachinery::selector::LabelSelector;
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
+use forebay_object::Object;
 use forebay_view::{Handle, TypeMeta};
 use forebay_watchcache::{FieldSource, FieldTerm, Interest, Reach, Snapshot};
 

@@ -156,7 +156,7 @@ impl<K> Watched<K> {
             collections: namespaces.into_iter().map(of).collect(),
             indexes: self.indexes.clone(),
             cut: self.cut.clone(),
-            limit: self.limit,
+            limit: self.limit.clone(),
         }
     }
 }

@@ -44,7 +44,7 @@ fn try_to_write(path: &Path) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use forebay_scratch::Scratch;
 
     #[test]
     fn it_is_made_for_its_owner_alone() {

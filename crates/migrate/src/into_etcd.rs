@@ -353,7 +353,7 @@ mod tests {
 
     use super::*;
     use crate::file::store_of;
-    use crate::scratch::Scratch;
+    use forebay_scratch::Scratch;
 
     /// More than a page takes beside another one.
     const LARGE_BYTES: usize = 1 << 20;

@@ -16,8 +16,6 @@ mod moved;
 mod progress;
 mod restore;
 mod save;
-#[cfg(test)]
-mod scratch;
 mod source;
 
 pub use error::{Error, line};

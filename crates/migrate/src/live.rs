@@ -141,7 +141,7 @@ mod tests {
     use std::io::Read as _;
 
     use super::*;
-    use crate::scratch::Scratch;
+    use forebay_scratch::Scratch;
 
     #[tokio::test]
     async fn a_long_name_of_the_directory_is_no_obstacle() {

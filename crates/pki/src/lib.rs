@@ -16,8 +16,6 @@ mod leaf;
 mod names;
 mod pem;
 pub mod private_files;
-#[cfg(test)]
-mod scratch;
 pub mod trust;
 
 use std::fmt;

@@ -178,7 +178,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::scratch::Scratch;
+    use forebay_scratch::Scratch;
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).expect("there").permissions().mode() & 0o777

@@ -10,7 +10,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
 use super::*;
-use crate::scratch::Scratch;
+use forebay_scratch::Scratch;
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 const FILES: [&str; 7] =

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_apimachinery::options::DeleteOptions;
-use forebay_apimachinery::{Object, Reason, Revision, Status};
+use forebay_apimachinery::{Reason, Revision, Status};
+use forebay_object::Object;
 
 use crate::catalog::Served;
 use crate::context::Context;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::object::{Form, Layout, Scope};
 use forebay_apimachinery::{GroupVersionKind, GroupVersionResource};
 use forebay_backend::Backend;
+use forebay_object::{Form, Layout, Scope};
 use forebay_rt::{Clock, Tasks};
 use forebay_schema::builtin;
 

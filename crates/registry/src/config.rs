@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use forebay_admission::{Admission, ServiceAccountAdmission};
 use forebay_apimachinery::Key;
-use forebay_apimachinery::object::Layout;
+use forebay_object::Layout;
 use forebay_watchcache::limits::{self, Pace};
 use forebay_watchcache::{EarlyReaders, History, Resource, Room};
 

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use forebay_admission::Admission;
-use forebay_apimachinery::{Object, Revision, Status};
+use forebay_apimachinery::{Revision, Status};
 use forebay_backend::Backend;
+use forebay_object::Object;
 use forebay_rt::{Clock, Random, Tasks};
 use forebay_watchcache::{History, Snapshot};
 use tokio::sync::watch;
@@ -18,7 +19,6 @@ use crate::catalog::{Catalog, Served};
 use crate::config::Config;
 use crate::errors;
 use crate::frames::Frames;
-use crate::list;
 use crate::services::Services;
 use crate::store::Store;
 
@@ -75,7 +75,7 @@ impl Context {
 
     /// Wall time as Tables show ages at.
     pub(crate) fn timestamp(&self) -> jiff::Timestamp {
-        list::timestamp(&self.clock)
+        crate::wall_time::timestamp(&self.clock)
     }
 
     /// Wall time as `creationTimestamp` has it.

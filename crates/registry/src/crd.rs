@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use forebay_apimachinery::object::{Form, Layout, Scope};
-use forebay_apimachinery::{Cause, Object, Reason, Revision, Status};
+use forebay_apimachinery::{Cause, Reason, Revision, Status};
+use forebay_object::{Form, Layout, Object, Scope};
 use forebay_schema::crd::{check, conditions, field};
 use forebay_watchcache::{EventKind, Interest, ReadError, WatchStep, Watcher};
 use serde_json::Value;

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_apimachinery::{Cause, GroupVersionKind, GroupVersionResource, Lease, Object, Revision};
+use forebay_apimachinery::{Cause, GroupVersionKind, GroupVersionResource, Lease, Revision};
+use forebay_object::Object;
 use forebay_printers::duration;
 use forebay_rt::Stagger;
 use forebay_schema::crd::field;

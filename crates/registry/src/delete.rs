@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_apimachinery::options::{DeleteOptions, FieldValidation, IGNORE_READ_ERRORS, field_invalid};
-use forebay_apimachinery::{Key, Object, Status, Verb};
+use forebay_apimachinery::{Key, Status, Verb};
+use forebay_object::Object;
 use forebay_watchcache::Interest;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::{Key, Lease, Object, Status};
+use forebay_apimachinery::{Key, Lease, Status};
+use forebay_object::Object;
 use forebay_watchcache::ReadError;
 use serde::de::DeserializeOwned;
 

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::options::ListOptions;
-use forebay_apimachinery::{GroupResource, Object, Revision, Status};
+use forebay_apimachinery::{GroupResource, Revision, Status};
+use forebay_object::Object;
 use forebay_rt::Instant;
 use forebay_watchcache::{Cacher, Changed, Followed, Follower, Interest, Snapshot};
 use tokio::sync::watch;

@@ -5,10 +5,10 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use forebay_apimachinery::object::Form;
 use forebay_apimachinery::resource::{api_version, cannot_be_handled, not_registered, split_api_version};
 use forebay_apimachinery::selector::{FieldOperator, FieldRequirement, FieldSelector};
-use forebay_apimachinery::{Cause, GroupVersionKind, Object, Revision, Status, json};
+use forebay_apimachinery::{Cause, GroupVersionKind, Revision, Status, json};
+use forebay_object::{Form, Object};
 use forebay_schema::builtin::{TypeId, codec};
 use forebay_watchcache::{FieldSource, FieldTerm, Interest};
 use serde_json::Value;

@@ -43,6 +43,7 @@ mod subresources;
 #[cfg(test)]
 mod tests;
 mod update;
+mod wall_time;
 mod watch;
 mod write;
 
@@ -50,14 +51,18 @@ pub use config::Config;
 pub use delete::Selection;
 pub use forebay_admission::{Admission, ServiceAccountAdmission};
 pub use forebay_strategy::subject;
-pub use frames::{AtRest, Batch, FrameSink};
+pub use frames::{
+    AsStored, AtRest, Batch, EventForm, EventFormat, EventWriter, FORMATS, FrameMessage, FrameSink, JSON,
+    PROTOBUF, WriteStatus,
+};
 pub use identity::Identity;
 pub use incoming::Incoming;
 pub use informer::{CatalogChanges, Informer, Notice, Objects};
 pub use list::{ListBody, Sink};
+pub use plan::{Begun, ListPlan, Planned, WatchPlan, Weight};
 pub use present::{As, Encoding, IncludeObject, Presenter, Shown};
 pub use registry::Registry;
 pub use services::{AddressRange, PortRange, ServicesConfig};
-pub use watch::{Flow, WatchBody};
+pub use watch::{Now, Step, Wait, WatchBody, WatchSession};
 
 pub use forebay_watchcache::{Held, History, Relief};

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::continue_token::{ContinueAt, ContinueToken};
-use forebay_apimachinery::object::{Block, Scratch};
-use forebay_apimachinery::{Key, Object, Revision, Status};
+use forebay_apimachinery::{Key, Revision, Status};
+use forebay_object::{Deflated, Object, Scratch, Segment, Segments};
 use forebay_watchcache::{ExactPage, FieldSource, Interest, ReadError, Snapshot};
-use jiff::Timestamp;
 
 use crate::catalog::Served;
 use crate::counts::Counting;
 use crate::errors;
-use crate::plan::{Freshness, ListPlan};
+use crate::plan::{Begun, Freshness, ListPlan, Planned};
 use crate::present::{Encoding, ListMeta, Presenter, Shown};
 use crate::store::Store;
+use crate::wall_time::timestamp;
 use forebay_rt::Clock;
 
 /// A LIST's body, made piece by piece. Pins its snapshot until dropped; holds no other copy of what it sends.
@@ -43,38 +43,34 @@ enum State {
     Done,
 }
 
-/// Finds the snapshot that `plan` asks for.
-///
-/// # Errors
-/// 410, 429 and 504 as reference §1.2 has them; never a list from the store.
-pub async fn list(
-    served: &Arc<Served>,
-    store: &Store,
-    plan: ListPlan,
-    interest: Interest,
-    shown: Shown,
-    clock: &Clock,
-) -> Result<ListBody, Status> {
-    let Page { snapshot, after, meta } = page(store, &plan, &interest, clock).await?;
-    let counting = Counting::new(store.lists.clone(), index_name(served, &snapshot, &interest));
-    let mut body = ListBody {
-        snapshot,
-        interest,
-        presenter: Presenter::new(served.clone(), shown),
-        meta,
-        items_len: 0,
-        clock: clock.clone(),
-        after,
-        left: plan.limit,
-        counting,
-        scratch: Scratch::default(),
-        state: State::Head,
-    };
-    body.skip().await;
-    if shown.encoding == Encoding::Protobuf {
-        body.measure().await;
+impl Planned<ListPlan, Shown> {
+    /// Finds the snapshot that is asked for.
+    ///
+    /// # Errors
+    /// 410, 429 and 504 as reference §1.2 has them; never a list from the store.
+    pub async fn run<L>(self, lease: L) -> Result<Begun<ListBody, L>, Status> {
+        let Planned { plan, interest, served, store, shown, clock, .. } = self;
+        let Page { snapshot, after, meta } = page(&store, &plan, &interest, &clock).await?;
+        let counting = Counting::new(store.lists.clone(), index_name(&served, &snapshot, &interest));
+        let mut body = ListBody {
+            snapshot,
+            interest,
+            presenter: Presenter::new(served, shown),
+            meta,
+            items_len: 0,
+            clock,
+            after,
+            left: plan.limit,
+            counting,
+            scratch: Scratch::default(),
+            state: State::Head,
+        };
+        body.skip().await;
+        if shown.encoding == Encoding::Protobuf {
+            body.measure().await;
+        }
+        Ok(Begun { body, lease })
     }
-    Ok(body)
 }
 
 /// The index that a list goes by, as kube-apiserver calls it; empty for none.
@@ -98,7 +94,7 @@ pub struct Page {
 /// The page that `plan` asks for.
 ///
 /// # Errors
-/// As [`list`].
+/// As [`Planned::run`].
 pub async fn page(
     store: &Store,
     plan: &ListPlan,
@@ -317,12 +313,12 @@ impl ListBody {
         }
     }
 
-    /// Whether whole blocks of the cache are parts of the body as they are: a sink that wants them compressed finds them so.
-    pub fn is_of_blocks(&self) -> bool {
+    /// Whether what the cache has deflated is part of the body as it is: a sink that wants it compressed finds it so.
+    pub fn is_of_segments(&self) -> bool {
         self.left.is_none() && self.interest.is_unfiltered() && self.presenter.shows_bodies()
     }
 
-    /// Appends about `chunk_bytes` of the body to `sink`, an object or a block at least; false when the body is complete.
+    /// Appends about `chunk_bytes` of the body to `sink`, an object or a segment at least; false when the body is complete.
     /// Where little matches it is less, or nothing: it ends when it has looked for more long enough.
     pub fn next_chunk(&mut self, chunk_bytes: usize, sink: &mut impl Sink) -> bool {
         if self.state == State::Done {
@@ -333,38 +329,32 @@ impl ListBody {
             self.state = State::FirstItem;
         }
         let begun = sink.bytes();
-        let (now, whole) = (timestamp(&self.clock), self.is_of_blocks());
+        let (now, whole) = (timestamp(&self.clock), self.is_of_segments());
         let mut last: Option<&Arc<Object>> = None;
         let mut ended = true;
-        let mut objects = self.snapshot.candidates(&self.interest, self.after.as_ref()).peekable();
-        let (mut run, mut left_to_look) = (Vec::new(), self.interest.objects_max(Interest::LOOKS_MAX));
-        'walk: while let Some(first) = objects.next() {
-            let block = if whole {
-                Block::of_run(first, &mut objects, &mut run)
-            } else {
-                run.clear();
-                run.push(first);
-                None
-            };
+        let rest = self.snapshot.candidates(&self.interest, self.after.as_ref());
+        let mut rest = if whole { Segments::new(rest) } else { Segments::one_by_one(rest) };
+        let mut left_to_look = self.interest.objects_max(Interest::LOOKS_MAX);
+        'walk: while let Some(Segment { objects, deflated }) = rest.next_segment() {
             // What is compressed in between takes less than it did.
             let taken = sink.bytes().saturating_sub(begun);
-            if let Some(block) = block.filter(|_| run.iter().all(|object| self.presenter.shows_body(object)))
-            {
-                if taken > 0 && taken + sink.block_bytes(block) > chunk_bytes {
+            let are_shown = || objects.iter().all(|object| self.presenter.shows_body(object));
+            if let Some(deflated) = deflated.filter(|_| are_shown()) {
+                if taken > 0 && taken + sink.deflated_bytes(deflated) > chunk_bytes {
                     ended = false;
                     break;
                 }
                 if self.state == State::Items {
                     sink.text().push(b',');
                 }
-                sink.block(block);
-                self.counting.fetched += run.len() as u64;
-                self.counting.returned += run.len() as u64;
+                sink.deflated(deflated);
+                self.counting.fetched += objects.len() as u64;
+                self.counting.returned += objects.len() as u64;
                 self.state = State::Items;
-                last = run.last().copied();
+                last = objects.last().copied();
                 continue;
             }
-            for object in &run {
+            for object in objects {
                 if self.left == Some(0) {
                     break 'walk;
                 }
@@ -384,7 +374,7 @@ impl ListBody {
                 }
             }
         }
-        drop(objects);
+        drop(rest);
         if let Some(last) = last {
             self.after = Some(last.key().clone());
         }
@@ -401,12 +391,12 @@ impl ListBody {
 pub trait Sink {
     /// Where text goes.
     fn text(&mut self) -> &mut Vec<u8>;
-    /// The plain text of a whole block comes next.
-    fn block(&mut self, block: &Block);
+    /// The plain text of these items comes next.
+    fn deflated(&mut self, items: Deflated<'_>);
     /// Bytes that it has.
     fn bytes(&self) -> usize;
-    /// How many a block adds to them.
-    fn block_bytes(&self, block: &Block) -> usize;
+    /// How many they add to them.
+    fn deflated_bytes(&self, items: Deflated<'_>) -> usize;
 }
 
 impl Sink for Vec<u8> {
@@ -414,22 +404,17 @@ impl Sink for Vec<u8> {
         self
     }
 
-    fn block(&mut self, block: &Block) {
-        block.inflate_into(self);
+    fn deflated(&mut self, items: Deflated<'_>) {
+        items.inflate_into(self);
     }
 
     fn bytes(&self) -> usize {
         self.len()
     }
 
-    fn block_bytes(&self, block: &Block) -> usize {
-        block.plain_len()
+    fn deflated_bytes(&self, items: Deflated<'_>) -> usize {
+        items.plain_len()
     }
-}
-
-/// Wall time as the printers take it.
-pub fn timestamp(clock: &Clock) -> Timestamp {
-    Timestamp::from_millisecond(clock.unix_ms() as i64).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 #[cfg(test)]

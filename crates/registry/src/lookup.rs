@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use forebay_admission::{Admitted, Lookup, ReadFrom};
 use forebay_api::Eventual;
-use forebay_apimachinery::{Object, Status};
+use forebay_apimachinery::Status;
+use forebay_object::Object;
 
 use crate::context::Context;
 use crate::errors;

@@ -1,7 +1,8 @@
 //! From the options of a LIST or WATCH to a plan: the one place that reads them.
 //!
-//! In: raw options and what the path named. Out: [`ListPlan`], [`WatchPlan`], an [`Interest`]. Below this nobody sees
-//! a resourceVersion string, a match, a limit or a continue token again.
+//! In: raw options and what the path named. Out: [`Planned`], once for a request: a [`ListPlan`] or a [`WatchPlan`], an
+//! [`Interest`], and the [`Weight`] that it is admitted by. Below this nobody sees a resourceVersion string, a match, a limit
+//! or a continue token again.
 //!
 //! Source: reference §1.1 (validation and defaulting), §1.2 (LIST), §1.4 (WATCH); apiserver v1.36.3
 //! `storage/cacher/delegator`, apimachinery `internalversion/validation`.
@@ -13,10 +14,42 @@ use forebay_apimachinery::continue_token::{ContinueAt, ContinueToken};
 use forebay_apimachinery::json::go_quote;
 use forebay_apimachinery::options::{ListOptions, field_forbidden, field_not_supported};
 use forebay_apimachinery::{Cause, Reason, Revision, Status};
-use forebay_watchcache::Interest;
+use forebay_rt::Clock;
+use forebay_watchcache::{Interest, Reach};
 
+use crate::catalog::Served;
+use crate::context::Context;
+use crate::frames::{EventForm, Frames};
+use crate::present::Shown;
 use crate::request::Target;
 use crate::store::Store;
+
+/// A LIST or a WATCH that was found to be in order, and has read nothing yet. Whoever admits requests sees what it weighs, and
+/// runs it on a lease for that, which the answer holds.
+pub struct Planned<Plan, Form> {
+    pub(crate) plan: Plan,
+    pub(crate) interest: Interest,
+    pub(crate) served: Arc<Served>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) shown: Form,
+    pub(crate) frames: Arc<Frames>,
+    pub(crate) clock: Clock,
+    weight: Weight,
+}
+
+/// What a read may come to, from above. Nothing while the state is being read, or where none is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weight {
+    pub objects: usize,
+    /// Of all of them, as JSON.
+    pub bytes: usize,
+}
+
+/// The body of an answer that has begun, and the lease that it was begun on: who sends the one holds the other.
+pub struct Begun<Body, Lease> {
+    pub body: Body,
+    pub lease: Lease,
+}
 
 /// How new the state must be that a read shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +109,100 @@ pub struct WatchPlan {
     pub prompt_bookmark: bool,
     /// When the stream ends.
     pub timeout: Duration,
+}
+
+/// A LIST.
+///
+/// # Errors
+/// 400, 405 and 422.
+pub(crate) fn plan_list(
+    context: &Context,
+    target: &Target,
+    options: &ListOptions,
+    shown: Shown,
+) -> Result<Planned<ListPlan, Shown>, Status> {
+    let store = context.store_of(&target.served)?;
+    let (plan, interest) = list(target, &store, options)?;
+    let weight = Weight::of(&store, &interest).up_to(plan.limit);
+    Ok(planned(context, target, store, (plan, interest, weight), shown))
+}
+
+/// A WATCH. It weighs what its initial state does.
+///
+/// - `path_form`: the deprecated `/watch/` paths.
+///
+/// # Errors
+/// 400, 405, 422 and 500.
+pub(crate) fn plan_watch(
+    context: &Context,
+    target: &Target,
+    options: &ListOptions,
+    shown: EventForm,
+    path_form: bool,
+) -> Result<Planned<WatchPlan, EventForm>, Status> {
+    let store = context.store_of(&target.served)?;
+    let (draw, timeout_min) = (|bound| context.random.below(bound), context.config.min_request_timeout);
+    let (plan, interest) = watch(target, &store, options, timeout_min, draw, path_form)?;
+    let weight = if plan.has_state() { Weight::of(&store, &interest) } else { Weight::default() };
+    Ok(planned(context, target, store, (plan, interest, weight), shown))
+}
+
+fn planned<Plan, Form>(
+    context: &Context,
+    target: &Target,
+    store: Arc<Store>,
+    (plan, interest, weight): (Plan, Interest, Weight),
+    shown: Form,
+) -> Planned<Plan, Form> {
+    let (served, frames, clock) = (target.served.clone(), context.frames.clone(), context.clock.clone());
+    Planned { plan, interest, served, store, shown, frames, clock, weight }
+}
+
+impl<Plan, Form> Planned<Plan, Form> {
+    /// What it is to be admitted by.
+    pub fn weight(&self) -> Weight {
+        self.weight
+    }
+}
+
+impl Planned<WatchPlan, EventForm> {
+    /// Whether it begins with state, for which it holds a snapshot.
+    pub fn has_state(&self) -> bool {
+        self.plan.has_state()
+    }
+}
+
+impl WatchPlan {
+    /// Whether the state comes first; not of one that is over before it begins.
+    fn has_state(&self) -> bool {
+        let is_of_state = match self.start {
+            WatchStart::StateAny | WatchStart::StateLatest | WatchStart::StateAtLeast(_) => true,
+            WatchStart::After(_) | WatchStart::Now | WatchStart::AnyNow => false,
+        };
+        is_of_state && !self.timeout.is_zero()
+    }
+}
+
+impl Weight {
+    /// The objects within reach, whether they are selected or not.
+    fn of(store: &Store, interest: &Interest) -> Weight {
+        let Ok(state) = store.cacher.snapshot() else { return Weight::default() };
+        let (objects, bytes) = match &interest.reach {
+            Reach::One(key) => (1, state.get(key).map_or(0, |object| object.body_len())),
+            reach => (state.range(reach, None).len(), state.plain_bytes(reach, None)),
+        };
+        Weight { objects, bytes }
+    }
+
+    /// That of a page of `limit` objects.
+    fn up_to(self, limit: Option<usize>) -> Weight {
+        match limit {
+            Some(page) if page < self.objects => {
+                Weight { objects: page, bytes: self.bytes / self.objects * page }
+            }
+            _ => self,
+        }
+    }
 }
 
 /// What the path and the selectors are about.
@@ -163,7 +290,7 @@ fn continued(options: &ListOptions, limit: Option<usize>) -> Result<ListPlan, St
 ///
 /// # Errors
 /// 400, 422 and 500 of reference §1.1, the one that kube-apiserver comes upon first.
-pub fn watch(
+fn watch(
     target: &Target,
     store: &Store,
     options: &ListOptions,
@@ -328,4 +455,63 @@ pub fn get(resource_version: &str) -> Result<Freshness, Status> {
         Rv::Zero => Freshness::Any,
         Rv::At(rv) => Freshness::AtLeast(rv),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_apimachinery::options::{CreateOptions, Query};
+
+    use super::*;
+    use crate::present::As;
+    use crate::request::Body;
+    use crate::tests::config_maps;
+
+    fn options(query: &str) -> ListOptions {
+        ListOptions::from_query(&Query::parse(query)).expect("options")
+    }
+
+    #[tokio::test]
+    async fn a_limit_makes_a_request_lighter_only_where_it_counts() {
+        let (registry, target) = config_maps(Some("default")).await;
+        for name in ["a", "b", "c", "d"] {
+            let json = format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}}}}"#);
+            let body = Body::Json(json.into());
+            registry.create(&target, &body, &CreateOptions::default()).await.expect("creates");
+        }
+        // Then the cache has them.
+        registry.list(&target, &ListOptions::default(), As::Object).await.expect("lists");
+        let listed = |query: &str| {
+            let planned = registry.plan_list(&target, &options(query), As::Object);
+            planned.map(|planned| (planned.weight().objects, planned.weight().bytes))
+        };
+        let (objects, bytes) = listed("").expect("planned");
+        assert!(objects == 4 && bytes > 4 * 50, "{objects} of {bytes} B");
+        assert_eq!(listed("limit=1"), Ok((1, bytes / 4)));
+        assert_eq!(listed("limit=9"), Ok((4, bytes)));
+        assert_eq!(listed("limit=1&resourceVersion=0"), Ok((4, bytes)), "it is answered whole");
+        assert!(listed("resourceVersionMatch=Exact").is_err(), "it is refused");
+        let watched = registry.plan_watch(&target, &options("watch=1&limit=1"), As::Object, false);
+        assert_eq!(watched.map(|planned| planned.weight()), Ok(Weight { objects: 4, bytes }));
+    }
+
+    #[tokio::test]
+    async fn it_is_known_before_whether_a_watch_begins_with_state() {
+        let (registry, target) = config_maps(None).await;
+        for (query, want) in [
+            ("watch=1", true),
+            ("watch=1&resourceVersion=0", true),
+            ("watch=1&resourceVersion=1", false),
+            ("watch=1&timeoutSeconds=-1", false),
+            ("watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=1", true),
+            ("watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan", false),
+            ("watch=1&resourceVersion=none", false),
+        ] {
+            let planned = registry.plan_watch(&target, &options(query), As::Object, false);
+            assert_eq!(planned.as_ref().is_ok_and(Planned::has_state), want, "{query}");
+            if let Ok(planned) = planned {
+                let begun = planned.run((), crate::frames::status_without_code).await.expect("begins");
+                assert_eq!(begun.body.is_initial(), want, "{query}");
+            }
+        }
+    }
 }

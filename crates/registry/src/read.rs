@@ -1,118 +1,57 @@
-//! LIST and WATCH of a target: options to plan, plan to body.
+//! LIST, WATCH and what the DELETE of a collection is about, for somebody in this process, who holds what they like.
+
+use std::sync::Arc;
 
 use forebay_apimachinery::Status;
 use forebay_apimachinery::options::ListOptions;
-use forebay_watchcache::{Interest, Reach};
 
+use crate::context::Context;
 use crate::delete::Selection;
-use crate::list::{self, ListBody};
+use crate::frames::{EventForm, status_without_code};
+use crate::list::ListBody;
 use crate::plan;
 use crate::present::Shown;
-use crate::registry::Registry;
 use crate::request::Target;
-use crate::store::Store;
-use crate::watch::{self, WatchBody};
+use crate::watch::WatchBody;
 
-impl Registry {
-    /// A list, whose body is made as it is read.
-    ///
-    /// # Errors
-    /// 400, 410, 422, 429 and 504 of reference §1.
-    pub async fn list(
-        &self,
-        target: &Target,
-        options: &ListOptions,
-        shown: impl Into<Shown>,
-    ) -> Result<ListBody, Status> {
-        let store = self.0.store_of(&target.served)?;
-        let (plan, interest) = plan::list(target, &store, options)?;
-        list::list(&target.served, &store, plan, interest, shown.into(), &self.0.clock).await
-    }
-
-    /// What a list may come to: objects and their bytes, from above. Nothing while the state is being read, or of options
-    /// that will be refused.
-    pub fn list_weight(&self, target: &Target, options: &ListOptions) -> (usize, usize) {
-        let Ok(store) = self.0.store_of(&target.served) else { return (0, 0) };
-        let Ok((plan, interest)) = plan::list(target, &store, options) else { return (0, 0) };
-        let (objects, bytes) = weight(&store, &interest);
-        match plan.limit {
-            Some(page) if page < objects => (page, bytes / objects * page),
-            _ => (objects, bytes),
-        }
-    }
-
-    /// The same of the initial state of a watch, which knows no limit.
-    pub fn state_weight(&self, target: &Target, options: &ListOptions) -> (usize, usize) {
-        let Ok(store) = self.0.store_of(&target.served) else { return (0, 0) };
-        let Ok(interest) = plan::interest(target, &store, options) else { return (0, 0) };
-        weight(&store, &interest)
-    }
-
-    /// A watch, whose body is made as it is read.
-    ///
-    /// # Errors
-    /// As [`Registry::list`]; a 410 comes inside the stream, as kube-apiserver has it.
-    pub async fn watch(
-        &self,
-        target: &Target,
-        options: &ListOptions,
-        shown: impl Into<Shown>,
-        path_form: bool,
-    ) -> Result<WatchBody, Status> {
-        let store = self.0.store_of(&target.served)?;
-        let (draw, timeout_min) = (|bound| self.0.random.below(bound), self.0.config.min_request_timeout);
-        let (plan, interest) = plan::watch(target, &store, options, timeout_min, draw, path_form)?;
-        watch::watch(&target.served, &store, plan, interest, shown.into(), &self.0.frames, &self.0.clock)
-            .await
-    }
-
-    /// What a DELETE of a collection is about.
-    ///
-    /// # Errors
-    /// 400 and 422 of reference §1.1.
-    pub fn selection(&self, target: &Target, options: &ListOptions) -> Result<Selection, Status> {
-        let store = self.0.store_of(&target.served)?;
-        let (plan, interest) = plan::list(target, &store, options)?;
-        Ok(Selection { interest, plan })
-    }
+/// A list, whose body is made as it is read.
+///
+/// # Errors
+/// 400, 410, 422, 429 and 504 of reference §1.
+pub(crate) async fn list(
+    context: &Arc<Context>,
+    target: &Target,
+    options: &ListOptions,
+    shown: Shown,
+) -> Result<ListBody, Status> {
+    Ok(plan::plan_list(context, target, options, shown)?.run(()).await?.body)
 }
 
-/// The objects within reach and their bytes, whether they are selected or not.
-fn weight(store: &Store, interest: &Interest) -> (usize, usize) {
-    let Ok(state) = store.cacher.snapshot() else { return (0, 0) };
-    match &interest.reach {
-        Reach::One(key) => (1, state.get(key).map_or(0, |object| object.body_len())),
-        reach => (state.range(reach, None).len(), state.plain_bytes(reach, None)),
-    }
+/// The same of a watch.
+///
+/// # Errors
+/// As [`list`]; a 410 comes inside the stream, as kube-apiserver has it.
+pub(crate) async fn watch(
+    context: &Arc<Context>,
+    target: &Target,
+    options: &ListOptions,
+    shown: EventForm,
+    path_form: bool,
+) -> Result<WatchBody, Status> {
+    let planned = plan::plan_watch(context, target, options, shown, path_form)?;
+    Ok(planned.run((), status_without_code).await?.body)
 }
 
-#[cfg(test)]
-mod tests {
-    use forebay_apimachinery::options::{CreateOptions, Query};
-
-    use super::*;
-    use crate::present::As;
-    use crate::request::Body;
-    use crate::tests::config_maps;
-
-    #[tokio::test]
-    async fn a_limit_makes_a_request_lighter_only_where_it_counts() {
-        let (registry, target) = config_maps(Some("default")).await;
-        for name in ["a", "b", "c", "d"] {
-            let json = format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}}}}"#);
-            let body = Body::Json(json.into());
-            registry.create(&target, &body, &CreateOptions::default()).await.expect("creates");
-        }
-        // Then the cache has them.
-        registry.list(&target, &ListOptions::default(), As::Object).await.expect("lists");
-        let options = |query: &str| ListOptions::from_query(&Query::parse(query)).expect("options");
-        let listed = |query: &str| registry.list_weight(&target, &options(query));
-        let (objects, bytes) = listed("");
-        assert!(objects == 4 && bytes > 4 * 50, "{objects} of {bytes} B");
-        assert_eq!(listed("limit=1"), (1, bytes / 4));
-        assert_eq!(listed("limit=9"), (4, bytes));
-        assert_eq!(listed("limit=1&resourceVersion=0"), (4, bytes), "it is answered whole");
-        assert_eq!(listed("resourceVersionMatch=Exact"), (0, 0), "it is refused");
-        assert_eq!(registry.state_weight(&target, &options("watch=1&limit=1")), (4, bytes));
-    }
+/// What a DELETE of a collection is about.
+///
+/// # Errors
+/// 400 and 422 of reference §1.1.
+pub(crate) fn selection(
+    context: &Context,
+    target: &Target,
+    options: &ListOptions,
+) -> Result<Selection, Status> {
+    let store = context.store_of(&target.served)?;
+    let (plan, interest) = plan::list(target, &store, options)?;
+    Ok(Selection { interest, plan })
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, PatchOptions, UpdateOptions};
-use forebay_apimachinery::{GroupVersionKind, Object, Revision, Status};
+use forebay_apimachinery::{GroupVersionKind, Revision, Status};
 use forebay_backend::Backend;
+use forebay_object::Object;
 use forebay_rt::{Clock, Random, Tasks};
 use forebay_watchcache::{Relief, window_cap};
 use serde::de::DeserializeOwned;
@@ -17,10 +18,17 @@ use crate::catalog::Catalog;
 use crate::config::Config;
 use crate::context::Context;
 use crate::delete::Selection;
+use crate::frames::EventForm;
 use crate::incoming::Incoming;
 use crate::informer::{CatalogChanges, Informer, Objects};
+use crate::list::ListBody;
+use crate::plan::{ListPlan, Planned, WatchPlan};
+use crate::present::Shown;
 use crate::request::{Answer, Body, MayCreate, PatchKind, Target};
-use crate::{bootstrap, create, delete, get, informer, published, review, services, subresources, update};
+use crate::watch::WatchBody;
+use crate::{
+    bootstrap, create, delete, get, informer, plan, published, read, review, services, subresources, update,
+};
 
 /// The verbs. Cheap to clone.
 #[derive(Clone)]
@@ -79,6 +87,70 @@ impl Registry {
         name: &str,
     ) -> Result<T, Status> {
         get::read(&self.0, resource, namespace, name).await
+    }
+
+    /// A LIST that is in order and has read nothing yet.
+    ///
+    /// # Errors
+    /// 400, 405 and 422.
+    pub fn plan_list(
+        &self,
+        target: &Target,
+        options: &ListOptions,
+        shown: impl Into<Shown>,
+    ) -> Result<Planned<ListPlan, Shown>, Status> {
+        plan::plan_list(&self.0, target, options, shown.into())
+    }
+
+    /// The same of a WATCH. It weighs what its initial state does.
+    ///
+    /// - `path_form`: the deprecated `/watch/` paths.
+    ///
+    /// # Errors
+    /// 400, 405, 422 and 500.
+    pub fn plan_watch(
+        &self,
+        target: &Target,
+        options: &ListOptions,
+        shown: impl Into<EventForm>,
+        path_form: bool,
+    ) -> Result<Planned<WatchPlan, EventForm>, Status> {
+        plan::plan_watch(&self.0, target, options, shown.into(), path_form)
+    }
+
+    /// A list, whose body is made as it is read, for somebody in this process, who holds what they like.
+    ///
+    /// # Errors
+    /// 400, 410, 422, 429 and 504 of reference §1.
+    pub async fn list(
+        &self,
+        target: &Target,
+        options: &ListOptions,
+        shown: impl Into<Shown>,
+    ) -> Result<ListBody, Status> {
+        read::list(&self.0, target, options, shown.into()).await
+    }
+
+    /// The same of a watch.
+    ///
+    /// # Errors
+    /// As [`Registry::list`]; a 410 comes inside the stream, as kube-apiserver has it.
+    pub async fn watch(
+        &self,
+        target: &Target,
+        options: &ListOptions,
+        shown: impl Into<EventForm>,
+        path_form: bool,
+    ) -> Result<WatchBody, Status> {
+        read::watch(&self.0, target, options, shown.into(), path_form).await
+    }
+
+    /// What a DELETE of a collection is about.
+    ///
+    /// # Errors
+    /// 400 and 422 of reference §1.1.
+    pub fn selection(&self, target: &Target, options: &ListOptions) -> Result<Selection, Status> {
+        read::selection(&self.0, target, options)
     }
 
     /// Creates an object.

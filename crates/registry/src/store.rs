@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_apimachinery::object::{Interner, Scope};
-use forebay_apimachinery::{Key, Object, Reason, Revision, Status};
+use forebay_apimachinery::{Key, Reason, Revision, Status};
 use forebay_backend::{Backend, Expect, Op, Outcome, Txn, Versioned};
+use forebay_object::{Interner, Object, Scope};
 use forebay_rt::{Clock, Tasks};
 use forebay_schema::builtin::protobuf;
 use forebay_watchcache::{Cacher, Reach, Resource};

@@ -8,7 +8,7 @@ use forebay_apimachinery::{Key, Lease, Reason, Status};
 use forebay_backend::{Backend, BoxFuture, Expect, Layer, Op, Outcome as Written, ReadError, Txn, Versioned};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Answer, Body, Caller, Outcome, Target};
-use forebay_registry::{As, Config, Flow, Registry};
+use forebay_registry::{As, Config, Registry, Step};
 use forebay_rt::{Clock, Duration, Random, Tasks};
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ impl World {
         let mut body = self.registry.watch(&target, &options, As::Object, false).await.expect("starts");
         loop {
             let mut out = Vec::new();
-            let Flow::Frames = body.next(64, &mut out).await else { panic!("the watch of {name} ended") };
+            let Step::Frames = body.next(64, &mut out).await else { panic!("the watch of {name} ended") };
             for line in out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
                 let event: Value = serde_json::from_slice(line).expect("a frame is JSON");
                 if event["type"] == kind && event["object"]["metadata"]["name"] == name {

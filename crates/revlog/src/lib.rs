@@ -24,3 +24,7 @@ pub use log::{Limits, Log, Usage, Writer};
 mod model_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod upkeep_tests;
+#[cfg(test)]
+mod waiting_tests;

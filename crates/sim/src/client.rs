@@ -5,8 +5,8 @@ use forebay_apimachinery::Lease;
 use forebay_apimachinery::Status;
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, Query, UpdateOptions};
 use forebay_registry::request::{Answer, Body, Outcome, Target};
-use forebay_registry::{As, Flow, Registry, WatchBody};
-use forebay_rt::Random;
+use forebay_registry::{As, Now, Registry, Step, Wait, WatchBody, WatchSession};
+use forebay_rt::{Clock, Random};
 use http::{Method, Response};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -39,7 +39,11 @@ pub enum Change {
 
 /// A watch that goes on.
 pub enum Frames {
-    Verbs(Box<WatchBody>),
+    /// The machine that the server drives, driven here.
+    Verbs {
+        session: Box<WatchSession>,
+        clock: Clock,
+    },
     Http(Incoming),
 }
 
@@ -145,22 +149,20 @@ pub async fn watch(
         Err(status) => return Some(Err(status.into())),
     };
     let body = within(life, life.registry.watch(&target, &options, As::Object, false)).await?;
-    Some(body.map(|body| Frames::Verbs(Box::new(body))).map_err(Refused::from))
+    let clock = life.registry.clock().clone();
+    let session = |body: WatchBody| Frames::Verbs { session: Box::new(body.into_session()), clock };
+    Some(body.map(session).map_err(Refused::from))
 }
 
 impl Frames {
     /// Appends what comes next, about `bytes_max`. False at the end. Cancel-safe.
     pub async fn next(&mut self, bytes_max: usize, bytes: &mut Vec<u8>) -> bool {
         match self {
-            Frames::Verbs(body) => match body.next(bytes_max, bytes).await {
-                Flow::Frames => true,
-                Flow::End => false,
-                Flow::Error(status) => {
-                    let object = status.to_value(0);
-                    bytes
-                        .extend(serde_json::json!({ "type": "ERROR", "object": object }).to_string().bytes());
-                    bytes.push(b'\n');
-                    false
+            Frames::Verbs { session, clock } => loop {
+                match session.step(&Now::of(clock), bytes_max, bytes) {
+                    Step::Frames => return true,
+                    Step::End => return false,
+                    Step::Wait(what) => wait(session, what, clock).await,
                 }
             },
             Frames::Http(body) => match body.frame().await {
@@ -171,6 +173,22 @@ impl Frames {
                 Some(Err(_)) | None => false,
             },
         }
+    }
+}
+
+/// What a session waits for. Cancel-safe: it says again what it waits for.
+async fn wait(session: &mut WatchSession, what: Wait, clock: &Clock) {
+    match what {
+        Wait::Turn => tokio::task::yield_now().await,
+        Wait::Proof { deadline } => {
+            session.settled(deadline).await;
+            session.prove();
+        }
+        Wait::Event { until } => tokio::select! {
+            biased;
+            () = std::future::poll_fn(|cx| session.poll_event(cx)) => {}
+            () = clock.sleep_until(until) => {}
+        },
     }
 }
 

@@ -135,15 +135,15 @@ pub const TURN_BATCHES_MAX: usize = 4;
 /// A long event is handed on in pieces of this size, so that it shows how far its reader is.
 pub const PIECE_BYTES: usize = 16 << 10;
 
-/// What there is room for when a piece of a body is made: [`CHUNK_BYTES`], and what its last object is longer.
+/// What there is room for when a piece of a body is made: [`CHUNK_BYTES`], and what its last part is longer.
 pub const MADE_BYTES: usize = CHUNK_BYTES + CHUNK_BYTES / 4;
 
 /// A stream's reader is quick if it comes back for more so soon, which is 640 KB/s or more.
 pub const QUICK: Duration = Duration::from_millis(25);
 
-/// How much of a long body, or of the state that a watch begins with, a stream's reader is given at once who came back after
-/// `pause`. A quick one gets a piece as it is made, but for one that is long because an object is: to hand it on in four
-/// costs 10 us each.
+/// How much of a long body, or of what a watch begins with, a stream's reader is given at once who came back after `pause`. A
+/// quick one gets a piece as it is made, but for one that is long because a part of it is: to hand it on in four costs 10 us
+/// each.
 pub fn stream_give_max(pause: Duration) -> usize {
     if pause < QUICK { MADE_BYTES } else { PIECE_BYTES }
 }

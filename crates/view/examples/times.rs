@@ -8,9 +8,10 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use forebay_apimachinery::object::{Form, Interner, Layout, Object, RecentBlocks, Scope, Sealer};
 use forebay_apimachinery::{FieldPath, Key, Revision};
 use forebay_client::wire::{LAST_APPLIED, MANAGED_FIELDS, Projection};
+use forebay_object::seal::{RecentBlocks, Sealer};
+use forebay_object::{Form, Interner, Layout, Object, Scope};
 use forebay_rt::Clock;
 use forebay_view::{Handle, TypeMeta};
 use k8s_openapi::api::core::v1::Pod;
@@ -25,7 +26,8 @@ fn main() {
     let sealed = Sealer::new(Arc::new(RecentBlocks::default())).seal(&plain);
     let of = Arc::new(TypeMeta::new("Pod", "v1"));
     let handle = |object: &Arc<Object>| Handle::<Pod>::new(object.clone(), of.clone());
-    let texts: Vec<Vec<u8>> = plain.iter().map(|object| handle(object).to_json()).collect();
+    let texts: Vec<Vec<u8>> =
+        plain.iter().map(|object| handle(object).to_json().expect("in memory")).collect();
     println!("{OBJECTS} pods of {} bytes; ns a call: min median max of {RUNS} runs", texts[0].len());
     // Neighbours are in other blocks.
     let order = |at: usize| at * 613 % OBJECTS;
@@ -48,7 +50,9 @@ fn main() {
         row(&format!("field, {state}"), |at| {
             handle(&objects[order(at)]).field_at(&node).is_ok_and(|node| node.is_some())
         });
-        row(&format!("to_json, {state}"), |at| !handle(&objects[order(at)]).to_json().is_empty());
+        row(&format!("to_json, {state}"), |at| {
+            !handle(&objects[order(at)]).to_json().expect("in memory").is_empty()
+        });
     }
     row("field, plain, path read each time", |at| {
         handle(&plain[order(at)]).field("spec.nodeName").is_ok_and(|node| node.is_some())

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use forebay_apimachinery::PathError;
 use forebay_apimachinery::json::Unexpected;
+use forebay_object::Damaged;
 
 /// The object does not read as what it was to be. It stays so: the same handle gives the same error again.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -17,6 +18,8 @@ pub struct DecodeError {
     pub wanted: &'static str,
     /// No more than its metadata is held: the whole of all objects is more than may be.
     pub is_partial: bool,
+    /// Its bytes were put into a file and did not come back: the informer asks for it again.
+    pub is_damaged: bool,
     /// Where and why.
     #[source]
     pub cause: Arc<serde_json::Error>,
@@ -34,6 +37,9 @@ pub enum FieldError {
     /// No more than metadata is held of the object: what is there is not known.
     #[error("no more than metadata is held of the object")]
     Partial,
+    /// Its bytes were put into a file and did not come back: the informer asks for it again.
+    #[error(transparent)]
+    Damaged(#[from] Damaged),
     /// The object is no JSON there, or is nested deeper than [`DEPTH_MAX`](crate::limits::DEPTH_MAX).
     #[error("a field cannot be looked for in the object")]
     Garbled(#[from] Unexpected),

@@ -9,8 +9,8 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use forebay_apimachinery::field_path::PathStep;
-use forebay_apimachinery::object::Text;
-use forebay_apimachinery::{FieldPath, Object, Revision};
+use forebay_apimachinery::{FieldPath, Revision};
+use forebay_object::{Damaged, Object, Text};
 use serde::de::DeserializeOwned;
 
 use crate::error::{DecodeError, FieldError};
@@ -52,7 +52,7 @@ impl<K> Handle<K> {
         Handle::new(self.0.object.clone(), self.0.of.clone())
     }
 
-    /// The object as it is kept.
+    /// The object as it is kept. Of an informer that spills, it is read by what may fail, as `try_body`.
     pub fn object(&self) -> &Arc<Object> {
         &self.0.object
     }
@@ -98,8 +98,10 @@ impl<K> Handle<K> {
     /// [`DecodeError`] when it is not as the API has it.
     pub fn metadata(&self) -> Result<&Metadata, DecodeError> {
         let Inner { object, metadata, .. } = &*self.0;
-        let read =
-            || serde_json::from_slice(&object.metadata()).map_err(|cause| self.failed::<Metadata>(cause));
+        let read = || {
+            let text = object.try_metadata().map_err(|lost| self.lost::<Metadata>(lost))?;
+            serde_json::from_slice(&text).map_err(|cause| self.failed::<Metadata>(cause))
+        };
         metadata.get_or_init(read).as_ref().map_err(Clone::clone)
     }
 
@@ -107,7 +109,9 @@ impl<K> Handle<K> {
     /// works as always; [`Handle::typed`] does for a type that any object reads as, which gets what there is, of kind
     /// `PartialObjectMetadata`, and is an error that says so for others.
     pub fn is_partial(&self) -> bool {
-        is_partial(&self.0.object.body())
+        let object = &self.0.object;
+        // Nothing is both: it is told without reading it.
+        !object.is_spilled() && object.try_body().is_ok_and(|body| is_partial(&body))
     }
 
     /// The scalar at a path: `spec.nodeName`, `spec.containers[0].image`, `metadata.labels['a.b/c']`. `None` when nothing is
@@ -116,7 +120,7 @@ impl<K> Handle<K> {
     /// Cost: the object's bytes are walked over once; no tree. Who asks often has a [`FieldPath`] and [`Handle::field_at`].
     ///
     /// # Errors
-    /// [`FieldError`] when it is no path, the object no JSON on the way, or no more than metadata is held of it.
+    /// [`FieldError`] when it is no path, the object no JSON on the way, or no more than metadata is held of it, or its bytes are lost.
     pub fn field(&self, path: &str) -> Result<Option<Scalar<'_>>, FieldError> {
         self.field_at(&path.parse()?)
     }
@@ -127,7 +131,7 @@ impl<K> Handle<K> {
     /// [`FieldError`] when it has `[*]`, or the object is no JSON on the way.
     pub fn field_at(&self, path: &FieldPath) -> Result<Option<Scalar<'_>>, FieldError> {
         let Inner { object, of, .. } = &*self.0;
-        let body = object.body();
+        let body = object.try_body()?;
         let is_held =
             !is_partial(&body) || matches!(path.steps(), [PathStep::Member(name), ..] if name == "metadata");
         let found = match body {
@@ -138,20 +142,31 @@ impl<K> Handle<K> {
     }
 
     /// Appends the object as a client gets it: JSON, with its type and its `resourceVersion`.
-    pub fn write_json(&self, out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// [`Damaged`] where its bytes were put into a file and did not come back; then nothing is appended.
+    pub fn write_json(&self, out: &mut Vec<u8>) -> Result<(), Damaged> {
         let Inner { object, of, .. } = &*self.0;
-        let body = object.body();
+        let body = object.try_body()?;
         let head = of.head_of(&body);
         out.reserve(head.len() + body.len());
         out.extend_from_slice(head);
         out.extend_from_slice(&body);
+        Ok(())
     }
 
     /// The object as a client gets it.
-    pub fn to_json(&self) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// As [`Handle::write_json`].
+    pub fn to_json(&self) -> Result<Vec<u8>, Damaged> {
         let mut out = Vec::new();
-        self.write_json(&mut out);
-        out
+        self.write_json(&mut out)?;
+        Ok(out)
+    }
+
+    fn lost<J>(&self, lost: Damaged) -> DecodeError {
+        DecodeError { is_damaged: true, ..self.failed::<J>(serde::de::Error::custom(lost)) }
     }
 
     fn failed<J>(&self, cause: serde_json::Error) -> DecodeError {
@@ -161,6 +176,7 @@ impl<K> Handle<K> {
             name: self.name().into(),
             wanted: type_name::<J>(),
             is_partial: self.is_partial(),
+            is_damaged: false,
             cause: Arc::new(cause),
         }
     }
@@ -202,7 +218,7 @@ impl<K: DeserializeOwned> Handle<K> {
     }
 
     fn decode(&self) -> Result<Arc<K>, DecodeError> {
-        let body = self.0.object.body();
+        let body = self.0.object.try_body().map_err(|lost| self.lost::<K>(lost))?;
         let read = match is_whole(&body) {
             true => serde_json::from_slice(&body),
             // A copy costs a hundredth of what is read from it.

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use forebay_apimachinery::object::{Form, Interner, Layout, Object, Scope};
 use forebay_apimachinery::{FieldPath, Key, Revision};
 use forebay_fuzz::{Corpus, gist, run};
+use forebay_object::{Form, Interner, Layout, Object, Scope};
 use forebay_view::{Handle, Scalar, TypeMeta};
 use serde_json::Value;
 
@@ -70,7 +70,10 @@ fn look(form: Form, input: &[u8]) -> Option<(Result<usize, String>, Result<usize
     let fields = PATHS.map(|path| handle.field(path).map(|found| found.is_some()));
     let typed = handle.typed();
     if let Ok(tree) = typed {
-        assert_eq!(serde_json::from_slice::<Value>(&handle.to_json()).ok().as_ref(), Some(tree));
+        assert_eq!(
+            serde_json::from_slice::<Value>(&handle.to_json().expect("in memory")).ok().as_ref(),
+            Some(tree)
+        );
         assert!(fields.iter().all(Result::is_ok), "{fields:?}");
         for path in leaves(tree).into_iter().chain(PATHS.map(String::from)) {
             let Ok(path) = path.parse::<FieldPath>() else { continue };

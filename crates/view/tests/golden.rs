@@ -1,19 +1,14 @@
 //! Every kind of k8s-openapi with a golden file of Kubernetes, read through a handle and straight from the file.
 //!
-//! In: `k8s.io/api`'s files, out of Go's module cache, at the version that the table of built-in types was made from. Out: a skip
-//! that is loud where Go is missing and, under `CI=true`, a failure. Never: a copy of the files.
+//! In: golden files of `k8s.io/api`. Out: what handles say of each. Never: reads a file itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
-use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
-use forebay_apimachinery::object::{Form, Interner, Layout, Object, Scope};
 use forebay_apimachinery::{FieldPath, Key, Revision};
 use forebay_client::wire::{self, ObjectText};
+use forebay_object::{Form, Interner, Layout, Object, Scope};
 use forebay_rt::Random;
 use forebay_view::{Handle, Metadata, Scalar, TypeMeta};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -23,21 +18,22 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-const TYPES: &str = include_str!("../../schema/data/builtin.txt");
+/// Name -> JSON.
+type Goldens = BTreeMap<String, String>;
 
 /// Fields of each object that are looked for.
 const FIELDS: u64 = 200;
 
 /// Calls `check::<T>` for each of the types, and collects what it returns.
 macro_rules! each {
-    ($dir:expr, $($group:ident $version:ident: $($kind:ident)+;)+) => {
-        [$($(check::<k8s_openapi::api::$group::$version::$kind>($dir)),+),+]
+    ($goldens:expr, $($group:ident $version:ident: $($kind:ident)+;)+) => {
+        [$($(check::<k8s_openapi::api::$group::$version::$kind>($goldens)),+),+]
     };
 }
 
 /// Every kind of k8s-openapi that has metadata and a golden file.
-fn check_all(dir: &Path) -> Vec<String> {
-    each!(dir,
+fn check_all(goldens: &Goldens) -> Vec<String> {
+    each!(goldens,
         admissionregistration v1: MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration
             ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration;
         admissionregistration v1alpha1: MutatingAdmissionPolicy MutatingAdmissionPolicyBinding;
@@ -80,19 +76,19 @@ fn check_all(dir: &Path) -> Vec<String> {
 
 #[test]
 fn every_golden_object_reads_as_k8s_openapi_reads_it() {
-    let Some(dir) = golden_dir() else { return };
-    let checked: BTreeSet<String> = check_all(&dir).into_iter().collect();
+    let Some(goldens) = forebay_golden::goldens(&[forebay_golden::API]) else { return };
+    let goldens: Goldens = goldens.into_iter().map(|golden| (golden.name, golden.json)).collect();
+    let checked: BTreeSet<String> = check_all(&goldens).into_iter().collect();
     assert_eq!(checked.len(), 96);
     // Of the versions that are neither alpha nor beta none was left out, but for kinds that are no objects.
-    let names = fs::read_dir(&dir).expect("it is there").map(|entry| entry.expect("an entry").file_name());
-    let names = names.filter_map(|name| Some(name.to_str()?.strip_suffix(".json")?.to_owned()));
     let is_stable = |name: &String| {
         let version = name.rsplit('.').nth(1).unwrap_or_default();
         !version.contains("alpha") && !version.contains("beta")
     };
-    let missed: BTreeSet<String> =
-        names.filter(is_stable).filter(|name| !checked.contains(name) && has_metadata(&dir, name)).collect();
-    assert!(missed.iter().eq(&MISSED), "{missed:?}");
+    let is_missed =
+        |name: &String| is_stable(name) && !checked.contains(name) && has_metadata(&goldens[name]);
+    let missed: Vec<&String> = goldens.keys().filter(|name| is_missed(name)).collect();
+    assert_eq!(missed, MISSED);
 }
 
 /// Golden objects whose kind k8s-openapi does not have, or not as an object: no server keeps them.
@@ -106,19 +102,18 @@ const MISSED: [&str; 4] = [
 /// Those that k8s-openapi does not read: a null among times in a map.
 const UNREADABLE: [&str; 1] = ["policy.v1.PodDisruptionBudget"];
 
-fn has_metadata(dir: &Path, name: &str) -> bool {
-    let text = fs::read(dir.join(format!("{name}.json"))).expect("it is there");
-    serde_json::from_slice::<Value>(&text).expect("JSON")["metadata"].is_object()
+fn has_metadata(golden: &str) -> bool {
+    serde_json::from_str::<Value>(golden).expect("JSON")["metadata"].is_object()
 }
 
 /// Holds a kind's golden object against what is read of it here; returns the name of its file.
-fn check<K>(dir: &Path) -> String
+fn check<K>(goldens: &Goldens) -> String
 where
     K: Resource + HasMetadata<Ty = ObjectMeta> + DeserializeOwned + Serialize + PartialEq + Debug,
 {
     let group = if K::GROUP.is_empty() { "core" } else { K::GROUP };
     let name = format!("{group}.{}.{}", K::VERSION, K::KIND);
-    let golden = fs::read_to_string(dir.join(format!("{name}.json"))).expect(&name);
+    let golden = goldens.get(&name).expect(&name);
     // The revisions of this cache are numbers. The first one is that of the object.
     let golden = golden.replacen("\"resourceVersionValue\"", "\"42\"", 1);
     let want: Result<K, _> = serde_json::from_str(&golden);
@@ -127,7 +122,11 @@ where
     for form in [Form::Typed, Form::Whole] {
         let handle: Handle<K> = handle(&golden, form, K::KIND, K::API_VERSION);
         assert_eq!(handle.typed().ok(), want.as_ref().ok(), "{name}");
-        assert_eq!(serde_json::from_slice::<Value>(&handle.to_json()).ok().as_ref(), Some(&tree), "{name}");
+        assert_eq!(
+            serde_json::from_slice::<Value>(&handle.to_json().expect("in memory")).ok().as_ref(),
+            Some(&tree),
+            "{name}"
+        );
         let meta: ObjectMeta = serde_json::from_value(tree["metadata"].clone()).expect(&name);
         assert_metadata(handle.metadata().expect(&name), &meta, &name);
         assert!(want.as_ref().map_or(true, |want| *want.metadata() == meta), "{name}");
@@ -217,36 +216,5 @@ fn tree_of(scalar: Scalar<'_>) -> Value {
         Scalar::Text(text) => Value::String(text.into_owned()),
         Scalar::Number(number) => Value::Number(number),
         Scalar::Bool(value) => Value::Bool(value),
-    }
-}
-
-/// Where the golden files are; `None` after a skip was announced.
-fn golden_dir() -> Option<PathBuf> {
-    match module_dir("k8s.io/api") {
-        Ok(dir) => Some(dir.join("testdata/HEAD")),
-        Err(why) if std::env::var("CI").is_ok_and(|ci| ci == "true") => {
-            panic!("CI=true says that no test may be left out, and this one needs Go: {why}")
-        }
-        Err(why) => {
-            // Past the test runner's capture; without a standard error there is nobody to tell.
-            let _ = writeln!(std::io::stderr(), "golden: SKIPPED: needs Go: {why}");
-            None
-        }
-    }
-}
-
-fn module_dir(module: &str) -> Result<PathBuf, String> {
-    let prefix = format!("# from {module} ");
-    let version =
-        TYPES.lines().find_map(|line| line.strip_prefix(&prefix)).ok_or("the table names no version")?;
-    let done = Command::new("go")
-        .args(["mod", "download", "-json", &format!("{module}@{version}")])
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../schema/gen"))
-        .output()
-        .map_err(|error| format!("go: {error}"))?;
-    let printed: Value = serde_json::from_slice(&done.stdout).map_err(|error| error.to_string())?;
-    match (&printed["Dir"], &printed["Error"]) {
-        (Value::String(dir), Value::Null) => Ok(dir.into()),
-        (_, why) => Err(format!("{module}: {why}")),
     }
 }

@@ -12,8 +12,8 @@ mod entries;
 use std::sync::Arc;
 
 use entries::ByField;
-use forebay_apimachinery::object::{Form, Interner, Layout, Scope};
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
+use forebay_object::{Form, Interner, Layout, Object, Scope};
 use tree::Tree;
 
 #[global_allocator]

@@ -8,9 +8,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use flate2::{Compress, Compression, FlushCompress};
-use forebay_apimachinery::object::Scratch;
-use forebay_apimachinery::{Object, Revision};
+use forebay_apimachinery::Revision;
 use forebay_embedded::Engine;
+use forebay_object::{Deflated, Scratch, Segment, Segments};
 use forebay_rt::{Clock, Duration, Random};
 use forebay_watchcache::limits::{PACE, Pace};
 use forebay_watchcache::{Cacher, Interest, Reach, Snapshot, WatchStep};
@@ -102,23 +102,13 @@ async fn update(engine: &Arc<Engine>, clock: &Clock, pods: u64, random: &Random)
     }
 }
 
-/// As a LIST's body is made: blocks whole where all their objects are there, others one by one. Bytes of it.
-fn walk(now: &Snapshot, all: &Interest, mut whole: impl FnMut(&Object), mut one: impl FnMut(&[u8])) {
-    let (mut objects, mut scratch) = (now.range(&all.reach, None).peekable(), Scratch::default());
-    while let Some(first) = objects.next() {
-        let mut run = vec![first];
-        while let (Some(here), Some(next)) = (run[run.len() - 1].part(), objects.peek())
-            && next.part().is_some_and(|next| here.is_followed_by(&next))
-        {
-            run.extend(objects.next());
-        }
-        let is_whole = first.part().is_some_and(|part| part.index == 0 && part.block.objects() == run.len());
-        if is_whole {
-            whole(first);
-            continue;
-        }
-        for object in run {
-            one(&scratch.plain(object).body());
+/// As a LIST's body is made: what is deflated together as it is, others one by one.
+fn walk(now: &Snapshot, all: &Interest, mut whole: impl FnMut(Deflated<'_>), mut one: impl FnMut(&[u8])) {
+    let (mut rest, mut scratch) = (Segments::new(now.range(&all.reach, None)), Scratch::default());
+    while let Some(Segment { objects, deflated }) = rest.next_segment() {
+        match deflated {
+            Some(deflated) => whole(deflated),
+            None => objects.iter().for_each(|object| one(&scratch.plain(object).body())),
         }
     }
 }
@@ -134,9 +124,9 @@ fn identity(now: &Snapshot, all: &Interest) -> usize {
     walk(
         now,
         all,
-        |first| {
+        |deflated| {
             let mut out = out.borrow_mut();
-            first.part().expect("sealed").block.inflate_into(&mut out);
+            deflated.inflate_into(&mut out);
             flush(&mut out);
         },
         |body| {
@@ -172,15 +162,14 @@ fn gzip(now: &Snapshot, all: &Interest) -> usize {
     walk(
         now,
         all,
-        |first| {
+        |deflated| {
             let mut out = out.borrow_mut();
             if !out.plain.is_empty() {
                 out.flush();
             }
             out.deflated.clear();
-            let part = first.part().expect("sealed");
-            out.deflated.extend_from_slice(part.block.deflated());
-            out.bytes += part.block.deflated().len();
+            out.deflated.extend_from_slice(deflated.bytes());
+            out.bytes += deflated.bytes().len();
         },
         |body| {
             let mut out = out.borrow_mut();

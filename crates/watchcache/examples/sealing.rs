@@ -6,7 +6,8 @@ mod pods;
 
 use std::sync::Arc;
 
-use forebay_apimachinery::{Object, Revision};
+use forebay_apimachinery::Revision;
+use forebay_object::Object;
 use forebay_rt::{Duration, Random};
 use forebay_watchcache::limits::PACE;
 use forebay_watchcache::{Interest, Reach, WatchStep};

@@ -1,17 +1,19 @@
 //! The handle to one resource's watch cache: reads, waits for freshness, starts watchers.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use forebay_apimachinery::object::{Layout, MessageBytes, RecentBlocks};
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::Backend;
+use forebay_object::seal::RecentBlocks;
+use forebay_object::{Layout, MessageBytes};
 use forebay_revlog::{Cursor, Log, Usage};
 use forebay_rt::{Clock, Duration, Instant, Tasks};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::check::Checker;
+use crate::commands::Commands;
 use crate::counters::Counters;
 use crate::early_readers::EarlyReaders;
 use crate::error::ReadError;
@@ -25,7 +27,6 @@ use crate::recent::Recent;
 use crate::relief::{self, Relief};
 use crate::room::Room;
 use crate::snapshot::Snapshot;
-use crate::wanted::Wanted;
 use crate::watcher::Watcher;
 
 /// What a cache is a cache of.
@@ -67,18 +68,11 @@ struct Inner {
     clock: Clock,
     resource: Resource,
     published: watch::Receiver<Published>,
-    kick: Arc<Notify>,
-    // What its readers wait for.
-    wanted: Arc<Wanted>,
-    // The store may have gone back.
-    suspect: Arc<Notify>,
+    // What its task is told.
+    commands: Arc<Commands>,
     counters: Arc<Counters>,
     message_bytes: Arc<MessageBytes>,
-    // Lets go of all messages.
-    messages_pressed: Arc<Notify>,
     inflated: Arc<RecentBlocks>,
-    // Bytes that the window may hold; what the ingest task was told last.
-    window_cap: Arc<AtomicUsize>,
     stop: CancellationToken,
     recent: Arc<Recent>,
     // Who makes a past state now.
@@ -164,13 +158,9 @@ impl Cacher {
     /// Starts the cache's ingest task; it is ready once it has reached what is current.
     pub fn start(resource: Resource, backend: Arc<dyn Backend>, clock: Clock, tasks: &Tasks) -> Cacher {
         let (publish, published) = watch::channel(Published::Filling { since: clock.now() });
-        let diverged = Arc::<Notify>::default();
-        let (kick, suspect) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        let wanted = Arc::new(Wanted::new(kick.clone()));
+        let commands = Arc::<Commands>::default();
         let counters = Arc::new(Counters::default());
         let recent = Arc::<Recent>::default();
-        let window_cap = Arc::new(AtomicUsize::new(usize::MAX));
-        let messages_pressed = Arc::new(Notify::new());
         let inflated = Arc::<RecentBlocks>::default();
         let stop = CancellationToken::new();
         let ingest = Arc::new(ingest::Ingest {
@@ -179,14 +169,10 @@ impl Cacher {
             clock: clock.clone(),
             tasks: tasks.clone(),
             publish,
-            kick: kick.clone(),
-            wanted: wanted.clone(),
-            suspect: suspect.clone(),
-            window_cap: window_cap.clone(),
+            commands: commands.clone(),
             counters: counters.clone(),
             recent: recent.clone(),
             inflated: inflated.clone(),
-            diverged: diverged.clone(),
         });
         let checker = Checker {
             resource: resource.clone(),
@@ -194,7 +180,7 @@ impl Cacher {
             clock: clock.clone(),
             published: published.clone(),
             counters: counters.clone(),
-            diverged,
+            commands: commands.clone(),
         };
         let history = resource.history;
         let check = async move {
@@ -205,8 +191,8 @@ impl Cacher {
         };
         let message_bytes = Arc::new(MessageBytes::within(resource.room.messages().clone()));
         let all = Reach::Below(resource.prefix.clone());
-        let (counted, pressed) = (message_bytes.clone(), messages_pressed.clone());
-        let let_go = messages::let_go(published.clone(), all, counted, pressed, clock.clone());
+        let (counted, told) = (message_bytes.clone(), commands.clone());
+        let let_go = messages::let_go(published.clone(), all, counted, told, clock.clone());
         let stopped = stop.clone();
         tasks.spawn("watchcache ingest", async move {
             tokio::select! { biased; () = stopped.cancelled() => {}, () = ingest.run() => {}, () = let_go => {}, () = check => {} }
@@ -216,14 +202,10 @@ impl Cacher {
             clock,
             resource,
             published,
-            kick,
-            wanted,
-            suspect,
+            commands,
             counters,
             message_bytes,
-            messages_pressed,
             inflated,
-            window_cap,
             stop,
             recent,
             undoing: Semaphore::new(1),
@@ -268,7 +250,7 @@ impl Cacher {
         if relief.made {
             self.0.inflated.clear();
             if self.0.message_bytes.get() > 0 {
-                self.0.messages_pressed.notify_one();
+                self.0.commands.press();
             }
         }
         if relief.snapshots {
@@ -279,9 +261,7 @@ impl Cacher {
     /// From now on the window may hold so many bytes; `None` is as many as it may hold at most. Whether it holds more now.
     pub fn cap_window(&self, cap: Option<usize>) -> bool {
         let cap = cap.unwrap_or(usize::MAX);
-        if self.0.window_cap.swap(cap, Ordering::Relaxed) != cap {
-            self.0.kick.notify_one();
-        }
+        self.0.commands.cap_window(cap);
         relief::held_bytes(self.window()) > cap
     }
 
@@ -358,7 +338,7 @@ impl Cacher {
         if current.revision() >= min {
             return Ok(current);
         }
-        let mut waiting = self.0.wanted.wait(min);
+        let mut waiting = self.0.commands.wait(min);
         let mut published = self.0.published.clone();
         let reached = published.wait_for(|now| match now {
             Published::Ready { snapshot, .. } => snapshot.revision() >= min,
@@ -407,7 +387,7 @@ impl Cacher {
         };
         if current < shown {
             // What was shown came from the store, which has gone back since: the ingest task looks for itself.
-            self.0.suspect.notify_one();
+            self.0.commands.suspect();
             return Err(Unproved::Late);
         }
         // It is of now, though a store that has gone back had it before.

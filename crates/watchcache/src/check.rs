@@ -8,13 +8,14 @@
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
-use forebay_apimachinery::object::Interner;
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{Backend, Range, ReadError};
+use forebay_object::{Interner, Object};
 use forebay_rt::{Clock, Duration};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 
 use crate::cacher::{Published, Resource};
+use crate::commands::Commands;
 use crate::compare::{Differs, differences};
 use crate::counters::Counters;
 use crate::interest::Reach;
@@ -30,8 +31,8 @@ pub(crate) struct Checker {
     pub(crate) clock: Clock,
     pub(crate) published: watch::Receiver<Published>,
     pub(crate) counters: Arc<Counters>,
-    // The cache is not what the store says.
-    pub(crate) diverged: Arc<Notify>,
+    // For when the cache is not what the store says.
+    pub(crate) commands: Arc<Commands>,
 }
 
 /// A key at which they differ, and what each has there.
@@ -79,7 +80,7 @@ impl Checker {
                 "the watch cache differs from the store: it is filled anew, clients list again"
             );
         }
-        self.diverged.notify_one();
+        self.commands.diverged();
     }
 
     /// What differs, of both the keys and the revisions that put them.

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::{Key, Object};
+use forebay_apimachinery::Key;
 use forebay_backend::{RangePage, Versioned};
+use forebay_object::Object;
 
 use crate::interest::Reach;
 use crate::snapshot::Snapshot;

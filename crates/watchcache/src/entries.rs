@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use forebay_apimachinery::{Key, Object};
+use forebay_apimachinery::Key;
+use forebay_object::Object;
 
 use crate::tree::Entry;
 

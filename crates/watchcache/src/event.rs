@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::{Object, Revision};
+use forebay_apimachinery::Revision;
+use forebay_object::Object;
 
 /// One key at one revision, with its previous and its current object. At least one of them is there.
 #[derive(Debug)]

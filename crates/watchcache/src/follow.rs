@@ -12,7 +12,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
+use forebay_object::Object;
 use forebay_revlog::{Cursor, Step};
 use forebay_rt::{Alarm, Duration, Instant};
 use smallvec::SmallVec;

@@ -9,22 +9,25 @@ mod fill;
 mod loose;
 mod packed;
 mod rewrite;
+mod spill;
 mod told;
 
 pub(crate) use bridge::Hole;
 use early::Early;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
-use forebay_apimachinery::object::{Interner, RecentBlocks, ScanError};
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{Backend, Change, FeedError, FeedStep};
+use forebay_object::seal::RecentBlocks;
+use forebay_object::{Interner, Object, ScanError};
 use forebay_revlog::{Limits, Writer};
 use forebay_rt::{Clock, Instant, Tasks};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 use crate::cacher::{History, Published, Resource, States, Window};
+use crate::commands::{Commands, Order, Seen};
 use crate::counters::Counters;
 use crate::event::Event;
 use crate::lanes::Router;
@@ -35,7 +38,6 @@ use crate::room::Share;
 use crate::seal::{Haste, Sealing};
 use crate::snapshot::Snapshot;
 use crate::source::Source;
-use crate::wanted::Wanted;
 
 const LIMITS: Limits = Limits {
     items_max: limits::EVENTS_MAX,
@@ -49,19 +51,12 @@ pub(crate) struct Ingest {
     pub(crate) clock: Clock,
     pub(crate) tasks: Tasks,
     pub(crate) publish: watch::Sender<Published>,
-    // Somebody waits for a revision, or has given up; and what is waited for.
-    pub(crate) kick: Arc<Notify>,
-    pub(crate) wanted: Arc<Wanted>,
-    // Somebody has seen the store at an older revision than the cache.
-    pub(crate) suspect: Arc<Notify>,
-    // Bytes that the window may hold at present, as long as memory is short.
-    pub(crate) window_cap: Arc<AtomicUsize>,
+    // What it is told to do.
+    pub(crate) commands: Arc<Commands>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) recent: Arc<Recent>,
     // The blocks that were inflated last.
     pub(crate) inflated: Arc<RecentBlocks>,
-    // The self-check has found a difference.
-    pub(crate) diverged: Arc<Notify>,
 }
 
 /// Why a cache has to be filled anew.
@@ -292,7 +287,7 @@ impl Ingest {
 
     /// Follows the feed until it ends.
     async fn follow(&self, source: &mut Source, state: &mut State) -> Result<std::convert::Infallible, Lost> {
-        let mut changes = Vec::new();
+        let (mut changes, mut seen) = (Vec::new(), Seen::default());
         loop {
             let step = source.take(&mut changes).await?;
             check_order(state.snapshot.revision(), &step, &changes)?;
@@ -312,9 +307,12 @@ impl Ingest {
             tokio::select! {
                 biased;
                 () = source.ready() => {}
-                () = self.kick.notified() => source.hasten(self.wanted(source)),
-                () = self.suspect.notified() => self.check_store(state.snapshot.revision()).await?,
-                () = self.diverged.notified() => return Err(Lost::Diverged),
+                order = self.commands.next(&mut seen) => match order {
+                    Order::Hasten => source.hasten(self.wanted(source)),
+                    Order::Cap => {}
+                    Order::CheckStore => self.check_store(state.snapshot.revision()).await?,
+                    Order::FillAnew => return Err(Lost::Diverged),
+                },
                 early = early::read_through(&mut state.early) => {
                     state.begin_with(early, self.clock.unix_ms());
                     state.early = None;
@@ -340,13 +338,13 @@ impl Ingest {
 
     /// Up to where somebody waits for `source` to come, the cache among them.
     fn wanted(&self, source: &Source) -> Revision {
-        self.wanted.upto().max(source.current())
+        self.commands.wanted().max(source.current())
     }
 
     /// Does what is due besides the feed.
     fn tidy(&self, state: &mut State) {
         let now = self.clock.now();
-        let cap = self.window_cap.load(Ordering::Relaxed);
+        let cap = self.commands.window_cap();
         if cap != state.window_cap {
             state.window_cap = cap;
             state.window.set_limits(relief::capped(LIMITS, cap), self.clock.unix_ms());

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use forebay_apimachinery::Key;
 use forebay_apimachinery::selector::LabelSelector;
-use forebay_apimachinery::{Key, Object};
+use forebay_object::Object;
 
 /// Which objects a reader wants: a reach of keys, and selectors. Cheap to clone.
 #[derive(Clone, Debug)]

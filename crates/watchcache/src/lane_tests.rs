@@ -201,7 +201,7 @@ async fn a_list_by_an_indexed_field_looks_at_what_has_the_value() {
     let listed = |interest: &Interest, after: Option<&str>| {
         let after = after.map(|place| format!("{PREFIX}{place}").into());
         let places = now.candidates(interest, after.as_ref());
-        let place = |object: &Arc<forebay_apimachinery::Object>| {
+        let place = |object: &Arc<forebay_object::Object>| {
             assert!(interest.matches(object));
             format!("{}/{}", object.namespace(), object.name())
         };

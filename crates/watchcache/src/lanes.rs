@@ -13,7 +13,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use forebay_apimachinery::{Object, Revision};
+use forebay_apimachinery::Revision;
+use forebay_object::Object;
 use forebay_revlog::{Lane, LaneReader};
 
 use crate::event::Event;

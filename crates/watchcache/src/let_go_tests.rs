@@ -18,7 +18,7 @@ fn without_more() -> GiveWay {
 }
 
 /// A pod of some KB that no other is like.
-fn put_long(scene: &Scene, number: u64, revision: u64) {
+pub(crate) fn put_long(scene: &Scene, number: u64, revision: u64) {
     let name = format!("pod-{number:04}");
     let mut x = revision;
     let more: String = (0..400).fold(String::new(), |text, _| {

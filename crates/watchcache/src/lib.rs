@@ -12,6 +12,7 @@
 
 mod cacher;
 mod check;
+mod commands;
 mod compare;
 mod counters;
 mod early_readers;
@@ -33,7 +34,6 @@ mod snapshot;
 mod source;
 mod tree;
 mod unreadable;
-mod wanted;
 mod watcher;
 
 pub use cacher::{Cacher, History, Resource, States};
@@ -69,10 +69,16 @@ mod past_tests;
 #[cfg(test)]
 mod room_tests;
 #[cfg(test)]
+mod snapshot_tests;
+#[cfg(test)]
+mod spill_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod told_tests;
 #[cfg(test)]
 mod tree_tests;
+#[cfg(test)]
+mod watcher_tests;
 #[cfg(test)]
 mod window_tests;

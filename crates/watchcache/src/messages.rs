@@ -6,30 +6,31 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::object::MessageBytes;
-use forebay_apimachinery::{Key, Object};
+use forebay_apimachinery::Key;
+use forebay_object::{MessageBytes, Object};
 use forebay_rt::Clock;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 use crate::cacher::{Published, Window};
+use crate::commands::Commands;
 use crate::interest::Reach;
 use crate::limits;
 use crate::snapshot::Snapshot;
 
 /// Goes round for ever, every [`limits::MESSAGE_PERIOD`]. Costs nothing while there are no messages.
 ///
-/// - `pressed`: memory is short, so all of them go.
+/// - `told`: when memory is short, so that all of them go.
 pub(crate) async fn let_go(
     published: watch::Receiver<Published>,
     all: Reach,
     counted: Arc<MessageBytes>,
-    pressed: Arc<Notify>,
+    told: Arc<Commands>,
     clock: Clock,
 ) {
     loop {
         let is_pressed = tokio::select! {
             () = clock.sleep(limits::MESSAGE_PERIOD) => false,
-            () = pressed.notified() => true,
+            () = told.pressed() => true,
         };
         let (snapshot, window) = match &*published.borrow() {
             Published::Ready { snapshot, window } if counted.get() > 0 => (snapshot.clone(), window.clone()),
@@ -74,7 +75,7 @@ async fn past(window: &Window) {
 
 #[cfg(test)]
 mod tests {
-    use forebay_apimachinery::object::Keep;
+    use forebay_object::Keep;
     use forebay_rt::Duration;
 
     use super::*;

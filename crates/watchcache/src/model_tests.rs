@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use forebay_apimachinery::selector::LabelSelector;
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
+use forebay_object::Object;
 use forebay_rt::{Duration, Random};
 
 use crate::interest::{FieldSource, FieldTerm};
@@ -301,7 +302,7 @@ async fn a_cache_is_what_its_model_is() {
             }
         }
         let last = model.world.cacher.fresh(model.world.soon()).await.expect("fresh");
-        sealed += last.range(&Reach::Below(PREFIX.into()), None).filter(|it| it.part().is_some()).count();
+        sealed += last.range(&Reach::Below(PREFIX.into()), None).filter(|it| it.is_sealed()).count();
         for one in &mut watched {
             one.cacher.fresh(model.world.soon()).await.expect("fresh");
             model.read(one, u64::MAX);

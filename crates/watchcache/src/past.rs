@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::object::Interner;
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{self as backend, Range, Versioned};
+use forebay_object::{Interner, Object};
 use forebay_rt::Instant;
 use tokio::sync::{Semaphore, SemaphorePermit};
 

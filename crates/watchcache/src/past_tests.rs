@@ -71,8 +71,7 @@ impl World {
             Ok(page) => page,
             Err(error) => return error.to_string(),
         };
-        let shown =
-            |object: &Arc<forebay_apimachinery::Object>| format!("{}@{}", object.name(), object.revision());
+        let shown = |object: &Arc<forebay_object::Object>| format!("{}@{}", object.name(), object.revision());
         let items: Vec<String> = page.snapshot().candidates(interest, after.as_ref()).map(shown).collect();
         let (whole, more) = match page {
             ExactPage::Whole(_) => ("whole ", String::new()),
@@ -116,7 +115,7 @@ async fn a_past_state_that_the_window_does_not_reach_comes_from_the_store() {
         .filter(|object| now.get(object.key()).is_some_and(|current| Arc::ptr_eq(current, object)));
     assert_eq!(shared.count(), 8, "what has not changed since is the same object");
     let old = page.snapshot().get(&Key::new(&format!("{PREFIX}a/p2"))).expect("shown");
-    assert!(old.part().is_some() || old.is_dense(), "what is held for its reader alone is at rest");
+    assert!(old.is_at_rest(), "what is held for its reader alone is at rest");
 }
 
 #[tokio::test]
@@ -139,7 +138,7 @@ async fn a_past_state_that_is_more_than_a_page_is_at_rest_whatever_limit_it_was_
         world.cacher.exact_page(at, &interest, None, Some(1_000_000), world.soon()).await.expect("kept");
     assert_eq!(page.snapshot().len(), many);
     let mut shown = page.snapshot().range(&interest.reach, None);
-    assert!(shown.all(|object| object.part().is_some() || object.is_dense()));
+    assert!(shown.all(|object| object.is_at_rest()));
 }
 
 #[tokio::test]

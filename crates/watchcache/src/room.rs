@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::object::MessageRoom;
+use forebay_object::MessageRoom;
 use forebay_rt::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 

@@ -6,11 +6,11 @@ use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use forebay_apimachinery::object::{Form, Layout, Scope};
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{Backend, Expect, Op, Outcome, Txn};
 use forebay_embedded::Engine;
 use forebay_embedded::limits::{HISTORY_MS, MARK_EVERY_MS};
+use forebay_object::{Form, Layout, Object, Scope};
 use forebay_rt::{Clock, Duration, ManualClock, Random, Tasks};
 
 use crate::early_readers::EarlyReaders;

@@ -4,7 +4,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
+use forebay_object::Object;
 
 use crate::entries::ByField;
 use crate::event::Event;
@@ -46,7 +47,7 @@ impl Held {
     fn of(object: &Object) -> Held {
         let headers = object.header_bytes();
         let body = object.cost_bytes() - headers;
-        let (plain, blocks) = if object.part().is_some() { (0, body) } else { (body, 0) };
+        let (plain, blocks) = if object.is_sealed() { (0, body) } else { (body, 0) };
         Held { plain, blocks, headers, places: 0 }
     }
 

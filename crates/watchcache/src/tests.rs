@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use forebay_apimachinery::object::{Form, Layout, Scope};
 use forebay_apimachinery::selector::LabelSelector;
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{Backend, Expect as Wanted, Op, Outcome, Txn};
 use forebay_embedded::{Engine, Options};
+use forebay_object::{Form, Layout, Scope};
 use forebay_rt::{Clock, Duration, Random, Tasks};
 
 use crate::early_readers::EarlyReaders;
@@ -131,7 +131,7 @@ impl World {
         match snapshot {
             Ok(snapshot) => {
                 let all = Reach::Below(PREFIX.into());
-                let shown = |object: &Arc<forebay_apimachinery::Object>| {
+                let shown = |object: &Arc<forebay_object::Object>| {
                     format!("{}/{}@{}", object.namespace(), object.name(), object.revision())
                 };
                 let items: Vec<String> = snapshot.range(&all, None).map(shown).collect();

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use forebay_apimachinery::object::{Came, Form, Marks, Packed};
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
     Backend, BoxFuture, Change, Feed, FeedError, GiveWay, Outcome, Range, RangePage, ReadError, Rewrite,
     Size, Tell, Told, Txn, TxnError, Versioned,
 };
+use forebay_object::{Came, Form, Marks, Packed};
 use forebay_rt::{Clock, Random, Tasks};
 use tokio::sync::mpsc;
 
@@ -196,7 +196,7 @@ pub(crate) fn pod(place: &str) -> String {
 /// What was told, in short.
 fn short(told: &Followed) -> String {
     let shown =
-        |object: &Arc<forebay_apimachinery::Object>| format!("{}@{}", place(object.key()), object.revision());
+        |object: &Arc<forebay_object::Object>| format!("{}@{}", place(object.key()), object.revision());
     match told {
         Followed::Change(Changed { previous: None, current: Some(new), .. }) => format!("+{}", shown(new)),
         Followed::Change(Changed { previous: Some(old), current: Some(new), .. }) => {
@@ -514,7 +514,7 @@ async fn what_comes_packed_is_kept_so_where_it_is_new_and_differs_later_one_by_o
     let deadline = scene.clock.now() + forebay_rt::Duration::from_secs(3);
     let first = scene.cacher.at_least(at(10), deadline).await.expect("it is there");
     let in_block =
-        |place: &str| first.get(&key(place)).and_then(|object| object.part().map(|part| part.index));
+        |place: &str| first.get(&key(place)).and_then(|object| object.place().map(|(place, _)| place));
     assert_eq!(["a/a", "a/b", "a/c"].map(in_block), [Some(0), Some(1), Some(2)]);
     assert!(first.range(&all, None).all(|object| object.body().starts_with(b"{\"kind\":\"Pod\"")));
     assert_eq!(told(&mut told_all, 9).await.last().map(String::as_str), Some("synced 10"));

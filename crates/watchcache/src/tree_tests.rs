@@ -152,3 +152,45 @@ fn what_nobody_shares_is_changed_in_place_and_what_somebody_does_is_copied() {
     tree.insert(Arc::new(Numbered(80, 2)));
     assert_eq!(tree.places(40..41).next().map(|entry| entry as *const _), place);
 }
+
+#[test]
+fn keys_in_descending_order_behind_a_full_leaf_fill_their_leaves_too() {
+    let mut tree = Numbers::default();
+    let full = NODE_MAX as u64;
+    (0..full).for_each(|key| drop(tree.insert(Arc::new(Numbered(key, 1)))));
+    (full..1_000).rev().for_each(|key| drop(tree.insert(Arc::new(Numbered(key, 1)))));
+    tree.check();
+    assert!(tree.leaves() <= 1_000 / NODE_MAX + 2, "{}", tree.leaves());
+}
+
+#[test]
+fn a_node_with_less_than_a_third_joins_a_neighbour_that_has_room() {
+    // The leaves are 0, 2, 4, 5 and 6, 8, 10. Which goes, and how many leaves there are then.
+    for goes in [&[(8, 2), (2, 2), (4, 2), (5, 1)][..], &[(5, 2), (4, 2), (2, 1)]] {
+        let mut tree = Numbers::default();
+        [0, 2, 4, 6, 8, 10, 5].into_iter().for_each(|key| drop(tree.insert(Arc::new(Numbered(key, 1)))));
+        assert_eq!(tree.leaves(), 2);
+        for (key, leaves) in goes {
+            tree.remove(key);
+            tree.check();
+            assert_eq!(tree.leaves(), *leaves, "without {key}");
+        }
+    }
+    // Of many, few are left, here and there.
+    let mut tree = Numbers::default();
+    (0..1_000).for_each(|key| drop(tree.insert(Arc::new(Numbered(key, 1)))));
+    (0..1_000).filter(|key| key % 10 != 0).for_each(|key| drop(tree.remove(&key)));
+    tree.check();
+    assert!(tree.leaves() <= 3 * 100 / NODE_MAX, "{}", tree.leaves());
+}
+
+#[test]
+fn a_tree_is_empty_before_the_first_entry_and_after_the_last() {
+    let mut tree = Numbers::default();
+    assert!(tree.is_empty());
+    (0..20).for_each(|key| drop(tree.insert(Arc::new(Numbered(key, 1)))));
+    assert!(!tree.is_empty());
+    (0..20).for_each(|key| drop(tree.remove(&key)));
+    assert!(tree.is_empty());
+    same(&tree, &Model::new());
+}

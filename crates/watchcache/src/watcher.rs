@@ -8,8 +8,8 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use forebay_apimachinery::object::Block;
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
+use forebay_object::{Object, Segments};
 use forebay_revlog::{Cursor, Position, Step};
 use forebay_rt::Instant;
 use smallvec::SmallVec;
@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use crate::cacher::Cacher;
 use crate::counters::Counters;
 use crate::event::{Event, EventKind};
-use crate::interest::Interest;
+use crate::interest::{Interest, Reach};
 use crate::limits;
 use crate::snapshot::Snapshot;
 
@@ -152,7 +152,7 @@ impl Watcher {
     }
 
     /// Whether there is initial state that may be given out in blocks.
-    pub fn has_blocks(&self) -> bool {
+    pub fn has_segments(&self) -> bool {
         self.initial.is_some() && self.interest.is_unfiltered()
     }
 
@@ -160,17 +160,16 @@ impl Watcher {
     /// before each step: what is pulled ends from then on where a block begins.
     ///
     /// - `budget`: as for [`Watcher::next_within`], which is to be asked when there is no block.
-    pub fn next_block(&mut self, budget: &mut Budget) -> Option<Vec<Arc<Object>>> {
+    pub fn next_segment(&mut self, budget: &mut Budget) -> Option<Vec<Arc<Object>>> {
         let initial = self.initial.as_mut().filter(|_| self.interest.is_unfiltered())?;
         initial.in_blocks = true;
         if self.pending.is_some() || budget.looks == 0 {
             return None;
         }
-        let mut objects = initial.snapshot.candidates(&self.interest, initial.after.as_ref()).peekable();
-        let (first, mut run) = (objects.next()?, Vec::new());
-        Block::of_run(first, &mut objects, &mut run)?;
-        let block: Vec<Arc<Object>> = run.into_iter().cloned().collect();
-        drop(objects);
+        let mut rest = Segments::new(initial.snapshot.candidates(&self.interest, initial.after.as_ref()));
+        let segment = rest.next_segment().filter(|segment| segment.deflated.is_some())?;
+        let block: Vec<Arc<Object>> = segment.objects.iter().copied().cloned().collect();
+        drop(rest);
         initial.after = block.last().map(|last| last.key().clone());
         budget.looks = budget.looks.saturating_sub(self.looks(block.len()));
         Counters::add(&self.cacher.counters().init_events, block.len());
@@ -215,6 +214,17 @@ impl Watcher {
     /// Whether the initial state is still being given out.
     pub fn is_initial(&self) -> bool {
         self.initial.is_some()
+    }
+
+    /// Bytes of the objects in reach of what is given out of the initial state, whether they match or not.
+    pub fn state_bytes(&self) -> usize {
+        match (&self.initial, &self.interest.reach) {
+            (None, _) => 0,
+            (Some(initial), Reach::One(key)) => {
+                initial.snapshot.get(key).map_or(0, |object| object.body_len())
+            }
+            (Some(initial), reach) => initial.snapshot.plain_bytes(reach, None),
+        }
     }
 
     /// Whether it can go on where it is without holding anything but that place: it is past its initial state, and what
@@ -294,7 +304,7 @@ impl Watcher {
         let Some(initial) = &mut self.initial else { return Pulled::Nothing };
         let next = initial.snapshot.candidates(&self.interest, initial.after.as_ref());
         let ends_before =
-            |object: &Object| initial.in_blocks && object.part().is_some_and(|at| at.is_first());
+            |object: &Object| initial.in_blocks && object.place().is_some_and(|(place, _)| place == 0);
         let objects: Vec<Arc<Object>> = next
             .take(most.min(limits::INITIAL_BATCH_MAX))
             .enumerate()

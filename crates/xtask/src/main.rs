@@ -8,6 +8,7 @@
 mod arch;
 mod bench;
 mod ci;
+mod core_mutants;
 mod dependencies;
 mod fuzz;
 mod generate;
@@ -36,6 +37,8 @@ cargo xtask <command>
                             --release builds it optimised, for long runs
   fuzz [inputs [seed]]      give the parsers mutated inputs, a million each unless said otherwise
   mutants                   make each mistake of crates/{sim,fuzz}/mutants in a copy, and see that the simulation, or the fuzzer, finds it
+  mutants core [package] [...]
+                            change the core's sources in a copy, a little at a time, and see that their crates' tests notice 95 %
 
 The peers are kept outside the repository: $FOREBAY_PEERS_DIR, or forebay/peers in the user's cache directory.
 ";
@@ -64,7 +67,10 @@ fn main() -> ExitCode {
         "bench" => bench::bench(rest),
         "sim" => sim::sim(rest),
         "fuzz" => fuzz::fuzz(rest),
-        "mutants" => run::flags(rest, &[]).and_then(|_| mutants::mutants()),
+        "mutants" => match rest.split_first() {
+            Some((first, only)) if first == "core" => core_mutants::core(only),
+            _ => run::flags(rest, &["core"]).and_then(|_| mutants::mutants()),
+        },
         "help" | "--help" | "-h" => {
             print!("{HELP}");
             Ok(())

@@ -23,7 +23,7 @@ const SIMULATION: &str = "forebay-sim";
 /// Mutants that run at once.
 const AT_ONCE: usize = 2;
 
-struct Mutant {
+pub(crate) struct Mutant {
     name: String,
     what: String,
     found_by: Finder,
@@ -172,7 +172,7 @@ fn executable(message: &str) -> Option<PathBuf> {
 
 /// Copies what git knows of, with every edit made. What did not change is left alone, so that cargo builds no more than
 /// it must.
-fn copy(to: &Path, mutants: &[Mutant]) -> Done {
+pub(crate) fn copy(to: &Path, mutants: &[Mutant]) -> Done {
     let mut edits: BTreeMap<&str, Vec<(&str, &Edit)>> = BTreeMap::new();
     for mutant in mutants {
         for edit in &mutant.edits {

@@ -6,7 +6,8 @@
 //! Source: apiserver v0.36.3 `admission/plugin/namespace/lifecycle`.
 
 use forebay_api::Eventual;
-use forebay_apimachinery::{Cause, CauseReason, Object, Status};
+use forebay_apimachinery::{Cause, CauseReason, Status};
+use forebay_object::Object;
 use serde_json::Value;
 
 use crate::plugin::{Admitted, Plugin, ReadFrom, Tools, WriteAttributes};

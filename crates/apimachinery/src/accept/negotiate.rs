@@ -16,6 +16,36 @@ pub enum Media {
     Protobuf,
 }
 
+/// What may be offered at some place.
+pub trait Offered {
+    /// As `Accept` names it.
+    fn media_type(&self) -> &'static str;
+    /// Whether a watch can be written in it.
+    fn can_stream(&self) -> bool;
+    /// Whether there is a Table in it.
+    fn has_tables(&self) -> bool;
+    /// Whether there are custom resources in it, and not only their metadata.
+    fn has_custom_objects(&self) -> bool;
+}
+
+impl Offered for Media {
+    fn media_type(&self) -> &'static str {
+        self.content_type()
+    }
+
+    fn can_stream(&self) -> bool {
+        Media::can_stream(*self)
+    }
+
+    fn has_tables(&self) -> bool {
+        *self != Media::Protobuf
+    }
+
+    fn has_custom_objects(&self) -> bool {
+        *self != Media::Protobuf
+    }
+}
+
 /// A version of `meta.k8s.io`. They differ in nothing but their name, and in where a `PartialObjectMetadataList` has its
 /// items in protobuf.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -48,8 +78,8 @@ pub enum AsKind {
 
 /// The form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Choice {
-    pub media: Media,
+pub struct Choice<M = Media> {
+    pub media: M,
     pub as_kind: AsKind,
     /// Of `as_kind`.
     pub meta: MetaVersion,
@@ -59,9 +89,9 @@ pub struct Choice {
     pub stream: bool,
 }
 
-impl Choice {
+impl<M> Choice<M> {
     /// An object as it is.
-    const fn plain(media: Media) -> Choice {
+    const fn plain(media: M) -> Choice<M> {
         let (as_kind, meta) = (AsKind::Object, MetaVersion::V1);
         Choice { media, as_kind, meta, pretty: false, stream: false }
     }
@@ -84,11 +114,6 @@ impl Media {
             Media::Yaml => false,
         }
     }
-
-    fn is_taken_by(self, clause: &Clause) -> bool {
-        let (media_type, subtype) = self.content_type().split_once('/').unwrap_or_default();
-        clause.takes(media_type, subtype)
-    }
 }
 
 /// Chooses. `offered` is in our order of preference; it counts where a clause takes several.
@@ -96,15 +121,15 @@ impl Media {
 /// A watch that is chosen in what cannot stream ([`Media::can_stream`]) is to be refused, not looked for further.
 ///
 /// Without a header the first one is chosen.
-pub fn negotiate(accept: Option<&str>, offered: &[Media]) -> Option<Choice> {
+pub fn negotiate<M: Offered + Copy>(accept: Option<&str>, offered: &[M]) -> Option<Choice<M>> {
     choose(accept, offered, choice)
 }
 
-/// Chooses for a custom resource, of which there is nothing in protobuf but its metadata.
-pub fn negotiate_custom(accept: Option<&str>, offered: &[Media]) -> Option<Choice> {
+/// Chooses for a custom resource, of which some have nothing but its metadata.
+pub fn negotiate_custom<M: Offered + Copy>(accept: Option<&str>, offered: &[M]) -> Option<Choice<M>> {
     choose(accept, offered, |clause, media| {
         choice(clause, media)
-            .filter(|choice| choice.media != Media::Protobuf || choice.as_kind != AsKind::Object)
+            .filter(|choice| choice.media.has_custom_objects() || choice.as_kind != AsKind::Object)
     })
 }
 
@@ -119,31 +144,31 @@ pub fn aggregated_discovery(accept: Option<&str>, offered: &[Media]) -> Option<M
             && clause.param("sv").is_none()
     };
     let found = choose(Some(accept), offered, |clause, media| {
-        (is_wanted(clause) && can_stream_as_asked(clause, media)).then_some(Choice::plain(media))
+        (is_wanted(clause) && can_stream_as_asked(clause, &media)).then_some(Choice::plain(media))
     });
     found.map(|choice| choice.media)
 }
 
-fn choose(
+fn choose<M: Offered + Copy>(
     accept: Option<&str>,
-    offered: &[Media],
-    meet: impl Fn(&Clause, Media) -> Option<Choice>,
-) -> Option<Choice> {
+    offered: &[M],
+    meet: impl Fn(&Clause, M) -> Option<Choice<M>>,
+) -> Option<Choice<M>> {
     let Some(accept) = accept.filter(|header| !header.is_empty()) else {
         return Some(Choice::plain(*offered.first()?));
     };
     parse_accept(accept).iter().find_map(|clause| {
-        let mut taken = offered.iter().filter(|media| media.is_taken_by(clause));
+        let mut taken = offered.iter().filter(|media| is_taken_by(clause, *media));
         taken.find_map(|&media| meet(clause, media))
     })
 }
 
 /// What `clause` asks for in this encoding, if it can be had.
-fn choice(clause: &Clause, media: Media) -> Option<Choice> {
-    if !can_stream_as_asked(clause, media) || clause.param("sv").is_some_and(|version| version != "v1") {
+fn choice<M: Offered>(clause: &Clause, media: M) -> Option<Choice<M>> {
+    if !can_stream_as_asked(clause, &media) || clause.param("sv").is_some_and(|version| version != "v1") {
         return None;
     }
-    let (as_kind, meta) = as_kind(clause, media)?;
+    let (as_kind, meta) = as_kind(clause, &media)?;
     Some(Choice {
         media,
         as_kind,
@@ -153,11 +178,16 @@ fn choice(clause: &Clause, media: Media) -> Option<Choice> {
     })
 }
 
-fn can_stream_as_asked(clause: &Clause, media: Media) -> bool {
+fn is_taken_by(clause: &Clause, media: &impl Offered) -> bool {
+    let (media_type, subtype) = media.media_type().split_once('/').unwrap_or_default();
+    clause.takes(media_type, subtype)
+}
+
+fn can_stream_as_asked(clause: &Clause, media: &impl Offered) -> bool {
     clause.param("stream").is_none_or(|schema| schema == "watch" && media.can_stream())
 }
 
-fn as_kind(clause: &Clause, media: Media) -> Option<(AsKind, MetaVersion)> {
+fn as_kind(clause: &Clause, media: &impl Offered) -> Option<(AsKind, MetaVersion)> {
     let Some(kind) = clause.param("as") else {
         let is_plain = clause.param("g").is_none() && clause.param("v").is_none();
         return is_plain.then_some((AsKind::Object, MetaVersion::V1));
@@ -168,7 +198,7 @@ fn as_kind(clause: &Clause, media: Media) -> Option<(AsKind, MetaVersion)> {
         _ => return None,
     };
     let kind = match kind {
-        "Table" if media != Media::Protobuf => AsKind::Table,
+        "Table" if media.has_tables() => AsKind::Table,
         "PartialObjectMetadata" => AsKind::PartialObjectMetadata,
         "PartialObjectMetadataList" => AsKind::PartialObjectMetadataList,
         _ => return None,
@@ -177,14 +207,14 @@ fn as_kind(clause: &Clause, media: Media) -> Option<(AsKind, MetaVersion)> {
 }
 
 /// What a client is told that takes nothing of what is offered.
-pub fn not_acceptable(offered: &[Media]) -> Status {
-    not_acceptable_types(offered.iter().map(|media| media.content_type().to_string()).collect())
+pub fn not_acceptable(offered: &[impl Offered]) -> Status {
+    not_acceptable_types(offered.iter().map(|media| media.media_type().to_string()).collect())
 }
 
 /// The same for a watch.
-pub fn not_acceptable_stream(offered: &[Media]) -> Status {
+pub fn not_acceptable_stream(offered: &[impl Offered]) -> Status {
     let streams = offered.iter().filter(|media| media.can_stream());
-    not_acceptable_types(streams.map(|media| format!("{};stream=watch", media.content_type())).collect())
+    not_acceptable_types(streams.map(|media| format!("{};stream=watch", media.media_type())).collect())
 }
 
 fn not_acceptable_types(types: Vec<String>) -> Status {
@@ -260,7 +290,7 @@ mod tests {
             check(accept, &ALL, None);
         }
         check("application/vnd.kubernetes.protobuf", &CUSTOM, None);
-        assert_eq!(negotiate(None, &[]), None);
+        assert_eq!(negotiate::<Media>(None, &[]), None);
     }
 
     #[test]

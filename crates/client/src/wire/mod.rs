@@ -30,6 +30,6 @@ pub use list::{ListItems, ListMeta, Part};
 pub use object::{ObjectText, TypeMeta, decimal};
 pub use projection::{LAST_APPLIED, MANAGED_FIELDS, Projection, ProjectionError};
 pub use protobuf::{MessageFrames, MessageItems, ObjectMessage};
-pub use runs::{Next, Run, Runs};
+pub use runs::{NextRun, Run, Runs};
 pub use status::{StatusCause, StatusFrame};
 pub use watch::{Frame, FrameAt, FrameKind, WatchFrames};

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use forebay_apimachinery::json::string_end;
-use forebay_apimachinery::object::{Form, Marks};
+use forebay_object::{Form, Marks};
 
 use super::error::{WireError, garbled};
 use super::text::unescape;

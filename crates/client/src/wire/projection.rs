@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use forebay_apimachinery::field_path::{FieldPath, PathStep};
 use forebay_apimachinery::json::{Reader, Unexpected};
-use forebay_apimachinery::object::Form;
+use forebay_object::Form;
 
 use super::error::{WireError, garbled};
 use super::object::{ObjectText, TypeMeta};

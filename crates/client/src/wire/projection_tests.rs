@@ -1,7 +1,7 @@
 //! What stays of an object, by rows and held against the same on a tree.
 
-use forebay_apimachinery::object::{Form, Interner, Layout, Object, Scope};
 use forebay_apimachinery::{FieldPath, Key, PathStep, Revision};
+use forebay_object::{Form, Interner, Layout, Object, Scope};
 use forebay_rt::Random;
 use serde_json::{Map, Value};
 

@@ -45,7 +45,7 @@ pub struct Run {
 
 /// What comes next of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextRun {
     Run(Run),
     /// More has to come in first.
     More,
@@ -92,18 +92,18 @@ impl Runs {
     }
 
     /// What comes next.
-    pub fn next_run(&mut self) -> Next {
+    pub fn next_run(&mut self) -> NextRun {
         if !self.has_begun {
             let text = self.pending.text();
             if text.len() < HEAD_BYTES {
                 return if HEAD.starts_with(&text[..text.len().min(HEAD.len())]) {
-                    Next::More
+                    NextRun::More
                 } else {
-                    Next::Otherwise
+                    NextRun::Otherwise
                 };
             }
             if !text.starts_with(&HEAD) {
-                return Next::Otherwise;
+                return NextRun::Otherwise;
             }
             self.pending.use_up(HEAD_BYTES);
             self.has_begun = true;
@@ -112,20 +112,20 @@ impl Runs {
             let text = self.pending.text();
             let Some(at) = memmem::find(&text[self.looked..], &FLUSHED) else {
                 self.looked = text.len().saturating_sub(FLUSHED.len() - 1);
-                return if text.len() > RUN_DEFLATED_BYTES_MAX { Next::Otherwise } else { Next::More };
+                return if text.len() > RUN_DEFLATED_BYTES_MAX { NextRun::Otherwise } else { NextRun::More };
             };
             let end = self.looked + at + FLUSHED.len();
             let run = match text[..end] == PAUSE {
                 true => None,
                 false => match self.inflate(end) {
                     Some(run) => Some(run),
-                    None => return Next::Otherwise,
+                    None => return NextRun::Otherwise,
                 },
             };
             self.pending.use_up(end);
             self.looked = 0;
             if let Some(run) = run {
-                return Next::Run(run);
+                return NextRun::Run(run);
             }
         }
     }
@@ -213,12 +213,12 @@ mod tests {
         let mut pieces = pieces.iter();
         let mut rest = loop {
             match runs.next_run() {
-                Next::Run(run) => found.push(run),
-                Next::More => match pieces.next() {
+                NextRun::Run(run) => found.push(run),
+                NextRun::More => match pieces.next() {
                     Some(piece) => runs.push(piece),
                     None => break runs.go_on(),
                 },
-                Next::Otherwise => break runs.go_on(),
+                NextRun::Otherwise => break runs.go_on(),
             }
         };
         let mut plain = Vec::new();
@@ -293,8 +293,8 @@ mod tests {
         body[at] ^= 1;
         let mut runs = Runs::new(MARK);
         runs.push(&body);
-        assert!(matches!(runs.next_run(), Next::Run(_)) && matches!(runs.next_run(), Next::Run(_)));
-        assert_eq!(runs.next_run(), Next::More);
+        assert!(matches!(runs.next_run(), NextRun::Run(_)) && matches!(runs.next_run(), NextRun::Run(_)));
+        assert_eq!(runs.next_run(), NextRun::More);
         let mut rest = runs.go_on();
         assert!(rest.next_piece().is_err());
         assert!(!rest.is_whole());
@@ -308,8 +308,8 @@ mod tests {
         body.extend(member(&[&text(2)], FlushCompress::Full));
         let mut runs = Runs::new(MARK);
         runs.push(&body);
-        assert!(matches!(runs.next_run(), Next::Run(_)));
-        assert_eq!(runs.next_run(), Next::Otherwise);
+        assert!(matches!(runs.next_run(), NextRun::Run(_)));
+        assert_eq!(runs.next_run(), NextRun::Otherwise);
         let mut rest = runs.go_on();
         assert!(rest.next_piece().is_err());
     }
@@ -322,7 +322,7 @@ mod tests {
             let head = [&[is_final][..], &len.to_le_bytes(), &(!len).to_le_bytes()].concat();
             let mut runs = Runs::new(MARK);
             runs.push(&[&HEAD[..], &[0, 0, 0, 0, 4, 255], &head, &text].concat());
-            assert_eq!(runs.next_run(), Next::Otherwise, "{is_final}");
+            assert_eq!(runs.next_run(), NextRun::Otherwise, "{is_final}");
         }
     }
 
@@ -332,8 +332,8 @@ mod tests {
         let body = member(&[&text(1), &zeros], FlushCompress::Full);
         let mut runs = Runs::new(MARK);
         runs.push(&body);
-        assert!(matches!(runs.next_run(), Next::Run(_)));
-        assert_eq!(runs.next_run(), Next::Otherwise);
+        assert!(matches!(runs.next_run(), NextRun::Run(_)));
+        assert_eq!(runs.next_run(), NextRun::Otherwise);
         let (mut rest, mut len) = (runs.go_on(), 0);
         while let Some(piece) = rest.next_piece().expect("gzip") {
             len += piece.len();
@@ -344,9 +344,9 @@ mod tests {
         let mut runs = Runs::new(MARK);
         runs.push(&body[..HEAD_BYTES]);
         runs.push(&vec![1; RUN_DEFLATED_BYTES_MAX]);
-        assert_eq!(runs.next_run(), Next::More);
+        assert_eq!(runs.next_run(), NextRun::More);
         runs.push(&[1]);
-        assert_eq!(runs.next_run(), Next::Otherwise);
+        assert_eq!(runs.next_run(), NextRun::Otherwise);
     }
 
     #[test]

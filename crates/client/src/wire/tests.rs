@@ -1,7 +1,7 @@
 //! Streams and lists as servers write them, and as they might.
 
-use forebay_apimachinery::object::{Form, Interner, Layout, Object, Scope};
 use forebay_apimachinery::{Key, Revision};
+use forebay_object::{Form, Interner, Layout, Object, Scope};
 use serde_json::Value;
 
 use super::*;

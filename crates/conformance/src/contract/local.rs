@@ -9,11 +9,12 @@ use std::sync::Arc;
 use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, GetOptions, ListOptions, PatchOptions, Query,
 };
-use forebay_apimachinery::{Lease, Object, Status};
+use forebay_apimachinery::{Lease, Status};
 use forebay_backend::Backend;
 use forebay_embedded::{Engine, Options};
+use forebay_object::Object;
 use forebay_registry::request::{Answer as Written, Body, Outcome, PatchKind, Target};
-use forebay_registry::{As, Config, Flow, Registry, WatchBody};
+use forebay_registry::{As, Config, Registry, Step, WatchBody, WriteStatus};
 use forebay_rt::{Clock, Duration, ManualClock, Random, Tasks};
 use serde_json::{Value, json};
 
@@ -157,10 +158,13 @@ impl Local {
     ) -> Result<Result<Stream, Answer>, String> {
         let begun = async {
             let options = ListOptions::from_query(&Query::parse(query))?;
-            self.registry.watch(target, &options, As::Object, place.watch_path).await
+            let planned = self.registry.plan_watch(target, &options, As::Object, place.watch_path)?;
+            let write_status: WriteStatus =
+                |status, out| out.extend_from_slice(status_object(status).to_string().as_bytes());
+            planned.run((), write_status).await
         };
         match begun.await {
-            Ok(body) => Ok(Ok(Stream(Box::new(body)))),
+            Ok(begun) => Ok(Ok(Stream(Box::new(begun.body)))),
             Err(status) => answer(Err(status)).map(Err),
         }
     }
@@ -193,23 +197,9 @@ impl Stream {
     /// A stream that is no sequence of JSON values.
     pub async fn events(mut self) -> Result<Answer, String> {
         let mut all = Vec::new();
-        let mut failed = None;
-        loop {
-            let mut out = Vec::new();
-            let flow = self.0.next(CHUNK_BYTES, &mut out).await;
-            all.extend_from_slice(&out);
-            match flow {
-                Flow::Frames => {}
-                Flow::Error(status) => {
-                    failed = Some(json!({ "type": "ERROR", "object": status_object(&status) }));
-                    break;
-                }
-                Flow::End => break,
-            }
-        }
+        while self.0.next(CHUNK_BYTES, &mut all).await != Step::End {}
         let events = serde_json::Deserializer::from_slice(&all).into_iter::<Value>();
-        let mut events = events.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
-        events.extend(failed);
+        let events = events.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
         Ok(Answer { events: Some(events), ..Answer::default() })
     }
 }

@@ -6,8 +6,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use forebay_apimachinery::GroupResource;
 use forebay_apimachinery::options::ListOptions;
-use forebay_apimachinery::{GroupResource, Object};
+use forebay_object::Object;
 use forebay_registry::request::Target;
 use forebay_registry::{CatalogChanges, Informer, Notice, Registry};
 use forebay_rt::{Clock, Random};

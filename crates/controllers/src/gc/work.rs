@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::options::{DeleteOptions, Preconditions, PropagationPolicy};
-use forebay_apimachinery::{Object, Reason, Seen, Status};
+use forebay_apimachinery::{Reason, Seen, Status};
+use forebay_object::Object;
 use forebay_registry::Registry;
 use forebay_registry::request::Target;
 use serde_json::{Value, json};

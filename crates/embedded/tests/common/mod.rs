@@ -1,8 +1,6 @@
-//! What the tests of this crate share: short ways to say things, and a directory that cleans up.
+//! What the tests of this crate share: short ways to say things.
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -71,28 +69,5 @@ pub fn drain(feed: &mut Feed) -> String {
             FeedStep::Progress(revision) => out.push(format!("progress {revision}")),
             FeedStep::Idle => return out.join(" "),
         }
-    }
-}
-
-/// A directory of this test alone, removed when dropped.
-pub struct Scratch(PathBuf);
-
-impl Scratch {
-    pub fn new(name: &str) -> Scratch {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("forebay-{name}-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("the temporary directory is writable");
-        Scratch(path)
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -155,7 +155,7 @@ fn whole(
         let rest = PiecewiseBody::new(Box::new(document.plain()), RunOn::Task, (stalled_readers, channel));
         let body = ResponseBody::new(Content::Long { rest, len: document.plain_len });
         let mut response = answer::response(StatusCode::OK, content_type, body);
-        response.body_mut().hold_room(Some(rooms.answers.charge(PLAIN_BYTES)));
+        response.body_mut().set_lease(Some(rooms.answers.charge(PLAIN_BYTES)));
         response
     };
     let out = response.headers_mut();

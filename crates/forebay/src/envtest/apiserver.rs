@@ -161,7 +161,7 @@ fn fresh(below: &Path) -> Result<PathBuf, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use forebay_scratch::Scratch;
 
     fn config(flags: &[String]) -> (Raw, ServeConfig) {
         let typed = argv::parse(flags.iter().map(OsString::from)).expect("parsed");

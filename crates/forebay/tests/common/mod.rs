@@ -6,7 +6,6 @@
 #![allow(dead_code, unused_imports, reason = "each test binary uses a part of it")]
 
 mod client;
-mod scratch;
 mod server;
 mod watch;
 
@@ -15,7 +14,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub use client::{Ask, Client, Identity, Protocol, Reply};
-pub use scratch::Scratch;
+pub use forebay_scratch::Scratch;
 pub use server::{Refused, Server};
 pub use watch::{Event, Watch};
 

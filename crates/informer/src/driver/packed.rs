@@ -4,10 +4,10 @@
 //! what the frames say one by one everywhere else. Never: takes what the reflector does not.
 
 use forebay_apimachinery::Revision;
-use forebay_apimachinery::object::{Came, Packed};
 use forebay_backend::{Change, Told};
 use forebay_client::reflector::Input;
 use forebay_client::wire::{Frame, FrameAt, FrameKind, Run, TypeMeta};
+use forebay_object::{Came, Packed};
 
 use super::{Driver, UnderWay};
 use crate::change::{Of, change, key};

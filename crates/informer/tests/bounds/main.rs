@@ -3,6 +3,7 @@
 //! In: a simulated server, time that passes when nobody has anything to do. Out: what the informer holds, tells and asks for.
 
 mod server;
+mod spill;
 
 use std::time::Duration;
 

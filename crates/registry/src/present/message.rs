@@ -4,30 +4,28 @@
 //! An object's message is made once, whoever asks; a DELETED event's is that one with another resourceVersion in it.
 //! Never: a Table, which protobuf does not have.
 
-use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use forebay_apimachinery::accept::MetaVersion;
-use forebay_apimachinery::object::{Keep, Message, MessageBytes};
-use forebay_apimachinery::{Object, Revision};
+use forebay_object::{Keep, Message, MessageBytes, Object};
 use forebay_schema::builtin::protobuf::{self, Envelope, ListForm};
 use forebay_schema::builtin::{TypeId, codec, table};
-use forebay_watchcache::EventKind;
 use serde_json::{Value, json};
 
 use super::text::Text;
-use super::{As, ListMeta, Shown, bookmark_metadata, bookmark_object};
+use super::{As, ListMeta};
 use crate::catalog::Served;
 
 /// Shows the objects of one resource in one way.
 #[derive(Clone)]
-pub(super) struct Messages {
-    served: Arc<Served>,
-    shown: Shown,
+pub(crate) struct Messages {
+    pub served: Arc<Served>,
+    pub shown: As,
+    meta: MetaVersion,
     // The type that objects are shown as.
-    ty: TypeId,
-    one: Envelope,
+    pub ty: TypeId,
+    pub one: Envelope,
     list: Envelope,
     list_form: ListForm,
     // Where the resource's messages are counted.
@@ -35,7 +33,7 @@ pub(super) struct Messages {
 }
 
 /// An object's message, or the part of it that is shown.
-struct Piece {
+pub(crate) struct Piece {
     message: Message,
     len: usize,
 }
@@ -56,9 +54,9 @@ impl From<Message> for Piece {
 
 impl Messages {
     /// Custom resources are shown as metadata whatever is asked for: negotiation offers nothing else.
-    pub fn new(served: Arc<Served>, shown: Shown) -> Messages {
+    pub fn new(served: Arc<Served>, shown: As, meta: MetaVersion) -> Messages {
         let counted = served.store.as_ref().map(|store| store.cacher.message_bytes().clone());
-        let own = served.ty().filter(|_| shown.what == As::Object);
+        let own = served.ty().filter(|_| shown == As::Object);
         let (ty, one, list, list_form) = match own {
             Some(ty) => {
                 let api_version = served.gvk.api_version();
@@ -66,9 +64,9 @@ impl Messages {
                 (ty, one, Envelope::new(&api_version, &served.list_kind), ListForm::MetadataFirst)
             }
             None => {
-                let version = shown.meta.api_version();
+                let version = meta.api_version();
                 let one = Envelope::new(version, "PartialObjectMetadata");
-                let list_form = match shown.meta {
+                let list_form = match meta {
                     MetaVersion::V1 => ListForm::MetadataFirst,
                     MetaVersion::V1beta1 => ListForm::ItemsFirst,
                 };
@@ -76,12 +74,12 @@ impl Messages {
                 (meta_type("PartialObjectMetadata"), one, list, list_form)
             }
         };
-        Messages { served, shown, ty, one, list, list_form, counted: counted.unwrap_or_default() }
+        Messages { served, shown, meta, ty, one, list, list_form, counted: counted.unwrap_or_default() }
     }
 
     /// The same in JSON.
     pub fn as_text(&self) -> Text {
-        Text::new(self.served.clone(), self.shown)
+        Text::new(self.served.clone(), self.shown, self.meta)
     }
 
     pub fn item_len(&self, object: &Object) -> usize {
@@ -124,46 +122,9 @@ impl Messages {
         self.one.write(&self.piece(object, Keep::Always), out);
     }
 
-    /// - `keep`: as for an event, or as for one of a whole state.
-    pub fn event(
-        &self,
-        kind: EventKind,
-        (object, keep): (&Object, Keep),
-        revision: Revision,
-        out: &mut Vec<u8>,
-    ) {
-        let kind = match kind {
-            EventKind::Added => "ADDED",
-            EventKind::Modified => "MODIFIED",
-            EventKind::Deleted => "DELETED",
-        };
-        let piece = self.piece(object, keep);
-        let message = if revision == object.revision() {
-            Cow::Borrowed(&*piece)
-        } else {
-            // A message of ours has a resourceVersion: what has none is nothing at all, and is sent as that.
-            let spliced = protobuf::with_resource_version(&piece, &revision.to_string());
-            spliced.map_or(Cow::Borrowed(&*piece), Cow::Owned)
-        };
-        self.frame(kind, &message, out);
-    }
-
-    pub fn bookmark(&self, revision: Revision, initial_end: bool, out: &mut Vec<u8>) {
-        let value = match (self.shown.what, self.served.ty()) {
-            (As::Object, Some(_)) => bookmark_object(&self.served, revision, initial_end),
-            _ => json!({ "metadata": bookmark_metadata(revision, initial_end) }),
-        };
-        self.frame("BOOKMARK", &encode(self.ty, &value, "a bookmark"), out);
-    }
-
-    fn frame(&self, kind: &str, message: &[u8], out: &mut Vec<u8>) {
-        protobuf::open_watch_frame(kind, self.one.len_around(message.len()), out);
-        self.one.write(message, out);
-    }
-
     /// What is shown of `object`: the one that all share, made unless it is there.
-    fn piece(&self, object: &Object, keep: Keep) -> Piece {
-        match (self.shown.what, self.served.ty()) {
+    pub fn piece(&self, object: &Object, keep: Keep) -> Piece {
+        match (self.shown, self.served.ty()) {
             (As::PartialMetadata, Some(ty)) => {
                 // An object's metadata is how its message begins.
                 let whole = object.message_made(ty.index());
@@ -219,7 +180,7 @@ impl Messages {
 }
 
 /// The message of a value of ours.
-fn encode(ty: TypeId, value: &Value, what: &str) -> Vec<u8> {
+pub(crate) fn encode(ty: TypeId, value: &Value, what: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
     match protobuf::encode(ty, value, &mut out) {
         Ok(()) => out,

@@ -1,23 +1,19 @@
 //! How objects are shown to a client, and in which encoding.
 //!
-//! In: objects from a snapshot or a watcher. Out: bytes appended to a buffer, JSON or protobuf, for a LIST, a WATCH or
-//! one object. The two encodings are in files of their own; this one chooses.
+//! In: objects from a snapshot. Out: bytes appended to a buffer, JSON or protobuf, for a LIST or one object. The two encodings
+//! are in files of their own; this one chooses. Around an object of a WATCH [`crate::frames`] puts what makes it an event.
 
-mod message;
-mod text;
+pub(crate) mod message;
+pub(crate) mod text;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use forebay_apimachinery::accept::MetaVersion;
-use forebay_apimachinery::object::{Keep, Scratch};
-use forebay_apimachinery::{Object, Revision, Status};
-use forebay_watchcache::EventKind;
-use futures_util::future::BoxFuture;
+use forebay_apimachinery::{Revision, Status};
+use forebay_object::{Object, Scratch};
 use jiff::Timestamp;
 
-use crate::catalog::{Served, Source};
-use crate::frames::{AtRest, FrameSink, Seen};
+use crate::catalog::Served;
 use message::Messages;
 use text::Text;
 
@@ -89,28 +85,11 @@ impl Presenter {
         let shown = shown.into();
         let writer = match (shown.encoding, shown.what) {
             (Encoding::Protobuf, As::Object | As::PartialMetadata) => {
-                Writer::Messages(Messages::new(served.clone(), shown))
+                Writer::Messages(Messages::new(served.clone(), shown.what, shown.meta))
             }
-            _ => Writer::Text(Text::new(served.clone(), shown)),
+            _ => Writer::Text(Text::new(served.clone(), shown.what, shown.meta)),
         };
         Presenter { served, shown, writer }
-    }
-
-    /// Waits until what is shown can no longer be shown as it was begun; how much later to end. `None` when it always can.
-    ///
-    /// - `fields`: of [`Served::selectable`], those that are selected by.
-    pub(crate) fn retired(&self, fields: &[usize]) -> Option<BoxFuture<'static, Duration>> {
-        let Source::Custom(custom) = &self.served.source else { return None };
-        let is_table = matches!(self.shown.what, As::Table(_));
-        Some(Box::pin(custom.ending.told(is_table, fields.into())))
-    }
-
-    /// How much later a watch is to end whose resource is no more.
-    pub(crate) fn turn(&self) -> Duration {
-        match &self.served.source {
-            Source::BuiltIn { .. } => Duration::ZERO,
-            Source::Custom(custom) => custom.ending.turn(),
-        }
     }
 
     /// Whether the items of a list are objects as they are stored, unless [`Presenter::shows_body`] denies it for one.
@@ -197,102 +176,4 @@ impl Presenter {
             Writer::Messages(messages) => messages.as_text().written(json, now),
         }
     }
-
-    /// What [`Presenter::event`] makes is of this, whoever makes it. `None` for a Table, in which it depends on the time and
-    /// on what was sent before.
-    pub(crate) fn seen<'a>(
-        &'a self,
-        object: &'a Arc<Object>,
-        kind: EventKind,
-        revision: Revision,
-    ) -> Option<Seen<'a>> {
-        self.way().map(|(served, shown)| Seen { object, served, kind, revision, shown })
-    }
-
-    /// Of what, and how it is shown, if that is all that an event's frame depends on besides the event; see
-    /// [`Presenter::seen`].
-    pub(crate) fn way(&self) -> Option<(&Arc<Served>, Shown)> {
-        let is_table = matches!(self.shown.what, As::Table(_));
-        (!is_table).then_some((&self.served, self.shown))
-    }
-
-    /// One live event, which many watchers are told: a line of JSON, or a frame.
-    pub fn event(
-        &mut self,
-        kind: EventKind,
-        object: &Object,
-        revision: Revision,
-        now: Timestamp,
-        out: &mut Vec<u8>,
-    ) {
-        match &mut self.writer {
-            Writer::Text(text) => text.event(kind, object, revision, now, out),
-            Writer::Messages(messages) => messages.event(kind, (object, Keep::Always), revision, out),
-        }
-    }
-
-    /// The event of an object of the initial state, which is ADDED, made as [`Presenter::item_at_rest`] has it.
-    pub fn initial(
-        &mut self,
-        object: &Arc<Object>,
-        scratch: &mut Scratch,
-        now: impl Fn() -> Timestamp,
-        out: &mut Vec<u8>,
-    ) {
-        let (kind, revision) = (EventKind::Added, object.revision());
-        match &mut self.writer {
-            Writer::Text(text) if text.shows_body(object) => text.added(&scratch.bytes(object), out),
-            Writer::Text(text) => text.event(kind, &scratch.plain(object), revision, now(), out),
-            Writer::Messages(messages) => messages.event(kind, (object, Keep::IfRoom), revision, out),
-        }
-    }
-
-    /// The same of all objects of a block: as the block, where each is sent as it is stored.
-    pub fn initial_block(
-        &mut self,
-        objects: &[Arc<Object>],
-        scratch: &mut Scratch,
-        now: impl Fn() -> Timestamp,
-        out: &mut impl FrameSink,
-    ) {
-        if let Writer::Text(text) = &self.writer
-            && objects.iter().all(|object| text.shows_body(object))
-            && let Some((first, part)) = objects.first().and_then(|first| Some((first.key(), first.part()?)))
-        {
-            let of = AtRest { block: part.block, served: &self.served, first };
-            return out.block(of, |place, own| text.added(&scratch.bytes(&objects[place]), own));
-        }
-        out.own_each(objects.len(), |place, own| self.initial(&objects[place], scratch, &now, own));
-    }
-
-    /// A bookmark, a line or a frame. `initial_end` marks the one that ends the initial state (KEP-3157).
-    pub fn bookmark(&mut self, revision: Revision, initial_end: bool, now: Timestamp, out: &mut Vec<u8>) {
-        match &mut self.writer {
-            Writer::Text(text) => text.bookmark(revision, initial_end, now, out),
-            Writer::Messages(messages) => messages.bookmark(revision, initial_end, out),
-        }
-    }
-}
-
-/// A bookmark's object: of the kind, with nothing but its metadata, and what kube-apiserver's conversion of such an object
-/// leaves in it.
-fn bookmark_object(served: &Served, revision: Revision, initial_end: bool) -> serde_json::Value {
-    let mut value = serde_json::json!({ "metadata": bookmark_metadata(revision, initial_end) });
-    match (served.group(), &*served.gvk.kind) {
-        ("apps", "Deployment" | "ReplicaSet" | "StatefulSet") => value["spec"]["replicas"] = 0.into(),
-        ("apps", "DaemonSet") => {
-            value["metadata"]["annotations"]["deprecated.daemonset.template.generation"] = "0".into();
-        }
-        _ => {}
-    }
-    value
-}
-
-/// The metadata of a bookmark's object.
-fn bookmark_metadata(revision: Revision, initial_end: bool) -> serde_json::Value {
-    let mut metadata = serde_json::json!({ "resourceVersion": revision.to_string() });
-    if initial_end {
-        metadata["annotations"] = serde_json::json!({ "k8s.io/initial-events-end": "true" });
-    }
-    metadata
 }

@@ -5,33 +5,28 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::object::Form;
+use forebay_apimachinery::accept::MetaVersion;
 use forebay_apimachinery::resource::api_version;
-use forebay_apimachinery::{Object, Revision, Status, json};
-use forebay_schema::builtin::codec;
-use forebay_watchcache::EventKind;
+use forebay_apimachinery::{Revision, Status, json};
+use forebay_object::{Form, Object};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{As, IncludeObject, ListMeta, Shown, bookmark_object};
+use super::{As, IncludeObject, ListMeta};
 use crate::catalog::{Served, Source};
-
-const ADDED: &[u8] = b"{\"type\":\"ADDED\",\"object\":";
 
 /// Shows the objects of one resource in one way.
 #[derive(Clone)]
-pub(super) struct Text {
-    served: Arc<Served>,
-    shown: As,
+pub(crate) struct Text {
+    pub served: Arc<Served>,
+    pub shown: As,
     // Of `meta.k8s.io`, for what is not shown as it is.
     meta_version: &'static str,
-    // For Table watches: columns go with the first row only.
-    columns_sent: bool,
 }
 
 impl Text {
-    pub fn new(served: Arc<Served>, shown: Shown) -> Text {
-        Text { served, shown: shown.what, meta_version: shown.meta.api_version(), columns_sent: false }
+    pub fn new(served: Arc<Served>, shown: As, meta: MetaVersion) -> Text {
+        Text { served, shown, meta_version: meta.api_version() }
     }
 
     /// Everything of a list before its first item.
@@ -134,94 +129,13 @@ impl Text {
         Ok(out)
     }
 
-    /// One watch event, a line.
-    pub fn event(
-        &mut self,
-        kind: EventKind,
-        object: &Object,
-        revision: Revision,
-        now: Timestamp,
-        out: &mut Vec<u8>,
-    ) {
-        let head: &[u8] = match kind {
-            EventKind::Added => ADDED,
-            EventKind::Modified => b"{\"type\":\"MODIFIED\",\"object\":",
-            EventKind::Deleted => b"{\"type\":\"DELETED\",\"object\":",
-        };
-        out.extend_from_slice(head);
-        let columns = !std::mem::replace(&mut self.columns_sent, true);
-        self.alone(object, Some(revision), columns, now, out);
-        out.extend_from_slice(b"}\n");
-    }
-
     /// Whether an object's item and its event have its bytes as they are stored.
     pub fn shows_body(&self, object: &Object) -> bool {
         self.shown == As::Object && self.served.is_as_stored(object)
     }
 
-    /// The ADDED event of an object that is shown so, with its own revision.
-    pub fn added(&self, body: &[u8], out: &mut Vec<u8>) {
-        out.extend_from_slice(ADDED);
-        self.served.write_stored(body, out);
-        out.extend_from_slice(b"}\n");
-    }
-
-    /// A bookmark, a line. `initial_end` marks the one that ends the initial state (KEP-3157).
-    pub fn bookmark(&mut self, revision: Revision, initial_end: bool, now: Timestamp, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"{\"type\":\"BOOKMARK\",\"object\":");
-        match self.shown {
-            As::Object => self.bookmark_object(revision, initial_end, out),
-            As::PartialMetadata => self.bookmark_metadata(revision, initial_end, out),
-            As::Table(include) => {
-                let columns = !std::mem::replace(&mut self.columns_sent, true);
-                self.table_head(revision, columns, out);
-                // The cells are those of an object that has nothing.
-                let mut empty = Vec::new();
-                self.bookmark_object(revision, initial_end, &mut empty);
-                let mut nameless: Value = serde_json::from_slice(&empty).unwrap_or(Value::Null);
-                nameless["metadata"]["name"] = "".into();
-                let (cells, _) = self.cells(&nameless, now);
-                out.extend_from_slice(b"{\"cells\":");
-                self.write(&Value::Array(cells), out);
-                out.extend_from_slice(b",\"object\":");
-                match include {
-                    IncludeObject::Object => out.extend_from_slice(&empty),
-                    IncludeObject::None if !initial_end => out.extend_from_slice(b"null"),
-                    // Without its annotation the end could not be told.
-                    IncludeObject::None | IncludeObject::Metadata => {
-                        self.bookmark_metadata(revision, initial_end, out);
-                    }
-                }
-                out.extend_from_slice(b"}]}");
-            }
-        }
-        out.extend_from_slice(b"}\n");
-    }
-
-    /// An object of the kind that has nothing but a bookmark's metadata, and what a Go struct writes all the same.
-    fn bookmark_object(&self, revision: Revision, initial_end: bool, out: &mut Vec<u8>) {
-        let mut value = bookmark_object(&self.served, revision, initial_end);
-        value["kind"] = self.served.gvk.kind.to_string().into();
-        value["apiVersion"] = self.served.gvk.api_version().into();
-        let typed = self.served.ty().is_some_and(|ty| {
-            codec::normalize(ty, &mut value).is_ok() && codec::write_json(ty, &value, out).is_ok()
-        });
-        if !typed {
-            self.write(&value, out);
-        }
-    }
-
-    fn bookmark_metadata(&self, revision: Revision, initial_end: bool, out: &mut Vec<u8>) {
-        self.meta_head("PartialObjectMetadata", out);
-        out.extend_from_slice(format!(",\"metadata\":{{\"resourceVersion\":\"{revision}\"").as_bytes());
-        if initial_end {
-            out.extend_from_slice(b",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}");
-        }
-        out.extend_from_slice(b"}}");
-    }
-
     /// A Table of one object, up to its row.
-    fn table_head(&self, revision: Revision, columns: bool, out: &mut Vec<u8>) {
+    pub fn table_head(&self, revision: Revision, columns: bool, out: &mut Vec<u8>) {
         self.meta_head("Table", out);
         out.extend_from_slice(format!(",\"metadata\":{{\"resourceVersion\":\"{revision}\"}}").as_bytes());
         out.extend_from_slice(b",\"columnDefinitions\":");
@@ -229,7 +143,7 @@ impl Text {
         out.extend_from_slice(b",\"rows\":[");
     }
 
-    fn alone(
+    pub fn alone(
         &self,
         object: &Object,
         revision: Option<Revision>,
@@ -293,7 +207,7 @@ impl Text {
     }
 
     /// A Table's cells for an object, and the conditions of its row.
-    fn cells(&self, value: &Value, now: Timestamp) -> (Vec<Value>, Vec<Value>) {
+    pub fn cells(&self, value: &Value, now: Timestamp) -> (Vec<Value>, Vec<Value>) {
         match &self.served.source {
             Source::BuiltIn { .. } => {
                 let value = self.served.judged(value);
@@ -372,7 +286,7 @@ impl Text {
     }
 
     /// `{"kind":"Table","apiVersion":"meta.k8s.io/v1"`
-    fn meta_head(&self, kind: &str, out: &mut Vec<u8>) {
+    pub fn meta_head(&self, kind: &str, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"kind\":\"");
         out.extend_from_slice(kind.as_bytes());
         out.extend_from_slice(b"\",\"apiVersion\":\"");
@@ -384,7 +298,7 @@ impl Text {
         api_version(self.served.group(), &self.served.gvr.version)
     }
 
-    fn write(&self, value: &Value, out: &mut Vec<u8>) {
+    pub fn write(&self, value: &Value, out: &mut Vec<u8>) {
         json::write_sorted(value, out);
     }
 }

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_apimachinery::{Key, Lease, Object, Revision, Status};
+use forebay_apimachinery::{Key, Lease, Revision, Status};
 use forebay_backend::{Backend as _, Expect, Op, Outcome, Txn};
+use forebay_object::Object;
 use serde_json::{Value, json};
 
 use crate::context::Context;

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use forebay_apimachinery::{Object, Reason, Revision, Status};
+use forebay_apimachinery::{Reason, Revision, Status};
+use forebay_object::Object;
 use forebay_watchcache::Snapshot;
 use serde_json::Value;
 

@@ -27,7 +27,8 @@ mod unreadable;
 
 use std::sync::Arc;
 
-use forebay_apimachinery::{Object, Reason, Revision, Status};
+use forebay_apimachinery::{Reason, Revision, Status};
+use forebay_object::Object;
 
 use crate::catalog::Served;
 use crate::context::Context;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use forebay_apimachinery::object::{Form, Layout, Scope};
 use forebay_backend::Backend;
+use forebay_object::{Form, Layout, Scope};
 use forebay_rt::{Clock, Tasks};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 

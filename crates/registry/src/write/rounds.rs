@@ -8,7 +8,8 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::{Object, Status};
+use forebay_apimachinery::Status;
+use forebay_object::Object;
 use serde_json::Value;
 
 use super::chain::{Flow, Is, pass};

@@ -1,7 +1,8 @@
 //! The Scale of an object, and why there is none.
 
 use bytes::Bytes;
-use forebay_apimachinery::{Object, Status};
+use forebay_apimachinery::Status;
+use forebay_object::Object;
 use forebay_schema::builtin::{codec, table};
 use forebay_strategy::{self as strategy, ScaleError};
 

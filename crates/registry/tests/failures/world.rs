@@ -11,7 +11,7 @@ use forebay_apimachinery::{Lease, Reason, Status};
 use forebay_embedded::faults::{Crash, Machine};
 use forebay_embedded::{Engine, Options, Stepper};
 use forebay_registry::request::{Answer, Body, Outcome, Target};
-use forebay_registry::{As, Config, Flow, ListBody, Registry, WatchBody};
+use forebay_registry::{As, Config, ListBody, Registry, Step, WatchBody};
 use forebay_rt::{BlockingAsTasks, Clock, CutOnDrop, Duration, Random, Tasks};
 use serde_json::{Value, json};
 
@@ -216,7 +216,7 @@ impl Watching {
         let mut frames: Vec<Value> = Vec::new();
         loop {
             let mut out = Vec::new();
-            let Ok(flow) = tokio::time::timeout(QUIET, self.body.next(1 << 10, &mut out)).await else {
+            let Ok(step) = tokio::time::timeout(QUIET, self.body.next(1 << 10, &mut out)).await else {
                 return frames;
             };
             let lines = out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
@@ -224,16 +224,11 @@ impl Watching {
             if let Some(last) = frames.last() {
                 self.reached = rv(&last["object"]).max(self.reached);
             }
-            match flow {
-                Flow::Frames => {}
-                Flow::Error(status) => {
-                    frames.push(json!({ "type": "ERROR", "object": status.to_value(0) }));
-                    return frames;
-                }
-                Flow::End => {
+            if step == Step::End {
+                if out.is_empty() {
                     frames.push(json!({ "type": "." }));
-                    return frames;
                 }
+                return frames;
             }
         }
     }

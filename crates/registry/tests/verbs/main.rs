@@ -15,7 +15,7 @@ use forebay_apimachinery::{Key, Lease, Reason, Status};
 use forebay_backend::{Backend, Expect, Op, Txn};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
-use forebay_registry::{As, Config, Flow, Registry};
+use forebay_registry::{As, Config, Registry, Step};
 use forebay_rt::{Clock, Duration, Random, Tasks};
 use serde_json::{Value, json};
 
@@ -106,14 +106,14 @@ impl World {
         let mut frames: Vec<Value> = Vec::new();
         while !frames.last().is_some_and(&last) {
             let mut out = Vec::new();
-            match body.next(64, &mut out).await {
-                Flow::Frames => frames.extend(
-                    out.split(|byte| *byte == b'\n')
-                        .filter(|line| !line.is_empty())
-                        .map(|line| serde_json::from_slice::<Value>(line).expect("a frame is JSON")),
-                ),
-                Flow::Error(status) => frames.push(json!({ "type": "ERROR", "object": status.to_value(0) })),
-                Flow::End => break,
+            let step = body.next(64, &mut out).await;
+            frames.extend(
+                out.split(|byte| *byte == b'\n')
+                    .filter(|line| !line.is_empty())
+                    .map(|line| serde_json::from_slice::<Value>(line).expect("a frame is JSON")),
+            );
+            if step == Step::End {
+                break;
             }
         }
         frames

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::Key;
-use forebay_apimachinery::object::{Form, Layout, Scope};
 use forebay_backend::{Backend, Expect, Op, Txn};
 use forebay_embedded::{Engine, Options};
+use forebay_object::{Form, Layout, Scope};
 use forebay_rt::{Clock, Random, Tasks};
 use forebay_watchcache::limits::{self, Pace};
 use forebay_watchcache::{Cacher, EarlyReaders, Resource, Room};

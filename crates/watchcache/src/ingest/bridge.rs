@@ -10,8 +10,9 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{FeedError, Range, RangePage};
+use forebay_object::Object;
 
 use super::fill::page_limit;
 use super::{Ingest, State};

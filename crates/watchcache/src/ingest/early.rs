@@ -10,8 +10,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{FeedError, FeedStep};
+use forebay_object::Object;
 use tokio::sync::oneshot;
 
 use super::{Ingest, State, check_order};

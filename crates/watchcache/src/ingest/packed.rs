@@ -7,8 +7,7 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::Object;
-use forebay_apimachinery::object::{Came, Packed, ScanError};
+use forebay_object::{Came, Object, Packed, ScanError};
 
 use super::told::{Cache, First};
 use super::{Ingest, State};

@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::object::{Scratch, Sealer};
-use forebay_apimachinery::{Key, Object};
+use forebay_apimachinery::Key;
 use forebay_backend::Rewrite;
+use forebay_object::seal::Sealer;
+use forebay_object::{Object, Scratch};
 
 use super::{Ingest, State};
 use crate::limits;
@@ -58,7 +59,7 @@ impl Ingest {
 }
 
 /// The objects from `at` on, as many as are to be in plain form at a time, and where the next ones begin.
-fn page(state: &State, at: &Key) -> (Vec<Arc<Object>>, Option<Key>) {
+pub(super) fn page(state: &State, at: &Key) -> (Vec<Arc<Object>>, Option<Key>) {
     let (mut page, mut bytes) = (Vec::new(), 0);
     for object in state.snapshot.around(at).0 {
         if bytes >= limits::FILL_BYTES || page.len() >= limits::FILL_PAGE {
@@ -74,7 +75,7 @@ fn page(state: &State, at: &Key) -> (Vec<Arc<Object>>, Option<Key>) {
 fn made(page: Vec<Arc<Object>>, rewrite: &Rewrite) -> Vec<(Arc<Object>, Vec<u8>)> {
     let mut scratch = Scratch::default();
     let made = page.into_iter().filter_map(|old| {
-        let value = rewrite.apply(&scratch.bytes(&old))?;
+        let value = rewrite.apply(&scratch.try_bytes(&old).ok()?)?;
         Some((old, value))
     });
     made.collect()

@@ -10,14 +10,16 @@ use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::sync::Arc;
 
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{Change, FeedError, FeedStep, GiveWay, Rewrite, Tell, Told};
+use forebay_object::Object;
 use forebay_rt::Instant;
 
 use super::bridge::{Difference, Hole};
 use super::loose::next_part;
 use super::{Fill, Ingest, Lost, State, check_order};
 use crate::cacher::{Published, States};
+use crate::commands::Seen;
 use crate::counters::Counters;
 use crate::limits;
 use crate::room::Share;
@@ -97,7 +99,7 @@ impl Ingest {
         mut tell: Box<dyn Tell>,
         filled_at: &mut Option<Instant>,
     ) -> Result<std::convert::Infallible, Lost> {
-        let mut told = Vec::new();
+        let (mut told, mut seen) = (Vec::new(), Seen::default());
         loop {
             let state = self.first_state(fill, &mut *tell, &mut told).await?;
             self.counters.initializations.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -116,7 +118,7 @@ impl Ingest {
                 if cache.arriving.is_none() {
                     self.publish(&mut cache.state);
                 }
-                self.next_told(&mut cache, &mut *tell, &mut told).await?;
+                self.next_told(&mut cache, &mut seen, &mut *tell, &mut told).await?;
             }
             told.clear();
             fill.number = cache.state.snapshot.fill() + 1;
@@ -131,6 +133,10 @@ impl Ingest {
                 match tell.held(cache.state.held_at_rest_bytes()) {
                     Some(GiveWay::LetGo) => return true,
                     Some(GiveWay::Rewrite(rewrite)) => cache.rewrite = Some(rewrite),
+                    Some(GiveWay::Spill { to, goal_bytes }) => {
+                        self.spill(&mut cache.state, to, goal_bytes).await;
+                        continue;
+                    }
                     None => return false,
                 }
             }
@@ -143,9 +149,15 @@ impl Ingest {
     /// The same of a first state, of which everything is in its place afterwards if it is to hold less.
     async fn is_to_let_go_first(&self, state: &mut State, first: &mut First, tell: &mut dyn Tell) -> bool {
         while let Some(way) = tell.held(state.held_at_rest_bytes()) {
-            let GiveWay::Rewrite(rewrite) = way else { return true };
+            if matches!(way, GiveWay::LetGo) {
+                return true;
+            }
             self.put_at_rest(state, first, true).await;
-            self.rewrite(state, &rewrite).await;
+            match way {
+                GiveWay::Rewrite(rewrite) => self.rewrite(state, &rewrite).await,
+                GiveWay::Spill { to, goal_bytes } => self.spill(state, to, goal_bytes).await,
+                GiveWay::LetGo => {}
+            }
         }
         false
     }
@@ -164,6 +176,7 @@ impl Ingest {
     async fn next_told(
         &self,
         cache: &mut Cache,
+        seen: &mut Seen,
         tell: &mut dyn Tell,
         told: &mut Vec<Told>,
     ) -> Result<(), FeedError> {
@@ -173,7 +186,7 @@ impl Ingest {
         let may_hasten = state.may_hasten();
         tokio::select! {
             biased;
-            () = self.kick.notified() => {}
+            _order = self.commands.next(seen) => {}
             () = state.sealing.finished() => {}
             () = self.resource.room.short(), if may_hasten => {}
             next = poll_fn(|context| tell.poll_told(context, told)) => next?,

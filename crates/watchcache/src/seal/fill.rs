@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use forebay_apimachinery::Object;
-use forebay_apimachinery::object::{RecentBlocks, Sealer};
+use forebay_object::Object;
+use forebay_object::seal::{RecentBlocks, Sealer};
 use tokio::task::JoinHandle;
 
 use crate::limits;

@@ -14,10 +14,12 @@ mod window;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod window_tests;
 
 use std::sync::Arc;
 
-use forebay_apimachinery::object::RecentBlocks;
+use forebay_object::seal::RecentBlocks;
 use forebay_revlog::Writer;
 use forebay_rt::Background;
 

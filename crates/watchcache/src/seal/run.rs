@@ -3,11 +3,11 @@
 //! In: a state, a key whose object has come to rest or is gone, and since when the others have to be quiet. Out: the run
 //! around it, or nothing while it is to be expected that it changes. Never: deflates, changes anything.
 
-use std::iter::Peekable;
 use std::sync::Arc;
 
-use forebay_apimachinery::object::{BLOCK_BYTES, BLOCK_OBJECTS, PartRef, is_small};
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
+use forebay_object::Object;
+use forebay_object::seal::{Direction, Piece, PieceState, is_enough, is_small, pieces};
 
 use crate::limits;
 use crate::snapshot::Snapshot;
@@ -66,7 +66,7 @@ pub(super) fn runs_at(
     (after, below): (Option<&Key>, Option<&Key>),
 ) -> Vec<Run> {
     let here = snapshot.get(&trigger.key);
-    if here.is_some_and(|here| here.part().is_some() || here.is_dense()) {
+    if here.is_some_and(|here| here.is_at_rest()) {
         return Vec::new();
     }
     let young = here.is_some_and(|here| here.revision() > trigger.quiet);
@@ -76,8 +76,8 @@ pub(super) fn runs_at(
     let (on, before) = snapshot.around(&trigger.key);
     let before = before.take_while(|object| after.is_none_or(|after| object.key() > after));
     let on = on.take_while(|object| below.is_none_or(|below| object.key() < below));
-    let left = walk(pieces(before, Step::Back), trigger.quiet);
-    let right = walk(pieces(on.skip(usize::from(young)), Step::On), trigger.quiet);
+    let left = walk(pieces(before, Direction::Back), trigger.quiet);
+    let right = walk(pieces(on.skip(usize::from(young)), Direction::On), trigger.quiet);
     let pairs = match young {
         true => vec![(left, Side::none()), (Side::none(), right)],
         false => vec![(left, right)],
@@ -89,13 +89,13 @@ pub(super) fn runs_at(
 pub(super) fn scan(snapshot: &Snapshot, from: &Key, quiet: Revision) -> (Vec<Run>, Option<Key>) {
     let (on, _) = snapshot.around(from);
     let (mut runs, mut side, mut looked, mut bytes) = (Vec::new(), Side::none(), 0, 0);
-    for piece in pieces(on, Step::On) {
+    for piece in pieces(on, Direction::On) {
         if looked >= limits::SCAN_OBJECTS || bytes >= limits::RUN_BYTES_MAX {
             runs.extend(join(Side::none(), side, Patience::GoOn));
             return (runs, piece.objects.first().map(|object| object.key().clone()));
         }
         looked += piece.objects.len();
-        match piece.kind(quiet) {
+        match kind(&piece, quiet) {
             Kind::Loose => {
                 let before = side.bytes;
                 side.add(piece);
@@ -141,7 +141,7 @@ fn join(left: Side, right: Side, patience: Patience) -> Option<Run> {
         .chain(right.objects)
         .chain(after.into_iter().flatten())
         .collect();
-    let in_blocks = objects.iter().filter(|object| object.part().is_some());
+    let in_blocks = objects.iter().filter(|object| object.is_sealed());
     let resealed = in_blocks.map(|object| object.body_len()).sum();
     Some(Run { objects, resealed, more })
 }
@@ -154,7 +154,7 @@ fn walk<'a>(pieces: impl Iterator<Item = Piece<'a>>, quiet: Revision) -> Side {
             side.end = End::Cut(piece.objects[0].key().clone());
             break;
         }
-        match piece.kind(quiet) {
+        match kind(&piece, quiet) {
             Kind::Loose => side.add(piece),
             Kind::Young => {
                 side.end = End::Young;
@@ -181,15 +181,11 @@ impl Side {
     }
 
     fn is_a_block(&self) -> bool {
-        self.bytes >= BLOCK_BYTES || self.objects.len() >= BLOCK_OBJECTS
+        is_enough(self.bytes, self.objects.len())
     }
 }
 
-/// An object outside of blocks, or neighbours that are neighbours in their block, too.
-struct Piece<'a> {
-    objects: Vec<&'a Arc<Object>>,
-}
-
+/// What a piece is to a run.
 enum Kind {
     /// To be sealed: quiet and plain, of a block that is no longer whole, or a block that is small.
     Loose,
@@ -198,47 +194,11 @@ enum Kind {
     Dense,
 }
 
-impl Piece<'_> {
-    fn kind(&self, quiet: Revision) -> Kind {
-        let first = self.objects[0];
-        match first.part() {
-            Some(part) => {
-                let whole = self.objects.len() == part.block.objects();
-                let small = is_small(part.block.plain_len(), part.block.objects());
-                if whole && !small { Kind::Block } else { Kind::Loose }
-            }
-            None if first.is_dense() => Kind::Dense,
-            None if first.revision() > quiet => Kind::Young,
-            None => Kind::Loose,
-        }
+fn kind(piece: &Piece<'_>, quiet: Revision) -> Kind {
+    match piece.state() {
+        PieceState::Whole => Kind::Block,
+        PieceState::Dense => Kind::Dense,
+        PieceState::Plain if piece.objects[0].revision() > quiet => Kind::Young,
+        PieceState::Plain | PieceState::Broken => Kind::Loose,
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
-    On,
-    Back,
-}
-
-fn pieces<'a>(objects: impl Iterator<Item = &'a Arc<Object>>, step: Step) -> impl Iterator<Item = Piece<'a>> {
-    let mut objects = objects.peekable();
-    std::iter::from_fn(move || next_piece(&mut objects, step))
-}
-
-fn next_piece<'a>(
-    objects: &mut Peekable<impl Iterator<Item = &'a Arc<Object>>>,
-    step: Step,
-) -> Option<Piece<'a>> {
-    let mut piece = vec![objects.next()?];
-    let mut at = piece[0].part();
-    while let Some(here) = &at {
-        let follows = |next: PartRef<'_>| match step {
-            Step::On => here.is_followed_by(&next),
-            Step::Back => next.is_followed_by(here),
-        };
-        let Some(next) = objects.next_if(|next| next.part().is_some_and(follows)) else { break };
-        at = next.part();
-        piece.push(next);
-    }
-    Some(Piece { objects: piece })
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::object::CHAIN_MAX;
-use forebay_apimachinery::{Object, Revision};
+use forebay_apimachinery::Revision;
 use forebay_backend::Op;
 use forebay_embedded::limits::{HISTORY_MS, MARK_EVERY_MS};
+use forebay_object::Object;
+use forebay_object::seal::{CHAIN_MAX, Direction, Piece, pieces};
 use forebay_rt::{Clock, Duration, ManualClock, Tasks};
 
 use crate::limits::{PACE, SEAL_MS};
@@ -111,7 +112,7 @@ async fn versions_of_an_object_are_kept_behind_each_other_and_nobody_can_tell() 
     let (mut chains, mut blocks) = ([0; CHAIN_MAX as usize + 1], 0);
     while let Some(WatchStep::Event { object, .. }) = watcher.try_next() {
         chains[usize::from(object.chain())] += 1;
-        blocks += usize::from(object.part().is_some());
+        blocks += usize::from(object.is_sealed());
     }
     assert!(chains.iter().all(|count| *count > 0), "some of each length: {chains:?}");
     assert!(blocks >= 4, "the last version of each is in a block");
@@ -128,8 +129,7 @@ async fn background_is_through(clock: &Clock) {
 
 /// For each object of the state, in order: its place in its block, and how many the block has.
 fn parts(snapshot: &Snapshot) -> Vec<Option<(usize, usize)>> {
-    let place = |object: &Arc<Object>| object.part().map(|part| (part.index, part.block.objects()));
-    snapshot.range(&everything().reach, None).map(place).collect()
+    snapshot.range(&everything().reach, None).map(|object| object.place()).collect()
 }
 
 fn bodies(snapshot: &Snapshot) -> Vec<Vec<u8>> {
@@ -139,17 +139,13 @@ fn bodies(snapshot: &Snapshot) -> Vec<Vec<u8>> {
 /// The blocks of a state: how many objects each has; 0 is an object outside of blocks, and of a broken block each object is
 /// a minus.
 fn blocks(snapshot: &Snapshot) -> String {
-    let objects: Vec<&Arc<Object>> = snapshot.range(&everything().reach, None).collect();
-    let (mut out, mut at) = (Vec::new(), 0);
-    while at < objects.len() {
-        let whole = objects[at].part().filter(|first| {
-            let rest = objects[at..].iter().map_while(|object| object.part());
-            let own = rest.clone().zip(rest.skip(1)).take_while(|(one, next)| one.is_followed_by(next));
-            first.index == 0 && 1 + own.count() == first.block.objects()
-        });
-        let plain = if objects[at].part().is_some() { "-" } else { "0" };
-        out.push(whole.as_ref().map_or(plain.to_string(), |first| first.block.objects().to_string()));
-        at += whole.map_or(1, |first| first.block.objects());
+    let mut out = Vec::new();
+    for Piece { objects } in pieces(snapshot.range(&everything().reach, None), Direction::On) {
+        match objects[0].place() {
+            Some((_, of)) if of == objects.len() => out.push(of.to_string()),
+            Some(_) => out.extend(objects.iter().map(|_| "-".to_owned())),
+            None => out.push("0".to_owned()),
+        }
     }
     out.join(" ")
 }
@@ -202,7 +198,7 @@ fn in_blocks(timed: &Timed, interest: Interest) -> (String, Vec<String>) {
     let (mut shape, mut names, mut budget) = (Vec::new(), Vec::new(), Budget::new(usize::MAX));
     let mut alone = 0;
     while watcher.is_initial() {
-        let block = watcher.next_block(&mut budget);
+        let block = watcher.next_segment(&mut budget);
         if block.is_some() && alone > 0 {
             shape.push(std::mem::take(&mut alone).to_string());
         }
@@ -242,10 +238,10 @@ async fn an_initial_state_comes_in_blocks_to_who_wants_them_and_has_each_object_
         assert_eq!(in_blocks(&timed, everything()), (shape.to_owned(), names.clone()));
     }
     let mut watcher = timed.world.cacher.watch_list(everything(), timed.now()).expect("held");
-    assert!(watcher.next_block(&mut Budget::new(0)).is_none(), "others work first");
+    assert!(watcher.next_segment(&mut Budget::new(0)).is_none(), "others work first");
     let mut budget = Budget::new(1);
-    assert_eq!(watcher.next_block(&mut budget).map(|block| block.len()), Some(33), "one is whole");
-    assert!(watcher.next_block(&mut budget).is_none());
+    assert_eq!(watcher.next_segment(&mut budget).map(|block| block.len()), Some(33), "one is whole");
+    assert!(watcher.next_segment(&mut budget).is_none());
 }
 
 #[tokio::test(start_paused = true)]

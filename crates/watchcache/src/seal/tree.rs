@@ -9,8 +9,9 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::object::{RecentBlocks, Sealer};
-use forebay_apimachinery::{Key, Object, Revision};
+use forebay_apimachinery::{Key, Revision};
+use forebay_object::Object;
+use forebay_object::seal::{RecentBlocks, Sealer};
 use forebay_revlog::Writer;
 
 use super::Haste;
@@ -205,7 +206,7 @@ impl Tree {
         let settled = self.settled(window, (until_ms, upto_seq), |tree| &mut tree.late);
         let quiet = reached_at(window, until_ms);
         // Also what changed since: what is around it is to be sealed without it.
-        let in_place = |key: &Key| snapshot.get(key).is_some_and(|now| now.part().is_some());
+        let in_place = |key: &Key| snapshot.get(key).is_some_and(|now| now.is_sealed());
         let due = settled.iter().filter_map(|event| trigger(event, quiet, Patience::GoOn));
         due.filter(|trigger| !in_place(&trigger.key)).collect()
     }
@@ -268,7 +269,7 @@ impl Job {
         self.triggers.sort_by(|one, other| one.key.cmp(&other.key));
         // Nothing where the object is gone, or in a block: that is not to be cut.
         let plain = |trigger: &Trigger| {
-            let now = self.snapshot.get(&trigger.key).filter(|now| now.part().is_none());
+            let now = self.snapshot.get(&trigger.key).filter(|now| !now.is_sealed());
             now.map(|now| now.body_len())
         };
         let total: usize = self.triggers.iter().filter_map(plain).sum();
@@ -347,7 +348,7 @@ impl Job {
         let parts: Vec<&[Arc<Object>]> = match rich {
             true => vec![&objects],
             false => {
-                let plain = |object: &Arc<Object>| object.part().is_none();
+                let plain = |object: &Arc<Object>| !object.is_sealed();
                 let stretches = objects.chunk_by(|one, next| plain(one) == plain(next));
                 stretches.filter(|stretch| plain(&stretch[0])).collect()
             }
@@ -369,8 +370,8 @@ impl Job {
 mod tests {
     use std::collections::BTreeMap;
 
-    use forebay_apimachinery::object::BLOCK_OBJECTS;
     use forebay_backend::Op;
+    use forebay_object::seal::BLOCK_OBJECTS;
     use forebay_rt::Random;
 
     use super::*;
@@ -419,10 +420,6 @@ mod tests {
         assert_eq!(renewed.len(), objects.len());
         let by: Vec<usize> = renewed.values().map(|(half, _)| *half).collect();
         assert!(by.is_sorted() && (40..80).contains(&by.iter().sum::<usize>()), "{by:?}");
-        assert!(
-            renewed
-                .values()
-                .all(|(_, new)| new.part().is_some_and(|part| part.block.objects() < BLOCK_OBJECTS))
-        );
+        assert!(renewed.values().all(|(_, new)| new.place().is_some_and(|(_, of)| of < BLOCK_OBJECTS)));
     }
 }

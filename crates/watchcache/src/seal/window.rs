@@ -11,8 +11,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use forebay_apimachinery::Object;
-use forebay_apimachinery::object::{RecentBlocks, Sealer};
+use forebay_object::Object;
+use forebay_object::seal::{RecentBlocks, Sealer};
 use forebay_revlog::Writer;
 
 use super::Haste;

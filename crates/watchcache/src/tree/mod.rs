@@ -54,7 +54,11 @@ pub(crate) const NODE_MAX: usize = 6;
 const NODE_MIN: usize = NODE_MAX / 3;
 
 /// By how much a full vector grows: doubling would leave half of it empty.
+#[cfg(not(test))]
 const ROOM: usize = 4;
+/// Less than a node has, so that tests see vectors grow and shrink.
+#[cfg(test)]
+const ROOM: usize = 2;
 
 /// See the module's doc.
 #[derive(Clone)]
@@ -440,6 +444,15 @@ impl<E: Entry> Node<E> {
     /// The depth of its leaves, and its sum.
     fn check(&self, from: Option<&E::Key>, to: Option<&E::Key>) -> (usize, Sum) {
         assert!((1..=NODE_MAX).contains(&self.size()), "{} in a node", self.size());
+        let room = match self {
+            Node::Leaf(entries) => entries.capacity(),
+            Node::Inner(children) => children.capacity(),
+        };
+        assert!(
+            room <= NODE_MAX.min(self.size() + 2 * ROOM),
+            "room for {room}, of which {} is needed",
+            self.size()
+        );
         let within = |key: &E::Key| from.is_none_or(|from| from <= key) && to.is_none_or(|to| key < to);
         match self {
             Node::Leaf(entries) => {

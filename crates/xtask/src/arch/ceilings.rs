@@ -13,13 +13,12 @@ const CYCLE_MAX: usize = 3;
 
 /// Crates whose largest cycle is larger, and how large it is.
 const CYCLES: &[(&str, usize)] = &[
-    ("apimachinery", 5),
     ("bench", 15),
     ("client", 8),
     ("connector", 5),
     ("endpoints", 8),
     ("informer", 5),
-    ("registry", 29),
+    ("registry", 28),
     ("schema", 7),
     ("watchcache", 9),
 ];
@@ -29,7 +28,7 @@ const LINES_MAX: usize = 13_000;
 
 /// Crates that have more, to the next thousand.
 const LINES: &[(&str, usize)] =
-    &[("bench", 18_000), ("endpoints", 17_000), ("schema", 19_000), ("strategy", 22_000)];
+    &[("bench", 18_000), ("endpoints", 16_000), ("schema", 19_000), ("strategy", 22_000)];
 
 /// Public types that may have one name.
 const SAME_NAME_MAX: usize = 2;

@@ -14,7 +14,8 @@ const BEGIN: &str = "<!-- crates: drawn by `cargo xtask arch --write` -->\n```te
 const END: &str = "```\n<!-- /crates -->\n";
 
 /// Crates that test, measure or build the others.
-const AROUND: &[&str] = &["bench", "clients", "conformance", "faults", "fuzz", "sim", "testing", "xtask"];
+const AROUND: &[&str] =
+    &["bench", "clients", "conformance", "faults", "fuzz", "golden", "scratch", "sim", "testing", "xtask"];
 
 /// Crate -> workspace crates that it uses.
 type Uses<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;

@@ -3,6 +3,8 @@
 //! In: the bytes of a message, or its beginning. Out: its fields one by one. Never: what they mean; a group, which no type of
 //! Kubernetes has.
 
+use forebay_apimachinery::varint::{self, VarintError};
+
 use super::super::error::{WireError, garbled};
 
 const VARINT: u64 = 0;
@@ -52,18 +54,12 @@ pub(super) fn head(text: &[u8]) -> Result<Option<Head>, WireError> {
 
 /// The number that `text` begins with, and how long it is.
 fn varint(text: &[u8]) -> Result<Option<(u64, usize)>, WireError> {
-    let mut value = 0;
-    for (at, &byte) in text.iter().enumerate().take(10) {
-        let bits = u64::from(byte & 0x7f);
-        if at == 9 && byte > 1 {
-            return garbled("a number of more than 64 bits");
-        }
-        value |= bits << (7 * at);
-        if byte < 0x80 {
-            return Ok(Some((value, at + 1)));
-        }
+    let mut rest = text;
+    match varint::read(&mut rest) {
+        Ok(value) => Ok(Some((value, text.len() - rest.len()))),
+        Err(VarintError::UnexpectedEof) => Ok(None),
+        Err(VarintError::Overflow) => garbled("a number of more than 64 bits"),
     }
-    Ok(None)
 }
 
 /// The fields of a whole message.

@@ -6,8 +6,8 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use forebay_apimachinery::object::Text;
 use forebay_informer::{Handle, Informer};
+use forebay_object::Text;
 use k8s_openapi::api::core::v1::Pod;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ fn kind(pods: &Informer<Pod>, objects: &[Handle<Pod>]) -> Result<Value, Failed> 
     let sample: Vec<&Handle<Pod>> = spread.cycle().take(LOOKS).collect();
     let keys: Vec<(String, String)> =
         sample.iter().map(|pod| (pod.namespace().to_owned(), pod.name().to_owned())).collect();
-    let texts: Vec<Vec<u8>> = sample.iter().map(|pod| pod.to_json()).collect();
+    let texts: Vec<Vec<u8>> = sample.iter().map(|pod| pod.to_json().expect("in memory")).collect();
     let get = each(keys.len() * ROUNDS, || {
         for (namespace, name) in (0..ROUNDS).flat_map(|_| &keys) {
             black_box(pods.view().ok().and_then(|view| view.get(namespace, name)));

@@ -1,23 +1,14 @@
-//! The golden files of Kubernetes' own modules: every kind, filled in, as JSON and as protobuf.
+//! Kubernetes' golden objects, by the table's kinds.
 //!
-//! In: the Go modules at the versions that the table was made from, out of Go's module cache. Out: a skip that is
-//! loud where Go is missing and, under `CI=true`, a failure. Never: a copy of the files.
-
-use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+//! In: golden files. Out: those of which the table has the kind, as JSON and as a message. Never: reads a file itself.
 
 use forebay_apimachinery::Lease;
+use forebay_golden::{API, EXTENSIONS};
 use serde_json::Value;
 
 use super::super::codec::{normalize, write_json};
-use super::super::{Kind, TYPES, table};
+use super::super::{Kind, table};
 use super::*;
-
-/// Modules with golden files, and where they are in them.
-const GOLDENS: [(&str, &str); 2] =
-    [("k8s.io/api", "testdata/HEAD"), ("k8s.io/apiextensions-apiserver", "pkg/apis/testdata/HEAD")];
 
 /// A kind's golden files.
 pub(super) struct Golden {
@@ -28,56 +19,14 @@ pub(super) struct Golden {
 }
 
 /// Returns the golden files of all kinds that the table has; `None` after a skip was announced.
-///
-/// # Panics
-/// Instead of a skip, under `CI=true`.
 pub(super) fn goldens() -> Option<Vec<Golden>> {
-    let found = GOLDENS.iter().map(|(module, path)| Ok(read(&module_dir(module)?.join(path))));
-    match found.collect::<Result<Vec<_>, String>>() {
-        Ok(found) => Some(found.into_iter().flatten().collect()),
-        Err(why) if std::env::var("CI").is_ok_and(|ci| ci == "true") => {
-            panic!("CI=true says that no test may be left out, and this one needs Go: {why}")
-        }
-        Err(why) => {
-            let thread = std::thread::current();
-            let name = thread.name().unwrap_or("a test");
-            // Past the test runner's capture; without a standard error there is nobody to tell.
-            let _ = writeln!(std::io::stderr(), "{name}: SKIPPED: needs Go: {why}");
-            None
-        }
-    }
+    let found = forebay_golden::goldens(&[API, EXTENSIONS])?;
+    Some(found.into_iter().filter_map(of_table).collect())
 }
 
-fn module_dir(module: &str) -> Result<PathBuf, String> {
-    let prefix = format!("# from {module} ");
-    let version =
-        TYPES.lines().find_map(|line| line.strip_prefix(&prefix)).ok_or("the table names no version")?;
-    let wanted = format!("{module}@{version}");
-    let done = Command::new("go")
-        .args(["mod", "download", "-json", &wanted])
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/gen"))
-        .output()
-        .map_err(|error| format!("go: {error}"))?;
-    let printed: Value = serde_json::from_slice(&done.stdout).map_err(|error| error.to_string())?;
-    match (&printed["Dir"], &printed["Error"]) {
-        (Value::String(dir), Value::Null) => Ok(dir.into()),
-        (_, why) => Err(format!("{wanted}: {why}")),
-    }
-}
-
-fn read(dir: &Path) -> Vec<Golden> {
-    let mut names: Vec<String> = fs::read_dir(dir)
-        .unwrap()
-        .filter_map(|entry| Some(entry.unwrap().file_name().to_str()?.strip_suffix(".pb")?.to_owned()))
-        .collect();
-    names.sort();
-    names.into_iter().filter_map(|name| read_one(dir, name)).collect()
-}
-
-fn read_one(dir: &Path, name: String) -> Option<Golden> {
-    let body = fs::read(dir.join(format!("{name}.pb"))).unwrap();
-    let text = fs::read(dir.join(format!("{name}.json"))).unwrap();
-    let mut json: Value = serde_json::from_slice(&text).unwrap();
+fn of_table(golden: forebay_golden::Golden) -> Option<Golden> {
+    let forebay_golden::Golden { name, json, protobuf: body } = golden;
+    let mut json: Value = serde_json::from_str(&json).unwrap();
     let envelope = decode_envelope(&body).unwrap();
     let (group, version) = envelope.api_version.split_once('/').unwrap_or(("", &envelope.api_version));
     let kind = match &*envelope.kind {

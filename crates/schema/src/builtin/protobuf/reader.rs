@@ -1,4 +1,5 @@
-//! Reads protobuf's wire format as gogo-protobuf's generated code does, its leniency with varints included.
+//! Reads protobuf's wire format as gogo-protobuf's generated code does, but for numbers of more than 64 bits, which no client writes
+//! and which are refused here.
 //!
 //! In: the bytes of one message. Out: tags, and values checked against the wire type that their field has.
 //! Never: what the fields mean.
@@ -61,7 +62,6 @@ impl<'a> Reader<'a> {
         Ok(Some(Tag { number: number.unsigned_abs(), wire }))
     }
 
-    /// Bits beyond the 64th are dropped, up to the tenth byte.
     #[inline]
     pub(super) fn varint(&mut self) -> Result<u64, DecodeError> {
         varint::read(&mut self.rest).map_err(|error| match error {
