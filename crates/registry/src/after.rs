@@ -52,6 +52,7 @@ pub(crate) async fn delete(
                 Err(status) => tracing::warn!(why = status.message, "endpoints of a deleted Service stay"),
             }
         }
+        services::look_after_delete(context, served, object);
     }
 }
 
@@ -72,8 +73,8 @@ async fn delete_endpoints(context: &Arc<Context>, service: &Object) -> Result<()
         then.decision(&served, value, None)
     };
     let key = store.key(service.namespace(), service.name());
-    if let Done::Deleted { object, revision, .. } = store.guarded_update(&key, Mode::Commit, judge).await? {
-        services::after_delete(context, &served, &object, revision).await;
+    if let Done::Deleted { object, .. } = store.guarded_update(&key, Mode::Commit, judge).await? {
+        services::look_after_delete(context, &served, &object);
     }
     Ok(())
 }

@@ -21,7 +21,6 @@ use crate::errors;
 use crate::frames::Frames;
 use crate::services::Services;
 use crate::store::Store;
-use crate::wall_time;
 
 /// See the module's doc.
 pub(crate) struct Context {
@@ -76,7 +75,7 @@ impl Context {
 
     /// Wall time as Tables show ages at.
     pub(crate) fn timestamp(&self) -> jiff::Timestamp {
-        wall_time::timestamp(&self.clock)
+        crate::wall_time::timestamp(&self.clock)
     }
 
     /// Wall time as `creationTimestamp` has it.

@@ -33,6 +33,7 @@ mod patch;
 mod plan;
 mod present;
 mod published;
+mod read;
 mod registry;
 pub mod request;
 mod review;

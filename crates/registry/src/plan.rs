@@ -115,7 +115,7 @@ pub struct WatchPlan {
 ///
 /// # Errors
 /// 400, 405 and 422.
-pub(crate) fn for_list(
+pub(crate) fn plan_list(
     context: &Context,
     target: &Target,
     options: &ListOptions,
@@ -133,7 +133,7 @@ pub(crate) fn for_list(
 ///
 /// # Errors
 /// 400, 405, 422 and 500.
-pub(crate) fn for_watch(
+pub(crate) fn plan_watch(
     context: &Context,
     target: &Target,
     options: &ListOptions,
@@ -145,18 +145,6 @@ pub(crate) fn for_watch(
     let (plan, interest) = watch(target, &store, options, timeout_min, draw, path_form)?;
     let weight = if plan.has_state() { Weight::of(&store, &interest) } else { Weight::default() };
     Ok(planned(context, target, store, (plan, interest, weight), shown))
-}
-
-/// What a DELETE of a collection is about.
-///
-/// # Errors
-/// 400 and 422 of reference §1.1.
-pub(crate) fn selection(
-    context: &Context,
-    target: &Target,
-    options: &ListOptions,
-) -> Result<(ListPlan, Interest), Status> {
-    list(target, &*context.store_of(&target.served)?, options)
 }
 
 fn planned<Plan, Form>(

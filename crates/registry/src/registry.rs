@@ -18,15 +18,17 @@ use crate::catalog::Catalog;
 use crate::config::Config;
 use crate::context::Context;
 use crate::delete::Selection;
-use crate::frames::{EventForm, status_without_code};
+use crate::frames::EventForm;
 use crate::incoming::Incoming;
 use crate::informer::{CatalogChanges, Informer, Objects};
 use crate::list::ListBody;
-use crate::plan::{self, ListPlan, Planned, WatchPlan};
+use crate::plan::{ListPlan, Planned, WatchPlan};
 use crate::present::Shown;
 use crate::request::{Answer, Body, MayCreate, PatchKind, Target};
 use crate::watch::WatchBody;
-use crate::{bootstrap, create, delete, get, informer, published, review, services, subresources, update};
+use crate::{
+    bootstrap, create, delete, get, informer, plan, published, read, review, services, subresources, update,
+};
 
 /// The verbs. Cheap to clone.
 #[derive(Clone)]
@@ -87,7 +89,7 @@ impl Registry {
         get::read(&self.0, resource, namespace, name).await
     }
 
-    /// A LIST: what it weighs, and then its body.
+    /// A LIST that is in order and has read nothing yet.
     ///
     /// # Errors
     /// 400, 405 and 422.
@@ -97,10 +99,10 @@ impl Registry {
         options: &ListOptions,
         shown: impl Into<Shown>,
     ) -> Result<Planned<ListPlan, Shown>, Status> {
-        plan::for_list(&self.0, target, options, shown.into())
+        plan::plan_list(&self.0, target, options, shown.into())
     }
 
-    /// A WATCH: what its initial state weighs, and then its body.
+    /// The same of a WATCH. It weighs what its initial state does.
     ///
     /// - `path_form`: the deprecated `/watch/` paths.
     ///
@@ -113,7 +115,7 @@ impl Registry {
         shown: impl Into<EventForm>,
         path_form: bool,
     ) -> Result<Planned<WatchPlan, EventForm>, Status> {
-        plan::for_watch(&self.0, target, options, shown.into(), path_form)
+        plan::plan_watch(&self.0, target, options, shown.into(), path_form)
     }
 
     /// A list, whose body is made as it is read, for somebody in this process, who holds what they like.
@@ -126,7 +128,7 @@ impl Registry {
         options: &ListOptions,
         shown: impl Into<Shown>,
     ) -> Result<ListBody, Status> {
-        Ok(self.plan_list(target, options, shown)?.run(()).await?.body)
+        read::list(&self.0, target, options, shown.into()).await
     }
 
     /// The same of a watch.
@@ -140,7 +142,7 @@ impl Registry {
         shown: impl Into<EventForm>,
         path_form: bool,
     ) -> Result<WatchBody, Status> {
-        Ok(self.plan_watch(target, options, shown, path_form)?.run((), status_without_code).await?.body)
+        read::watch(&self.0, target, options, shown.into(), path_form).await
     }
 
     /// What a DELETE of a collection is about.
@@ -148,8 +150,7 @@ impl Registry {
     /// # Errors
     /// 400 and 422 of reference §1.1.
     pub fn selection(&self, target: &Target, options: &ListOptions) -> Result<Selection, Status> {
-        let (plan, interest) = plan::selection(&self.0, target, options)?;
-        Ok(Selection { interest, plan })
+        read::selection(&self.0, target, options)
     }
 
     /// Creates an object.

@@ -87,6 +87,10 @@ pub(crate) async fn after_delete(
         ("networking.k8s.io", "ipaddresses") => after_address(context, object).await,
         _ => {}
     }
+}
+
+/// Has it looked at whether what is gone is to be made again: once all that follows its delete is done.
+pub(crate) fn look_after_delete(context: &Context, served: &Served, object: &Object) {
     if is_ours(served, object) {
         context.services.look.notify_one();
     }
