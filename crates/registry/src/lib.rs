@@ -26,6 +26,7 @@ mod identity;
 mod incoming;
 mod informer;
 mod kinds;
+mod limits;
 mod list;
 mod lookup;
 mod new_object;
