@@ -6,7 +6,6 @@ use forebay_apimachinery::Status;
 use forebay_apimachinery::options::Query;
 use forebay_registry::request::Target;
 use forebay_registry::{As, Presenter};
-use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::answer::{self, HttpResponse};
@@ -14,7 +13,7 @@ use crate::handler::{Handler, Head};
 use crate::health::{Endpoint, Health, Reasons};
 use crate::negotiate::{self, Answered};
 use crate::resource::shown;
-use crate::status::Failure;
+use crate::status::{self, Failure};
 
 /// The store, as kube-apiserver names its first one; and the health check that knows how it is.
 const NAME: &str = "etcd-0";
@@ -55,7 +54,7 @@ pub fn answer(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
             presenter.written(one.to_string().as_bytes(), handler.registry.timestamp())?
         }
     };
-    answer::object(StatusCode::OK, json.into(), form, head.takes_gzip())
+    answer::object(status::OK, json.into(), form, head.takes_gzip())
 }
 
 fn component(handler: &Handler) -> Value {

@@ -19,7 +19,7 @@ use forebay_registry::request::{MayCreate, Target};
 use forebay_registry::{Registry, Weight};
 use forebay_rt::{Clock, Random};
 use forebay_transport::{Connection, Drain, Exchange, Reply, ResponseChannel, StalledReaders};
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
@@ -43,7 +43,7 @@ use crate::resource;
 use crate::response::{self, ResponseBody};
 use crate::room::Held;
 use crate::rooms::Rooms;
-use crate::status::Failure;
+use crate::status::{self, Failure};
 use crate::websocket;
 
 /// Everything that answering takes; one for the whole server.
@@ -373,7 +373,7 @@ fn no_request_info(uri: &http::Uri, error: &PathError) -> HttpResponse {
     let path = uri.path_and_query().map_or("", |target| target.as_str());
     let path = path.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let message = format!("Internal Server Error: {path:?}: failed to create RequestInfo: {error}\n");
-    answer::text(StatusCode::INTERNAL_SERVER_ERROR, message)
+    answer::text(status::BROKEN, message)
 }
 
 /// The id that the client gave, or a new one.

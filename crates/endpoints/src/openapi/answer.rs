@@ -9,7 +9,7 @@ use forebay_apimachinery::accept::{Clause, parse_accept};
 use forebay_apimachinery::options::Query;
 use forebay_registry::catalog::Catalog;
 use forebay_transport::{PiecewiseBody, RunOn};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, header};
 
 use super::contents::Subject;
 use super::document::Name;
@@ -21,7 +21,7 @@ use crate::gzip;
 use crate::negotiate;
 use crate::response::{Content, ResponseBody};
 use crate::rooms::Rooms;
-use crate::status::Failure;
+use crate::status::{self, Failure};
 
 const JSON: &str = "application/json";
 const V2_PROTO: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
@@ -96,8 +96,7 @@ impl OpenApi {
                 Ok(response)
             }
             Some(_) => {
-                let mut response =
-                    answer::response(StatusCode::MOVED_PERMANENTLY, JSON, ResponseBody::whole(""));
+                let mut response = answer::response(status::MOVED, JSON, ResponseBody::whole(""));
                 if let Ok(location) = HeaderValue::from_str(&relative_url(&subject.path(), &document.hash)) {
                     response.headers_mut().insert(header::LOCATION, location);
                 }
@@ -145,16 +144,16 @@ fn whole(
     let etag = format!("\"{}\"", document.hash);
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let mut response = if known.is_some_and(|known| known.split(',').any(|one| one.trim() == etag)) {
-        answer::response(StatusCode::NOT_MODIFIED, content_type, ResponseBody::whole(""))
+        answer::response(status::UNCHANGED, content_type, ResponseBody::whole(""))
     } else if gzip::is_taken(headers) {
         let body = ResponseBody::whole(document.gzip.clone());
-        let mut response = answer::response(StatusCode::OK, content_type, body);
+        let mut response = answer::response(status::OK, content_type, body);
         response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         response
     } else {
         let rest = PiecewiseBody::new(Box::new(document.plain()), RunOn::Task, (stalled_readers, channel));
         let body = ResponseBody::new(Content::Long { rest, len: document.plain_len });
-        let mut response = answer::response(StatusCode::OK, content_type, body);
+        let mut response = answer::response(status::OK, content_type, body);
         response.body_mut().set_lease(Some(rooms.answers.charge(PLAIN_BYTES)));
         response
     };

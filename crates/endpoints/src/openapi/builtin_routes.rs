@@ -9,6 +9,7 @@ use forebay_schema::builtin::{Table, TypeId};
 use forebay_schema::openapi::Fixed;
 
 use super::media;
+use super::responses::Success;
 use super::route::{Action, Body, Model, Parameter, Route, operation_id, options, tag};
 use super::verbs;
 
@@ -97,7 +98,7 @@ fn plain_route<'c>(
         action: None,
         parameters: Vec::new(),
         body: None,
-        responses: vec![(200, model)],
+        responses: vec![(Success::Ok, model)],
         consumes: media,
         produces: media.to_vec(),
     }
@@ -161,7 +162,7 @@ impl<'c> Resource<'c> {
         if &*subresource.name == "log" {
             for route in &mut routes {
                 route.parameters.extend(self.options("core/v1", "PodLogOptions"));
-                route.responses = vec![(200, Model::Text)];
+                route.responses = vec![(Success::Ok, Model::Text)];
                 route.produces.insert(0, "text/plain");
             }
         }
@@ -184,26 +185,27 @@ impl<'c> Resource<'c> {
             let mut route = self.route(&verbs::CREATE, collection, subresource, "");
             route.parameters.extend(self.options("meta/v1", "CreateOptions"));
             route.body = Some(Body { model: object.clone(), required: true });
-            route.responses = [200, 201, 202].map(|code| (code, object.clone())).into();
+            route.responses =
+                [Success::Ok, Success::Created, Success::Accepted].map(|done| (done, object.clone())).into();
             routes.push(route);
         }
         if has("get") {
             let mut route = self.route(&verbs::READ, item, subresource, "");
-            route.responses = vec![(200, object.clone())];
+            route.responses = vec![(Success::Ok, object.clone())];
             routes.push(route);
         }
         if has("update") {
             let mut route = self.route(&verbs::REPLACE, item, subresource, "");
             route.parameters.extend(self.options("meta/v1", "UpdateOptions"));
             route.body = Some(Body { model: object.clone(), required: true });
-            route.responses = [200, 201].map(|code| (code, object.clone())).into();
+            route.responses = [Success::Ok, Success::Created].map(|done| (done, object.clone())).into();
             routes.push(route);
         }
         if has("patch") {
             let mut route = self.route(&verbs::PATCH, item, subresource, "");
             route.parameters.extend(self.options("meta/v1", "PatchOptions"));
             route.body = Some(Body { model: Model::Fixed(Fixed::Patch), required: true });
-            route.responses = [200, 201].map(|code| (code, object.clone())).into();
+            route.responses = [Success::Ok, Success::Created].map(|done| (done, object.clone())).into();
             route.consumes = media::PATCHES;
             routes.push(route);
         }
@@ -215,7 +217,7 @@ impl<'c> Resource<'c> {
             self.table.kind(self.served.group(), &self.served.gvr.version, &self.served.gvk.kind)?.list?;
         let mut route = self.route(&verbs::LIST, path, None, suffix);
         route.parameters.extend(self.options("meta/v1", "ListOptions"));
-        route.responses = vec![(200, Model::BuiltIn(list))];
+        route.responses = vec![(Success::Ok, Model::BuiltIn(list))];
         route.produces.extend(media::STREAMS);
         Some(route)
     }
@@ -225,7 +227,7 @@ impl<'c> Resource<'c> {
         let action = if suffix.is_empty() { &verbs::WATCH } else { &verbs::WATCH_LIST };
         let mut route = self.route(action, &format!("watch/{path}"), None, suffix);
         route.parameters.extend(self.options("meta/v1", "ListOptions"));
-        route.responses = vec![(200, Model::BuiltIn(self.meta("WatchEvent")?))];
+        route.responses = vec![(Success::Ok, Model::BuiltIn(self.meta("WatchEvent")?))];
         route.produces.extend(media::STREAMS);
         Some(route)
     }
@@ -238,7 +240,7 @@ impl<'c> Resource<'c> {
         let mut route = self.route(&verbs::DELETE, path, None, "");
         route.parameters.extend(self.options("meta/v1", "DeleteOptions"));
         route.body = Some(Body { model: Model::BuiltIn(self.meta("DeleteOptions")?), required: false });
-        route.responses = [200, 202].map(|code| (code, Model::BuiltIn(answer))).into();
+        route.responses = [Success::Ok, Success::Accepted].map(|done| (done, Model::BuiltIn(answer))).into();
         Some(route)
     }
 
@@ -250,7 +252,7 @@ impl<'c> Resource<'c> {
             .parameters
             .extend(lists.filter(|option| !["watch", "allowWatchBookmarks"].contains(&&*option.name)));
         route.body = Some(Body { model: Model::BuiltIn(self.meta("DeleteOptions")?), required: false });
-        route.responses = vec![(200, Model::BuiltIn(self.meta("Status")?))];
+        route.responses = vec![(Success::Ok, Model::BuiltIn(self.meta("Status")?))];
         Some(route)
     }
 
@@ -272,7 +274,7 @@ impl<'c> Resource<'c> {
                 if !suffix.is_empty() {
                     route.parameters.push(Parameter::path("path"));
                 }
-                route.responses = vec![(200, Model::Text)];
+                route.responses = vec![(Success::Ok, Model::Text)];
                 route.produces = vec!["*/*"];
                 routes.push(route);
             }

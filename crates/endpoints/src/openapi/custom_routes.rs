@@ -9,6 +9,7 @@ use forebay_schema::builtin::{Table, TypeId};
 use forebay_schema::openapi::Fixed;
 
 use super::media;
+use super::responses::Success;
 use super::route::{Action, Body, Model, Parameter, Route, operation_id, options, tag};
 use super::verbs::{self, VerbWords};
 
@@ -77,11 +78,11 @@ impl<'c> Resource<'c> {
             _ => "DeleteOptions",
         };
         parameters.extend(self.meta(options).map(|ty| self::options(self.table, ty)).unwrap_or_default());
-        let codes: &[u16] = match verb.action {
-            "post" => &[200, 201, 202],
-            "put" => &[200, 201],
-            "delete" => &[200, 202],
-            _ => &[200],
+        let codes: &[Success] = match verb.action {
+            "post" => &[Success::Ok, Success::Created, Success::Accepted],
+            "put" => &[Success::Ok, Success::Created],
+            "delete" => &[Success::Ok, Success::Accepted],
+            _ => &[Success::Ok],
         };
         Route {
             path: path.to_string(),
@@ -96,7 +97,7 @@ impl<'c> Resource<'c> {
             }),
             parameters,
             body: self.body(verb, model),
-            responses: codes.iter().map(|code| (*code, model.clone())).collect(),
+            responses: codes.iter().map(|done| (*done, model.clone())).collect(),
             consumes: if verb.action == "patch" { media::CUSTOM_PATCHES } else { media::CUSTOM_OBJECTS },
             produces: media::CUSTOM_OBJECTS.to_vec(),
         }
@@ -137,7 +138,7 @@ mod tests {
         let line = |route: &Route<'_>| {
             let has = |name: &str| route.parameters.iter().any(|parameter| parameter.name == name);
             let marks = ["dryRun", "fieldValidation", "watch"].into_iter().filter(|name| has(name));
-            let codes = route.responses.iter().map(|(code, _)| code.to_string());
+            let codes = route.responses.iter().map(|(done, _)| done.code().to_string());
             let action = route.action.as_ref().map_or("", |action| action.name);
             let words: Vec<String> = [route.method, &route.path, &route.operation_id, action]
                 .into_iter()

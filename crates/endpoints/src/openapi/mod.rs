@@ -20,6 +20,7 @@ mod media;
 mod packed;
 mod path_item;
 mod proto;
+mod responses;
 mod route;
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ use forebay_schema::openapi::{Dialect, custom_name};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use super::responses::UNAUTHORIZED;
 use super::route::{Action, Body, Model, Parameter, Place, Route};
 
 /// Parameters that v2 documents spell out in each operation. Clients look for them there, and not all of them follow
@@ -111,17 +112,13 @@ fn operation(route: &Route<'_>) -> Map<String, Value> {
 
 fn responses(route: &Route<'_>, answer: impl Fn(&Model<'_>) -> Value) -> Value {
     let mut responses = Map::new();
-    for (code, model) in &route.responses {
+    for (done, model) in &route.responses {
         let mut response = answer(model);
-        response["description"] = match code {
-            201 => "Created",
-            202 => "Accepted",
-            _ => "OK",
-        }
-        .into();
-        responses.insert(code.to_string(), response);
+        response["description"] = done.words().into();
+        responses.insert(done.code().into(), response);
     }
-    responses.insert("401".into(), json!({ "description": "Unauthorized" }));
+    let (code, words) = UNAUTHORIZED;
+    responses.insert(code.into(), json!({ "description": words }));
     responses.into()
 }
 

@@ -5,6 +5,8 @@
 use forebay_schema::builtin::{Table, TypeId, TypeKind};
 use forebay_schema::openapi::Fixed;
 
+use super::responses::Success;
+
 /// A method on a path.
 pub struct Route<'c> {
     pub path: String,
@@ -18,7 +20,7 @@ pub struct Route<'c> {
     pub parameters: Vec<Parameter>,
     pub body: Option<Body<'c>>,
     /// By code, ascending; 401 is added to each.
-    pub responses: Vec<(u16, Model<'c>)>,
+    pub responses: Vec<(Success, Model<'c>)>,
     pub consumes: &'static [&'static str],
     pub produces: Vec<&'static str>,
 }

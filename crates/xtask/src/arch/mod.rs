@@ -4,6 +4,7 @@
 //! Never: a judgement that needs more than a line of text; the compiler and clippy have the rest.
 
 mod ceilings;
+mod codes;
 mod modules;
 mod picture;
 mod tokens;
@@ -113,6 +114,30 @@ const SERVING: &[&str] = &[
     "forebay",
 ];
 
+/// Crates that name no HTTP code, but for endpoints' `status.rs`: those of a server but `transport`.
+const CODELESS: &[&str] = &[
+    "deflate",
+    "apimachinery",
+    "object",
+    "api",
+    "schema",
+    "printers",
+    "rt",
+    "revlog",
+    "backend",
+    "embedded",
+    "watchcache",
+    "strategy",
+    "registry",
+    "auth",
+    "controllers",
+    "endpoints",
+    "view",
+    "etcd-codec",
+    "pki",
+    "migrate",
+];
+
 /// Crates, what they may not depend on, and why.
 const NO_DEPENDENCY: &[(&[&str], &[&str], &str)] = &[
     (
@@ -183,6 +208,8 @@ pub fn check(drawing: Drawing) -> Done {
     findings.extend(robustness::findings(&document, &texts));
     findings.extend(picture(&metadata, drawing)?);
     findings.extend(ceilings::findings(&by_crate(&texts))?);
+    let shipped: Vec<(&str, &str)> = texts.iter().copied().filter(|(path, _)| !is_test(path)).collect();
+    findings.extend(codes::findings(CODELESS, &shipped));
     match findings.is_empty() {
         true => Ok(()),
         false => Err(format!("{} findings\n  {}", findings.len(), findings.join("\n  "))),
