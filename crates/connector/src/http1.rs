@@ -13,7 +13,7 @@ use kube::client::Body as RequestBody;
 
 use crate::Error;
 use crate::dial::Stream;
-use crate::http2::Unserved;
+use crate::unserved::Unserved;
 
 /// What requests are given to. Who has the seat takes the sender and puts it back; nobody else looks.
 #[derive(Clone, Debug)]

@@ -23,7 +23,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::body::Body;
 use crate::book::Flags;
 use crate::dial::Stream;
+use crate::link::Link;
+use crate::options::Pings;
 use crate::pool::Seat;
+use crate::unserved::Unserved;
 use crate::upload::Upload;
 use crate::{Error, limits};
 
@@ -36,19 +39,6 @@ const _: () = assert!(NOT_TOLD > u32::MAX as usize);
 pub(crate) struct Http2 {
     sender: SendRequest<Bytes>,
     link: Arc<Link>,
-}
-
-/// What the streams of a connection know of it.
-#[derive(Debug, Default)]
-pub(crate) struct Link {
-    ping_lost: AtomicBool,
-}
-
-/// When to ask a silent server whether it is there, and for how long to wait.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pings {
-    pub interval: Duration,
-    pub timeout: Duration,
 }
 
 /// The connection.
@@ -84,12 +74,6 @@ enum Pulse {
     Quiet(Instant),
     /// Until when something has to come.
     Asked(Instant),
-}
-
-/// A request that was not served, and may be sent again where it is given back.
-pub(crate) struct Unserved {
-    pub error: Error,
-    pub again: Option<Request<RequestBody>>,
 }
 
 /// Begins a connection, and waits until the server has told its SETTINGS.
@@ -176,7 +160,7 @@ impl Driver {
             match self.poll_pulse(cx, tell) {
                 Poll::Ready(Beat::Again) => {}
                 Poll::Ready(Beat::Lost) => {
-                    self.link.ping_lost.store(true, Ordering::Release);
+                    self.link.lose_ping();
                     return Poll::Ready(());
                 }
                 Poll::Pending => return Poll::Pending,
@@ -242,13 +226,6 @@ impl Driver {
 enum Beat {
     Again,
     Lost,
-}
-
-impl Link {
-    /// The error of a stream: a connection that was given up without a word from the server says why.
-    pub fn why(&self, error: h2::Error, named: fn(h2::Error) -> Error) -> Error {
-        if self.ping_lost.load(Ordering::Acquire) { Error::PingLost } else { named(error) }
-    }
 }
 
 impl Http2 {

@@ -13,13 +13,15 @@ use kube::client::Body as RequestBody;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::Error;
 use crate::body::Body;
 use crate::book::{Book, Flags, PoolStats, Protocol, Want};
 use crate::dial::{Dialer, Offer, Stream};
 use crate::http1::{self, Http1};
-use crate::http2::{self, Http2, News, Unserved};
+use crate::http2::{self, Http2, News};
 use crate::limits::{RESENT_MAX, UPGRADES_MAX, WAITING_MAX};
-use crate::{Error, Options};
+use crate::options::Options;
+use crate::unserved::Unserved;
 
 /// The connections to one server. Cheap to clone; all clones are the same connections.
 #[derive(Clone)]

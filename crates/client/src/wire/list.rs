@@ -193,7 +193,7 @@ impl ListScan {
     /// - `text`: all of it, if there were no items.
     fn end(&mut self, text: &[u8]) -> Result<Part, WireError> {
         match (self.meta.kind == "Status", self.items) {
-            (true, Items::Ahead) => StatusFrame::read(text).map(Part::Status),
+            (true, Items::Ahead) => StatusFrame::of_body(text).map(Part::Status),
             (true, _) => garbled("a Status with items"),
             // One that is empty says so: what does not is something else, and would be taken for an empty one.
             (false, Items::Ahead) => garbled("a list without items"),

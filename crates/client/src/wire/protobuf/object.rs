@@ -7,8 +7,10 @@ use bytes::Bytes;
 
 use super::super::error::{WireError, garbled};
 use super::super::object::{INITIAL_EVENTS_END, TypeMeta, decimal};
-use super::PREFIX;
 use super::fields::Fields;
+
+/// The first bytes of an object in its envelope, which is a `runtime.Unknown`.
+pub(super) const PREFIX: &[u8; 4] = b"k8s\0";
 
 /// Every kind has its metadata there.
 const METADATA: u32 = 1;
