@@ -18,11 +18,12 @@ use forebay_revlog::{Cursor, Step};
 use forebay_rt::{Alarm, Duration, Instant};
 use smallvec::SmallVec;
 
-use crate::cacher::{Cacher, States};
+use crate::cacher::Cacher;
 use crate::error::ReadError;
 use crate::event::Event;
 use crate::interest::{Interest, Reach};
 use crate::limits;
+use crate::published::States;
 use crate::snapshot::Snapshot;
 
 /// What a follower tells.

@@ -16,10 +16,10 @@ use forebay_object::Object;
 use tokio::sync::oneshot;
 
 use super::{Ingest, State, check_order};
-use crate::cacher::Published;
 use crate::counters::Counters;
 use crate::event::Event;
 use crate::limits;
+use crate::published::Published;
 use crate::seal::{self, Haste};
 use crate::snapshot::Snapshot;
 use crate::source::Source;

@@ -15,13 +15,13 @@ use forebay_backend::{Change, FeedError, FeedStep, GiveWay, Rewrite, Tell, Told}
 use forebay_object::Object;
 use forebay_rt::Instant;
 
-use super::bridge::{Difference, Hole};
-use super::loose::next_part;
+use super::bridge::Difference;
+use super::part::next_part;
 use super::{Fill, Ingest, Lost, State, check_order};
-use crate::cacher::{Published, States};
 use crate::commands::Seen;
 use crate::counters::Counters;
 use crate::limits;
+use crate::published::{Hole, Published, States};
 use crate::room::Share;
 use crate::seal::Resting;
 use crate::snapshot::Snapshot;
