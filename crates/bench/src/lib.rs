@@ -52,6 +52,7 @@ pub mod server;
 pub mod static_server;
 pub mod stored;
 pub mod template;
+pub mod units;
 pub mod updates;
 pub mod watchers;
 

@@ -4,12 +4,12 @@
 //! Never: a mean; a ratio where only one side has the figure.
 
 use std::fmt::{self, Write};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::hostile::{self, Measure};
 use crate::series::Series;
+pub use crate::units::{mib, ms};
 
 /// One figure with a sample for each run.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,16 +119,6 @@ pub fn aim(metrics: &mut Metrics, name: &str, unit: Unit, sample: f64, most: f64
     if let Some(metric) = metrics.iter_mut().find(|metric| metric.name == name) {
         metric.most = Some(most);
     }
-}
-
-/// Milliseconds, with their fractions.
-pub fn ms(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
-}
-
-/// MiB, with their fractions.
-pub fn mib(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
 }
 
 impl Unit {

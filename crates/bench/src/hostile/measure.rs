@@ -9,8 +9,9 @@ use tokio::time::timeout;
 
 use super::bystander::{Bystander, Pace, Seen};
 use super::growth::{self, Growth};
+use super::request::Request;
 use super::stage::{self, WATCHED};
-use super::{Act, Dose, Memory, Request, Row, Said, Stage, Tally, Who, law};
+use super::{Act, Dose, Memory, Row, Said, Stage, Tally, Who, judgement};
 use crate::Error;
 use crate::contender::Contender;
 use crate::lab::{FreshDir, Lab};
@@ -76,7 +77,7 @@ impl<'a> Contest<'a> {
         let server = self.server(row).await?;
         let idle = self.idle(&server).await?;
         let (server, mut measure) = measure(row, server, self.dose, self.pace(), idle).await?;
-        measure.broken.extend(law::broken(row, &measure));
+        measure.broken.extend(judgement::broken(row, &measure));
         self.running = (measure.survived && !self.is_spent(&server)?).then_some(server);
         Ok(measure)
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Measure;
-use crate::report::{mib, ms};
+use crate::units::{mib, ms};
 
 const HEAD: [&str; 11] =
     ["", "from", "", "survived", "growth", "CPU", "took", "GET p99", "livez p99", "write p99", "answer"];

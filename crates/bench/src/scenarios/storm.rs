@@ -12,7 +12,8 @@ use crate::lists::{self, Storm};
 use crate::load::{self, Depth};
 use crate::report::{Metrics, Unit, add, mib, ms};
 use crate::sampler::Sampler;
-use crate::scenarios::{Outcome, least_list};
+use crate::scenarios::outcome::Outcome;
+use crate::scenarios::whole_lists::least_list;
 use crate::series::{Phase, Series};
 use crate::server::Server;
 

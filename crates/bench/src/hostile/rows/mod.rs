@@ -1,6 +1,6 @@
 //! All rows, a file each, by what they are about.
 
-pub use super::Row;
+use super::row::{Row, Rows};
 
 /// The rows of these files, with the names of the files.
 macro_rules! rows {
@@ -22,11 +22,8 @@ mod tokens;
 mod websocket;
 mod yaml;
 
-/// Rows with the names of their files.
-type Family = &'static [(&'static str, &'static Row)];
-
 /// Families with their names.
-pub const FAMILIES: [(&str, Family); 14] = [
+pub const FAMILIES: [(&str, Rows); 14] = [
     ("yaml", yaml::ROWS),
     ("json", json::ROWS),
     ("protobuf", protobuf::ROWS),

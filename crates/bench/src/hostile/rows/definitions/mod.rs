@@ -21,9 +21,9 @@ mod storm;
 mod versions;
 mod wide;
 
-use super::Family;
+use crate::hostile::row::Rows;
 
-pub(super) const ROWS: Family = rows![
+pub(super) const ROWS: Rows = rows![
     any_of,
     deep,
     deep_objects,

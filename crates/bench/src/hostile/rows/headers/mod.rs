@@ -16,9 +16,9 @@ mod ranges;
 mod same_name;
 mod thousand;
 
-use super::Family;
+use crate::hostile::row::Rows;
 
-pub(super) const ROWS: Family = rows![
+pub(super) const ROWS: Rows = rows![
     accept_broken,
     accept_encodings,
     accept_entries,

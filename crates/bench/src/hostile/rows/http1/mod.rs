@@ -24,9 +24,9 @@ mod slow_large_bodies;
 mod trailers;
 mod upgrades;
 
-use super::Family;
+use crate::hostile::row::Rows;
 
-pub(super) const ROWS: Family = rows![
+pub(super) const ROWS: Rows = rows![
     all_seats_taken,
     blank_lines,
     body_too_large,

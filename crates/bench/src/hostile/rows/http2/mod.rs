@@ -36,9 +36,9 @@ mod unknown_frames;
 mod window_of_zero;
 mod window_overflows;
 
-use super::Family;
+use crate::hostile::row::Rows;
 
-pub(super) const ROWS: Family = rows![
+pub(super) const ROWS: Rows = rows![
     bodies_that_never_come,
     continuations,
     continuations_empty,

@@ -16,9 +16,9 @@ mod whitespace;
 mod wide_objects;
 mod without_end;
 
-use super::Family;
+use crate::hostile::row::Rows;
 
-pub(super) const ROWS: Family = rows![
+pub(super) const ROWS: Rows = rows![
     deep_arrays,
     deep_objects,
     duplicate_members,

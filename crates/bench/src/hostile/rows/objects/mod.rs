@@ -24,9 +24,9 @@ mod taints;
 mod tolerations;
 mod volumes;
 
-use super::Family;
+use crate::hostile::row::Rows;
 
-pub(super) const ROWS: Family = rows![
+pub(super) const ROWS: Rows = rows![
     affinity,
     certificate_usages,
     config_map_keys,

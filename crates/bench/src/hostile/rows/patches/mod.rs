@@ -18,9 +18,9 @@ mod strategic_order;
 mod tests_of_a_tree;
 mod too_many_operations;
 
-use super::Family;
+use crate::hostile::row::Rows;
 
-pub(super) const ROWS: Family = rows![
+pub(super) const ROWS: Rows = rows![
     apply_aliases,
     array_indices,
     copy_doubling,

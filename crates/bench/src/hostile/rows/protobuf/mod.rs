@@ -12,9 +12,9 @@ mod negative_skip;
 mod wrapped_in_itself;
 mod wrong_lengths;
 
-use super::Family;
+use crate::hostile::row::Rows;
 
-pub(super) const ROWS: Family = rows![
+pub(super) const ROWS: Rows = rows![
     deep_messages,
     empty_messages,
     empty_volumes,

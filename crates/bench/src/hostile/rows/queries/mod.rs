@@ -19,9 +19,9 @@ mod percent_broken;
 mod percent_floods;
 mod revisions_of_the_future;
 
-use super::Family;
+use crate::hostile::row::Rows;
 
-pub(super) const ROWS: Family = rows![
+pub(super) const ROWS: Rows = rows![
     continue_forged,
     continue_huge,
     field_escapes,

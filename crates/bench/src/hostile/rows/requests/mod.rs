@@ -13,9 +13,9 @@ mod user_agents;
 mod watches_without_rights;
 mod yaml_at_once;
 
-use super::Family;
+use crate::hostile::row::Rows;
 
-pub(super) const ROWS: Family = rows![
+pub(super) const ROWS: Rows = rows![
     delete_options,
     discovery,
     evictions,

@@ -17,9 +17,9 @@ mod renegotiations;
 mod silent;
 mod warning_alerts;
 
-use super::Family;
+use crate::hostile::row::Rows;
 
-pub(super) const ROWS: Family = rows![
+pub(super) const ROWS: Rows = rows![
     byte_by_byte,
     chain_of_copies,
     chains_kept,

@@ -11,9 +11,9 @@ mod review_audiences;
 mod review_of_three_mib;
 mod ten_thousand;
 
-use super::Family;
+use crate::hostile::row::Rows;
 
-pub(super) const ROWS: Family = rows![
+pub(super) const ROWS: Rows = rows![
     access_extra,
     access_groups,
     access_selectors,

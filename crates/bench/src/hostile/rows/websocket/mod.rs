@@ -9,9 +9,9 @@ mod malformed_requests;
 mod ping_flood;
 mod token_protocol;
 
-use super::Family;
+use crate::hostile::row::Rows;
 
-pub(super) const ROWS: Family = rows![
+pub(super) const ROWS: Rows = rows![
     fragments,
     frame_too_long,
     half_open,

@@ -20,9 +20,9 @@ mod simple_keys;
 mod tags;
 mod utf16;
 
-use super::Family;
+use crate::hostile::row::Rows;
 
-pub(super) const ROWS: Family = rows![
+pub(super) const ROWS: Rows = rows![
     alias_of_itself,
     aliases_nested_small,
     aliases_of_a_long_text,
