@@ -7,11 +7,11 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use forebay_rt::{Alarm, Clock, Duration, Instant, Raised};
+use forebay_rt::{Alarm, Clock, Instant, Raised};
 use h2::client::{Builder, Connection, SendRequest};
 use h2::{Ping, PingPong};
 use http::header::{self, CONTENT_LENGTH, HeaderName, HeaderValue};

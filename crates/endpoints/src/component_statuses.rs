@@ -4,13 +4,13 @@
 
 use forebay_apimachinery::Status;
 use forebay_apimachinery::options::Query;
+use forebay_documents::health::{Endpoint, Health, Reasons};
 use forebay_registry::request::Target;
 use forebay_registry::{As, Presenter};
 use serde_json::{Value, json};
 
 use crate::answer::{self, HttpResponse};
 use crate::handler::{Handler, Head};
-use crate::health::{Endpoint, Health, Reasons};
 use crate::negotiate::{self, Answered};
 use crate::resource::shown;
 use crate::status::{self, Failure};

@@ -6,18 +6,19 @@
 use bytes::Bytes;
 use forebay_apimachinery::accept::{Media, aggregated_discovery};
 use forebay_auth::tokens::openid::{CONFIGURATION_PATH, KEYS_PATH};
+use forebay_documents::discovery::{self, aggregated, legacy};
+use forebay_documents::health::{Checks, Endpoint, Health, Reasons};
+use forebay_documents::metrics;
+use forebay_documents::openapi::OpenApi;
 use forebay_schema::builtin;
 use http::header;
 use http::{HeaderValue, Method};
 use sha2::{Digest, Sha256};
 
 use crate::answer::{self, HttpResponse};
-use crate::discovery::{self, aggregated, legacy};
 use crate::handler::{Handler, Head};
-use crate::health::{Checks, Endpoint, Health, Reasons};
-use crate::metrics;
 use crate::negotiate::{self, Form};
-use crate::openapi::OpenApi;
+use crate::openapi;
 use crate::response::ResponseBody;
 use crate::status::{self, Failure, OFFERED};
 
@@ -93,7 +94,8 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
         },
         ["openapi", "v2" | "v3", ..] => {
             let readers = ((&handler.stalled_readers, &head.channel), &handler.rooms);
-            handler.documents.openapi.answer(&catalog, path, &head.headers, &head.query, readers).await
+            openapi::answer(&handler.documents.openapi, &catalog, path, &head.headers, &head.query, readers)
+                .await
         }
         [".well-known", "openid-configuration"] => public_document(
             head,

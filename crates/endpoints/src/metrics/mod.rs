@@ -3,21 +3,17 @@
 //! In: what happened, from the rooms of the edge; the caches' own counters. Out: the classic text format. Every label
 //! has a bounded set of values.
 
-mod caches;
 mod connections;
 mod family;
 mod flight;
 mod memory;
-mod process;
 mod request;
-mod storage;
-mod tasks;
-mod text;
 mod watch;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use forebay_documents::metrics::{Text, caches, process, storage, tasks};
 use forebay_registry::catalog::{Catalog, Served};
 use forebay_registry::histogram::Histogram;
 use forebay_rt::Clock;
@@ -33,8 +29,6 @@ use family::Family;
 use flight::Flight;
 use request::RequestSeries;
 pub use request::{Record, RequestLabels};
-pub use text::CONTENT_TYPE;
-use text::Text;
 pub use watch::WatchEvents;
 use watch::{LIST_SECONDS, SIZES, WatchLabels, WatchListLabels};
 

@@ -44,9 +44,21 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("auth", &["api", "apimachinery", "rt", "strategy"]),
     ("transport", &["rt"]),
+    ("documents", &["apimachinery", "registry", "rt", "schema"]),
     (
         "endpoints",
-        &["api", "apimachinery", "auth", "deflate", "object", "registry", "rt", "schema", "transport"],
+        &[
+            "api",
+            "apimachinery",
+            "auth",
+            "deflate",
+            "documents",
+            "object",
+            "registry",
+            "rt",
+            "schema",
+            "transport",
+        ],
     ),
     ("view", &["apimachinery", "object"]),
     ("client", &["apimachinery", "object", "rt"]),
@@ -97,8 +109,10 @@ const BELOW_ENDPOINTS: &[&str] = &[
     "registry",
     "auth",
     "controllers",
+    "documents",
 ];
-const ABOVE_BACKEND: &[&str] = &["watchcache", "strategy", "registry", "controllers", "endpoints"];
+const ABOVE_BACKEND: &[&str] =
+    &["watchcache", "strategy", "registry", "controllers", "documents", "endpoints"];
 
 /// Crates of a running server above `rt`.
 const SERVING: &[&str] = &[
@@ -110,6 +124,7 @@ const SERVING: &[&str] = &[
     "auth",
     "controllers",
     "transport",
+    "documents",
     "endpoints",
     "forebay",
 ];
@@ -131,6 +146,7 @@ const CODELESS: &[&str] = &[
     "registry",
     "auth",
     "controllers",
+    "documents",
     "endpoints",
     "view",
     "etcd-codec",

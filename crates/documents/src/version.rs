@@ -2,7 +2,19 @@
 
 use serde_json::json;
 
-use crate::config::Version;
+/// What `/version` says.
+#[derive(Clone, Debug)]
+pub struct Version {
+    /// The Kubernetes release whose API is served: `v1.36.3`.
+    pub kubernetes: String,
+    /// This program's own: `0.1.0`.
+    pub forebay: String,
+    pub git_commit: String,
+    /// RFC 3339.
+    pub build_date: String,
+    /// `linux/amd64`.
+    pub platform: String,
+}
 
 /// The document, indented, as kube-apiserver has it.
 pub fn document(version: &Version) -> Vec<u8> {

@@ -223,7 +223,8 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::discovery::testing;
+    use crate::discovery::ISSUE_GROUPS;
+    use crate::testing;
 
     fn text(bytes: Option<Vec<u8>>) -> String {
         String::from_utf8(bytes.expect("served")).expect("text")
@@ -274,7 +275,7 @@ mod tests {
         let names: Vec<_> =
             list["groups"].as_array().unwrap().iter().map(|g| g["name"].as_str().unwrap()).collect();
         expect![[r#"["apps", "events.k8s.io", "batch", "rbac.authorization.k8s.io", "apiextensions.k8s.io", "coordination.k8s.io", "discovery.k8s.io"]"#]]
-        .assert_eq(&format!("{:?}", names.into_iter().filter(|name| testing::ISSUE_GROUPS.contains(name)).collect::<Vec<_>>()));
+        .assert_eq(&format!("{:?}", names.into_iter().filter(|name| ISSUE_GROUPS.contains(name)).collect::<Vec<_>>()));
     }
 
     #[test]

@@ -13,8 +13,6 @@ pub mod aggregated;
 pub mod legacy;
 mod order;
 mod paths;
-#[cfg(test)]
-pub(crate) mod testing;
 
 use std::sync::Arc;
 
@@ -23,6 +21,18 @@ use serde::Serialize;
 
 pub use order::kube_aware;
 pub use paths::root_paths;
+
+/// The named groups that are served from the first version on.
+#[cfg(test)]
+const ISSUE_GROUPS: [&str; 7] = [
+    "apiextensions.k8s.io",
+    "apps",
+    "batch",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "rbac.authorization.k8s.io",
+];
 
 /// One group of the catalog: its versions, the preferred one first.
 pub(crate) struct Group<'c> {

@@ -130,7 +130,7 @@ mod tests {
     use forebay_schema::builtin::table;
 
     use super::*;
-    use crate::discovery::testing::catalog;
+    use crate::testing::catalog;
 
     /// Lines of method, path, operation, action, parameters that patches and writes are known by, and codes.
     fn said(served: &Served) -> Vec<String> {

@@ -141,7 +141,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::discovery::testing;
+    use crate::testing;
 
     fn list(part: Part) -> Value {
         serde_json::from_slice(&group_discovery_list(&testing::catalog(), part)).expect("JSON")

@@ -39,7 +39,7 @@ pub fn root_paths<'a>(catalog: &Catalog, others: impl IntoIterator<Item = &'a st
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discovery::testing;
+    use crate::testing;
 
     #[test]
     fn the_root_lists_groups_versions_and_what_else_there_is() {

@@ -93,7 +93,7 @@ fn add(served: &Served, digest: &mut Sha256) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discovery::testing::catalog;
+    use crate::testing::catalog;
 
     #[test]
     fn fingerprints_are_the_same_alone_and_together() {

@@ -4,17 +4,6 @@ use forebay_apimachinery::{GroupVersionKind, GroupVersionResource};
 use forebay_registry::catalog::{Catalog, Served, Source, StoredAs, SubresourceInfo};
 use forebay_schema::builtin;
 
-/// The named groups that are served from the first version on.
-pub const ISSUE_GROUPS: [&str; 7] = [
-    "apiextensions.k8s.io",
-    "apps",
-    "batch",
-    "coordination.k8s.io",
-    "discovery.k8s.io",
-    "events.k8s.io",
-    "rbac.authorization.k8s.io",
-];
-
 pub fn catalog() -> Catalog {
     let table = builtin::table();
     Catalog::new(table.resources().iter().map(served), None)
