@@ -1,6 +1,6 @@
 //! The HTTP edge: everything between a connection and the verbs of `registry`.
 //!
-//! In: requests, from `transport`. Out: answers, each with what it wants of its connection. A request goes through [`handler`] (who, may they, is there room), then to
+//! In: requests, from `transport`. Out: answers, each with what it wants of its connection. A request goes through [`request`] (who, may they, is there room), then to
 //! [`resource`] (the API's verbs) or to [`documents`] (what describes the server). Never: decides what a write means.
 
 mod answer;
@@ -31,6 +31,7 @@ mod offload;
 mod openapi;
 mod pretty;
 mod protobuf;
+mod request;
 mod request_info;
 mod resource;
 mod response;
