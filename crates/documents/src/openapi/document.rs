@@ -31,7 +31,7 @@ pub fn make(catalog: &Catalog, name: &Name) -> Packed {
     // The table never changes.
     static KINDS: OnceLock<Kinds> = OnceLock::new();
     let kinds = KINDS.get_or_init(|| Kinds::new(table()));
-    let mut out = Packer::new();
+    let mut out = Packer::default();
     match name {
         Name::V3(subject) => json::v3(&Contents::of(catalog, subject), kinds, &mut out),
         Name::V2Json => json::v2(&Contents::of_all(catalog, &subjects(catalog)), kinds, &mut out),

@@ -152,7 +152,7 @@ impl Shared {
 
 /// - `hashes`: path and hash of each document, by path.
 fn index_of(hashes: &[(String, Arc<str>)]) -> Packed {
-    let mut out = Packer::new();
+    let mut out = Packer::default();
     out.piece.extend_from_slice(b"{\"paths\":{");
     for (at, (path, hash)) in hashes.iter().enumerate() {
         let comma = if at > 0 { "," } else { "" };
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     fn packed(len: usize) -> Packed {
-        let mut packer = Packer::new();
+        let mut packer = Packer::default();
         // What does not compress, so that its length is known about.
         let mut state = 1_u64;
         packer.piece.extend((0..len).map(|_| {

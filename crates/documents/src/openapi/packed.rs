@@ -52,8 +52,8 @@ pub struct Packer {
     plain_len: usize,
 }
 
-impl Packer {
-    pub fn new() -> Packer {
+impl Default for Packer {
+    fn default() -> Packer {
         Packer {
             piece: Vec::new(),
             // Made once and sent many times: worth more than the fastest level.
@@ -62,7 +62,9 @@ impl Packer {
             plain_len: 0,
         }
     }
+}
 
+impl Packer {
     /// Compresses the piece once it is worth it.
     pub fn drain(&mut self) {
         if self.piece.len() >= PIECE_BYTES {
@@ -100,7 +102,7 @@ mod tests {
     fn what_was_packed_in_pieces_comes_out_whole() {
         for len in [0, 1, PIECE_BYTES - 1, PIECE_BYTES, 3 * PIECE_BYTES + 7] {
             let plain: Vec<u8> = (0..len).map(|i| (i % 251) as u8).collect();
-            let mut packer = Packer::new();
+            let mut packer = Packer::default();
             for part in plain.chunks(1000) {
                 packer.piece.extend_from_slice(part);
                 packer.drain();
