@@ -17,8 +17,8 @@ const CYCLES: &[(&str, usize)] = &[("registry", 28), ("schema", 7)];
 /// Lines without tests of a crate.
 const LINES_MAX: usize = 13_000;
 
-/// Crates that have more, to the next thousand.
-const LINES: &[(&str, usize)] = &[("bench", 18_000), ("schema", 19_000), ("strategy", 22_000)];
+/// Those that have more, each for its reason: a kind or a type is a few lines of data, and there are hundreds. To the next thousand.
+const LINES: &[(&str, usize)] = &[("schema", 19_000), ("strategy", 22_000)];
 
 /// Public types that may have one name.
 const SAME_NAME_MAX: usize = 2;

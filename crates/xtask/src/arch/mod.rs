@@ -87,7 +87,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("scratch", &[]),
     ("conformance", &["*"]),
     ("sim", &["*"]),
-    ("bench", &["apimachinery", "clients"]),
+    ("contenders", &["clients"]),
+    ("hostile", &["apimachinery", "contenders"]),
+    ("bench", &["contenders", "hostile"]),
     ("faults", &["apimachinery", "client", "clients", "connector", "informer", "object", "rt", "testing"]),
     ("xtask", &[]),
 ];
