@@ -63,7 +63,7 @@ fn with_host(mut request: Request<RequestBody>) -> Request<RequestBody> {
         request.headers_mut().entry(HOST).or_insert(host);
     }
     let path = request.uri().path_and_query().map_or("/", |it| it.as_str());
-    // A path of a URL is a URL.
+    // The path of a valid URL always parses as a URL.
     let path = path.parse::<Uri>().unwrap_or_default();
     *request.uri_mut() = path;
     *request.version_mut() = Version::HTTP_11;

@@ -34,7 +34,7 @@ use crate::{Error, limits};
 const NOT_TOLD: usize = usize::MAX - 1;
 const _: () = assert!(NOT_TOLD > u32::MAX as usize);
 
-/// What requests are given to.
+/// The sending side of the connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Http2 {
     sender: SendRequest<Bytes>,
@@ -57,7 +57,7 @@ pub(crate) struct Driver {
     allowed: usize,
 }
 
-/// What a connection tells.
+/// What a connection tells the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
     /// The server allows so many streams.
@@ -274,7 +274,7 @@ fn was_not_served(error: &h2::Error) -> bool {
         && (error.is_go_away() || error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM))
 }
 
-/// The request once more, if its body can be had again.
+/// A second copy of the request, if its body can be read twice.
 fn copy(request: &Request<RequestBody>) -> Option<Request<RequestBody>> {
     let mut again = Request::new(request.body().try_clone()?);
     *again.method_mut() = request.method().clone();
@@ -300,7 +300,7 @@ fn head(request: &Request<RequestBody>) -> Request<()> {
     head
 }
 
-/// RFC 9113, 8.2.2.
+/// Removes the headers that HTTP/2 forbids: RFC 9113, 8.2.2.
 fn strip(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
         .get_all(header::CONNECTION)

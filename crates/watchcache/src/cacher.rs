@@ -44,7 +44,7 @@ struct Inner {
     inflated: Arc<RecentBlocks>,
     stop: CancellationToken,
     recent: Arc<Recent>,
-    // Who makes a past state now.
+    // The right to make a past state.
     undoing: Semaphore,
     // Until when consistent reads fail at once.
     stale_until: Mutex<Option<Instant>>,
@@ -284,7 +284,7 @@ impl Cacher {
         })
     }
 
-    /// The same, without a word to those who read next.
+    /// Proves freshness without noting a failure for later reads.
     async fn prove(&self, deadline: Instant) -> Result<Arc<Snapshot>, Unproved> {
         let shown = self.snapshot()?.revision();
         let current = tokio::select! {

@@ -32,7 +32,7 @@ pub(crate) struct Checker {
     pub(crate) clock: Clock,
     pub(crate) published: watch::Receiver<Published>,
     pub(crate) counters: Arc<Counters>,
-    // For when the cache is not what the store says.
+    // Takes the order to fill the cache anew when it differs from the store.
     pub(crate) commands: Arc<Commands>,
 }
 

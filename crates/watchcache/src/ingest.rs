@@ -63,7 +63,7 @@ pub(crate) struct Ingest {
 /// Why a cache has to be filled anew.
 enum Lost {
     Feed(FeedError),
-    /// It is not what the store says.
+    /// The cache is not what the store says.
     Diverged,
 }
 

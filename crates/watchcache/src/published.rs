@@ -42,7 +42,7 @@ pub struct States {
     pub told: u64,
     /// Objects by which the last one was not as the one before: those of the first are all.
     pub differences: usize,
-    /// That of the last one; none before there is one.
+    /// The revision of the last state; `None` before there is one.
     pub revision: Option<Revision>,
 }
 

@@ -25,7 +25,7 @@ pub struct Resource {
     /// [`limits::PACE`], but in tests.
     pub pace: limits::Pace,
     pub history: History,
-    /// For what is loose, in all caches of a server.
+    /// The memory that objects outside of blocks may take, in all caches of a server.
     pub room: Arc<Room>,
     /// Who of all caches of a server may read early history.
     pub early: Arc<EarlyReaders>,

@@ -36,14 +36,14 @@ pub enum Part<O = ObjectText> {
     /// Comes once, before the items: what is known by then, as `metadata` may stand behind them.
     Head(ListMeta),
     Item(O),
-    /// It was all of the list.
+    /// The end of the list.
     End(ListMeta),
-    /// It is no list, and there is nothing else.
+    /// The body is a `Status` instead of a list.
     Status(StatusFrame),
 }
 
 impl<O> Part<O> {
-    /// The same of what `of` makes of an item.
+    /// The same part, with its item replaced by what `of` makes of it.
     pub fn map<P>(self, of: impl FnOnce(O) -> P) -> Part<P> {
         match self {
             Part::Head(meta) => Part::Head(meta),

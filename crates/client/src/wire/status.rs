@@ -13,7 +13,7 @@ use crate::limits::CAUSES_MAX;
 /// A `Status`. What it does not say is empty or 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatusFrame {
-    /// As in HTTP.
+    /// The HTTP code.
     pub code: u16,
     /// `Expired`.
     pub reason: String,

@@ -137,7 +137,7 @@ impl Ingest {
 impl State {
     /// Puts in front what was read of what was before; nothing if the window has moved on since.
     pub(super) fn begin_with(&mut self, early: Option<Box<State>>, now_ms: u64) {
-        // Who waits for it is told, whatever became of it.
+        // Readers that wait for early history are woken, whatever became of it.
         self.renewed = true;
         let Some(mut early) = early else { return };
         // The window began at the revision that `early` was read up to.

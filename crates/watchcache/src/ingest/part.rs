@@ -14,7 +14,7 @@ pub(super) fn next_part(changes: &mut Vec<Change>) -> Option<(Vec<Change>, usize
             break;
         }
         last = change.revision;
-        // Its revision is written into it.
+        // The object's revision is written into its bytes.
         bytes += change.value.as_ref().map_or(0, |value| value.len() + limits::REVISION_BYTES);
         len += 1;
     }

@@ -58,7 +58,7 @@ enum Place {
 enum Turn {
     Part(Part<ObjectMessage>),
     Again,
-    /// More has to come in first.
+    /// More bytes have to come in first.
     Wait,
 }
 

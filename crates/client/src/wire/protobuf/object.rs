@@ -20,7 +20,7 @@ const METADATA: u32 = 1;
 pub struct ObjectMessage {
     message: Bytes,
     type_meta: Option<TypeMeta>,
-    // Its `ObjectMeta`, and what that has.
+    // Where the object's `ObjectMeta` stands, and what it contains.
     metadata: Place,
     name: Place,
     namespace: Place,
