@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 use serde_json::{Value, json};
 
 use crate::hostile::{self, Measure};
-use crate::series::Series;
+use crate::series::MemorySeries;
 pub use crate::units::{mib, ms};
 
 /// One figure with a sample for each run.
@@ -50,7 +50,7 @@ pub struct Measured {
     /// In the order of [`Report::contenders`].
     pub metrics: Vec<Metrics>,
     /// Likewise; of each run, where the scenario keeps any.
-    pub series: Vec<Vec<Series>>,
+    pub series: Vec<Vec<MemorySeries>>,
     /// Likewise; of each row of the catalogue, where the scenario has one.
     pub rows: Vec<Vec<Measure>>,
 }
@@ -182,7 +182,8 @@ impl Report {
                        "ratio": row.ratio(), "at most": of(|metric| json!(metric.most)),
                        "missed": of(|metric| json!(metric.is_missed()))})
             });
-            let series = measured.series.iter().map(|runs| runs.iter().map(Series::json).collect::<Vec<_>>());
+            let series =
+                measured.series.iter().map(|runs| runs.iter().map(MemorySeries::json).collect::<Vec<_>>());
             let catalogue = measured.rows.iter().map(|all| all.iter().map(Measure::json).collect::<Vec<_>>());
             json!({"name": measured.scenario, "about": measured.about, "rows": rows.collect::<Vec<_>>(),
                    "series": series.collect::<Vec<_>>(), "catalogue": catalogue.collect::<Vec<_>>()})

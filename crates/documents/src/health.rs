@@ -42,7 +42,7 @@ pub enum Endpoint {
 
 /// What an endpoint answers.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Health {
+pub enum CheckResult {
     /// All is well.
     Well(String),
     /// Something is not.
@@ -101,19 +101,19 @@ impl Checks {
     }
 
     /// Asks one check, or all. Of all together nobody is told the reasons.
-    pub fn ask(&self, endpoint: Endpoint, one: Option<&str>, query: &Query, reasons: Reasons) -> Health {
+    pub fn ask(&self, endpoint: Endpoint, one: Option<&str>, query: &Query, reasons: Reasons) -> CheckResult {
         let mut asked =
             self.0.iter().filter(|check| check.endpoints == Endpoints::All || endpoint == Endpoint::Readyz);
         match one {
             None => all(endpoint, asked, query),
             Some(name) => match asked.find(|check| check.name == name) {
-                None => Health::Unknown,
+                None => CheckResult::Unknown,
                 Some(check) => match (check.run)() {
-                    Ok(()) => Health::Well("ok".into()),
+                    Ok(()) => CheckResult::Well("ok".into()),
                     Err(why) => {
                         tracing::warn!(check = check.name, why, "health check failed");
                         let told = if reasons == Reasons::Told { why.as_str() } else { WITHHELD };
-                        Health::Ill(format!("internal server error: {told}\n"))
+                        CheckResult::Ill(format!("internal server error: {told}\n"))
                     }
                 },
             },
@@ -135,7 +135,7 @@ impl Checks {
     }
 }
 
-fn all<'c>(endpoint: Endpoint, checks: impl Iterator<Item = &'c Check>, query: &Query) -> Health {
+fn all<'c>(endpoint: Endpoint, checks: impl Iterator<Item = &'c Check>, query: &Query) -> CheckResult {
     let mut excluded: Vec<&str> = query.all("exclude").collect();
     let (mut text, mut failed) = (String::new(), Vec::new());
     for check in checks {
@@ -163,12 +163,12 @@ fn all<'c>(endpoint: Endpoint, checks: impl Iterator<Item = &'c Check>, query: &
     }
     let name = endpoint.name();
     if !failed.is_empty() {
-        return Health::Ill(format!("{text}{name} check failed\n"));
+        return CheckResult::Ill(format!("{text}{name} check failed\n"));
     }
     if query.first("verbose").is_none() {
-        return Health::Well("ok".into());
+        return CheckResult::Well("ok".into());
     }
-    Health::Well(format!("{text}{name} check passed\n"))
+    CheckResult::Well(format!("{text}{name} check passed\n"))
 }
 
 #[cfg(test)]
@@ -183,11 +183,11 @@ mod tests {
         ])
     }
 
-    fn ask(target: &str) -> Health {
+    fn ask(target: &str) -> CheckResult {
         ask_as(target, Reasons::Told)
     }
 
-    fn ask_as(target: &str, reasons: Reasons) -> Health {
+    fn ask_as(target: &str, reasons: Reasons) -> CheckResult {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let (endpoint, one) = Endpoint::of(path).expect("an endpoint");
         checks().ask(endpoint, one, &Query::parse(query), reasons)
@@ -195,8 +195,8 @@ mod tests {
 
     #[test]
     fn checks_are_told_in_kube_apiservers_text() {
-        let well = |text: &str| Health::Well(text.into());
-        let ill = |text: &str| Health::Ill(text.into());
+        let well = |text: &str| CheckResult::Well(text.into());
+        let ill = |text: &str| CheckResult::Ill(text.into());
         assert_eq!(ask("/livez"), well("ok"));
         assert_eq!(ask("/livez?verbose"), well("[+]ping ok\n[+]etcd ok\nlivez check passed\n"));
         assert_eq!(
@@ -217,8 +217,8 @@ mod tests {
             ill("internal server error: reason withheld\n")
         );
         assert_eq!(ask("/readyz/etcd"), well("ok"));
-        assert_eq!(ask("/livez/shutdown"), Health::Unknown);
-        assert_eq!(ask("/livez/"), Health::Unknown);
+        assert_eq!(ask("/livez/shutdown"), CheckResult::Unknown);
+        assert_eq!(ask("/livez/"), CheckResult::Unknown);
         assert_eq!(Endpoint::of("/readyzz"), None);
         assert_eq!(checks().paths().len(), 10);
     }

@@ -4,7 +4,7 @@
 
 use forebay_apimachinery::Status;
 use forebay_apimachinery::options::Query;
-use forebay_documents::health::{Endpoint, Health, Reasons};
+use forebay_documents::health::{CheckResult, Endpoint, Reasons};
 use forebay_registry::request::Target;
 use forebay_registry::{As, Presenter};
 use serde_json::{Value, json};
@@ -64,9 +64,9 @@ fn component(handler: &Handler) -> Value {
         &Query::default(),
         Reasons::Told,
     ) {
-        Health::Well(text) => ("True", text),
-        Health::Ill(text) => ("False", text),
-        Health::Unknown => ("Unknown", String::new()),
+        CheckResult::Well(text) => ("True", text),
+        CheckResult::Ill(text) => ("False", text),
+        CheckResult::Unknown => ("Unknown", String::new()),
     };
     json!({
         "kind": "ComponentStatus", "apiVersion": "v1", "metadata": { "name": NAME },

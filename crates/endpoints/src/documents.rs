@@ -7,7 +7,7 @@ use bytes::Bytes;
 use forebay_apimachinery::accept::{Media, aggregated_discovery};
 use forebay_auth::tokens::openid::{CONFIGURATION_PATH, KEYS_PATH};
 use forebay_documents::discovery::{self, aggregated, legacy};
-use forebay_documents::health::{Checks, Endpoint, Health, Reasons};
+use forebay_documents::health::{CheckResult, Checks, Endpoint, Reasons};
 use forebay_documents::metrics;
 use forebay_documents::openapi::OpenApi;
 use forebay_schema::builtin;
@@ -81,15 +81,19 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
             Ok(answer::sized(status::OK, metrics::CONTENT_TYPE, text.into(), head.takes_gzip()))
         }
         ["api"] => match aggregated_discovery(negotiate::accept(&head.headers), &OFFERED) {
-            Some(media) => {
-                with_etag(head, media, aggregated::group_discovery_list(&catalog, aggregated::Part::Core))
-            }
+            Some(media) => with_etag(
+                head,
+                media,
+                aggregated::group_discovery_list(&catalog, aggregated::GroupsPart::Core),
+            ),
             None => typed(head, legacy::core_versions(&catalog, &handler.documents.address)),
         },
         ["apis"] => match aggregated_discovery(negotiate::accept(&head.headers), &OFFERED) {
-            Some(media) => {
-                with_etag(head, media, aggregated::group_discovery_list(&catalog, aggregated::Part::Named))
-            }
+            Some(media) => with_etag(
+                head,
+                media,
+                aggregated::group_discovery_list(&catalog, aggregated::GroupsPart::Named),
+            ),
             None => json(head, legacy::group_list(&catalog)),
         },
         ["openapi", "v2" | "v3", ..] => {
@@ -190,8 +194,8 @@ async fn health(handler: &Handler, head: &Head, endpoint: Endpoint, check: Optio
         false => Reasons::Withheld,
     };
     match handler.documents.checks.ask(endpoint, check, &head.query, reasons) {
-        Health::Well(text) => answer::text(status::OK, text),
-        Health::Ill(text) => answer::text(status::BROKEN, text),
-        Health::Unknown => answer::text(status::NO_SUCH_CHECK.0, status::NO_SUCH_CHECK.1),
+        CheckResult::Well(text) => answer::text(status::OK, text),
+        CheckResult::Ill(text) => answer::text(status::BROKEN, text),
+        CheckResult::Unknown => answer::text(status::NO_SUCH_CHECK.0, status::NO_SUCH_CHECK.1),
     }
 }

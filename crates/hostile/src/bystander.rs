@@ -1,7 +1,7 @@
 //! Somebody who means no harm, beside a row: reads a small object, asks `/livez`, and writes as a user without rights, each
 //! on a connection of its own, in a thread of its own: a hostile client that is busy does not delay it.
 //!
-//! In: a server. Out: [`Seen`]. The thread ends when the [`Bystander`] is asked to. Never: a failure passed over.
+//! In: a server. Out: [`BystanderStats`]. The thread ends when the [`Bystander`] is asked to. Never: a failure passed over.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +34,7 @@ pub struct Pace {
 
 /// What a bystander saw.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct BystanderStats {
     /// Sorted.
     get: Vec<Duration>,
     livez: Vec<Duration>,
@@ -47,7 +47,7 @@ pub struct Seen {
 #[derive(Debug)]
 pub struct Bystander {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Result<Seen, Error>>,
+    thread: JoinHandle<Result<BystanderStats, Error>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ enum Kind {
     Write,
 }
 
-impl Seen {
+impl BystanderStats {
     pub fn get_p99(&self) -> Duration {
         percentile(&self.get, 0.99)
     }
@@ -92,7 +92,7 @@ impl Bystander {
                         one(&target, Kind::Livez, pace.reads),
                         one(&without_rights, Kind::Write, pace.writes)
                     );
-                    Ok(Seen::of(get, livez, write))
+                    Ok(BystanderStats::of(get, livez, write))
                 })
             })
             .map_err(|e| Error::Proc(format!("cannot start a thread: {e}")))?;
@@ -104,7 +104,7 @@ impl Bystander {
     }
 
     /// What it saw since.
-    pub fn finish(self) -> Result<Seen, Error> {
+    pub fn finish(self) -> Result<BystanderStats, Error> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_else(|_| Err(Error::Proc("the bystander panicked".into())))
     }
@@ -117,8 +117,8 @@ struct One {
     first_failure: String,
 }
 
-impl Seen {
-    fn of(get: One, livez: One, write: One) -> Seen {
+impl BystanderStats {
+    fn of(get: One, livez: One, write: One) -> BystanderStats {
         let failures = get.failures + livez.failures + write.failures;
         let firsts = [&get, &livez, &write].map(|one| one.first_failure.clone());
         let first_failure = firsts.into_iter().find(|why| !why.is_empty()).unwrap_or_default();
@@ -126,7 +126,7 @@ impl Seen {
             times.sort_unstable();
             times
         };
-        Seen {
+        BystanderStats {
             get: sorted(get.times),
             livez: sorted(livez.times),
             write: sorted(write.times),

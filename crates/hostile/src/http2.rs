@@ -53,7 +53,7 @@ const WINDOW_AT_FIRST: u32 = (64 << 10) - 1;
 const TEXT_BYTES: usize = 2_000;
 
 #[derive(Debug)]
-pub struct Http2 {
+pub struct Http2Wire {
     pub io: TlsStream<TcpStream>,
     pub host: String,
     pub token: Option<&'static str>,
@@ -113,10 +113,10 @@ pub fn stream(index: usize) -> u32 {
     index as u32 * 2 + 1
 }
 
-impl Http2 {
+impl Http2Wire {
     /// A connection on which nothing was said yet.
-    pub fn silent(io: TlsStream<TcpStream>, host: String, token: Option<&'static str>) -> Http2 {
-        Http2 { io, host, token, ahead: Vec::new() }
+    pub fn silent(io: TlsStream<TcpStream>, host: String, token: Option<&'static str>) -> Http2Wire {
+        Http2Wire { io, host, token, ahead: Vec::new() }
     }
 
     /// Begins as a client has to, with windows that are never in the way.

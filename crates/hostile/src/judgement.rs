@@ -67,9 +67,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::bystander::Seen;
+    use crate::bystander::BystanderStats;
     use crate::law::{CPU, Law};
-    use crate::row::Memory;
+    use crate::row::MemoryLimit;
     use crate::said::Tally;
 
     fn measured(dose: Dose, tally: &[Said]) -> Measure {
@@ -85,7 +85,7 @@ mod tests {
             growth: 0,
             cpu: Duration::ZERO,
             took: Duration::ZERO,
-            seen: Seen::default(),
+            seen: BystanderStats::default(),
             broken: Vec::new(),
         }
     }
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn many_have_what_the_memory_limit_leaves_and_seats_their_share_each() {
-        let limit = Memory::Gibibyte.bytes() - (24 << 20);
+        let limit = MemoryLimit::Gibibyte.bytes() - (24 << 20);
         let measure = |growth| Measure { growth, ..measured(Dose::Full, &[Said::Open, Said::Open]) };
         let many = row(Law::says(&[]).or(&[Said::Open]).many(1));
         assert!(broken(&many, &measure(limit)).is_empty() && !broken(&many, &measure(limit + 1)).is_empty());

@@ -25,7 +25,7 @@ mod wire;
 
 pub use law::Law;
 pub use measure::{Contest, Measure};
-pub use row::{Act, Memory, Prepared, Row, Scene, Sizes, Who};
+pub use row::{Act, MemoryLimit, Prepared, Row, Scene, Sizes, Who};
 pub use said::{Said, Tally};
 pub use stage::{Dose, Stage};
 pub use table::table;

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
 
-use super::bystander::{Bystander, Pace, Seen};
+use super::bystander::{Bystander, BystanderStats, Pace};
 use super::growth::{self, Growth};
 use super::request::Request;
 use super::stage::{self, WATCHED};
-use super::{Act, Dose, Memory, Row, Said, Stage, Tally, Who, judgement};
+use super::{Act, Dose, MemoryLimit, Row, Said, Stage, Tally, Who, judgement};
 use forebay_contenders::Error;
 use forebay_contenders::contender::Contender;
 use forebay_contenders::lab::{FreshDir, Lab};
@@ -42,7 +42,7 @@ pub struct Measure {
     pub growth: u64,
     pub cpu: Duration,
     pub took: Duration,
-    pub seen: Seen,
+    pub seen: BystanderStats,
     /// What of it is against the law.
     pub broken: Vec<String>,
 }
@@ -61,7 +61,7 @@ pub struct Contest<'a> {
 #[derive(Debug)]
 struct Running {
     server: Server,
-    memory: Memory,
+    memory: MemoryLimit,
     resident_at_first: u64,
     _dir: FreshDir,
 }

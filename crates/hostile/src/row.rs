@@ -19,7 +19,7 @@ pub struct Row {
     pub who: Who,
     pub size: Sizes,
     /// The memory limit that our server is started with.
-    pub memory: Memory,
+    pub memory: MemoryLimit,
     /// What has to be there first, made by an administrator and not measured.
     pub prepare: Option<fn(Stage, usize) -> Prepared>,
     pub act: Act,
@@ -46,7 +46,7 @@ pub struct Sizes {
 
 /// `--memory-limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Memory {
+pub enum MemoryLimit {
     Gibibyte,
     /// So little that there are seats for 256 connections.
     Least,
@@ -71,25 +71,25 @@ impl Row {
         from: "ours",
         who: Who::Nobody,
         size: Sizes { full: 1, ten: 1 },
-        memory: Memory::Gibibyte,
+        memory: MemoryLimit::Gibibyte,
         prepare: None,
         act: Act::Request(|_| Request::get("/")),
         law: Law::says(&[]),
     };
 }
 
-impl Memory {
+impl MemoryLimit {
     pub fn flag(self) -> &'static str {
         match self {
-            Memory::Gibibyte => "--memory-limit=1Gi",
-            Memory::Least => "--memory-limit=104Mi",
+            MemoryLimit::Gibibyte => "--memory-limit=1Gi",
+            MemoryLimit::Least => "--memory-limit=104Mi",
         }
     }
 
     pub fn bytes(self) -> u64 {
         match self {
-            Memory::Gibibyte => 1 << 30,
-            Memory::Least => 104 << 20,
+            MemoryLimit::Gibibyte => 1 << 30,
+            MemoryLimit::Least => 104 << 20,
         }
     }
 }

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::http2::Http2;
+use super::http2::Http2Wire;
 use super::request::Request;
 use super::wire::{Heard, Wire};
 use super::{Row, Said, Tally, Who, tls};
@@ -149,13 +149,13 @@ impl Stage {
     }
 
     /// A connection that speaks HTTP/2 and on which nothing was said yet.
-    pub async fn silent_http2(&self) -> Result<Http2, Error> {
+    pub async fn silent_http2(&self) -> Result<Http2Wire, Error> {
         let io = self.tls_over(self.tcp().await?, self.tls(tls::HTTP2)).await?;
-        Ok(Http2::silent(io, self.host(), self.token()))
+        Ok(Http2Wire::silent(io, self.host(), self.token()))
     }
 
     /// One that has begun well.
-    pub async fn http2(&self) -> Result<Http2, Error> {
+    pub async fn http2(&self) -> Result<Http2Wire, Error> {
         let mut http2 = self.silent_http2().await?;
         http2.begin().await;
         Ok(http2)

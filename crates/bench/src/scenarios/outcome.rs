@@ -4,14 +4,14 @@
 
 use crate::hostile::Measure;
 use crate::report::Metrics;
-use crate::series::Series;
+use crate::series::MemorySeries;
 
 /// What a scenario measured on one contender.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub metrics: Metrics,
     /// One for each run, where the scenario keeps any.
-    pub series: Vec<Series>,
+    pub series: Vec<MemorySeries>,
     /// What each row of the catalogue did, in the scenario that has one.
     pub rows: Vec<Measure>,
 }

@@ -15,7 +15,7 @@ pub const CONTENT_TYPE: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=A
 
 /// Which of the two documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum GroupsPart {
     /// `/api`.
     Core,
     /// `/apis`.
@@ -82,8 +82,8 @@ struct ResponseKind<'a> {
 }
 
 /// One of the two documents: each group with its versions and their resources, the most important group first.
-pub fn group_discovery_list(catalog: &Catalog, part: Part) -> Vec<u8> {
-    let wanted = |group: &Group<'_>| group.name.is_empty() == (part == Part::Core);
+pub fn group_discovery_list(catalog: &Catalog, part: GroupsPart) -> Vec<u8> {
+    let wanted = |group: &Group<'_>| group.name.is_empty() == (part == GroupsPart::Core);
     let mut groups: Vec<Group<'_>> = groups(catalog).into_iter().filter(wanted).collect();
     groups.sort_by_key(|group| (u32::MAX - group_priority(group.name), group.name));
     to_json(&GroupDiscoveryList {
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::testing;
 
-    fn list(part: Part) -> Value {
+    fn list(part: GroupsPart) -> Value {
         serde_json::from_slice(&group_discovery_list(&testing::catalog(), part)).expect("JSON")
     }
 
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_resource_has_kube_apiservers_members_in_order() {
-        let text = String::from_utf8(group_discovery_list(&testing::catalog(), Part::Named)).unwrap();
+        let text = String::from_utf8(group_discovery_list(&testing::catalog(), GroupsPart::Named)).unwrap();
         let from = text.find(r#"{"resource":"deployments""#).expect("deployments");
         let to = from + text[from..].find(r#"{"resource":"replicasets""#).expect("the next one");
         expect![[r#"{"resource":"deployments","responseKind":{"group":"","version":"","kind":"Deployment"},"scope":"Namespaced","singularResource":"deployment","verbs":["create","delete","deletecollection","get","list","patch","update","watch"],"shortNames":["deploy"],"categories":["all"],"subresources":[{"subresource":"scale","responseKind":{"group":"autoscaling","version":"v1","kind":"Scale"},"verbs":["get","patch","update"]},{"subresource":"status","responseKind":{"group":"","version":"","kind":"Deployment"},"verbs":["get","patch","update"]}]},"#]].assert_eq(&text[from..to]);
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn the_core_group_is_alone_in_its_document() {
-        let (core, named) = (list(Part::Core), list(Part::Named));
+        let (core, named) = (list(GroupsPart::Core), list(GroupsPart::Named));
         assert_eq!(names(&core), [""]);
         assert_eq!(core["items"][0]["metadata"], serde_json::json!({}));
         assert!(!names(&named).contains(&""));

@@ -10,7 +10,7 @@ use forebay_schema::openapi::Fixed;
 
 use super::media;
 use super::responses::Success;
-use super::route::{Action, Body, Model, Parameter, Route, operation_id, options, tag};
+use super::route::{Action, Model, Parameter, RequestBody, Route, operation_id, options, tag};
 use super::verbs;
 
 /// What the operations of one resource have in common.
@@ -184,7 +184,7 @@ impl<'c> Resource<'c> {
         if has("create") {
             let mut route = self.route(&verbs::CREATE, collection, subresource, "");
             route.parameters.extend(self.options("meta/v1", "CreateOptions"));
-            route.body = Some(Body { model: object.clone(), required: true });
+            route.body = Some(RequestBody { model: object.clone(), required: true });
             route.responses =
                 [Success::Ok, Success::Created, Success::Accepted].map(|done| (done, object.clone())).into();
             routes.push(route);
@@ -197,14 +197,14 @@ impl<'c> Resource<'c> {
         if has("update") {
             let mut route = self.route(&verbs::REPLACE, item, subresource, "");
             route.parameters.extend(self.options("meta/v1", "UpdateOptions"));
-            route.body = Some(Body { model: object.clone(), required: true });
+            route.body = Some(RequestBody { model: object.clone(), required: true });
             route.responses = [Success::Ok, Success::Created].map(|done| (done, object.clone())).into();
             routes.push(route);
         }
         if has("patch") {
             let mut route = self.route(&verbs::PATCH, item, subresource, "");
             route.parameters.extend(self.options("meta/v1", "PatchOptions"));
-            route.body = Some(Body { model: Model::Fixed(Fixed::Patch), required: true });
+            route.body = Some(RequestBody { model: Model::Fixed(Fixed::Patch), required: true });
             route.responses = [Success::Ok, Success::Created].map(|done| (done, object.clone())).into();
             route.consumes = media::PATCHES;
             routes.push(route);
@@ -239,7 +239,8 @@ impl<'c> Resource<'c> {
         };
         let mut route = self.route(&verbs::DELETE, path, None, "");
         route.parameters.extend(self.options("meta/v1", "DeleteOptions"));
-        route.body = Some(Body { model: Model::BuiltIn(self.meta("DeleteOptions")?), required: false });
+        route.body =
+            Some(RequestBody { model: Model::BuiltIn(self.meta("DeleteOptions")?), required: false });
         route.responses = [Success::Ok, Success::Accepted].map(|done| (done, Model::BuiltIn(answer))).into();
         Some(route)
     }
@@ -251,7 +252,8 @@ impl<'c> Resource<'c> {
         route
             .parameters
             .extend(lists.filter(|option| !["watch", "allowWatchBookmarks"].contains(&&*option.name)));
-        route.body = Some(Body { model: Model::BuiltIn(self.meta("DeleteOptions")?), required: false });
+        route.body =
+            Some(RequestBody { model: Model::BuiltIn(self.meta("DeleteOptions")?), required: false });
         route.responses = vec![(Success::Ok, Model::BuiltIn(self.meta("Status")?))];
         Some(route)
     }

@@ -10,7 +10,7 @@ use forebay_schema::openapi::Fixed;
 
 use super::media;
 use super::responses::Success;
-use super::route::{Action, Body, Model, Parameter, Route, operation_id, options, tag};
+use super::route::{Action, Model, Parameter, RequestBody, Route, operation_id, options, tag};
 use super::verbs::{self, VerbWords};
 
 /// The routes of `served`, its subresources included.
@@ -103,11 +103,13 @@ impl<'c> Resource<'c> {
         }
     }
 
-    fn body(&self, verb: &VerbWords, model: &Model<'c>) -> Option<Body<'c>> {
+    fn body(&self, verb: &VerbWords, model: &Model<'c>) -> Option<RequestBody<'c>> {
         match verb.action {
-            "post" | "put" => Some(Body { model: model.clone(), required: true }),
-            "patch" => Some(Body { model: Model::Fixed(Fixed::Patch), required: true }),
-            "delete" => Some(Body { model: Model::BuiltIn(self.meta("DeleteOptions")?), required: false }),
+            "post" | "put" => Some(RequestBody { model: model.clone(), required: true }),
+            "patch" => Some(RequestBody { model: Model::Fixed(Fixed::Patch), required: true }),
+            "delete" => {
+                Some(RequestBody { model: Model::BuiltIn(self.meta("DeleteOptions")?), required: false })
+            }
             _ => None,
         }
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::responses::UNAUTHORIZED;
-use super::route::{Action, Body, Model, Parameter, Place, Route};
+use super::route::{Action, Model, Parameter, Place, RequestBody, Route};
 
 /// Parameters that v2 documents spell out in each operation. Clients look for them there, and not all of them follow
 /// references.
@@ -46,7 +46,7 @@ pub fn v3(table: &Table, routes: &[Route<'_>]) -> Value {
         if !own.is_empty() {
             operation.insert("parameters".into(), own.into_iter().map(parameter_v3).collect());
         }
-        if let Some(Body { model, required }) = &route.body {
+        if let Some(RequestBody { model, required }) = &route.body {
             let mut body = json!({ "content": content(table, model, route.consumes) });
             if *required {
                 body["required"] = true.into();
@@ -73,7 +73,7 @@ pub fn v2(table: &Table, routes: &[Route<'_>], shared: &mut SharedParameters) ->
     for route in routes {
         let mut operation = operation(route);
         let mut parameters: Vec<Value> = Vec::new();
-        if let Some(Body { model, required }) = &route.body {
+        if let Some(RequestBody { model, required }) = &route.body {
             parameters.push(body_v2(table, model, *required, shared));
         }
         parameters.extend(own_parameters(route, &common).into_iter().map(|own| parameter_v2(own, shared)));

@@ -18,7 +18,7 @@ pub struct Route<'c> {
     pub action: Option<Action<'c>>,
     /// In the path or the query.
     pub parameters: Vec<Parameter>,
-    pub body: Option<Body<'c>>,
+    pub body: Option<RequestBody<'c>>,
     /// By code, ascending; 401 is added to each.
     pub responses: Vec<(Success, Model<'c>)>,
     pub consumes: &'static [&'static str],
@@ -34,7 +34,7 @@ pub struct Action<'c> {
 }
 
 /// What a request carries.
-pub struct Body<'c> {
+pub struct RequestBody<'c> {
     pub model: Model<'c>,
     pub required: bool,
 }

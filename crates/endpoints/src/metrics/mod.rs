@@ -20,7 +20,7 @@ use forebay_rt::Clock;
 use forebay_transport::{ConnectionCounts, StalledReaders};
 
 use crate::event_blocks::EventBlocks;
-use crate::identity::Counts;
+use crate::identity::IdentityCounts;
 use crate::inflight::{Inflight, Kind};
 use crate::memory::Memory;
 use crate::request_info::RequestInfo;
@@ -41,12 +41,12 @@ pub struct Metrics {
     /// What is on its way of lists, and of watches.
     lists: Flight,
     watches: Flight,
-    identity: Arc<Counts>,
+    identity: Arc<IdentityCounts>,
     pub connections: Arc<ConnectionCounts>,
 }
 
 impl Metrics {
-    pub fn new(clock: Clock, identity: Arc<Counts>) -> Metrics {
+    pub fn new(clock: Clock, identity: Arc<IdentityCounts>) -> Metrics {
         let other: Arc<str> = Arc::from("other");
         Metrics {
             clock,

@@ -19,7 +19,7 @@ use super::json::{bearer_token, info};
 use super::packed::Packer;
 use super::path_item::{self, SharedParameters};
 use schema::{extensions, schema, text};
-use wire::Message;
+use wire::MessageWriter;
 
 /// Field numbers of the methods of a path item.
 const METHODS: [(&str, u32); 7] =
@@ -29,9 +29,9 @@ const METHODS: [(&str, u32); 7] =
 pub fn v2(contents: &Contents<'_>, kinds: &Kinds, out: &mut Packer) {
     let mut shared = SharedParameters::new();
     let head = info(false);
-    let mut document = Message::default();
+    let mut document = MessageWriter::default();
     document.text(1, "2.0");
-    let mut title = Message::default();
+    let mut title = MessageWriter::default();
     title.text(1, text(&head, "title"));
     title.text(2, text(&head, "version"));
     document.message(2, title);
@@ -47,11 +47,11 @@ pub fn v2(contents: &Contents<'_>, kinds: &Kinds, out: &mut Packer) {
     for (name, shared) in &shared {
         member(10, 1, name, parameter(shared), out);
     }
-    let mut document = Message::default();
-    let required = Message::of(1, named("BearerToken", Message::default()));
+    let mut document = MessageWriter::default();
+    let required = MessageWriter::of(1, named("BearerToken", MessageWriter::default()));
     document.message(12, required);
-    let bearer = Message::of(2, api_key(&bearer_token()));
-    document.message(13, Message::of(1, named("BearerToken", bearer)));
+    let bearer = MessageWriter::of(2, api_key(&bearer_token()));
+    document.message(13, MessageWriter::of(1, named("BearerToken", bearer)));
     piece(document, out);
 }
 
@@ -59,34 +59,34 @@ pub fn v2(contents: &Contents<'_>, kinds: &Kinds, out: &mut Packer) {
 ///
 /// - `field`: where the map stands in the document.
 /// - `entries`: where its entries stand in the map.
-fn member(field: u32, entries: u32, name: &str, value: Message, out: &mut Packer) {
-    let mut document = Message::default();
-    document.message(field, Message::of(entries, named(name, value)));
+fn member(field: u32, entries: u32, name: &str, value: MessageWriter, out: &mut Packer) {
+    let mut document = MessageWriter::default();
+    document.message(field, MessageWriter::of(entries, named(name, value)));
     piece(document, out);
 }
 
-fn piece(document: Message, out: &mut Packer) {
+fn piece(document: MessageWriter, out: &mut Packer) {
     out.piece.extend_from_slice(&document.into_bytes());
     out.drain();
 }
 
-fn named(name: &str, value: Message) -> Message {
-    let mut named = Message::default();
+fn named(name: &str, value: MessageWriter) -> MessageWriter {
+    let mut named = MessageWriter::default();
     named.text(1, name);
     named.message(2, value);
     named
 }
 
-fn api_key(key: &Value) -> Message {
-    let mut out = Message::default();
+fn api_key(key: &Value) -> MessageWriter {
+    let mut out = MessageWriter::default();
     for (field, member) in [(1, "type"), (2, "name"), (3, "in"), (4, "description")] {
         out.text(field, text(key, member));
     }
     out
 }
 
-fn path_item(item: &Value) -> Message {
-    let mut out = Message::default();
+fn path_item(item: &Value) -> MessageWriter {
+    let mut out = MessageWriter::default();
     for (method, field) in METHODS {
         if let Some(found) = item.get(method) {
             out.message(field, operation(found));
@@ -96,17 +96,17 @@ fn path_item(item: &Value) -> Message {
     out
 }
 
-fn operation(operation: &Value) -> Message {
-    let mut out = Message::default();
+fn operation(operation: &Value) -> MessageWriter {
+    let mut out = MessageWriter::default();
     texts(operation, "tags", 1, &mut out);
     out.text(5, text(operation, "operationId"));
     texts(operation, "produces", 6, &mut out);
     texts(operation, "consumes", 7, &mut out);
     parameters(operation, 8, &mut out);
-    let mut responses = Message::default();
+    let mut responses = MessageWriter::default();
     for (code, response) in operation["responses"].as_object().into_iter().flatten() {
         // A response rather than a reference to one.
-        responses.message(1, named(code, Message::of(1, self::response(response))));
+        responses.message(1, named(code, MessageWriter::of(1, self::response(response))));
     }
     out.message(9, responses);
     texts(operation, "schemes", 10, &mut out);
@@ -114,39 +114,39 @@ fn operation(operation: &Value) -> Message {
     out
 }
 
-fn response(response: &Value) -> Message {
-    let mut out = Message::default();
+fn response(response: &Value) -> MessageWriter {
+    let mut out = MessageWriter::default();
     out.text(1, text(response, "description"));
     if let Some(found) = response.get("schema") {
-        out.message(2, Message::of(1, schema(found)));
+        out.message(2, MessageWriter::of(1, schema(found)));
     }
     out
 }
 
-fn texts(of: &Value, member: &str, field: u32, out: &mut Message) {
+fn texts(of: &Value, member: &str, field: u32, out: &mut MessageWriter) {
     for text in of[member].as_array().into_iter().flatten().filter_map(Value::as_str) {
         out.always_text(field, text);
     }
 }
 
-fn parameters(of: &Value, field: u32, out: &mut Message) {
+fn parameters(of: &Value, field: u32, out: &mut MessageWriter) {
     for found in of["parameters"].as_array().into_iter().flatten() {
         let item = match found.get("$ref").and_then(Value::as_str) {
             Some(reference) => {
-                let mut out = Message::default();
+                let mut out = MessageWriter::default();
                 out.text(1, reference);
-                Message::of(2, out)
+                MessageWriter::of(2, out)
             }
-            None => Message::of(1, parameter(found)),
+            None => MessageWriter::of(1, parameter(found)),
         };
         out.message(field, item);
     }
 }
 
 /// A parameter, by where it is.
-fn parameter(parameter: &Value) -> Message {
+fn parameter(parameter: &Value) -> MessageWriter {
     let place = text(parameter, "in");
-    let mut out = Message::default();
+    let mut out = MessageWriter::default();
     let required = parameter["required"] == true;
     if place == "body" {
         out.text(2, text(parameter, "name"));
@@ -155,7 +155,7 @@ fn parameter(parameter: &Value) -> Message {
         if let Some(found) = parameter.get("schema") {
             out.message(5, schema(found));
         }
-        return Message::of(1, out);
+        return MessageWriter::of(1, out);
     }
     // A query's has one field more than a path's, before the type.
     let (kind, shift) = if place == "query" { (3, 1) } else { (4, 0) };
@@ -164,5 +164,5 @@ fn parameter(parameter: &Value) -> Message {
     out.text(4, text(parameter, "name"));
     out.text(5 + shift, text(parameter, "type"));
     out.flag(19 + shift, parameter["uniqueItems"] == true);
-    Message::of(2, Message::of(kind, out))
+    MessageWriter::of(2, MessageWriter::of(kind, out))
 }

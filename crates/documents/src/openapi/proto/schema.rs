@@ -7,17 +7,17 @@ use forebay_apimachinery::json::write_sorted;
 use serde_json::{Map, Value};
 
 use super::named;
-use super::wire::Message;
+use super::wire::MessageWriter;
 
 /// Deeper schemas than this are cut off; definitions do not nest as deep.
 const DEPTH_MAX: usize = 200;
 
-pub fn schema(schema: &Value) -> Message {
+pub fn schema(schema: &Value) -> MessageWriter {
     written(schema, 0)
 }
 
-fn written(schema: &Value, depth: usize) -> Message {
-    let mut out = Message::default();
+fn written(schema: &Value, depth: usize) -> MessageWriter {
+    let mut out = MessageWriter::default();
     let Some(members) = schema.as_object().filter(|_| depth < DEPTH_MAX) else { return out };
     for (member, value) in members {
         keyword(member, value, depth, &mut out);
@@ -26,7 +26,7 @@ fn written(schema: &Value, depth: usize) -> Message {
     out
 }
 
-fn keyword(member: &str, value: &Value, depth: usize, out: &mut Message) {
+fn keyword(member: &str, value: &Value, depth: usize, out: &mut MessageWriter) {
     let as_text = value.as_str().unwrap_or_default();
     let as_double = value.as_f64().unwrap_or_default();
     let as_int = value.as_i64().unwrap_or(as_double as i64);
@@ -55,15 +55,15 @@ fn keyword(member: &str, value: &Value, depth: usize, out: &mut Message) {
         "enum" => list().for_each(|value| out.message(20, any(value))),
         "additionalProperties" => out.message(21, schema_or_bool(value, depth)),
         "type" => {
-            let mut kinds = Message::default();
+            let mut kinds = MessageWriter::default();
             kinds.always_text(1, as_text);
             out.message(22, kinds);
         }
-        "items" => out.message(23, Message::of(1, written(value, depth + 1))),
+        "items" => out.message(23, MessageWriter::of(1, written(value, depth + 1))),
         "allOf" => list().for_each(|schema| out.message(24, written(schema, depth + 1))),
         "properties" => out.message(25, properties(value.as_object(), depth)),
         "externalDocs" => {
-            let mut docs = Message::default();
+            let mut docs = MessageWriter::default();
             docs.text(1, text(value, "description"));
             docs.text(2, text(value, "url"));
             out.message(29, docs);
@@ -73,27 +73,27 @@ fn keyword(member: &str, value: &Value, depth: usize, out: &mut Message) {
     }
 }
 
-fn properties(properties: Option<&Map<String, Value>>, depth: usize) -> Message {
-    let mut out = Message::default();
+fn properties(properties: Option<&Map<String, Value>>, depth: usize) -> MessageWriter {
+    let mut out = MessageWriter::default();
     for (name, property) in properties.into_iter().flatten() {
         out.message(1, named(name, written(property, depth + 1)));
     }
     out
 }
 
-fn schema_or_bool(value: &Value, depth: usize) -> Message {
+fn schema_or_bool(value: &Value, depth: usize) -> MessageWriter {
     match value {
         Value::Bool(on) => {
-            let mut out = Message::default();
+            let mut out = MessageWriter::default();
             out.always_flag(2, *on);
             out
         }
-        schema => Message::of(1, written(schema, depth + 1)),
+        schema => MessageWriter::of(1, written(schema, depth + 1)),
     }
 }
 
 /// The `x-` members.
-pub fn extensions(of: &Value, field: u32, out: &mut Message) {
+pub fn extensions(of: &Value, field: u32, out: &mut MessageWriter) {
     let members = of.as_object().into_iter().flatten();
     for (name, value) in members.filter(|(name, _)| name.starts_with("x-")) {
         out.message(field, named(name, any(value)));
@@ -101,11 +101,11 @@ pub fn extensions(of: &Value, field: u32, out: &mut Message) {
 }
 
 /// A value of any kind, as text.
-fn any(value: &Value) -> Message {
+fn any(value: &Value) -> MessageWriter {
     let mut json = Vec::new();
     write_sorted(value, &mut json);
     json.push(b'\n');
-    let mut out = Message::default();
+    let mut out = MessageWriter::default();
     out.text(2, &String::from_utf8_lossy(&json));
     out
 }

@@ -6,12 +6,12 @@ use forebay_apimachinery::varint;
 
 /// One message.
 #[derive(Default)]
-pub struct Message(Vec<u8>);
+pub struct MessageWriter(Vec<u8>);
 
-impl Message {
+impl MessageWriter {
     /// A message with one message in it.
-    pub fn of(field: u32, inner: Message) -> Message {
-        let mut out = Message::default();
+    pub fn of(field: u32, inner: MessageWriter) -> MessageWriter {
+        let mut out = MessageWriter::default();
         out.message(field, inner);
         out
     }
@@ -31,7 +31,7 @@ impl Message {
         self.bytes(field, text.as_bytes());
     }
 
-    pub fn message(&mut self, field: u32, inner: Message) {
+    pub fn message(&mut self, field: u32, inner: MessageWriter) {
         self.bytes(field, &inner.0);
     }
 
@@ -78,8 +78,8 @@ mod tests {
 
     #[test]
     fn fields_are_written_as_protobuf_has_them() {
-        fn check(write: impl FnOnce(&mut Message), want: &[u8]) {
-            let mut message = Message::default();
+        fn check(write: impl FnOnce(&mut MessageWriter), want: &[u8]) {
+            let mut message = MessageWriter::default();
             write(&mut message);
             assert_eq!(message.0, want);
         }
@@ -92,7 +92,7 @@ mod tests {
         check(|m| m.int(11, 300), &[0x58, 0xac, 0x02]);
         check(|m| m.int(1, -1), &[0x08, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1]);
         check(|m| m.double(7, 1.5), &[0x39, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f]);
-        check(|m| m.message(3, Message::default()), &[0x1a, 0]);
+        check(|m| m.message(3, MessageWriter::default()), &[0x1a, 0]);
         let mut long = vec![0x0a, 0xc8, 0x01];
         long.extend([b'x'; 200]);
         check(|m| m.text(1, &"x".repeat(200)), &long);

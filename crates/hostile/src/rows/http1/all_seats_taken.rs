@@ -6,7 +6,7 @@ pub(super) const ROW: Row = Row {
     name: "http1-all-seats-taken",
     who: Who::Anonymous,
     size: Sizes { full: 600, ten: 300 },
-    memory: Memory::Least,
+    memory: MemoryLimit::Least,
     act: Act::Scene(scene),
     law: Law::says(&[200]).or(&[Said::Open, Said::Closed]).needs(200).open_at_most(256).seats(10),
     ..Row::BASE
