@@ -165,14 +165,14 @@ async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResp
     let options = GetOptions::from_query(&head.query);
     if target.subresource.as_deref() == Some("scale") {
         let scale = handler.registry.get_scale(target, &options.resource_version).await?;
-        return answer::object(StatusCode::OK, scale, form, head.takes_gzip());
+        return answer::object(status::OK, scale, form, head.takes_gzip());
     }
     let shown = shown(form, head)?;
     let object = handler.registry.get(target, &options.resource_version).await?;
     let lease = handler.admit_object(head, &object, form).await?;
     let mut json = Vec::with_capacity(object.body_len() + 128);
     Presenter::new(target.served.clone(), shown).single(&object, handler.registry.timestamp(), &mut json);
-    answer::written(StatusCode::OK, json.into(), form, head.takes_gzip(), lease).await
+    answer::written(status::OK, json.into(), form, head.takes_gzip(), lease).await
 }
 
 async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
@@ -226,12 +226,12 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
     );
     let content = Content::Watch(stream);
     if let Some(mut answer) = upgraded {
-        if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+        if answer.status() == status::UPGRADED {
             *answer.body_mut() = ResponseBody::new(content);
         }
         return Ok(answer);
     }
-    let response = answer::response(StatusCode::OK, form.format.content_type, ResponseBody::new(content));
+    let response = answer::response(status::OK, form.format.content_type, ResponseBody::new(content));
     Ok(if is_zipped { answer::zipped(response) } else { response })
 }
 
@@ -382,7 +382,7 @@ async fn delete_collection(
     let room = handler.rooms.lists.take(head.asker.name(), DELETE_COLLECTION_BYTES).await;
     let _held = room.map_err(|_full| handler.rooms.full())?;
     let answered = handler.registry.delete_collection(target, selection, &options).await?;
-    finish(handler, head, form, StatusCode::OK, &answered.warnings, object_of(answered.outcome)).await
+    finish(handler, head, form, status::OK, &answered.warnings, object_of(answered.outcome)).await
 }
 
 /// The options of a DELETE: its body's, or if there is none the query's.
@@ -478,11 +478,7 @@ async fn written(
     form: Form,
     answer: Answer,
 ) -> Result<HttpResponse, Failure> {
-    let code = match &answer.outcome {
-        Outcome::Object(_) | Outcome::Success(_) => StatusCode::OK,
-        Outcome::Created(_) => StatusCode::CREATED,
-        Outcome::Accepted(_) => StatusCode::ACCEPTED,
-    };
+    let code = status::of_outcome(&answer.outcome);
     let is_status = matches!(answer.outcome, Outcome::Success(_));
     let is_itself = !is_status && target.subresource.as_deref().is_none_or(|name| name == "status");
     let mut json = object_of(answer.outcome);

@@ -4,6 +4,7 @@
 //! Never: a judgement that needs more than a line of text; the compiler and clippy have the rest.
 
 mod ceilings;
+mod codes;
 mod modules;
 mod picture;
 mod tokens;
@@ -55,9 +56,21 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("auth", &["api", "apimachinery", "rt", "strategy"]),
     ("transport", &["rt"]),
+    ("documents", &["apimachinery", "registry", "rt", "schema"]),
     (
         "endpoints",
-        &["api", "apimachinery", "auth", "deflate", "object", "registry", "rt", "schema", "transport"],
+        &[
+            "api",
+            "apimachinery",
+            "auth",
+            "deflate",
+            "documents",
+            "object",
+            "registry",
+            "rt",
+            "schema",
+            "transport",
+        ],
     ),
     ("view", &["apimachinery", "object"]),
     ("client", &["apimachinery", "object", "rt"]),
@@ -86,7 +99,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("scratch", &[]),
     ("conformance", &["*"]),
     ("sim", &["*"]),
-    ("bench", &["apimachinery", "clients"]),
+    ("contenders", &["clients"]),
+    ("hostile", &["apimachinery", "contenders"]),
+    ("bench", &["contenders", "hostile"]),
     ("faults", &["apimachinery", "client", "clients", "connector", "informer", "object", "rt", "testing"]),
     ("xtask", &[]),
 ];
@@ -109,9 +124,10 @@ const BELOW_ENDPOINTS: &[&str] = &[
     "registry",
     "auth",
     "controllers",
+    "documents",
 ];
 const ABOVE_BACKEND: &[&str] =
-    &["watchcache", "strategy", "admission", "registry", "controllers", "endpoints"];
+    &["watchcache", "strategy", "admission", "registry", "controllers", "documents", "endpoints"];
 
 /// Crates of a running server above `rt`.
 const SERVING: &[&str] = &[
@@ -124,8 +140,34 @@ const SERVING: &[&str] = &[
     "auth",
     "controllers",
     "transport",
+    "documents",
     "endpoints",
     "forebay",
+];
+
+/// Crates that name no HTTP code, but for endpoints' `status.rs`: those of a server but `transport`.
+const CODELESS: &[&str] = &[
+    "deflate",
+    "apimachinery",
+    "object",
+    "api",
+    "schema",
+    "printers",
+    "rt",
+    "revlog",
+    "backend",
+    "embedded",
+    "watchcache",
+    "strategy",
+    "registry",
+    "auth",
+    "controllers",
+    "documents",
+    "endpoints",
+    "view",
+    "etcd-codec",
+    "pki",
+    "migrate",
 ];
 
 /// Crates, what they may not depend on, and why.
@@ -198,6 +240,8 @@ pub fn check(drawing: Drawing) -> Done {
     findings.extend(robustness::findings(&document, &texts));
     findings.extend(picture(&metadata, drawing)?);
     findings.extend(ceilings::findings(&by_crate(&texts))?);
+    let shipped: Vec<(&str, &str)> = texts.iter().copied().filter(|(path, _)| !is_test(path)).collect();
+    findings.extend(codes::findings(CODELESS, &shipped));
     match findings.is_empty() {
         true => Ok(()),
         false => Err(format!("{} findings\n  {}", findings.len(), findings.join("\n  "))),
