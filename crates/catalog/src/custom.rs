@@ -4,96 +4,25 @@
 //! schema itself is understood by `forebay_schema::crd`; this file fits it to the verbs.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use forebay_apimachinery::{Cause, GroupVersionKind, GroupVersionResource, Lease, Revision};
-use forebay_object::Object;
+use bytes::Bytes;
+use forebay_apimachinery::resource::api_version;
+use forebay_apimachinery::{
+    Cause, GroupVersionKind, GroupVersionResource, Lease, Revision, Status, json,
+};
+use forebay_object::{Form, Object};
 use forebay_printers::duration;
-use forebay_rt::Stagger;
+use forebay_schema::builtin::TypeId;
 use forebay_schema::crd::field;
-use forebay_schema::crd::{Definition, Version};
+use forebay_schema::crd::{CustomRules, Definition, Schema, Version};
 use jiff::Timestamp;
 use serde_json::Value;
-use tokio::sync::watch;
 
-use crate::catalog::{Served, Source, SubresourceInfo};
-use crate::store::{SelectableField, Store};
-use forebay_strategy::{CustomRules, ScalePaths};
-
-/// What ends watches of a version when its CRD changes, one after the other: their clients do not all come back at once
-/// (kubernetes#123074).
-pub(crate) struct Ending {
-    ended: watch::Sender<Ended>,
-    // Of watches that have been told.
-    turns: Arc<Stagger>,
-}
-
-/// Which watches of a version are to end.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Ended {
-    /// All: the version is no more.
-    all: bool,
-    /// Tables: the columns are others.
-    tables: bool,
-    /// Those that select by these of [`Served::selectable`], which are no more.
-    fields: Vec<usize>,
-}
-
-impl Ending {
-    fn new() -> Ending {
-        Ending { ended: watch::Sender::new(Ended::default()), turns: Arc::default() }
-    }
-
-    /// Waits until a watch is to end that shows Tables, or does not, and selects by `fields`; how much later it is its
-    /// turn.
-    pub(crate) fn told(&self, is_table: bool, fields: Vec<usize>) -> impl Future<Output = Duration> + use<> {
-        let (mut ended, turns) = (self.ended.subscribe(), self.turns.clone());
-        async move {
-            let concerns = |ended: &Ended| {
-                ended.all
-                    || ended.tables && is_table
-                    || fields.iter().any(|field| ended.fields.contains(field))
-            };
-            // What ended without a word is no more, either.
-            let _told = ended.wait_for(concerns).await.is_ok();
-            turns.next()
-        }
-    }
-
-    /// How much later a watch is to end that ends now.
-    pub(crate) fn turn(&self) -> Duration {
-        self.turns.next()
-    }
-
-    fn raise(&self, ended: Ended) {
-        self.ended.send_if_modified(|known| {
-            let changed = *known != ended;
-            *known = ended;
-            changed
-        });
-    }
-}
-
-/// Tells the watches of `before` that have to end that they do. A change of the schema alone ends none: what they send is
-/// what is stored.
-pub(crate) fn retire(before: &[Arc<Served>], now: &[Arc<Served>]) {
-    for old in before {
-        let Source::Custom(custom) = &old.source else { continue };
-        let successor = now.iter().find(|new| new.gvr == old.gvr && new.gvk == old.gvk);
-        custom.ending.raise(match successor.map(|new| (new, &new.source)) {
-            Some((new, Source::Custom(after))) => {
-                let gone = |label: &str| new.selectable.iter().all(|field| field.label != label);
-                let fields = old.selectable.iter().enumerate().filter(|(_, field)| gone(&field.label));
-                Ended {
-                    all: false,
-                    tables: after.columns != custom.columns,
-                    fields: fields.map(|(index, _)| index).collect(),
-                }
-            }
-            _ => Ended { all: true, ..Ended::default() },
-        });
-    }
-}
+use crate::ending::Ending;
+use crate::kind::{Kind, Typed};
+use crate::selectable::SelectableField;
+use crate::served::{Served, SubresourceInfo};
+use crate::store::Store;
 
 /// As discovery lists them.
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
@@ -105,11 +34,11 @@ pub struct Custom {
     version: usize,
     rules: CustomRules,
     /// The CRD is being deleted: nothing new is taken.
-    pub terminating: bool,
+    terminating: bool,
     /// What was stored before it may lack defaults that the schema has now, and hold fields that it has no more.
     since: Revision,
     /// Ends its watches.
-    pub(crate) ending: Ending,
+    ending: Ending,
     columns: Value,
 }
 
@@ -119,7 +48,7 @@ pub struct Custom {
 ///
 /// - `fields`: sorted.
 /// - `since`: the revision at which the CRD became what it is.
-pub(crate) fn served(
+pub fn served(
     crd: &Value,
     store: &Arc<Store>,
     fields: &[String],
@@ -143,12 +72,7 @@ fn one(
     fields: &[String],
     since: Revision,
 ) -> Served {
-    let scale = version.scale.as_ref().map(|scale| ScalePaths {
-        spec_replicas: format!(".{}", scale.spec_replicas),
-        status_replicas: format!(".{}", scale.status_replicas),
-        label_selector: scale.label_selector.as_ref().map(|path| format!(".{path}")),
-    });
-    let rules = CustomRules { namespaced: definition.namespaced, status_subresource: version.status, scale };
+    let rules = CustomRules::of(version, definition.namespaced);
     let gvk = GroupVersionKind::new(&definition.group, &version.name, &definition.kind);
     let selectable = version.selectable_fields.iter().filter_map(|path| {
         let place = fields.binary_search(path).ok()?;
@@ -165,7 +89,7 @@ fn one(
         subresources: subresources(version, &gvk),
         gvk,
         selectable: selectable.collect(),
-        source: Source::Custom(Custom {
+        kind: Box::new(Custom {
             columns: version.column_definitions(),
             definition: definition.clone(),
             version: index,
@@ -196,39 +120,14 @@ impl Custom {
         &self.definition.versions[self.version]
     }
 
-    /// The version that objects are stored in.
-    pub fn storage_version(&self) -> &str {
-        &self.definition.storage_version().name
-    }
-
-    /// What its strategy needs to know.
-    pub fn rules(&self) -> &CustomRules {
-        &self.rules
-    }
-
     /// Whether `object` was stored before the CRD became what it is.
-    pub fn is_older(&self, object: &Object) -> bool {
+    fn is_older(&self, object: &Object) -> bool {
         object.revision() < self.since
     }
 
-    /// What clients of this version are told, if it is deprecated.
-    pub fn deprecation_warning(&self) -> Option<&str> {
-        self.version().deprecation_warning.as_deref()
-    }
-
-    /// The schema of this version, for those who describe it.
-    pub fn definition(&self) -> (&Definition, &Version) {
-        (&self.definition, self.version())
-    }
-
-    /// Brings an object into the form of this version; what is unknown is dropped and named.
-    ///
-    /// - `lease`: what the defaults take is charged to it.
-    ///
-    /// # Errors
-    /// Metadata of the wrong type, and defaults that take more than there may be.
-    pub fn normalize(&self, value: &mut Value, lease: &Lease) -> Result<Vec<String>, String> {
-        self.version().normalize(value, lease)
+    /// This version, where `object` is stored in another.
+    fn other_version(&self, object: &Object) -> Option<&str> {
+        Some(&*self.version().name).filter(|version| *version != object.stored_version())
     }
 
     /// Brings what is stored into this version: the defaults are those of the version that it is stored in, and what this
@@ -237,7 +136,7 @@ impl Custom {
     /// # Errors
     /// Metadata of the wrong type; and defaults that take more than one tree may, as the schema may have got since: whoever
     /// asks shows what is stored.
-    pub fn renew(&self, value: &mut Value) -> Result<(), String> {
+    fn renew(&self, value: &mut Value) -> Result<(), String> {
         let (stored, shown) = (self.definition.storage_version(), self.version());
         stored.normalize(value, &Lease::of_one_tree())?;
         if stored.name != shown.name {
@@ -245,24 +144,124 @@ impl Custom {
         }
         Ok(())
     }
+}
 
-    /// What the schema has against `value` in the place of `old`.
-    pub fn validate(&self, value: &Value, old: Option<&Value>) -> Vec<Cause> {
+impl Kind for Custom {
+    fn form(&self) -> Form {
+        Form::Whole
+    }
+
+    fn ty(&self) -> Option<TypeId> {
+        None
+    }
+
+    fn custom_rules(&self) -> Option<&CustomRules> {
+        Some(&self.rules)
+    }
+
+    fn schema(&self) -> Option<&Schema> {
+        self.version().schema.as_ref()
+    }
+
+    fn is_terminating(&self) -> bool {
+        self.terminating
+    }
+
+    fn ending(&self) -> Option<&Ending> {
+        Some(&self.ending)
+    }
+
+    fn storage_path(&self) -> Option<String> {
+        Some(format!("{}/{}", self.definition.group, self.definition.plural))
+    }
+
+    fn stored_kind(&self) -> GroupVersionKind {
+        let Definition { group, kind, .. } = &*self.definition;
+        GroupVersionKind::new(group, &self.definition.storage_version().name, kind)
+    }
+
+    fn is_converted(&self) -> bool {
+        false
+    }
+
+    fn normalize(&self, value: &mut Value, lease: &Lease) -> Result<Vec<String>, String> {
+        self.version().normalize(value, lease)
+    }
+
+    /// Its schema has filled in what there is when the object was decoded.
+    fn set_defaults(&self, _: &mut Value) {}
+
+    fn validate(&self, value: &Value, old: Option<&Value>) -> Vec<Cause> {
         field::causes(&self.version().validate(value, old))
     }
 
-    /// As much of an object as [`Custom::cells`] needs; `None` where `text` is no JSON.
-    pub fn read_shown(&self, text: &[u8]) -> Option<Value> {
+    fn warnings(&self, _: &Value, _: Option<&Value>) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn deprecation_warning(&self) -> Option<&str> {
+        self.version().deprecation_warning.as_deref()
+    }
+
+    fn encode(&self, mut value: Value) -> Result<Bytes, Status> {
+        let mut out = Vec::with_capacity(1024);
+        let storage_version = &self.definition.storage_version().name;
+        value["apiVersion"] = Value::from(api_version(&self.definition.group, storage_version));
+        json::write_sorted(&value, &mut out);
+        Ok(Bytes::from(out))
+    }
+
+    fn is_stale(&self, object: &Object) -> bool {
+        self.is_older(object) || object.stored_version() != &*self.definition.storage_version().name
+    }
+
+    /// Not what was stored under another schema than there is now, or in another version.
+    fn is_as_stored(&self, object: &Object) -> bool {
+        !self.is_older(object) && self.other_version(object).is_none()
+    }
+
+    /// Decodes what is not as it would be stored and shown now: the hot path is what was written since the CRD changed, in the
+    /// version that is stored.
+    fn write(&self, object: &Object, revision: Option<Revision>, _: Typed, out: &mut Vec<u8>) {
+        let start = out.len();
+        object.write_body(revision, self.other_version(object), out);
+        if self.is_as_stored(object) {
+            return;
+        }
+        if let Ok(mut value) = json::read(&out[start..])
+            && self.renew(&mut value).is_ok()
+        {
+            out.truncate(start);
+            json::write_sorted(&value, out);
+        }
+    }
+
+    fn write_value(&self, value: &Value, out: &mut Vec<u8>) -> Result<(), Status> {
+        json::write_sorted(value, out);
+        Ok(())
+    }
+
+    /// They know each version.
+    fn to_judged(&self, _: &mut Value) {}
+
+    fn selects_by_namespace(&self) -> bool {
+        self.definition.namespaced
+    }
+
+    fn unsupported_field(&self, label: &str) -> String {
+        format!("field label not supported: {label}")
+    }
+
+    fn read_shown(&self, text: &[u8]) -> Option<Value> {
         self.version().read_shown(text).ok()
     }
 
-    /// A Table's cells.
-    pub fn cells(&self, value: &Value, now: Timestamp) -> Vec<Value> {
-        self.version().cells(value, now, |then, now| duration::since(Some(then), now))
+    fn cells(&self, value: &Value, now: Timestamp) -> (Vec<Value>, Vec<Value>) {
+        let cells = self.version().cells(value, now, |then, now| duration::since(Some(then), now));
+        (cells, Vec::new())
     }
 
-    /// A Table's columns.
-    pub fn column_definitions(&self) -> Value {
+    fn columns(&self) -> Value {
         self.columns.clone()
     }
 }

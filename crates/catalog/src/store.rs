@@ -7,16 +7,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_apimachinery::{Key, Reason, Revision, Status};
-use forebay_backend::{Backend, Expect, Op, Outcome, Txn, Versioned};
+use forebay_backend::{Backend as _, Expect, Op, Outcome, Txn, Versioned};
 use forebay_object::{Interner, Object, Scope};
-use forebay_rt::{Clock, Tasks};
 use forebay_schema::builtin::protobuf;
-use forebay_watchcache::{Cacher, Reach, Resource};
+use forebay_watchcache::{Cacher, Reach};
 
 use crate::asked::Asked;
 use crate::counts::ListCounts;
 use crate::errors;
-use crate::registry::Config;
 
 /// One resource's storage. All versions of the resource share it.
 pub struct Store {
@@ -27,15 +25,6 @@ pub struct Store {
     pub lists: Arc<ListCounts>,
     /// Where keys begin as errors show them: behind what all of the store's begin with.
     pub shown_from: usize,
-}
-
-/// A label that field selectors may name.
-#[derive(Clone, Debug)]
-pub struct SelectableField {
-    pub label: String,
-    /// Indexes into the layout's fields; the first that is not empty counts.
-    pub fields: Box<[usize]>,
-    pub absent: &'static str,
 }
 
 /// An object as a decision is made on it.
@@ -55,7 +44,7 @@ pub enum Decision<T> {
 
 impl Decision<Vec<String>> {
     /// Adds what the client is to be told first.
-    pub(crate) fn with_warnings(mut self, mut warnings: Vec<String>) -> Self {
+    pub fn with_warnings(mut self, mut warnings: Vec<String>) -> Self {
         let (Decision::Put { carry, .. } | Decision::Delete { carry } | Decision::Keep { carry }) = &mut self;
         warnings.append(carry);
         *carry = warnings;
@@ -91,28 +80,9 @@ pub enum Mode {
 
 /// Retries of one guarded update against concurrent writers. Each lost round means that another write won, so the
 /// system as a whole moves; beyond this the client is told to try again.
-pub(crate) const ROUNDS_MAX: usize = 1_000;
+pub const ROUNDS_MAX: usize = 1_000;
 
 impl Store {
-    /// The storage of a resource on `backend`, its cache being filled from now on.
-    pub(crate) fn open(
-        (group, resource): (&str, &str),
-        cached: Resource,
-        config: &Config,
-        backend: &Arc<dyn Backend>,
-        (clock, tasks): (&Clock, &Tasks),
-    ) -> Store {
-        let backend = Arc::new(Asked::new(backend.clone(), clock.clone()));
-        Store {
-            group: group.into(),
-            resource: resource.into(),
-            cacher: Cacher::start(cached, backend.clone(), clock.clone(), tasks),
-            backend,
-            lists: Arc::default(),
-            shown_from: config.storage_prefix.len(),
-        }
-    }
-
     /// The storage key of an object.
     pub fn key(&self, namespace: &str, name: &str) -> Key {
         let prefix = self.cacher.resource().prefix.as_str();

@@ -57,14 +57,6 @@ struct Known {
     deletion: Option<Deletion>,
 }
 
-#[derive(Clone, PartialEq, Eq)]
-struct LayoutKey {
-    uid: String,
-    namespaced: bool,
-    // Selectable paths of every version, sorted.
-    fields: Vec<String>,
-}
-
 impl Known {
     fn new(since: Revision) -> Known {
         Known {
@@ -422,99 +414,6 @@ impl Controller {
             self.registry.tasks.spawn("crd cleanup", cleanup.run());
         }
     }
-}
-
-/// What a CRD asks for that is not served yet, as conditions: type, status, reason, message.
-///
-/// A condition that no longer holds is set to false, not taken away.
-fn needs(crd: &Value) -> Vec<(&'static str, &'static str, &'static str, String)> {
-    let needs = check::needs(crd);
-    let had = |kind: &str| {
-        crd["status"]["conditions"]
-            .as_array()
-            .is_some_and(|list| list.iter().any(|condition| condition["type"] == kind))
-    };
-    let mut found = Vec::new();
-    if needs.rules || had(RULES) {
-        found.push(match needs.rules {
-            true => (RULES, "True", "ValidationRules", RULES_WARNING.to_string()),
-            false => (RULES, "False", "NoValidationRules", "there are no rules".to_string()),
-        });
-    }
-    if needs.webhook_conversion || had(CONVERSION) {
-        found.push(match needs.webhook_conversion {
-            true => (CONVERSION, "True", "WebhookConversion", CONVERSION_WARNING.to_string()),
-            false => (CONVERSION, "False", "NoWebhookConversion", "every version is served".to_string()),
-        });
-    }
-    found
-}
-
-/// The condition of a CRD whose rules (CEL) are kept and not evaluated.
-const RULES: &str = "RulesNotEvaluated";
-const RULES_WARNING: &str = "x-kubernetes-validations rules are stored, but this server does not evaluate them: objects that break them are accepted";
-/// The condition of a CRD whose webhook is not called.
-const CONVERSION: &str = "ConversionNotServed";
-const CONVERSION_WARNING: &str =
-    "conversion webhooks are stored, but this server does not call them: only the storage version is served";
-
-/// What the writer of a CRD is told.
-pub(crate) fn warnings(crd: &Value, old: Option<&Value>) -> Vec<String> {
-    let needs = check::needs(crd);
-    let mut warnings = check::warnings(crd, old);
-    warnings.extend(needs.rules.then(|| RULES_WARNING.to_string()));
-    warnings.extend(needs.webhook_conversion.then(|| CONVERSION_WARNING.to_string()));
-    warnings
-}
-
-/// What is wrong with a CRD, which takes the place of `old` if there is one.
-pub(crate) fn validate(crd: &Value, old: Option<&Value>) -> Vec<Cause> {
-    field::causes(&match old {
-        Some(old) => check::validate_update(crd, old),
-        None => check::validate_create(crd),
-    })
-}
-
-/// Whether a condition of `crd` is true.
-pub(crate) fn is_true(crd: &Value, condition: &str) -> bool {
-    let conditions = crd["status"]["conditions"].as_array();
-    conditions.is_some_and(|list| list.iter().any(|c| c["type"] == condition && c["status"] == "True"))
-}
-
-fn layout_key(value: &Value) -> LayoutKey {
-    let mut fields: Vec<String> = value["spec"]["versions"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .flat_map(|version| version["selectableFields"].as_array().into_iter().flatten())
-        .filter_map(|field| field["jsonPath"].as_str())
-        .map(|path| path.trim_start_matches('.').to_string())
-        .collect();
-    fields.sort();
-    fields.dedup();
-    LayoutKey {
-        uid: text(value, "/metadata/uid").to_string(),
-        namespaced: text(value, "/spec/scope") == "Namespaced",
-        fields,
-    }
-}
-
-fn open_store(registry: &Registry, value: &Value, key: &LayoutKey) -> Store {
-    let (group, plural) = (text(value, "/spec/group"), text(value, "/spec/names/plural"));
-    let prefix = format!("{}/{group}/{plural}/", registry.config.storage_prefix);
-    let scope = if key.namespaced { Scope::Namespaced } else { Scope::Cluster };
-    let fields = key.fields.iter().map(|path| path.split('.').map(String::from).collect()).collect();
-    let layout = Layout { prefix_len: prefix.len(), scope, form: Form::Whole, fields };
-    // What a definition lets clients select by, they will.
-    let indexed = (0..layout.fields.len()).collect();
-    let name = format!("{plural}.{group}");
-    let resource = registry.config.cached(name, prefix, layout, indexed);
-    let with = (&registry.clock, &registry.tasks);
-    Store::open((group, plural), resource, &registry.config, &registry.backend, with)
-}
-
-pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or("")
 }
 
 fn revision_of(value: &Value) -> u64 {
