@@ -10,16 +10,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use forebay_apimachinery::{Cause, Reason, Revision, Status};
-use forebay_object::{Form, Layout, Object, Scope};
-use forebay_schema::crd::{check, conditions, field};
+use forebay_apimachinery::{Reason, Revision, Status};
+use forebay_object::Object;
+use forebay_schema::crd::conditions;
 use forebay_watchcache::{EventKind, Interest, ReadError, WatchStep, Watcher};
 use serde_json::Value;
 
 use self::cleanup::{Cleanup, Deletion};
-use crate::builtins;
-use crate::catalog::{Catalog, Served};
-use crate::custom;
+use crate::catalog::crd::{LayoutKey, is_true, needs, text};
+use crate::catalog::{self, Catalog, Served};
 use crate::errors;
 use crate::registry::Registry;
 use crate::store::{Decision, Mode, Store};
@@ -109,7 +108,7 @@ impl Known {
         for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
             version["served"] = version["storage"].clone();
         }
-        let served = custom::served(&crd, store, &key.fields, self.since).pop()?;
+        let served = catalog::custom_served(&crd, store, &key.fields, self.since).pop()?;
         Some((store.clone(), served))
     }
 }
@@ -355,7 +354,7 @@ impl Controller {
             if !is_true(&known.value, "Established") {
                 continue;
             }
-            let wanted = layout_key(&known.value);
+            let wanted = LayoutKey::of(&known.value);
             if known.storage.as_ref().is_none_or(|(_, key)| *key != wanted) {
                 if let Some((old, key)) = known.storage.take()
                     && key.uid != wanted.uid
@@ -363,13 +362,13 @@ impl Controller {
                     old.cacher.stop();
                 }
                 // Else its watches go on where they are; it ends with the last of them.
-                let store = Arc::new(open_store(&self.registry, &known.value, &wanted));
+                let store = Arc::new(wanted.open(&known.value, &self.registry.opener));
                 opened.push(store.clone());
                 known.storage = Some((store, wanted));
                 known.served = None;
             }
             if let (None, Some((store, key))) = (&known.served, &known.storage) {
-                known.served = Some(custom::served(&known.value, store, &key.fields, known.since));
+                known.served = Some(catalog::custom_served(&known.value, store, &key.fields, known.since));
             }
         }
         let deadline = self.registry.clock.now() + READY_WAIT;
@@ -382,7 +381,7 @@ impl Controller {
     }
 
     fn publish(&mut self) {
-        let built_in = builtins::of(&self.registry.catalog());
+        let built_in = catalog::table::of(&self.registry.catalog());
         let custom = self.crds.values().filter_map(|known| known.served.as_ref()).flatten().cloned();
         // What is built in comes last and stays.
         self.registry.publish(Catalog::from_shared(custom.chain(built_in), Some(self.reached)));
@@ -390,7 +389,7 @@ impl Controller {
         for known in self.crds.values_mut() {
             known.past.retain(|old| old.strong_count() > 0);
             let watched: Vec<Arc<Served>> = known.past.iter().filter_map(Weak::upgrade).collect();
-            custom::retire(&watched, known.served.as_deref().unwrap_or_default());
+            catalog::retire(&watched, known.served.as_deref().unwrap_or_default());
         }
     }
 

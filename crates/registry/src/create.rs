@@ -8,8 +8,6 @@ use forebay_apimachinery::{Reason, Status, json};
 use forebay_object::Object;
 use serde_json::Value;
 
-use crate::catalog::Source;
-use crate::custom::Custom;
 use crate::incoming;
 use crate::registry::{Registry, whole};
 use crate::request::{Answer, Body, MayCreate, Outcome, Target};
@@ -78,7 +76,7 @@ impl Registry {
         if let Some(subresource) = &target.subresource {
             return self.create_subresource(target, subresource, body, options).await;
         }
-        if let Source::Custom(Custom { terminating: true, .. }) = served.source {
+        if served.kind.is_terminating() {
             let name = incoming::name_in(body, &target.lease);
             let message = format!(
                 "{} {name:?} is forbidden: create not allowed while custom resource definition is terminating",

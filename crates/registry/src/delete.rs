@@ -386,7 +386,7 @@ fn success_of(served: &Served, mut details: Map<String, Value>) -> Bytes {
 }
 
 fn lined(status: &Value) -> Bytes {
-    let mut out = crate::kinds::compact(status).into_bytes();
+    let mut out = crate::catalog::compact(status).into_bytes();
     out.push(b'\n');
     Bytes::from(out)
 }

@@ -4,25 +4,16 @@
 //! engine or a file.
 
 mod admission;
-pub mod asked;
 mod bootstrap;
-mod builtins;
-pub mod catalog;
 mod consumed;
-pub mod counts;
 mod crd;
 mod create;
-mod custom;
 mod delete;
-mod errors;
 mod eviction;
 mod frames;
-pub mod groups;
-pub mod histogram;
 mod identity;
 mod incoming;
 mod informer;
-mod kinds;
 mod list;
 mod patch;
 mod plan;
@@ -32,8 +23,8 @@ mod read;
 mod registry;
 pub mod request;
 mod review;
+mod ruled;
 mod services;
-mod store;
 mod subresources;
 #[cfg(test)]
 mod tests;
@@ -41,9 +32,12 @@ mod update;
 mod wall_time;
 mod watch;
 
+pub use forebay_catalog as catalog;
+pub use forebay_catalog::{asked, counts, groups, histogram};
+pub(crate) use forebay_catalog::{errors, store};
+
 pub use admission::{Admission, ServiceAccountAdmission};
 pub use delete::Selection;
-pub use forebay_strategy::subject;
 pub use frames::{
     AsStored, AtRest, Batch, EventForm, EventFormat, EventWriter, FORMATS, FrameMessage, FrameSink, JSON,
     PROTOBUF, WriteStatus,

@@ -13,11 +13,10 @@ use forebay_schema::strategic::{self, PatchFault};
 use json_patch::PatchOperation;
 use serde_json::Value;
 
-use crate::catalog::Source;
 use crate::consumed::Consumed;
 use crate::create::name_of;
 use crate::incoming::{self, Incoming};
-use crate::kinds::compact;
+use crate::catalog::compact;
 use crate::registry::Registry;
 use crate::request::{Answer, PatchKind, Target};
 use crate::services;
@@ -117,7 +116,7 @@ impl<'b> Patch<'b> {
             PatchKind::StrategicMerge => Status::bad_request(why.to_string()),
             PatchKind::Json | PatchKind::Merge => Status::bad_request(format!("error decoding patch: {why}")),
         };
-        if kind == PatchKind::StrategicMerge && matches!(target.served.source, Source::Custom { .. }) {
+        if kind == PatchKind::StrategicMerge && target.served.is_custom() {
             return Err(Status::new(
                 Reason::UnsupportedMediaType,
                 "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json",

@@ -18,7 +18,7 @@ use forebay_watchcache::{Relief, window_cap};
 use tokio::sync::watch;
 
 use crate::admission::{Admission, ServiceAccountAdmission};
-use crate::catalog::{Catalog, Served};
+use crate::catalog::{self, Catalog, Opener, Served};
 use crate::errors;
 use crate::frames::Frames;
 use crate::identity::Identity;
@@ -52,17 +52,18 @@ pub struct Config {
 }
 
 impl Config {
-    /// A resource whose cache is kept as those of the others, and shares with them what they share.
-    pub(crate) fn cached(
-        &self,
-        name: String,
-        prefix: String,
-        layout: Layout,
-        indexed: Vec<usize>,
-    ) -> Resource {
-        let (room, early) = (self.room.clone(), self.early.clone());
-        let (prefix, pace, history) = (Key::from(prefix), self.pace, self.history);
-        Resource { name, prefix, layout, indexed, pace, history, room, early }
+    /// What every store of the server is opened with.
+    pub(crate) fn opener(&self, backend: &Arc<dyn Backend>, clock: &Clock, tasks: &Tasks) -> Opener {
+        Opener {
+            storage_prefix: self.storage_prefix.clone(),
+            pace: self.pace,
+            history: self.history,
+            room: self.room.clone(),
+            early: self.early.clone(),
+            backend: backend.clone(),
+            clock: clock.clone(),
+            tasks: tasks.clone(),
+        }
     }
 }
 
@@ -92,6 +93,7 @@ pub struct Registry(Arc<Inner>);
 pub struct Inner {
     pub(crate) config: Config,
     pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) opener: Opener,
     pub(crate) clock: Clock,
     pub(crate) random: Random,
     pub(crate) tasks: Tasks,
@@ -119,11 +121,13 @@ impl Registry {
         random: Random,
         tasks: Tasks,
     ) -> Registry {
-        let catalog = crate::builtins::catalog(&config, &backend, &clock, &tasks);
-        let services = Services::new(&config, &backend, &clock, &tasks);
+        let opener = config.opener(&backend, &clock, &tasks);
+        let catalog = catalog::table::catalog(&opener, forebay_strategy::convert::of);
+        let services = Services::new(&opener);
         Registry(Arc::new(Inner {
             config,
             backend,
+            opener,
             clock,
             random,
             tasks,
@@ -206,7 +210,7 @@ impl Registry {
 
     /// The store of `served`.
     pub(crate) fn store_of(&self, served: &Served) -> Result<Arc<Store>, Status> {
-        served.store.clone().ok_or_else(|| errors::method_not_supported(served, "read"))
+        served.store.clone().ok_or_else(|| served.method_not_supported("read"))
     }
 }
 

@@ -138,7 +138,7 @@ impl Registry {
     ) -> Result<Answer, Status> {
         let incoming = incoming::read(target, &target.served.gvk, body, options.field_validation)?;
         let pods = self.catalog().resource("", "v1", "pods").cloned();
-        let pods = pods.ok_or_else(|| errors::method_not_supported(&target.served, "create"))?;
+        let pods = pods.ok_or_else(|| target.served.method_not_supported("create"))?;
         let name = name_of(&incoming.value).to_string();
         let pod =
             Target { served: pods, name: Some(name), subresource: Some("binding".into()), ..target.clone() };
@@ -179,14 +179,14 @@ fn eviction_kind(known: GroupVersionKind, body: &Body, lease: &Lease) -> GroupVe
 /// The kind of a subresource's body.
 fn body_kind(target: &Target, subresource: &str) -> Result<GroupVersionKind, Status> {
     let known: Option<&SubresourceInfo> = target.served.subresource(subresource);
-    known.map(|known| known.gvk.clone()).ok_or_else(|| errors::method_not_supported(&target.served, "update"))
+    known.map(|known| known.gvk.clone()).ok_or_else(|| target.served.method_not_supported("update"))
 }
 
 /// `Status` of success, as a POST that creates nothing answers.
 pub(crate) fn created() -> Result<Answer, Status> {
     let status =
         json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 });
-    let mut out = crate::kinds::compact(&status).into_bytes();
+    let mut out = crate::catalog::compact(&status).into_bytes();
     out.push(b'\n');
     Ok(Answer::plain(Outcome::Created(Bytes::from(out))))
 }

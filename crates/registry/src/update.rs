@@ -8,7 +8,6 @@ use forebay_apimachinery::{Cause, CauseReason, Reason, Status, json};
 use forebay_object::Object;
 use serde_json::Value;
 
-use crate::catalog::Source;
 use crate::create::{name_of, place};
 use crate::incoming;
 use crate::registry::{Registry, whole};
@@ -237,10 +236,7 @@ pub(crate) fn not_found(target: &Target) -> Status {
 /// The key of what `target` names as kube-apiserver's errors show it: below the store's own prefix.
 fn shown_key(target: &Target) -> String {
     let served = &target.served;
-    let resource = match &served.source {
-        Source::BuiltIn { resource, .. } => resource.storage_prefix.unwrap_or(resource.plural).to_string(),
-        Source::Custom(_) => format!("{}/{}", served.group(), served.resource()),
-    };
+    let resource = served.kind.storage_path().unwrap_or_else(|| served.resource().to_string());
     match target.namespace() {
         "" => format!("/{resource}/{}", target.name()),
         namespace => format!("/{resource}/{namespace}/{}", target.name()),

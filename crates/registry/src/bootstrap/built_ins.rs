@@ -17,7 +17,7 @@ use futures_util::{TryStreamExt, stream};
 use serde_json::{Value, json};
 
 use super::roles;
-use crate::catalog::{Catalog, Served, Source};
+use crate::catalog::{Catalog, Served};
 use crate::groups;
 use crate::registry::Registry;
 use crate::request::{Body, Target};
@@ -126,7 +126,7 @@ impl Registry {
         let versions: BTreeMap<(&str, &str), bool> = catalog
             .iter()
             .filter(|of| of.group() != AGGREGATOR)
-            .map(|of| ((of.group(), &*of.gvr.version), matches!(of.source, Source::Custom(_))))
+            .map(|of| ((of.group(), &*of.gvr.version), of.is_custom()))
             .collect();
         let is_missing =
             |group: &str, version: &str| store.cached(&store.key("", &name_of(group, version))).is_none();

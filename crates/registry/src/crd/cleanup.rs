@@ -9,8 +9,9 @@ use forebay_apimachinery::{Lease, Reason, Status};
 use forebay_schema::crd::conditions;
 use serde_json::Value;
 
-use super::{READY_WAIT, text};
+use super::READY_WAIT;
 use crate::catalog::Served;
+use crate::catalog::crd::text;
 use crate::errors;
 use crate::registry::Registry;
 use crate::request::Target;

@@ -131,7 +131,7 @@ impl Registry {
             "metadata": { "creationTimestamp": self.now_rfc3339(), "name": port.to_string() },
             "spec": owner.reference(),
         });
-        let members = crate::kinds::compact(&claim);
+        let members = crate::catalog::compact(&claim);
         // The type comes first, as in every object of a kind that is built in.
         Bytes::from(format!("{{\"kind\":\"NodePort\",\"apiVersion\":\"v1\",{}", &members[1..]))
     }

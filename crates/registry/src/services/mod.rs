@@ -34,7 +34,7 @@ use forebay_object::{Form, Layout, Object, Scope};
 use forebay_rt::{Clock, Tasks};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 
-use crate::catalog::Served;
+use crate::catalog::{Opener, Served, Shape};
 use crate::errors;
 use crate::registry::{Config, Registry};
 use crate::request::Target;
@@ -92,12 +92,16 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    pub(crate) fn new(config: &Config, backend: &Arc<dyn Backend>, clock: &Clock, tasks: &Tasks) -> Services {
-        let prefix = format!("{}/ranges/servicenodeports/", config.storage_prefix);
-        let layout =
-            Layout { prefix_len: prefix.len(), scope: Scope::Cluster, form: Form::Typed, fields: Vec::new() };
-        let cached = config.cached("servicenodeports".into(), prefix, layout, Vec::new());
-        let ports = Store::open(("", "servicenodeports"), cached, config, backend, (clock, tasks));
+    pub(crate) fn new(opener: &Opener) -> Services {
+        let ports = opener.open(Shape {
+            group: "",
+            plural: "servicenodeports",
+            path: "ranges/servicenodeports",
+            namespaced: false,
+            form: Form::Typed,
+            fields: &[],
+            indexed: Vec::new(),
+        });
         Services {
             ports: Arc::new(ports),
             in_flight: Mutex::default(),
