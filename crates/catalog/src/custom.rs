@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_apimachinery::resource::api_version;
-use forebay_apimachinery::{
-    Cause, GroupVersionKind, GroupVersionResource, Lease, Revision, Status, json,
-};
+use forebay_apimachinery::{Cause, GroupVersionKind, GroupVersionResource, Lease, Revision, Status, json};
 use forebay_object::{Form, Object};
 use forebay_printers::duration;
 use forebay_schema::builtin::TypeId;
@@ -48,12 +46,7 @@ pub struct Custom {
 ///
 /// - `fields`: sorted.
 /// - `since`: the revision at which the CRD became what it is.
-pub fn served(
-    crd: &Value,
-    store: &Arc<Store>,
-    fields: &[String],
-    since: Revision,
-) -> Vec<Arc<Served>> {
+pub fn served(crd: &Value, store: &Arc<Store>, fields: &[String], since: Revision) -> Vec<Arc<Served>> {
     let definition = Arc::new(Definition::compile(crd));
     let terminating = crd["metadata"]["deletionTimestamp"].is_string();
     let versions = definition.versions.iter().enumerate();

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use forebay_apimachinery::resource::{cannot_be_handled, not_registered, split_api_version};
 use forebay_apimachinery::selector::{FieldOperator, FieldRequirement, FieldSelector};
-use forebay_apimachinery::{
-    Cause, GroupVersionKind, GroupVersionResource, Reason, Revision, Status, json,
-};
+use forebay_apimachinery::{Cause, GroupVersionKind, GroupVersionResource, Reason, Revision, Status, json};
 use forebay_object::{Form, Object};
 use forebay_schema::builtin::TypeId;
 use forebay_watchcache::{FieldSource, FieldTerm, Interest};

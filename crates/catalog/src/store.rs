@@ -42,16 +42,6 @@ pub enum Decision<T> {
     Keep { carry: T },
 }
 
-impl Decision<Vec<String>> {
-    /// Adds what the client is to be told first.
-    pub fn with_warnings(mut self, mut warnings: Vec<String>) -> Self {
-        let (Decision::Put { carry, .. } | Decision::Delete { carry } | Decision::Keep { carry }) = &mut self;
-        warnings.append(carry);
-        *carry = warnings;
-        self
-    }
-}
-
 /// What was done.
 pub enum Done<T> {
     Put {
@@ -78,9 +68,126 @@ pub enum Mode {
     DryRun,
 }
 
+impl Mode {
+    pub fn of(dry_run: bool) -> Mode {
+        if dry_run { Mode::DryRun } else { Mode::Commit }
+    }
+}
+
 /// Retries of one guarded update against concurrent writers. Each lost round means that another write won, so the
 /// system as a whole moves; beyond this the client is told to try again.
 pub const ROUNDS_MAX: usize = 1_000;
+
+/// The attempts to change one object, each on what is there by then.
+///
+/// The first is on the cached object. A refusal judged on it is judged again on a live one, so that a stale cache never
+/// refuses what is right (reference §6, "cached-first").
+pub struct Attempts {
+    key: Key,
+    mode: Mode,
+    current: Option<Current>,
+    live: bool,
+}
+
+impl Attempts {
+    pub async fn begin(store: &Store, key: Key, mode: Mode) -> Result<Attempts, Status> {
+        let current = store.cached(&key);
+        let live = current.is_none();
+        let current = if live { store.live(&key).await? } else { current };
+        Ok(Attempts { key, mode, current, live })
+    }
+
+    /// What is there, as far as is known; none where there is nothing.
+    pub fn current(&self) -> Option<&Current> {
+        self.current.as_ref()
+    }
+
+    /// Looks at the live object after a refusal of the cached one.
+    ///
+    /// # Errors
+    /// The refusal, where it was of the live object.
+    pub async fn judge_again(&mut self, store: &Store, refusal: Status) -> Result<(), Status> {
+        // What takes too much takes it again.
+        if self.live || refusal.reason == Reason::RequestEntityTooLarge {
+            return Err(refusal);
+        }
+        (self.current, self.live) = (store.live(&self.key).await?, true);
+        Ok(())
+    }
+
+    /// Carries out what was decided on the current object. None where another one is there instead, which is current now.
+    ///
+    /// # Errors
+    /// The store's own failures.
+    pub async fn carry_out<T>(
+        &mut self,
+        store: &Store,
+        decision: Decision<T>,
+    ) -> Result<Option<Done<T>>, Status> {
+        let current = self.current.take();
+        match self.attempt(store, current, decision).await? {
+            Ok(done) => Ok(Some(done)),
+            Err(newer) => {
+                (self.current, self.live) = (newer, true);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The outcome, or the object that is there instead.
+    async fn attempt<T>(
+        &self,
+        store: &Store,
+        current: Option<Current>,
+        decision: Decision<T>,
+    ) -> Result<Result<Done<T>, Option<Current>>, Status> {
+        let key = &self.key;
+        let expect = current.as_ref().map_or(Expect::Absent, |current| Expect::At(current.object.revision()));
+        let (op, carry) = match decision {
+            Decision::Keep { carry } => {
+                let Some(current) = current else { return Err(Status::internal("nothing to keep")) };
+                // "No change" judged on a cached object holds only if that is still the object.
+                if !self.live {
+                    let newest = store.live(key).await?;
+                    if newest.as_ref().map(|newest| newest.object.revision())
+                        != Some(current.object.revision())
+                    {
+                        return Ok(Err(newest));
+                    }
+                }
+                return Ok(Ok(Done::Kept { object: current.object, carry }));
+            }
+            Decision::Put { value, ttl, carry } => (Op::Put { value, ttl }, carry),
+            Decision::Delete { carry } => (Op::Delete, carry),
+        };
+        let outcome = match self.mode {
+            Mode::Commit => {
+                let txn = Txn { key: key.clone(), expect, op: op.clone() };
+                store.backend.commit(txn).await.map_err(|error| errors::txn(&error))?
+            }
+            Mode::DryRun => {
+                Outcome::Committed(store.backend.barrier().await.map_err(|error| errors::read(&error))?)
+            }
+        };
+        match (outcome, op) {
+            (Outcome::Committed(revision), Op::Put { value, .. }) => {
+                // A dry run shows the resourceVersion that the object has.
+                let shown = match (&current, self.mode) {
+                    (Some(current), Mode::DryRun) => current.object.revision(),
+                    _ => revision,
+                };
+                Ok(Ok(Done::Put { object: store.decode(key.clone(), shown, &value)?, carry }))
+            }
+            (Outcome::Committed(revision), Op::Delete) => {
+                let Some(current) = current else { return Err(Status::internal("nothing to delete")) };
+                Ok(Ok(Done::Deleted { object: current.object, revision, carry }))
+            }
+            (Outcome::Conflict(found), _) => {
+                Ok(Err(found.map(|found| store.current(key.clone(), &found)).transpose()?))
+            }
+        }
+    }
+}
 
 impl Store {
     /// The storage key of an object.
@@ -136,10 +243,8 @@ impl Store {
         }
     }
 
-    /// Calls `judge` with the current object until its decision commits on exactly that object.
-    ///
-    /// The first round uses the cached object. A refusal judged on it is judged again on a live one, so that a stale
-    /// cache never refuses what is right (reference §6, "cached-first").
+    /// Calls `judge` with the current object until its decision commits on exactly that object: for the server's own objects. What
+    /// clients write goes through the stages of `write/chain.rs`, around which `write/rounds.rs` does the same.
     ///
     /// # Errors
     /// What `judge` says of the live object, or the store's own failures.
@@ -149,82 +254,18 @@ impl Store {
         mode: Mode,
         mut judge: impl FnMut(Option<&Current>) -> Result<Decision<T>, Status>,
     ) -> Result<Done<T>, Status> {
-        let mut current = self.cached(key);
-        let mut live = false;
-        if current.is_none() {
-            (current, live) = (self.live(key).await?, true);
-        }
+        let mut attempts = Attempts::begin(self, key.clone(), mode).await?;
         for _ in 0..ROUNDS_MAX {
-            let decision = match judge(current.as_ref()) {
-                Ok(decision) => decision,
-                // What takes too much takes it again.
-                Err(refusal) if !live && refusal.reason != Reason::RequestEntityTooLarge => {
-                    (current, live) = (self.live(key).await?, true);
-                    continue;
+            match judge(attempts.current()) {
+                Ok(decision) => {
+                    if let Some(done) = attempts.carry_out(self, decision).await? {
+                        return Ok(done);
+                    }
                 }
-                Err(refusal) => return Err(refusal),
-            };
-            match self.carry_out(key, current, decision, mode, live).await? {
-                Ok(done) => return Ok(done),
-                Err(newer) => (current, live) = (newer, true),
+                Err(refusal) => attempts.judge_again(self, refusal).await?,
             }
         }
         Err(errors::too_contended())
-    }
-
-    /// One attempt: the outcome, or the object that is there instead.
-    async fn carry_out<T>(
-        &self,
-        key: &Key,
-        current: Option<Current>,
-        decision: Decision<T>,
-        mode: Mode,
-        live: bool,
-    ) -> Result<Result<Done<T>, Option<Current>>, Status> {
-        let expect = current.as_ref().map_or(Expect::Absent, |current| Expect::At(current.object.revision()));
-        let (op, carry) = match decision {
-            Decision::Keep { carry } => {
-                let Some(current) = current else { return Err(Status::internal("nothing to keep")) };
-                // "No change" judged on a cached object holds only if that is still the object.
-                if !live {
-                    let newest = self.live(key).await?;
-                    if newest.as_ref().map(|newest| newest.object.revision())
-                        != Some(current.object.revision())
-                    {
-                        return Ok(Err(newest));
-                    }
-                }
-                return Ok(Ok(Done::Kept { object: current.object, carry }));
-            }
-            Decision::Put { value, ttl, carry } => (Op::Put { value, ttl }, carry),
-            Decision::Delete { carry } => (Op::Delete, carry),
-        };
-        let outcome = match mode {
-            Mode::Commit => {
-                let txn = Txn { key: key.clone(), expect, op: op.clone() };
-                self.backend.commit(txn).await.map_err(|error| errors::txn(&error))?
-            }
-            Mode::DryRun => {
-                Outcome::Committed(self.backend.barrier().await.map_err(|error| errors::read(&error))?)
-            }
-        };
-        match (outcome, op) {
-            (Outcome::Committed(revision), Op::Put { value, .. }) => {
-                // A dry run shows the resourceVersion that the object has.
-                let shown = match (&current, mode) {
-                    (Some(current), Mode::DryRun) => current.object.revision(),
-                    _ => revision,
-                };
-                Ok(Ok(Done::Put { object: self.decode(key.clone(), shown, &value)?, carry }))
-            }
-            (Outcome::Committed(revision), Op::Delete) => {
-                let Some(current) = current else { return Err(Status::internal("nothing to delete")) };
-                Ok(Ok(Done::Deleted { object: current.object, revision, carry }))
-            }
-            (Outcome::Conflict(found), _) => {
-                Ok(Err(found.map(|found| self.current(key.clone(), &found)).transpose()?))
-            }
-        }
     }
 
     /// The object as the cache has it.

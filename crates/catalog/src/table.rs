@@ -69,7 +69,10 @@ fn subresource(known: &builtin::Subresource) -> SubresourceInfo {
 }
 
 /// The field selectors beyond name and namespace: label, stored paths, and what an absent value counts as.
-fn fields(resource: &builtin::Resource, conversions: Conversions) -> Vec<(&'static str, Vec<String>, &'static str)> {
+fn fields(
+    resource: &builtin::Resource,
+    conversions: Conversions,
+) -> Vec<(&'static str, Vec<String>, &'static str)> {
     let conversion = StoredAs::of(resource).and_then(conversions);
     let own = resource
         .fields()
@@ -105,7 +108,8 @@ fn selectable(resource: &builtin::Resource, conversions: Conversions) -> Vec<Sel
 fn layout_fields(resource: &builtin::Resource, conversions: Conversions) -> Vec<String> {
     let sharing =
         builtin::table().resources().iter().filter(|other| other.storage_prefix == resource.storage_prefix);
-    let mut paths: Vec<String> = sharing.flat_map(|resource| fields(resource, conversions)).flat_map(|(_, paths, _)| paths).collect();
+    let mut paths: Vec<String> =
+        sharing.flat_map(|resource| fields(resource, conversions)).flat_map(|(_, paths, _)| paths).collect();
     paths.sort();
     paths.dedup();
     paths

@@ -19,12 +19,10 @@ use serde_json::Value;
 use self::cleanup::{Cleanup, Deletion};
 use crate::catalog::crd::{LayoutKey, is_true, needs, text};
 use crate::catalog::{self, Catalog, Served};
+use crate::context::Context;
 use crate::errors;
-use crate::registry::Registry;
 use crate::store::{Decision, Mode, Store};
 
-/// How long the writer of a CRD waits for it to be served.
-const TAKEN_IN_WAIT: Duration = Duration::from_secs(5);
 /// How long a new resource's cache is waited for before it is published all the same.
 const READY_WAIT: Duration = Duration::from_secs(5);
 /// Pause before the CRDs are read again that could not be read: as long as one failed read lets the others fail.
@@ -32,7 +30,7 @@ const AGAIN_PAUSE: Duration = Duration::from_secs(1);
 
 /// What the controller knows.
 struct Controller {
-    registry: Registry,
+    context: Arc<Context>,
     served: Arc<Served>,
     store: Arc<Store>,
     // name -> CRD, as stored last
@@ -113,42 +111,21 @@ impl Known {
     }
 }
 
-impl Registry {
-    /// Serves the CRDs that are stored, and those that come.
-    ///
-    /// # Errors
-    /// When the CRDs cannot be read.
-    pub(crate) async fn start_crds(&self) -> Result<(), Status> {
-        let served =
-            self.catalog().resource("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned();
-        let served = served.ok_or_else(|| Status::internal("CRDs are not served"))?;
-        let store = self.store_of(&served)?;
-        let (crds, reached) = (BTreeMap::new(), Revision::FIRST);
-        let mut controller = Controller { registry: self.clone(), served, store, crds, reached };
-        let mut watcher = controller.watch().await.map_err(|error| errors::cache(&error))?;
-        controller.take_state(&mut watcher).await;
-        self.tasks.spawn("crd controller", controller.run(watcher));
-        Ok(())
-    }
-
-    /// What follows a write: what other requests are judged by is taken in before its writer is answered. A CRD is
-    /// served, and a namespace that is on its way out takes nothing new.
-    pub(crate) async fn after_write(&self, served: &Served, object: &Object) {
-        if served.is_crd() {
-            self.crds_taken_in(object.revision()).await;
-        } else if served.is("", "namespaces")
-            && let Some(store) = &served.store
-        {
-            let deadline = self.clock.now() + TAKEN_IN_WAIT;
-            // A cache that is behind for so long is behind for everybody: the write itself is done.
-            let _late = store.cacher.at_least(object.revision(), deadline).await;
-        }
-    }
-
-    /// Waits until the catalog knows the CRDs as of `revision`.
-    pub(crate) async fn crds_taken_in(&self, revision: Revision) {
-        self.catalog_at_least(revision, self.clock.now() + TAKEN_IN_WAIT).await;
-    }
+/// Serves the CRDs that are stored, and those that come.
+///
+/// # Errors
+/// When the CRDs cannot be read.
+pub(crate) async fn start_crds(context: &Arc<Context>) -> Result<(), Status> {
+    let served =
+        context.catalog().resource("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned();
+    let served = served.ok_or_else(|| Status::internal("CRDs are not served"))?;
+    let store = context.store_of(&served)?;
+    let (crds, reached) = (BTreeMap::new(), Revision::FIRST);
+    let mut controller = Controller { context: context.clone(), served, store, crds, reached };
+    let mut watcher = controller.watch().await.map_err(|error| errors::cache(&error))?;
+    controller.take_state(&mut watcher).await;
+    context.tasks.spawn("crd controller", controller.run(watcher));
+    Ok(())
 }
 
 impl Controller {
@@ -180,13 +157,13 @@ impl Controller {
                 Ok(watcher) => return Some(watcher),
                 Err(error) => tracing::warn!(%error, "the CRDs cannot be read, trying again"),
             }
-            self.registry.clock.sleep(AGAIN_PAUSE).await;
+            self.context.clock.sleep(AGAIN_PAUSE).await;
         }
     }
 
     /// A watch that begins with the state as it is now.
     async fn watch(&self) -> Result<Watcher, ReadError> {
-        let deadline = self.registry.clock.now() + READY_WAIT;
+        let deadline = self.context.clock.now() + READY_WAIT;
         let snapshot = self.store.cacher.fresh(deadline).await?;
         let interest = Interest::all(self.store.reach(None, None));
         self.store.cacher.watch_list(interest, snapshot)
@@ -299,7 +276,7 @@ impl Controller {
                 .iter()
                 .map(|(kind, status, reason, why)| (*kind, *status, *reason, why.as_str()))
                 .collect();
-            let status = conditions::status(&known.value, &others, &more, &self.registry.now_rfc3339());
+            let status = conditions::status(&known.value, &others, &more, &self.context.now_rfc3339());
             if status == known.value["status"] {
                 if let Some(known) = self.crds.get_mut(&name) {
                     known.judged = true;
@@ -362,7 +339,7 @@ impl Controller {
                     old.cacher.stop();
                 }
                 // Else its watches go on where they are; it ends with the last of them.
-                let store = Arc::new(wanted.open(&known.value, &self.registry.opener));
+                let store = Arc::new(wanted.open(&known.value, &self.context.opener));
                 opened.push(store.clone());
                 known.storage = Some((store, wanted));
                 known.served = None;
@@ -371,20 +348,20 @@ impl Controller {
                 known.served = Some(catalog::custom_served(&known.value, store, &key.fields, known.since));
             }
         }
-        let deadline = self.registry.clock.now() + READY_WAIT;
+        let deadline = self.context.clock.now() + READY_WAIT;
         for store in opened {
             tokio::select! {
                 () = store.cacher.wait_ready() => {}
-                () = self.registry.clock.sleep_until(deadline) => return,
+                () = self.context.clock.sleep_until(deadline) => return,
             }
         }
     }
 
     fn publish(&mut self) {
-        let built_in = catalog::table::of(&self.registry.catalog());
+        let built_in = catalog::table::of(&self.context.catalog());
         let custom = self.crds.values().filter_map(|known| known.served.as_ref()).flatten().cloned();
         // What is built in comes last and stays.
-        self.registry.publish(Catalog::from_shared(custom.chain(built_in), Some(self.reached)));
+        self.context.publish(Catalog::from_shared(custom.chain(built_in), Some(self.reached)));
         // Clients of what ends come back, and find what is served now.
         for known in self.crds.values_mut() {
             known.past.retain(|old| old.strong_count() > 0);
@@ -403,14 +380,14 @@ impl Controller {
             known.deletion = due.clone();
             let Some(deletion) = due else { continue };
             let cleanup = Cleanup {
-                registry: self.registry.clone(),
+                context: self.context.clone(),
                 crds: self.store.clone(),
                 served: self.served.clone(),
                 name: name.clone(),
                 deletion,
                 objects: known.stored(),
             };
-            self.registry.tasks.spawn("crd cleanup", cleanup.run());
+            self.context.tasks.spawn("crd cleanup", cleanup.run());
         }
     }
 }

@@ -5,18 +5,19 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/core/pod/storage/eviction.go`.
 
+use std::sync::Arc;
+
 use forebay_apimachinery::options::DeleteOptions;
 use forebay_apimachinery::{Cause, CauseReason, Reason, Status};
 use serde_json::Value;
 
-use crate::create::name_of;
-use crate::delete::check_preconditions;
+use crate::context::Context;
+use crate::delete;
 use crate::errors;
-use crate::registry::Registry;
-use crate::request::{Answer, Target};
+use crate::incoming::name_of;
+use crate::request::{Target, not_found};
 use crate::store::{Decision, Done, Mode};
-use crate::subresources::created;
-use crate::update::not_found;
+use crate::write::preconditions;
 use forebay_strategy::{Refusal, Standing, eviction};
 
 const REFUSED: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
@@ -25,144 +26,151 @@ const ROUNDS_MAX: usize = 20;
 /// What a client waits whose budget has not been looked at yet.
 const UNPROCESSED_RETRY_SECONDS: u32 = 10;
 
-impl Registry {
-    /// Deletes a pod as its Eviction asks, if its budget allows.
-    ///
-    /// # Errors
-    /// 429 with the budget's reason; 500 when there is more than one budget; else as a DELETE.
-    pub(crate) async fn evict(
-        &self,
-        target: &Target,
-        eviction: &Value,
-        dry_run: bool,
-    ) -> Result<Answer, Status> {
-        if name_of(eviction) != target.name() {
-            return Err(Status::bad_request("name in URL does not match name in Eviction object"));
-        }
-        let mut options = match eviction.get("deleteOptions") {
-            Some(given) => DeleteOptions::from_body(given)?,
-            None => DeleteOptions::default(),
-        };
-        options.dry_run |= dry_run;
-        let target = Target { subresource: None, ..target.clone() };
-        let Some(pod) = self.evict_what_disrupts_nothing(&target, &options).await? else { return created() };
-        let budget = self.budget_of(&target, &pod).await?;
-        let Some(budget) = budget else {
-            self.delete_evicted(&target, options).await?;
-            return created();
-        };
-        match eviction::standing(&budget, &pod) {
-            Standing::Counted => {
-                self.spend_budget(&target, name_of(&budget), options.dry_run).await?;
-                self.delete_evicted(&target, options).await?;
-            }
-            Standing::Uncounted => {
-                let unasked = options.preconditions.resource_version.is_none();
-                options.preconditions.resource_version = revision_of(&pod);
-                let done = self.delete_evicted(&target, options).await;
-                done.map_err(|status| match status.reason {
-                    Reason::Conflict if unasked => unprocessed(name_of(&budget)),
-                    _ => status,
-                })?;
-            }
-        }
-        created()
+/// Deletes a pod as its Eviction asks, if its budget allows.
+///
+/// # Errors
+/// 429 with the budget's reason; 500 when there is more than one budget; else as a DELETE.
+pub(crate) async fn evict(
+    context: &Arc<Context>,
+    target: &Target,
+    eviction: &Value,
+    dry_run: bool,
+) -> Result<(), Status> {
+    if name_of(eviction) != target.name() {
+        return Err(Status::bad_request("name in URL does not match name in Eviction object"));
     }
-
-    /// Deletes a pod that no budget counts. A pod that one may count is left as it is, and returned.
-    async fn evict_what_disrupts_nothing(
-        &self,
-        target: &Target,
-        options: &DeleteOptions,
-    ) -> Result<Option<Value>, Status> {
-        let store = self.store_of(&target.served)?;
-        let key = store.key(target.namespace(), target.name());
-        let mut last = None;
-        for _ in 0..ROUNDS_MAX {
-            let found = store.live(&key).await?.ok_or_else(|| not_found(target))?;
-            let pod = target.served.to_value(&found.object)?;
-            if !eviction::disrupts_nothing(&pod) {
-                return Ok(Some(pod));
-            }
-            let mut options = options.clone();
+    let mut options = match eviction.get("deleteOptions") {
+        Some(given) => DeleteOptions::from_body(given)?,
+        None => DeleteOptions::default(),
+    };
+    options.dry_run |= dry_run;
+    let target = Target { subresource: None, ..target.clone() };
+    let Some(pod) = evict_what_disrupts_nothing(context, &target, &options).await? else { return Ok(()) };
+    let budget = budget_of(context, &target, &pod).await?;
+    let Some(budget) = budget else {
+        delete_evicted(context, &target, options).await?;
+        return Ok(());
+    };
+    match eviction::standing(&budget, &pod) {
+        Standing::Counted => {
+            spend_budget(context, &target, name_of(&budget), options.dry_run).await?;
+            delete_evicted(context, &target, options).await?;
+        }
+        Standing::Uncounted => {
             let unasked = options.preconditions.resource_version.is_none();
-            if unasked && eviction::may_begin(&pod) {
-                options.preconditions.resource_version = revision_of(&pod);
-            }
-            match self.delete_evicted(target, options).await {
-                Ok(()) => return Ok(None),
-                Err(status) if unasked && status.reason == Reason::Conflict => last = Some(status),
-                Err(status) => return Err(status),
-            }
+            options.preconditions.resource_version = revision_of(&pod);
+            let done = delete_evicted(context, &target, options).await;
+            done.map_err(|status| match status.reason {
+                Reason::Conflict if unasked => unprocessed(name_of(&budget)),
+                _ => status,
+            })?;
         }
-        Err(last.unwrap_or_else(errors::too_contended))
     }
+    Ok(())
+}
 
-    /// The one budget that covers `pod`, if there is one.
-    async fn budget_of(&self, target: &Target, pod: &Value) -> Result<Option<Value>, Status> {
-        let served = self.catalog().resource("policy", "v1", "poddisruptionbudgets").cloned();
-        let Some(served) = served else { return Ok(None) };
-        let store = self.store_of(&served)?;
-        let deadline = self.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
-        let snapshot = store.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))?;
-        let mut found = None;
-        let reach = store.reach(target.namespace.as_deref(), None);
-        for object in snapshot.range(&reach, None) {
-            let budget = served.to_value(object)?;
-            if !eviction::covers(&budget, pod) {
-                continue;
-            }
-            if found.is_some() {
-                let why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
-                return Err(Status::new(Reason::Unknown, why));
-            }
-            found = Some(budget);
+/// Deletes a pod that no budget counts. A pod that one may count is left as it is, and returned.
+async fn evict_what_disrupts_nothing(
+    context: &Arc<Context>,
+    target: &Target,
+    options: &DeleteOptions,
+) -> Result<Option<Value>, Status> {
+    let store = context.store_of(&target.served)?;
+    let key = store.key(target.namespace(), target.name());
+    let mut last = None;
+    for _ in 0..ROUNDS_MAX {
+        let found = store.live(&key).await?.ok_or_else(|| not_found(target))?;
+        let pod = target.served.to_value(&found.object)?;
+        if !eviction::disrupts_nothing(&pod) {
+            return Ok(Some(pod));
         }
-        Ok(found)
+        let mut options = options.clone();
+        let unasked = options.preconditions.resource_version.is_none();
+        if unasked && eviction::may_begin(&pod) {
+            options.preconditions.resource_version = revision_of(&pod);
+        }
+        match delete_evicted(context, target, options).await {
+            Ok(()) => return Ok(None),
+            Err(status) if unasked && status.reason == Reason::Conflict => last = Some(status),
+            Err(status) => return Err(status),
+        }
     }
+    Err(last.unwrap_or_else(errors::too_contended))
+}
 
-    async fn spend_budget(&self, target: &Target, name: &str, dry_run: bool) -> Result<(), Status> {
-        let served = self.catalog().resource("policy", "v1", "poddisruptionbudgets").cloned();
-        let served = served.ok_or_else(|| Status::not_found("policy", "poddisruptionbudgets", name))?;
-        let store = self.store_of(&served)?;
-        let key = store.key(target.namespace(), name);
-        let now = self.now_rfc3339();
+/// The one budget that covers `pod`, if there is one.
+async fn budget_of(context: &Arc<Context>, target: &Target, pod: &Value) -> Result<Option<Value>, Status> {
+    let served = context.catalog().resource("policy", "v1", "poddisruptionbudgets").cloned();
+    let Some(served) = served else { return Ok(None) };
+    let store = context.store_of(&served)?;
+    let deadline = context.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
+    let snapshot = store.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))?;
+    let mut found = None;
+    let reach = store.reach(target.namespace.as_deref(), None);
+    for object in snapshot.range(&reach, None) {
+        let budget = served.to_value(object)?;
+        if !eviction::covers(&budget, pod) {
+            continue;
+        }
+        if found.is_some() {
+            let why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+            return Err(Status::new(Reason::Unknown, why));
+        }
+        found = Some(budget);
+    }
+    Ok(found)
+}
+
+async fn spend_budget(
+    context: &Arc<Context>,
+    target: &Target,
+    name: &str,
+    dry_run: bool,
+) -> Result<(), Status> {
+    let served = context.catalog().resource("policy", "v1", "poddisruptionbudgets").cloned();
+    let served = served.ok_or_else(|| Status::not_found("policy", "poddisruptionbudgets", name))?;
+    let store = context.store_of(&served)?;
+    let key = store.key(target.namespace(), name);
+    let now = context.now_rfc3339();
+    let judge = |current: Option<&crate::store::Current>| {
+        let current = current.ok_or_else(|| Status::not_found("policy", "poddisruptionbudgets", name))?;
+        let mut budget = served.to_value(&current.object)?;
+        eviction::spend(&mut budget, target.name(), &now).map_err(|refusal| refused(name, refusal))?;
+        Ok(Decision::Put { value: served.encode(budget)?, ttl: None, carry: () })
+    };
+    let mode = if dry_run { Mode::DryRun } else { Mode::Commit };
+    store.guarded_update(&key, mode, judge).await.map(|_| ())
+}
+
+/// Tells in the pod's status why it goes, and deletes it.
+async fn delete_evicted(
+    context: &Arc<Context>,
+    target: &Target,
+    mut options: DeleteOptions,
+) -> Result<(), Status> {
+    if !options.dry_run {
+        let served = &target.served;
+        let store = context.store_of(served)?;
+        let key = store.key(target.namespace(), target.name());
+        let now = context.now_rfc3339();
         let judge = |current: Option<&crate::store::Current>| {
-            let current = current.ok_or_else(|| Status::not_found("policy", "poddisruptionbudgets", name))?;
-            let mut budget = served.to_value(&current.object)?;
-            eviction::spend(&mut budget, target.name(), &now).map_err(|refusal| refused(name, refusal))?;
-            Ok(Decision::Put { value: served.encode(budget)?, ttl: None, carry: () })
-        };
-        let mode = if dry_run { Mode::DryRun } else { Mode::Commit };
-        store.guarded_update(&key, mode, judge).await.map(|_| ())
-    }
-
-    /// Tells in the pod's status why it goes, and deletes it.
-    async fn delete_evicted(&self, target: &Target, mut options: DeleteOptions) -> Result<(), Status> {
-        if !options.dry_run {
-            let served = &target.served;
-            let store = self.store_of(served)?;
-            let key = store.key(target.namespace(), target.name());
-            let now = self.now_rfc3339();
-            let judge = |current: Option<&crate::store::Current>| {
-                let current = current.ok_or_else(|| not_found(target))?;
-                let mut pod = served.to_value(&current.object)?;
-                check_preconditions(target, &pod, &options)?;
-                let before = pod.clone();
-                eviction::mark_disrupted(&mut pod, &now);
-                if pod == before {
-                    return Ok(Decision::Keep { carry: () });
-                }
-                Ok(Decision::Put { value: served.encode(pod)?, ttl: None, carry: () })
-            };
-            let done = store.guarded_update(&key, Mode::Commit, judge).await?;
-            let (Done::Put { object, .. } | Done::Kept { object, .. } | Done::Deleted { object, .. }) = done;
-            if let Some(revision) = &mut options.preconditions.resource_version {
-                *revision = object.revision().to_string();
+            let current = current.ok_or_else(|| not_found(target))?;
+            let mut pod = served.to_value(&current.object)?;
+            preconditions::of_deletion(target, &pod, &options)?;
+            let before = pod.clone();
+            eviction::mark_disrupted(&mut pod, &now);
+            if pod == before {
+                return Ok(Decision::Keep { carry: () });
             }
+            Ok(Decision::Put { value: served.encode(pod)?, ttl: None, carry: () })
+        };
+        let done = store.guarded_update(&key, Mode::Commit, judge).await?;
+        let (Done::Put { object, .. } | Done::Kept { object, .. } | Done::Deleted { object, .. }) = done;
+        if let Some(revision) = &mut options.preconditions.resource_version {
+            *revision = object.revision().to_string();
         }
-        self.delete(target, &options).await.map(|_| ())
     }
+    delete::delete(context, target, &options).await.map(|_| ())
 }
 
 fn revision_of(pod: &Value) -> Option<String> {

@@ -4,7 +4,7 @@
 
 use forebay_apimachinery::options::FieldValidation;
 use forebay_apimachinery::{GroupVersionKind, Lease, Status, json};
-use forebay_schema::builtin::{TypeId, codec, table};
+use forebay_schema::builtin::table;
 use serde_json::Value;
 
 use crate::catalog::{Served, normalize_as};
@@ -26,6 +26,19 @@ pub fn read(
     body: &Body,
     validation: FieldValidation,
 ) -> Result<Incoming, Status> {
+    let (value, duplicates) = decode(target, expected, body)?;
+    normalize(target, expected, value, duplicates, validation)
+}
+
+/// The tree of `body`, which says that it is of `expected`; and what members come twice in it.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn decode(
+    target: &Target,
+    expected: &GroupVersionKind,
+    body: &Body,
+) -> Result<(Value, Vec<String>), Status> {
     let (served, lease) = (&*target.served, &target.lease);
     let (mut value, duplicates) = match body {
         Body::Value(value) => (json::copy(value, lease)?, Vec::new()),
@@ -39,7 +52,7 @@ pub fn read(
         }
     };
     served.check_type(&mut value, expected)?;
-    normalize(target, expected, value, duplicates, validation)
+    Ok((value, duplicates))
 }
 
 /// The name in a body that is not read any further; empty when it has none.
@@ -74,7 +87,7 @@ pub fn normalize(
     problems: Vec<String>,
     validation: FieldValidation,
 ) -> Result<Incoming, Status> {
-    decode(target, expected, value, problems, validation).map_err(|why| {
+    normalized(target, expected, value, problems, validation).map_err(|why| {
         Status::bad_request(format!(
             "{} in version {:?} cannot be handled as a {}: {why}",
             expected.kind, expected.version, expected.kind
@@ -86,14 +99,14 @@ pub fn normalize(
 ///
 /// # Errors
 /// What Go's decoder says, or the problems when `validation` is strict.
-pub(crate) fn decode(
+pub(crate) fn normalized(
     target: &Target,
     expected: &GroupVersionKind,
     mut value: Value,
     mut problems: Vec<String>,
     validation: FieldValidation,
 ) -> Result<Incoming, String> {
-    problems.extend(target.served.normalize(expected, &mut value, &target.lease)?);
+    problems.extend(fit(&target.served, expected, &mut value, &target.lease)?);
     // Fields have no managers yet: what a client says of them is forgotten.
     forget_managers(&mut value);
     match validation {
@@ -112,8 +125,34 @@ pub(crate) fn forget_managers(value: &mut Value) -> bool {
     metadata.is_some_and(|metadata| metadata.remove("managedFields").is_some())
 }
 
+/// Puts the path's namespace into the object, or refuses an object of another place.
+pub(crate) fn place(target: &Target, value: &mut Value) -> Result<(), Status> {
+    if !value.get("metadata").is_some_and(Value::is_object) {
+        value["metadata"] = Value::Object(serde_json::Map::new());
+    }
+    let found = value["metadata"]["namespace"].as_str().unwrap_or("").to_string();
+    let wanted = target.namespace();
+    if target.served.namespaced {
+        if !found.is_empty() && found != wanted {
+            return Err(Status::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
+        }
+        value["metadata"]["namespace"] = Value::from(wanted);
+    } else if let Some(metadata) = value["metadata"].as_object_mut() {
+        // What is in no namespace says so, whatever it was sent with.
+        metadata.remove("namespace");
+    }
+    Ok(())
+}
+
+/// `metadata.name`, empty when there is none.
+pub(crate) fn name_of(value: &Value) -> &str {
+    value["metadata"]["name"].as_str().unwrap_or("")
+}
+
 /// The problems of unknown fields, or why the value cannot be of the `expected` kind: the resource's own, or a subresource's.
-fn normalize(
+fn fit(
     served: &Served,
     expected: &GroupVersionKind,
     value: &mut Value,

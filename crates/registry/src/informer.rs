@@ -12,9 +12,9 @@ use forebay_rt::Instant;
 use forebay_watchcache::{Cacher, Changed, Followed, Follower, Interest, Snapshot};
 use tokio::sync::watch;
 
+use crate::context::Context;
 use crate::errors;
 use crate::plan;
-use crate::registry::Registry;
 use crate::request::Target;
 
 /// What an informer tells.
@@ -49,42 +49,44 @@ pub struct Objects {
 /// Word of every new catalog.
 pub struct CatalogChanges(watch::Receiver<Option<Revision>>);
 
-impl Registry {
-    /// An informer of the collection that `target` names.
-    ///
-    /// # Errors
-    /// 405 for what has no storage, 400 for a field that cannot be selected by.
-    pub fn informer(&self, target: &Target, options: &ListOptions) -> Result<Informer, Status> {
-        let store = self.store_of(&target.served)?;
-        let interest = plan::interest(target, &store, options)?;
-        let cacher = store.cacher.clone();
-        Ok(Informer { follower: cacher.follow(interest), cacher, instead: None })
-    }
+/// An informer of the collection that `target` names.
+///
+/// # Errors
+/// 405 for what has no storage, 400 for a field that cannot be selected by.
+pub(crate) fn informer(
+    context: &Arc<Context>,
+    target: &Target,
+    options: &ListOptions,
+) -> Result<Informer, Status> {
+    let store = context.store_of(&target.served)?;
+    let interest = plan::interest(target, &store, options)?;
+    let cacher = store.cacher.clone();
+    Ok(Informer { follower: cacher.follow(interest), cacher, instead: None })
+}
 
-    /// The objects of a collection, with every commit that was acknowledged before the call.
-    ///
-    /// # Errors
-    /// 429 and 504 when the cache cannot answer.
-    pub async fn objects(&self, target: &Target) -> Result<Objects, Status> {
-        let store = self.store_of(&target.served)?;
-        let interest = plan::interest(target, &store, &ListOptions::default())?;
-        let deadline = self.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
-        let snapshot = store.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))?;
-        Ok(Objects { snapshot, interest, resource: target.served.gvr.group_resource() })
-    }
+/// The objects of a collection, with every commit that was acknowledged before the call.
+///
+/// # Errors
+/// 429 and 504 when the cache cannot answer.
+pub(crate) async fn objects(context: &Arc<Context>, target: &Target) -> Result<Objects, Status> {
+    let store = context.store_of(&target.served)?;
+    let interest = plan::interest(target, &store, &ListOptions::default())?;
+    let deadline = context.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
+    let snapshot = store.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))?;
+    Ok(Objects { snapshot, interest, resource: target.served.gvr.group_resource() })
+}
 
-    /// The revision of the store: no older than any commit acknowledged before the call.
-    ///
-    /// # Errors
-    /// When the store cannot say.
-    pub async fn current_revision(&self) -> Result<Revision, Status> {
-        self.backend.barrier().await.map_err(|error| errors::read(&error))
-    }
+/// The revision of the store: no older than any commit acknowledged before the call.
+///
+/// # Errors
+/// When the store cannot say.
+pub(crate) async fn current_revision(context: &Arc<Context>) -> Result<Revision, Status> {
+    context.backend.barrier().await.map_err(|error| errors::read(&error))
+}
 
-    /// Tells of every catalog that is published from now on.
-    pub fn catalog_changes(&self) -> CatalogChanges {
-        CatalogChanges(self.watch_catalog())
-    }
+/// Tells of every catalog that is published from now on.
+pub(crate) fn catalog_changes(context: &Arc<Context>) -> CatalogChanges {
+    CatalogChanges(context.watch_catalog())
 }
 
 impl Objects {

@@ -3,18 +3,23 @@
 //! In: a target, options, a body. Out: an answer, a LIST or WATCH body, or a `Status`. Never: names an HTTP code, an
 //! engine or a file.
 
-mod admission;
+mod after;
 mod bootstrap;
+mod config;
 mod consumed;
+mod context;
 mod crd;
 mod create;
 mod delete;
 mod eviction;
 mod frames;
+mod get;
 mod identity;
 mod incoming;
 mod informer;
 mod list;
+mod lookup;
+mod new_object;
 mod patch;
 mod plan;
 mod present;
@@ -31,13 +36,15 @@ mod tests;
 mod update;
 mod wall_time;
 mod watch;
+mod write;
 
 pub use forebay_catalog as catalog;
 pub use forebay_catalog::{asked, counts, groups, histogram};
 pub(crate) use forebay_catalog::{errors, store};
 
-pub use admission::{Admission, ServiceAccountAdmission};
+pub use config::Config;
 pub use delete::Selection;
+pub use forebay_admission::{Admission, ServiceAccountAdmission};
 pub use frames::{
     AsStored, AtRest, Batch, EventForm, EventFormat, EventWriter, FORMATS, FrameMessage, FrameSink, JSON,
     PROTOBUF, WriteStatus,
@@ -48,7 +55,7 @@ pub use informer::{CatalogChanges, Informer, Notice, Objects};
 pub use list::{ListBody, Sink};
 pub use plan::{Begun, ListPlan, Planned, WatchPlan, Weight};
 pub use present::{As, Encoding, IncludeObject, Presenter, Shown};
-pub use registry::{Config, Registry};
+pub use registry::Registry;
 pub use services::{AddressRange, PortRange, ServicesConfig};
 pub use watch::{Now, Step, Wait, WatchBody, WatchSession};
 

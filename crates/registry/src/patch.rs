@@ -5,7 +5,7 @@
 mod unstructured;
 
 use forebay_apimachinery::json::weight;
-use forebay_apimachinery::options::{FieldValidation, PatchOptions};
+use forebay_apimachinery::options::FieldValidation;
 use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, Lease, Reason, Status, json};
 use forebay_schema::builtin::TypeId;
 use forebay_schema::crd::depth_within;
@@ -13,15 +13,10 @@ use forebay_schema::strategic::{self, PatchFault};
 use json_patch::PatchOperation;
 use serde_json::Value;
 
-use crate::consumed::Consumed;
-use crate::create::name_of;
-use crate::incoming::{self, Incoming};
 use crate::catalog::compact;
-use crate::registry::Registry;
-use crate::request::{Answer, PatchKind, Target};
-use crate::services;
-use crate::store::Mode;
-use crate::update::{Unconditional, not_found};
+use crate::consumed::Consumed;
+use crate::incoming::{self, Incoming};
+use crate::request::{PatchKind, Target};
 
 /// Operations of one JSON patch (`maxJSONPatchOperations`).
 const OPERATIONS_MAX: usize = 10_000;
@@ -45,69 +40,6 @@ enum Change<'b> {
     Json(json_patch::Patch),
     Merge(Value),
     Strategic(Consumed<'b>),
-}
-
-impl Registry {
-    /// Patches an object, or one of its subresources. Retried inside the server until it commits, so that concurrent
-    /// patches of one object all succeed, unless the patch names a resourceVersion.
-    ///
-    /// # Errors
-    /// 400, 404, 409, 415 and 422 in kube-apiserver's words.
-    pub async fn patch(
-        &self,
-        target: &Target,
-        kind: PatchKind,
-        body: &[u8],
-        options: &PatchOptions,
-    ) -> Result<Answer, Status> {
-        if !services::take_part(&target.served) {
-            return self.patch_now(target, kind, body, options).await;
-        }
-        let (registry, target, body, options) =
-            (self.clone(), target.clone(), body.to_vec(), options.clone());
-        self.to_the_end(async move { registry.patch_now(&target, kind, &body, &options).await }).await
-    }
-
-    async fn patch_now(
-        &self,
-        target: &Target,
-        kind: PatchKind,
-        body: &[u8],
-        options: &PatchOptions,
-    ) -> Result<Answer, Status> {
-        let served = &target.served;
-        let patch = Patch::parse(target, kind, body)?;
-        if target.subresource.as_deref() == Some("scale") {
-            return self.patch_scale(target, &patch, options).await;
-        }
-        let store = self.store_of(served)?;
-        let mode = if options.dry_run { Mode::DryRun } else { Mode::Commit };
-        let mut last = None;
-        let done = self
-            .guarded_update(target, &store, mode, |current, claims| {
-                let current = current.ok_or_else(|| not_found(target))?;
-                let _tree = target.lease.scope();
-                let incoming = patch.applied(
-                    target,
-                    &served.gvk,
-                    served.ty(),
-                    || served.to_value(&current.object),
-                    options.field_validation,
-                )?;
-                if name_of(&incoming.value) != target.name() {
-                    return Err(Status::bad_request(format!(
-                        "the name of the object ({}) does not match the name on the URL ({})",
-                        name_of(&incoming.value),
-                        target.name()
-                    )));
-                }
-                let decision =
-                    self.decide(target, incoming.value, current, Unconditional::Always, claims, &mut last)?;
-                Ok(decision.with_warnings(incoming.warnings))
-            })
-            .await?;
-        self.answer(target, done, mode, last, Vec::new()).await
-    }
 }
 
 impl<'b> Patch<'b> {
@@ -182,7 +114,7 @@ impl<'b> Patch<'b> {
             _ => match served.check_type(&mut value, expected) {
                 Err(status) => status.message,
                 Ok(()) => {
-                    match incoming::decode(target, expected, value, self.duplicates.clone(), validation) {
+                    match incoming::normalized(target, expected, value, self.duplicates.clone(), validation) {
                         Ok(incoming) => return Ok(incoming),
                         Err(why) => why,
                     }

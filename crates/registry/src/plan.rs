@@ -18,9 +18,9 @@ use forebay_rt::Clock;
 use forebay_watchcache::{Interest, Reach};
 
 use crate::catalog::Served;
+use crate::context::Context;
 use crate::frames::{EventForm, Frames};
 use crate::present::Shown;
-use crate::registry::Registry;
 use crate::request::Target;
 use crate::store::Store;
 
@@ -111,53 +111,51 @@ pub struct WatchPlan {
     pub timeout: Duration,
 }
 
-impl Registry {
-    /// A LIST.
-    ///
-    /// # Errors
-    /// 400, 405 and 422.
-    pub fn plan_list(
-        &self,
-        target: &Target,
-        options: &ListOptions,
-        shown: impl Into<Shown>,
-    ) -> Result<Planned<ListPlan, Shown>, Status> {
-        let store = self.store_of(&target.served)?;
-        let (plan, interest) = list(target, &store, options)?;
-        let weight = Weight::of(&store, &interest).up_to(plan.limit);
-        Ok(self.planned(target, store, (plan, interest, weight), shown.into()))
-    }
+/// A LIST.
+///
+/// # Errors
+/// 400, 405 and 422.
+pub(crate) fn plan_list(
+    context: &Context,
+    target: &Target,
+    options: &ListOptions,
+    shown: Shown,
+) -> Result<Planned<ListPlan, Shown>, Status> {
+    let store = context.store_of(&target.served)?;
+    let (plan, interest) = list(target, &store, options)?;
+    let weight = Weight::of(&store, &interest).up_to(plan.limit);
+    Ok(planned(context, target, store, (plan, interest, weight), shown))
+}
 
-    /// A WATCH. It weighs what its initial state does.
-    ///
-    /// - `path_form`: the deprecated `/watch/` paths.
-    ///
-    /// # Errors
-    /// 400, 405, 422 and 500.
-    pub fn plan_watch(
-        &self,
-        target: &Target,
-        options: &ListOptions,
-        shown: impl Into<EventForm>,
-        path_form: bool,
-    ) -> Result<Planned<WatchPlan, EventForm>, Status> {
-        let store = self.store_of(&target.served)?;
-        let (draw, timeout_min) = (|bound| self.random.below(bound), self.config.min_request_timeout);
-        let (plan, interest) = watch(target, &store, options, timeout_min, draw, path_form)?;
-        let weight = if plan.has_state() { Weight::of(&store, &interest) } else { Weight::default() };
-        Ok(self.planned(target, store, (plan, interest, weight), shown.into()))
-    }
+/// A WATCH. It weighs what its initial state does.
+///
+/// - `path_form`: the deprecated `/watch/` paths.
+///
+/// # Errors
+/// 400, 405, 422 and 500.
+pub(crate) fn plan_watch(
+    context: &Context,
+    target: &Target,
+    options: &ListOptions,
+    shown: EventForm,
+    path_form: bool,
+) -> Result<Planned<WatchPlan, EventForm>, Status> {
+    let store = context.store_of(&target.served)?;
+    let (draw, timeout_min) = (|bound| context.random.below(bound), context.config.min_request_timeout);
+    let (plan, interest) = watch(target, &store, options, timeout_min, draw, path_form)?;
+    let weight = if plan.has_state() { Weight::of(&store, &interest) } else { Weight::default() };
+    Ok(planned(context, target, store, (plan, interest, weight), shown))
+}
 
-    fn planned<Plan, Form>(
-        &self,
-        target: &Target,
-        store: Arc<Store>,
-        (plan, interest, weight): (Plan, Interest, Weight),
-        shown: Form,
-    ) -> Planned<Plan, Form> {
-        let (served, frames, clock) = (target.served.clone(), self.frames.clone(), self.clock.clone());
-        Planned { plan, interest, served, store, shown, frames, clock, weight }
-    }
+fn planned<Plan, Form>(
+    context: &Context,
+    target: &Target,
+    store: Arc<Store>,
+    (plan, interest, weight): (Plan, Interest, Weight),
+    shown: Form,
+) -> Planned<Plan, Form> {
+    let (served, frames, clock) = (target.served.clone(), context.frames.clone(), context.clock.clone());
+    Planned { plan, interest, served, store, shown, frames, clock, weight }
 }
 
 impl<Plan, Form> Planned<Plan, Form> {

@@ -11,12 +11,18 @@
 //!
 //! Source: kube-apiserver v1.36.3 `clusterauthenticationtrust`, `legacytokentracking`.
 
+use std::sync::Arc;
+
 use forebay_apimachinery::options::{CreateOptions, PatchOptions};
 use forebay_apimachinery::{Lease, Reason, Revision, Status};
 use serde_json::json;
 
-use crate::registry::Registry;
+use crate::context::Context;
+use crate::create;
+use crate::get;
 use crate::request::{Body, PatchKind, Target};
+use crate::services::unreadable;
+use crate::update;
 
 const NAMESPACE: &str = "kube-system";
 
@@ -35,103 +41,116 @@ const CLIENT_AUTHORITIES: Member =
 const TOKENS_TRACKED: Member =
     Member { map: "kube-apiserver-legacy-service-account-token-tracking", key: "since" };
 
-impl Registry {
-    /// Publishes the authorities of client certificates.
-    ///
-    /// - `bundle`: from the published bundle in PEM, empty where there is none, to what it has to be.
-    ///
-    /// # Errors
-    /// When the store cannot be written or read.
-    pub async fn publish_client_authorities(&self, bundle: impl Fn(&str) -> String) -> Result<(), Status> {
-        self.publish_member(CLIENT_AUTHORITIES, bundle).await
-    }
+/// Publishes the authorities of client certificates.
+///
+/// - `bundle`: from the published bundle in PEM, empty where there is none, to what it has to be.
+///
+/// # Errors
+/// When the store cannot be written or read.
+pub(crate) async fn publish_client_authorities(
+    context: &Arc<Context>,
+    bundle: impl Fn(&str) -> String,
+) -> Result<(), Status> {
+    publish_member(context, CLIENT_AUTHORITIES, bundle).await
+}
 
-    /// Publishes the day since which tokens are tracked: the first day on which that was asked for.
-    ///
-    /// # Errors
-    /// When the store cannot be written or read.
-    pub async fn publish_tokens_tracked(&self) -> Result<(), Status> {
-        let today = self.timestamp().strftime("%Y-%m-%d").to_string();
-        let first = |since: &str| match since.parse::<jiff::civil::Date>() {
-            Ok(_) => since.to_owned(),
-            Err(_) => today.clone(),
-        };
-        self.publish_member(TOKENS_TRACKED, first).await
-    }
+/// Publishes the day since which tokens are tracked: the first day on which that was asked for.
+///
+/// # Errors
+/// When the store cannot be written or read.
+pub(crate) async fn publish_tokens_tracked(context: &Arc<Context>) -> Result<(), Status> {
+    let today = context.timestamp().strftime("%Y-%m-%d").to_string();
+    let first = |since: &str| match since.parse::<jiff::civil::Date>() {
+        Ok(_) => since.to_owned(),
+        Err(_) => today.clone(),
+    };
+    publish_member(context, TOKENS_TRACKED, first).await
+}
 
-    /// Another server may do the same at the same time: who comes second looks again.
-    async fn publish_member(&self, member: Member, wanted: impl Fn(&str) -> String) -> Result<(), Status> {
-        let mut attempt = 1;
-        loop {
-            match self.try_publish(member, &wanted).await {
-                Err(status)
-                    if attempt < ATTEMPTS_MAX
-                        && matches!(status.reason, Reason::AlreadyExists | Reason::Conflict) =>
-                {
-                    attempt += 1;
-                }
-                done => return done,
+/// Another server may do the same at the same time: who comes second looks again.
+async fn publish_member(
+    context: &Arc<Context>,
+    member: Member,
+    wanted: impl Fn(&str) -> String,
+) -> Result<(), Status> {
+    let mut attempt = 1;
+    loop {
+        match try_publish(context, member, &wanted).await {
+            Err(status)
+                if attempt < ATTEMPTS_MAX
+                    && matches!(status.reason, Reason::AlreadyExists | Reason::Conflict) =>
+            {
+                attempt += 1;
             }
+            done => return done,
         }
     }
+}
 
-    async fn try_publish(&self, member: Member, wanted: impl Fn(&str) -> String) -> Result<(), Status> {
-        let served = self.catalog().resource("", "v1", "configmaps").cloned();
-        let served = served.ok_or_else(|| Status::internal("configmaps are not served"))?;
-        let (namespace, name) = (Some(NAMESPACE.to_owned()), Some(member.map.to_owned()));
-        let target =
-            Target { served, namespace, name, subresource: None, caller: None, lease: Lease::of_server() };
-        let published = match self.published(&target, member).await {
-            Ok(published) => published,
-            Err(failure) => return self.pass_over(&target, failure).await,
-        };
-        let wanted = wanted(published.as_ref().map_or("", |(published, _)| published));
-        match published {
-            Some((published, _)) if published == wanted => Ok(()),
-            Some((_, revision)) => {
-                let metadata = json!({ "resourceVersion": revision.to_string() });
-                let patch = json!({ "metadata": metadata, "data": { member.key: wanted } }).to_string();
-                let options = PatchOptions::default();
-                self.patch(&target, PatchKind::Merge, patch.as_bytes(), &options).await.map(drop)
-            }
-            None => {
-                let object = json!({
-                    "apiVersion": "v1",
-                    "kind": "ConfigMap",
-                    "metadata": { "name": member.map, "namespace": NAMESPACE },
-                    "data": { member.key: wanted },
-                });
-                let target = Target { name: None, ..target };
-                self.create(&target, &Body::Value(object), &CreateOptions::default()).await.map(drop)
-            }
+async fn try_publish(
+    context: &Arc<Context>,
+    member: Member,
+    wanted: impl Fn(&str) -> String,
+) -> Result<(), Status> {
+    let served = context.catalog().resource("", "v1", "configmaps").cloned();
+    let served = served.ok_or_else(|| Status::internal("configmaps are not served"))?;
+    let (namespace, name) = (Some(NAMESPACE.to_owned()), Some(member.map.to_owned()));
+    let target =
+        Target { served, namespace, name, subresource: None, caller: None, lease: Lease::of_server() };
+    let published = match published(context, &target, member).await {
+        Ok(published) => published,
+        Err(failure) => return pass_over(context, &target, failure).await,
+    };
+    let wanted = wanted(published.as_ref().map_or("", |(published, _)| published));
+    match published {
+        Some((published, _)) if published == wanted => Ok(()),
+        Some((_, revision)) => {
+            let metadata = json!({ "resourceVersion": revision.to_string() });
+            let patch = json!({ "metadata": metadata, "data": { member.key: wanted } }).to_string();
+            let options = PatchOptions::default();
+            update::patch(context, &target, PatchKind::Merge, patch.as_bytes(), &options).await.map(drop)
+        }
+        None => {
+            let object = json!({
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": { "name": member.map, "namespace": NAMESPACE },
+                "data": { member.key: wanted },
+            });
+            let target = Target { name: None, ..target };
+            create::create(context, &target, &Body::Value(object), &CreateOptions::default()).await.map(drop)
         }
     }
+}
 
-    /// The member as it is, and the revision of its map; `None` where there is no map.
-    async fn published(&self, target: &Target, member: Member) -> Result<Option<(String, Revision)>, Status> {
-        match self.get(target, "").await {
-            Ok(object) => {
-                let value = target.served.to_value(&object)?;
-                let published = value["data"][member.key].as_str().unwrap_or_default().to_owned();
-                Ok(Some((published, object.revision())))
-            }
-            Err(status) if status.reason == Reason::NotFound => Ok(None),
-            Err(status) => Err(status),
+/// The member as it is, and the revision of its map; `None` where there is no map.
+async fn published(
+    context: &Arc<Context>,
+    target: &Target,
+    member: Member,
+) -> Result<Option<(String, Revision)>, Status> {
+    match get::get(context, target, "").await {
+        Ok(object) => {
+            let value = target.served.to_value(&object)?;
+            let published = value["data"][member.key].as_str().unwrap_or_default().to_owned();
+            Ok(Some((published, object.revision())))
         }
+        Err(status) if status.reason == Reason::NotFound => Ok(None),
+        Err(status) => Err(status),
     }
+}
 
-    /// Goes on without the map `target` if nobody can read it: that is no reason to serve nothing. Once it is deleted, the next
-    /// start makes it anew.
-    ///
-    /// # Errors
-    /// `failure`, by which it could not be read, if that was not the map's fault.
-    async fn pass_over(&self, target: &Target, failure: Status) -> Result<(), Status> {
-        let store = self.store_of(&target.served)?;
-        let key = store.key(target.namespace(), target.name());
-        if !store.is_unreadable(&key).await? {
-            return Err(failure);
-        }
-        tracing::error!(%key, why = failure.message, "it cannot be read: nothing is published in it");
-        Ok(())
+/// Goes on without the map `target` if nobody can read it: that is no reason to serve nothing. Once it is deleted, the next
+/// start makes it anew.
+///
+/// # Errors
+/// `failure`, by which it could not be read, if that was not the map's fault.
+async fn pass_over(context: &Arc<Context>, target: &Target, failure: Status) -> Result<(), Status> {
+    let store = context.store_of(&target.served)?;
+    let key = store.key(target.namespace(), target.name());
+    if !unreadable::is_in(&store, &key).await? {
+        return Err(failure);
     }
+    tracing::error!(%key, why = failure.message, "it cannot be read: nothing is published in it");
+    Ok(())
 }

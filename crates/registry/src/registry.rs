@@ -1,116 +1,38 @@
-//! The verbs on one server's resources.
+//! The verbs on one server's resources, as one list: each is a function over a [`Context`] in a file of its own.
 //!
-//! Owns the published catalog. In: a target, options and a body. Out: an answer, or a `Status`. The steps of a write
-//! are in reading order in `create.rs`, `update.rs`, `patch.rs` and `delete.rs`; all of them end in
-//! `Store::guarded_update`.
+//! In: a target, options and a body. Out: an answer, or a `Status`. Never: does anything itself.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use arc_swap::ArcSwap;
-use forebay_apimachinery::{Key, Revision, Status};
+use bytes::Bytes;
+use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, PatchOptions, UpdateOptions};
+use forebay_apimachinery::{GroupVersionKind, Revision, Status};
 use forebay_backend::Backend;
-use forebay_object::{Layout, Object};
+use forebay_object::Object;
 use forebay_rt::{Clock, Random, Tasks};
-use forebay_watchcache::limits::{self, Pace};
-use forebay_watchcache::{EarlyReaders, History, Resource, Room};
 use forebay_watchcache::{Relief, window_cap};
-use tokio::sync::watch;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use crate::admission::{Admission, ServiceAccountAdmission};
-use crate::catalog::{self, Catalog, Opener, Served};
-use crate::errors;
-use crate::frames::Frames;
-use crate::identity::Identity;
-use crate::services::{Services, ServicesConfig};
-use crate::store::Store;
-
-/// What a registry is made with.
-#[derive(Clone)]
-pub struct Config {
-    /// `/registry`: what every storage key begins with.
-    pub storage_prefix: String,
-    /// How long events are kept (`--event-ttl`); `None` is until they are deleted.
-    pub event_ttl: Option<Duration>,
-    /// A watch without a timeout of its own ends after this to twice this (`--min-request-timeout`).
-    pub min_request_timeout: Duration,
-    /// Whether pods have to have a service account.
-    pub service_account_admission: ServiceAccountAdmission,
-    pub services: ServicesConfig,
-    /// Which admission plugins are on (`--disable-admission-plugins`).
-    pub admission: Admission,
-    /// How soon the caches seal what is quiet.
-    pub pace: Pace,
-    /// Whose the store's history is.
-    pub history: History,
-    /// For what the caches hold in plain form and have not put at rest yet.
-    pub room: Arc<Room>,
-    /// Held back until [`Registry::start`] is through.
-    pub early: Arc<EarlyReaders>,
-    /// Which server this is; one without says nowhere that it is there.
-    pub identity: Option<Identity>,
-}
-
-impl Config {
-    /// What every store of the server is opened with.
-    pub(crate) fn opener(&self, backend: &Arc<dyn Backend>, clock: &Clock, tasks: &Tasks) -> Opener {
-        Opener {
-            storage_prefix: self.storage_prefix.clone(),
-            pace: self.pace,
-            history: self.history,
-            room: self.room.clone(),
-            early: self.early.clone(),
-            backend: backend.clone(),
-            clock: clock.clone(),
-            tasks: tasks.clone(),
-        }
-    }
-}
-
-/// A lone server's: nothing that a flag of its own would have to ask for, and events are kept.
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            storage_prefix: "/registry".to_string(),
-            event_ttl: None,
-            min_request_timeout: Duration::from_secs(1_800),
-            service_account_admission: ServiceAccountAdmission::Off,
-            services: ServicesConfig::default(),
-            admission: Admission::default(),
-            pace: limits::PACE,
-            history: History::Own,
-            room: Arc::new(Room::new(limits::LOOSE_BYTES_MAX)),
-            early: Arc::new(EarlyReaders::held_back()),
-            identity: None,
-        }
-    }
-}
+use crate::catalog::Catalog;
+use crate::config::Config;
+use crate::context::Context;
+use crate::delete::Selection;
+use crate::frames::EventForm;
+use crate::incoming::Incoming;
+use crate::informer::{CatalogChanges, Informer, Objects};
+use crate::list::ListBody;
+use crate::plan::{ListPlan, Planned, WatchPlan};
+use crate::present::Shown;
+use crate::request::{Answer, Body, MayCreate, PatchKind, Target};
+use crate::watch::WatchBody;
+use crate::{
+    bootstrap, create, delete, get, informer, plan, published, read, review, services, subresources, update,
+};
 
 /// The verbs. Cheap to clone.
 #[derive(Clone)]
-pub struct Registry(Arc<Inner>);
-
-pub struct Inner {
-    pub(crate) config: Config,
-    pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) opener: Opener,
-    pub(crate) clock: Clock,
-    pub(crate) random: Random,
-    pub(crate) tasks: Tasks,
-    pub(crate) services: Services,
-    pub(crate) frames: Arc<Frames>,
-    catalog: ArcSwap<Catalog>,
-    // The revision of CRDs that the catalog has taken in, for those who wait for it.
-    catalog_revision: watch::Sender<Option<Revision>>,
-}
-
-impl std::ops::Deref for Registry {
-    type Target = Inner;
-
-    fn deref(&self) -> &Inner {
-        &self.0
-    }
-}
+pub struct Registry(pub(crate) Arc<Context>);
 
 impl Registry {
     /// A registry of the built-in resources on `backend`. CRDs are served once [`Registry::start`] has run.
@@ -121,31 +43,296 @@ impl Registry {
         random: Random,
         tasks: Tasks,
     ) -> Registry {
-        let opener = config.opener(&backend, &clock, &tasks);
-        let catalog = catalog::table::catalog(&opener, forebay_strategy::convert::of);
-        let services = Services::new(&opener);
-        Registry(Arc::new(Inner {
-            config,
-            backend,
-            opener,
-            clock,
-            random,
-            tasks,
-            services,
-            frames: Arc::default(),
-            catalog: ArcSwap::from_pointee(catalog),
-            catalog_revision: watch::Sender::new(None),
-        }))
+        Registry(Arc::new(Context::new(config, backend, clock, random, tasks)))
+    }
+
+    /// Makes sure that what is always there exists, serves the CRDs, and waits for the caches: for the largest last. Then early
+    /// history may be read.
+    ///
+    /// # Errors
+    /// When the store cannot be written or read.
+    pub async fn start(&self) -> Result<(), Status> {
+        bootstrap::start(&self.0).await
+    }
+
+    /// One object.
+    ///
+    /// # Errors
+    /// 404; 500 for a resourceVersion that is no number; 504 for one that is not reached in time.
+    pub async fn get(&self, target: &Target, resource_version: &str) -> Result<Arc<Object>, Status> {
+        get::get(&self.0, target, resource_version).await
+    }
+
+    /// The object as it is cached, however old that is; nothing while the state is being read.
+    pub fn cached(&self, target: &Target) -> Option<Arc<Object>> {
+        get::cached(&self.0, target)
+    }
+
+    /// The Scale of an object.
+    ///
+    /// # Errors
+    /// As a GET of the object; 500 for a custom resource that says nothing of its replicas.
+    pub async fn get_scale(&self, target: &Target, resource_version: &str) -> Result<Bytes, Status> {
+        subresources::get_scale(&self.0, target, resource_version).await
+    }
+
+    /// What `T` takes from an object of a core resource, as fresh as a GET of it.
+    ///
+    /// # Errors
+    /// 404, and what keeps it from being read.
+    pub async fn read<T: DeserializeOwned>(
+        &self,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<T, Status> {
+        get::read(&self.0, resource, namespace, name).await
+    }
+
+    /// A LIST that is in order and has read nothing yet.
+    ///
+    /// # Errors
+    /// 400, 405 and 422.
+    pub fn plan_list(
+        &self,
+        target: &Target,
+        options: &ListOptions,
+        shown: impl Into<Shown>,
+    ) -> Result<Planned<ListPlan, Shown>, Status> {
+        plan::plan_list(&self.0, target, options, shown.into())
+    }
+
+    /// The same of a WATCH. It weighs what its initial state does.
+    ///
+    /// - `path_form`: the deprecated `/watch/` paths.
+    ///
+    /// # Errors
+    /// 400, 405, 422 and 500.
+    pub fn plan_watch(
+        &self,
+        target: &Target,
+        options: &ListOptions,
+        shown: impl Into<EventForm>,
+        path_form: bool,
+    ) -> Result<Planned<WatchPlan, EventForm>, Status> {
+        plan::plan_watch(&self.0, target, options, shown.into(), path_form)
+    }
+
+    /// A list, whose body is made as it is read, for somebody in this process, who holds what they like.
+    ///
+    /// # Errors
+    /// 400, 410, 422, 429 and 504 of reference §1.
+    pub async fn list(
+        &self,
+        target: &Target,
+        options: &ListOptions,
+        shown: impl Into<Shown>,
+    ) -> Result<ListBody, Status> {
+        read::list(&self.0, target, options, shown.into()).await
+    }
+
+    /// The same of a watch.
+    ///
+    /// # Errors
+    /// As [`Registry::list`]; a 410 comes inside the stream, as kube-apiserver has it.
+    pub async fn watch(
+        &self,
+        target: &Target,
+        options: &ListOptions,
+        shown: impl Into<EventForm>,
+        path_form: bool,
+    ) -> Result<WatchBody, Status> {
+        read::watch(&self.0, target, options, shown.into(), path_form).await
+    }
+
+    /// What a DELETE of a collection is about.
+    ///
+    /// # Errors
+    /// 400 and 422 of reference §1.1.
+    pub fn selection(&self, target: &Target, options: &ListOptions) -> Result<Selection, Status> {
+        read::selection(&self.0, target, options)
+    }
+
+    /// Creates an object.
+    ///
+    /// # Errors
+    /// 400, 403, 404, 409 and 422 in kube-apiserver's words.
+    pub async fn create(
+        &self,
+        target: &Target,
+        body: &Body,
+        options: &CreateOptions,
+    ) -> Result<Answer, Status> {
+        create::create(&self.0, target, body, options).await
+    }
+
+    /// Replaces an object, or one of its subresources, for the server itself: where that creates, nobody is asked.
+    ///
+    /// # Errors
+    /// 400, 404, 409 and 422 in kube-apiserver's words.
+    pub async fn update(
+        &self,
+        target: &Target,
+        body: &Body,
+        options: &UpdateOptions,
+    ) -> Result<Answer, Status> {
+        update::update(&self.0, target, body, options, None).await
+    }
+
+    /// The same for somebody who may update.
+    ///
+    /// - `may_create`: asked before it creates.
+    ///
+    /// # Errors
+    /// The same, and what `may_create` says.
+    pub async fn update_or_create(
+        &self,
+        target: &Target,
+        body: &Body,
+        options: &UpdateOptions,
+        may_create: Option<MayCreate>,
+    ) -> Result<Answer, Status> {
+        update::update(&self.0, target, body, options, may_create).await
+    }
+
+    /// Patches an object, or one of its subresources. Retried inside the server until it commits, so that concurrent
+    /// patches of one object all succeed, unless the patch names a resourceVersion.
+    ///
+    /// # Errors
+    /// 400, 404, 409, 415 and 422 in kube-apiserver's words.
+    pub async fn patch(
+        &self,
+        target: &Target,
+        kind: PatchKind,
+        body: &[u8],
+        options: &PatchOptions,
+    ) -> Result<Answer, Status> {
+        update::patch(&self.0, target, kind, body, options).await
+    }
+
+    /// Deletes an object, or begins to.
+    ///
+    /// # Errors
+    /// 403, 404 and 409 in kube-apiserver's words.
+    pub async fn delete(&self, target: &Target, options: &DeleteOptions) -> Result<Answer, Status> {
+        delete::delete(&self.0, target, options).await
+    }
+
+    /// Deletes everything that a LIST of the same options shows, one by one, and answers that list, or a `Status` where that
+    /// is too long.
+    ///
+    /// # Errors
+    /// As [`Registry::list`] and [`Registry::delete`]; objects that are gone in the meantime are passed over.
+    pub async fn delete_collection(
+        &self,
+        target: &Target,
+        selection: Selection,
+        options: &DeleteOptions,
+    ) -> Result<Answer, Status> {
+        delete::delete_collection(&self.0, target, selection, options).await
+    }
+
+    /// Reads the body of a POST to what is not stored.
+    ///
+    /// # Errors
+    /// 400 and 422 in kube-apiserver's words.
+    pub async fn read_review(
+        &self,
+        target: &Target,
+        body: &Body,
+        options: &CreateOptions,
+    ) -> Result<Incoming, Status> {
+        review::read_review(&self.0, target, body, options).await
+    }
+
+    /// What of an access review's selectors is not understood, as its status says it.
+    pub fn evaluation_error(&self, review: &Value) -> String {
+        forebay_strategy::evaluation_error(review)
+    }
+
+    /// The JSON of an object that is answered.
+    ///
+    /// # Errors
+    /// A value that does not fit its kind.
+    pub fn review_json(&self, gvk: &GroupVersionKind, review: &Value) -> Result<Bytes, Status> {
+        review::review_json(gvk, review)
+    }
+
+    /// An informer of the collection that `target` names.
+    ///
+    /// # Errors
+    /// 405 for what has no storage, 400 for a field that cannot be selected by.
+    pub fn informer(&self, target: &Target, options: &ListOptions) -> Result<Informer, Status> {
+        informer::informer(&self.0, target, options)
+    }
+
+    /// The objects of a collection, with every commit that was acknowledged before the call.
+    ///
+    /// # Errors
+    /// 429 and 504 when the cache cannot answer.
+    pub async fn objects(&self, target: &Target) -> Result<Objects, Status> {
+        informer::objects(&self.0, target).await
+    }
+
+    /// The revision of the store: no older than any commit acknowledged before the call.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    pub async fn current_revision(&self) -> Result<Revision, Status> {
+        informer::current_revision(&self.0).await
+    }
+
+    /// Tells of every catalog that is published from now on.
+    pub fn catalog_changes(&self) -> CatalogChanges {
+        informer::catalog_changes(&self.0)
+    }
+
+    /// Publishes the authorities of client certificates.
+    ///
+    /// - `bundle`: from the published bundle in PEM, empty where there is none, to what it has to be.
+    ///
+    /// # Errors
+    /// When the store cannot be written or read.
+    pub async fn publish_client_authorities(&self, bundle: impl Fn(&str) -> String) -> Result<(), Status> {
+        published::publish_client_authorities(&self.0, bundle).await
+    }
+
+    /// Publishes the day since which tokens are tracked: the first day on which that was asked for.
+    ///
+    /// # Errors
+    /// When the store cannot be written or read.
+    pub async fn publish_tokens_tracked(&self) -> Result<(), Status> {
+        published::publish_tokens_tracked(&self.0).await
+    }
+
+    /// Leads nobody here any more, before this server ends. Others go on to be led to.
+    pub async fn withdraw(&self) {
+        services::withdraw(&self.0).await;
     }
 
     /// What is served now.
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.0.catalog.load_full()
+        self.0.catalog()
     }
 
     /// Whether nobody else writes to the store.
     pub fn is_alone(&self) -> bool {
-        self.0.config.history == History::Own
+        self.0.is_alone()
+    }
+
+    /// Wall time as Tables show ages at.
+    pub fn timestamp(&self) -> jiff::Timestamp {
+        self.0.timestamp()
+    }
+
+    /// The clock that the registry lives by.
+    pub fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    /// Wall time as `creationTimestamp` has it.
+    pub fn now_rfc3339(&self) -> String {
+        self.0.now_rfc3339()
     }
 
     /// Resources that cannot be read yet.
@@ -169,55 +356,4 @@ impl Registry {
         });
         shrunk.count()
     }
-
-    /// Wall time as Tables show ages at.
-    pub fn timestamp(&self) -> jiff::Timestamp {
-        crate::wall_time::timestamp(&self.0.clock)
-    }
-
-    /// The clock that the registry lives by.
-    pub fn clock(&self) -> &Clock {
-        &self.0.clock
-    }
-
-    /// The store of a built-in resource.
-    pub(crate) fn built_in(&self, group: &str, version: &str, resource: &str) -> Result<Arc<Store>, Status> {
-        let served = self.catalog().resource(group, version, resource).cloned();
-        let store = served.and_then(|served| served.store.clone());
-        store.ok_or_else(|| Status::internal(format!("{resource} has no storage")))
-    }
-
-    /// Publishes a catalog. Only the CRD controller does.
-    pub(crate) fn publish(&self, catalog: Catalog) {
-        let revision = catalog.revision;
-        self.0.catalog.store(Arc::new(catalog));
-        self.0.catalog_revision.send_replace(revision);
-    }
-
-    /// Tells of each new catalog.
-    pub(crate) fn watch_catalog(&self) -> watch::Receiver<Option<Revision>> {
-        self.0.catalog_revision.subscribe()
-    }
-
-    /// Waits until the catalog has taken in every CRD up to `revision`, at most until `deadline`.
-    pub(crate) async fn catalog_at_least(&self, revision: Revision, deadline: forebay_rt::Instant) {
-        let mut seen = self.0.catalog_revision.subscribe();
-        tokio::select! {
-            _ = seen.wait_for(|now| now.is_some_and(|now| now >= revision)) => {}
-            () = self.0.clock.sleep_until(deadline) => {}
-        }
-    }
-
-    /// The store of `served`.
-    pub(crate) fn store_of(&self, served: &Served) -> Result<Arc<Store>, Status> {
-        served.store.clone().ok_or_else(|| served.method_not_supported("read"))
-    }
-}
-
-/// The whole object as an answer has it.
-pub(crate) fn whole(served: &Served, object: &Object, revision: Option<Revision>) -> bytes::Bytes {
-    let mut out = Vec::with_capacity(object.body_len() + 64);
-    served.write_object(object, revision, &mut out);
-    out.push(b'\n');
-    bytes::Bytes::from(out)
 }

@@ -81,6 +81,11 @@ impl Answer {
     }
 }
 
+/// 404 for what `target` names.
+pub(crate) fn not_found(target: &Target) -> Status {
+    Status::not_found(target.served.group(), target.served.resource(), target.name())
+}
+
 /// 400 for a body that is no object at all.
 pub fn unrecognized(kind: &str, error: &dyn std::fmt::Display, body: &[u8]) -> Status {
     let summary = summary(body);

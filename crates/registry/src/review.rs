@@ -3,97 +3,45 @@
 //! In: a body. Out: the object, checked as far as that takes nobody's identity; and an object's JSON. The answers are the
 //! edge's, where it is known who asks.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use forebay_apimachinery::options::CreateOptions;
-use forebay_apimachinery::{GroupVersionKind, Lease, Status};
+use forebay_apimachinery::{GroupVersionKind, Status, Verb};
 use forebay_schema::builtin::{codec, table};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::create::place;
-use crate::incoming::{self, Incoming};
-use crate::registry::Registry;
+use crate::context::Context;
+use crate::incoming::Incoming;
 use crate::request::{Body, Target};
-use forebay_strategy::{evaluation_error, validate_access_review};
+use crate::store::Mode;
+use crate::write::{Input, Write, rounds};
 
-/// What the server fills in, and a client's word counts nothing about.
-const SYSTEM_FIELDS: [&str; 5] =
-    ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"];
+/// Reads the body of a POST to what is not stored.
+///
+/// # Errors
+/// 400 and 422 in kube-apiserver's words.
+pub(crate) async fn read_review(
+    context: &Arc<Context>,
+    target: &Target,
+    body: &Body,
+    options: &CreateOptions,
+) -> Result<Incoming, Status> {
+    let mode = Mode::of(options.dry_run);
+    let mut write = Write::new(Verb::Create, target, Input::Review(body), mode, options.field_validation);
+    rounds::judge(&mut write, context).await?;
+    Ok(Incoming { warnings: write.warnings(), value: write.proposed })
+}
 
-impl Registry {
-    /// Reads the body of a POST to what is not stored.
-    ///
-    /// # Errors
-    /// 400 and 422 in kube-apiserver's words.
-    pub fn read_review(
-        &self,
-        target: &Target,
-        body: &Body,
-        options: &CreateOptions,
-    ) -> Result<Incoming, Status> {
-        let served = &target.served;
-        let subresource = target.subresource.as_deref().and_then(|name| served.subresource(name));
-        let gvk = subresource.map_or(&served.gvk, |subresource| &subresource.gvk);
-        let mut incoming = incoming::read(target, gvk, body, options.field_validation)?;
-        place(target, &mut incoming.value)?;
-        if subresource.is_none()
-            && let Some(metadata) = incoming.value["metadata"].as_object_mut()
-        {
-            metadata.retain(|name, _| !SYSTEM_FIELDS.contains(&name.as_str()));
-        }
-        if &*gvk.group == "authorization.k8s.io" && &*gvk.kind != "SelfSubjectRulesReview" {
-            let causes = validate_access_review(&gvk.kind, &incoming.value);
-            if !causes.is_empty() {
-                // The kind is lost on the way to where upstream validates.
-                return Err(Status::invalid(&gvk.group, "", "", causes));
-            }
-        }
-        Ok(incoming)
-    }
-
-    /// What of an access review's selectors is not understood, as its status says it.
-    pub fn evaluation_error(&self, review: &Value) -> String {
-        evaluation_error(review)
-    }
-
-    /// The JSON of an object that is answered.
-    ///
-    /// # Errors
-    /// A value that does not fit its kind.
-    pub fn review_json(&self, gvk: &GroupVersionKind, review: &Value) -> Result<Bytes, Status> {
-        let kind = table().kind(&gvk.group, &gvk.version, &gvk.kind);
-        let kind = kind.ok_or_else(|| Status::internal(format!("no kind {:?} is registered", gvk.kind)))?;
-        let mut out = Vec::with_capacity(512);
-        codec::write_json(kind.ty, review, &mut out).map_err(Status::internal)?;
-        out.push(b'\n');
-        Ok(Bytes::from(out))
-    }
-
-    /// What `T` takes from an object of a core resource, as fresh as a GET of it.
-    ///
-    /// # Errors
-    /// 404, and what keeps it from being read.
-    pub async fn read<T: DeserializeOwned>(
-        &self,
-        resource: &str,
-        namespace: &str,
-        name: &str,
-    ) -> Result<T, Status> {
-        let served = self.catalog().resource("", "v1", resource).cloned();
-        let served = served.ok_or_else(|| Status::internal(format!("{resource} are not served")))?;
-        let namespace = served.namespaced.then(|| namespace.to_string());
-        let target = Target {
-            served,
-            namespace,
-            name: Some(name.to_string()),
-            subresource: None,
-            caller: None,
-            lease: Lease::of_server(),
-        };
-        let object = self.get(&target, "").await?;
-        let mut json = Vec::with_capacity(object.body_len() + 1);
-        json.push(b'{');
-        object.write_body(None, None, &mut json);
-        serde_json::from_slice(&json).map_err(Status::internal)
-    }
+/// The JSON of an object that is answered.
+///
+/// # Errors
+/// A value that does not fit its kind.
+pub(crate) fn review_json(gvk: &GroupVersionKind, review: &Value) -> Result<Bytes, Status> {
+    let kind = table().kind(&gvk.group, &gvk.version, &gvk.kind);
+    let kind = kind.ok_or_else(|| Status::internal(format!("no kind {:?} is registered", gvk.kind)))?;
+    let mut out = Vec::with_capacity(512);
+    codec::write_json(kind.ty, review, &mut out).map_err(Status::internal)?;
+    out.push(b'\n');
+    Ok(Bytes::from(out))
 }

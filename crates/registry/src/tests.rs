@@ -4,7 +4,8 @@ use forebay_apimachinery::Lease;
 use forebay_embedded::{Engine, Options};
 use forebay_rt::{Clock, Random, Tasks};
 
-use crate::registry::{Config, Registry};
+use crate::config::Config;
+use crate::registry::Registry;
 use crate::request::Target;
 
 /// A lone server's, and its ConfigMaps of `namespace`.

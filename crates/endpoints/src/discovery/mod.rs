@@ -18,7 +18,7 @@ pub(crate) mod testing;
 
 use std::sync::Arc;
 
-use forebay_registry::catalog::{Catalog, Served, Source, SubresourceInfo};
+use forebay_registry::catalog::{Catalog, Served, SubresourceInfo};
 use serde::Serialize;
 
 pub use order::kube_aware;
@@ -62,13 +62,9 @@ pub(crate) fn groups(catalog: &Catalog) -> Vec<Group<'_>> {
 const CUSTOM_VERBS: [&str; 8] =
     ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
-fn is_custom(served: &Served) -> bool {
-    matches!(served.source, Source::Custom(_))
-}
-
 fn verbs(served: &Served) -> Vec<&'static str> {
     let mut verbs = served.verbs.clone();
-    if is_custom(served) {
+    if served.is_custom() {
         verbs.sort_by_key(|verb| CUSTOM_VERBS.iter().position(|known| known == verb));
     }
     verbs
@@ -78,7 +74,7 @@ fn verbs(served: &Served) -> Vec<&'static str> {
 fn subresources(served: &Served) -> Vec<&SubresourceInfo> {
     let mut subresources: Vec<&SubresourceInfo> = served.subresources.iter().collect();
     subresources.sort_by(|a, b| a.name.cmp(&b.name));
-    if is_custom(served) {
+    if served.is_custom() {
         subresources.reverse();
     }
     subresources

@@ -18,10 +18,13 @@ use serde_json::{Value, json};
 
 use super::roles;
 use crate::catalog::{Catalog, Served};
+use crate::context::Context;
+use crate::delete;
 use crate::groups;
-use crate::registry::Registry;
+use crate::new_object;
 use crate::request::{Body, Target};
 use crate::store::Mode;
+use crate::update;
 use forebay_strategy::flowcontrol as flow_control;
 
 /// How often somebody looks whether all of them are there.
@@ -43,162 +46,154 @@ struct BuiltIn {
     object: Value,
 }
 
-impl Registry {
-    /// Makes sure that all of them exist.
-    ///
-    /// # Errors
-    /// When the store cannot be written or read.
-    pub(super) async fn ensure_built_ins(&self) -> Result<(), Status> {
-        let catalog = self.catalog();
-        let wanted = self.missing_services(&catalog)?.into_iter().chain(flow_controls(&catalog));
-        stream::iter(wanted.map(Ok)).try_for_each_concurrent(WRITES_MAX, |one| self.ensure_one(one)).await
-    }
+/// Makes sure that all of them exist.
+///
+/// # Errors
+/// When the store cannot be written or read.
+pub(super) async fn ensure_built_ins(context: &Arc<Context>) -> Result<(), Status> {
+    let catalog = context.catalog();
+    let wanted = missing_services(context, &catalog)?.into_iter().chain(flow_controls(&catalog));
+    stream::iter(wanted.map(Ok)).try_for_each_concurrent(WRITES_MAX, |one| ensure_one(context, one)).await
+}
 
-    /// Makes sure that the roles and bindings of Kubernetes' own users exist. Only a start does: they may be deleted.
-    ///
-    /// # Errors
-    /// When the store cannot be written or read.
-    pub(super) async fn ensure_roles(&self) -> Result<(), Status> {
-        let catalog = self.catalog();
-        let wanted = roles::all().into_iter().filter_map(|role| {
-            let served = catalog.resource(RBAC, "v1", role.resource)?.clone();
-            Some(BuiltIn { served, namespace: role.namespace, object: role.object })
-        });
-        stream::iter(wanted.map(Ok)).try_for_each_concurrent(WRITES_MAX, |one| self.ensure_one(one)).await
-    }
+/// Makes sure that the roles and bindings of Kubernetes' own users exist. Only a start does: they may be deleted.
+///
+/// # Errors
+/// When the store cannot be written or read.
+pub(super) async fn ensure_roles(context: &Arc<Context>) -> Result<(), Status> {
+    let catalog = context.catalog();
+    let wanted = roles::all().into_iter().filter_map(|role| {
+        let served = catalog.resource(RBAC, "v1", role.resource)?.clone();
+        Some(BuiltIn { served, namespace: role.namespace, object: role.object })
+    });
+    stream::iter(wanted.map(Ok)).try_for_each_concurrent(WRITES_MAX, |one| ensure_one(context, one)).await
+}
 
-    /// Looks after them until the server ends.
-    pub(super) async fn keep_built_ins(self) {
-        let mut catalog = self.watch_catalog();
-        loop {
-            tokio::select! {
-                changed = catalog.changed() => if changed.is_err() { return },
-                () = self.clock.sleep(LOOK) => {}
-            }
-            let done = match self.ensure_built_ins().await {
-                Ok(()) => self.drop_stale_services().await,
-                Err(status) => Err(status),
-            };
-            if let Err(status) = done {
-                tracing::warn!(message = status.message, "built-in objects could not be looked after");
-            }
+/// Looks after them until the server ends.
+pub(super) async fn keep_built_ins(context: Arc<Context>) {
+    let mut catalog = context.watch_catalog();
+    loop {
+        tokio::select! {
+            changed = catalog.changed() => if changed.is_err() { return },
+            () = context.clock.sleep(LOOK) => {}
+        }
+        let done = match ensure_built_ins(&context).await {
+            Ok(()) => drop_stale_services(&context).await,
+            Err(status) => Err(status),
+        };
+        if let Err(status) = done {
+            tracing::warn!(message = status.message, "built-in objects could not be looked after");
         }
     }
+}
 
-    async fn ensure_one(&self, wanted: BuiltIn) -> Result<(), Status> {
-        let BuiltIn { served, namespace, mut object } = wanted;
-        let store = self.store_of(&served)?;
-        let name = object["metadata"]["name"].as_str().unwrap_or("").to_string();
-        let key = store.key(namespace.unwrap_or(""), &name);
-        let namespace = namespace.map(String::from);
-        let mut target = Target {
-            served,
-            namespace,
-            name: None,
+async fn ensure_one(context: &Arc<Context>, wanted: BuiltIn) -> Result<(), Status> {
+    let BuiltIn { served, namespace, mut object } = wanted;
+    let store = context.store_of(&served)?;
+    let name = object["metadata"]["name"].as_str().unwrap_or("").to_string();
+    let key = store.key(namespace.unwrap_or(""), &name);
+    let namespace = namespace.map(String::from);
+    let mut target =
+        Target { served, namespace, name: None, subresource: None, caller: None, lease: Lease::of_server() };
+    if let Some(current) = store.cached(&key) {
+        let current = target.served.to_value(&current.object)?;
+        let Some(renewed) = flow_control::renewed(&current, &object) else { return Ok(()) };
+        target.name = Some(name);
+        let body = Body::Value(renewed);
+        return match update::update(context, &target, &body, &UpdateOptions::default(), None).await {
+            Ok(_) => Ok(()),
+            Err(status) if matches!(status.reason, Reason::Conflict | Reason::NotFound) => Ok(()),
+            Err(status) => Err(status),
+        };
+    }
+    new_object::fill_in(context, &target, &mut object)?;
+    flow_control::settle(&mut object, &context.now_rfc3339());
+    match store.create(key, target.served.encode(object)?, None, Mode::Commit).await {
+        Ok(_) | Err(None) => Ok(()),
+        Err(Some(status)) => Err(status),
+    }
+}
+
+/// An APIService for each version that is served and has none, but for the aggregator's own. There may be as many as CRDs, so those that exist
+/// are not looked into.
+fn missing_services(context: &Arc<Context>, catalog: &Catalog) -> Result<Vec<BuiltIn>, Status> {
+    let Some(served) = catalog.resource(AGGREGATOR, "v1", "apiservices") else { return Ok(Vec::new()) };
+    let store = context.store_of(served)?;
+    let versions: BTreeMap<(&str, &str), bool> = catalog
+        .iter()
+        .filter(|of| of.group() != AGGREGATOR)
+        .map(|of| ((of.group(), &*of.gvr.version), of.is_custom()))
+        .collect();
+    let is_missing =
+        |group: &str, version: &str| store.cached(&store.key("", &name_of(group, version))).is_none();
+    let missing = versions.into_iter().filter(|((group, version), _)| is_missing(group, version));
+    let built_in = |((group, version), is_custom)| BuiltIn {
+        served: served.clone(),
+        namespace: None,
+        object: service(group, version, is_custom),
+    };
+    Ok(missing.map(built_in).collect())
+}
+
+/// Deletes the APIServices of versions that no CRD serves any more.
+async fn drop_stale_services(context: &Arc<Context>) -> Result<(), Status> {
+    let catalog = context.catalog();
+    let Some(served) = catalog.resource(AGGREGATOR, "v1", "apiservices") else { return Ok(()) };
+    let store = context.store_of(served)?;
+    let Ok(snapshot) = store.cacher.snapshot() else { return Ok(()) };
+    let managed = snapshot
+        .range(&store.reach(None, None), None)
+        .filter(|object| object.label(AUTOMANAGED) == Some("true"));
+    let unserved = managed.map(|object| object.name()).filter(|name| {
+        let (group, version) = group_version(name);
+        !catalog.has_version(group, version)
+    });
+    for name in without_definition(context, &catalog, unserved.collect()).await? {
+        let name = Some(name.to_string());
+        let target = Target {
+            served: served.clone(),
+            namespace: None,
+            name,
             subresource: None,
             caller: None,
             lease: Lease::of_server(),
         };
-        if let Some(current) = store.cached(&key) {
-            let current = target.served.to_value(&current.object)?;
-            let Some(renewed) = flow_control::renewed(&current, &object) else { return Ok(()) };
-            target.name = Some(name);
-            let body = Body::Value(renewed);
-            return match self.update(&target, &body, &UpdateOptions::default()).await {
-                Ok(_) => Ok(()),
-                Err(status) if matches!(status.reason, Reason::Conflict | Reason::NotFound) => Ok(()),
-                Err(status) => Err(status),
-            };
-        }
-        self.prepare(&target, &mut object)?;
-        flow_control::settle(&mut object, &self.now_rfc3339());
-        match store.create(key, target.served.encode(object)?, None, Mode::Commit).await {
-            Ok(_) | Err(None) => Ok(()),
-            Err(Some(status)) => Err(status),
+        match delete::delete(context, &target, &DeleteOptions::default()).await {
+            Ok(_) => {}
+            Err(status) if status.reason == Reason::NotFound => {}
+            Err(status) => return Err(status),
         }
     }
+    Ok(())
+}
 
-    /// An APIService for each version that is served and has none, but for the aggregator's own. There may be as many as CRDs, so those that exist
-    /// are not looked into.
-    fn missing_services(&self, catalog: &Catalog) -> Result<Vec<BuiltIn>, Status> {
-        let Some(served) = catalog.resource(AGGREGATOR, "v1", "apiservices") else { return Ok(Vec::new()) };
-        let store = self.store_of(served)?;
-        let versions: BTreeMap<(&str, &str), bool> = catalog
-            .iter()
-            .filter(|of| of.group() != AGGREGATOR)
-            .map(|of| ((of.group(), &*of.gvr.version), of.is_custom()))
-            .collect();
-        let is_missing =
-            |group: &str, version: &str| store.cached(&store.key("", &name_of(group, version))).is_none();
-        let missing = versions.into_iter().filter(|((group, version), _)| is_missing(group, version));
-        let built_in = |((group, version), is_custom)| BuiltIn {
-            served: served.clone(),
-            namespace: None,
-            object: service(group, version, is_custom),
-        };
-        Ok(missing.map(built_in).collect())
+/// Those of `names`, which are of APIServices, whose version no CRD says is served; none while a CRD cannot be read. The
+/// catalog may be behind, and has no versions that only a webhook converts to; a kube-apiserver beside it has.
+async fn without_definition<'n>(
+    context: &Arc<Context>,
+    catalog: &Catalog,
+    mut names: Vec<&'n str>,
+) -> Result<Vec<&'n str>, Status> {
+    let Some(served) = catalog.resource(CRDS, "v1", "customresourcedefinitions") else {
+        return Ok(names);
+    };
+    if names.is_empty() {
+        return Ok(names);
     }
-
-    /// Deletes the APIServices of versions that no CRD serves any more.
-    async fn drop_stale_services(&self) -> Result<(), Status> {
-        let catalog = self.catalog();
-        let Some(served) = catalog.resource(AGGREGATOR, "v1", "apiservices") else { return Ok(()) };
-        let store = self.store_of(served)?;
-        let Ok(snapshot) = store.cacher.snapshot() else { return Ok(()) };
-        let managed = snapshot
-            .range(&store.reach(None, None), None)
-            .filter(|object| object.label(AUTOMANAGED) == Some("true"));
-        let unserved = managed.map(|object| object.name()).filter(|name| {
-            let (group, version) = group_version(name);
-            !catalog.has_version(group, version)
-        });
-        for name in self.without_definition(&catalog, unserved.collect()).await? {
-            let name = Some(name.to_string());
-            let target = Target {
-                served: served.clone(),
-                namespace: None,
-                name,
-                subresource: None,
-                caller: None,
-                lease: Lease::of_server(),
-            };
-            match self.delete(&target, &DeleteOptions::default()).await {
-                Ok(_) => {}
-                Err(status) if status.reason == Reason::NotFound => {}
-                Err(status) => return Err(status),
-            }
-        }
-        Ok(())
+    let store = context.store_of(served)?;
+    let (all, crds) = (store.reach(None, None), context.fresh(&store).await?);
+    if crds.may_have_unreadable(&all) {
+        return Ok(Vec::new());
     }
-
-    /// Those of `names`, which are of APIServices, whose version no CRD says is served; none while a CRD cannot be read. The
-    /// catalog may be behind, and has no versions that only a webhook converts to; a kube-apiserver beside it has.
-    async fn without_definition<'n>(
-        &self,
-        catalog: &Catalog,
-        mut names: Vec<&'n str>,
-    ) -> Result<Vec<&'n str>, Status> {
-        let Some(served) = catalog.resource(CRDS, "v1", "customresourcedefinitions") else {
-            return Ok(names);
-        };
-        if names.is_empty() {
-            return Ok(names);
+    for crd in crds.range(&all, None) {
+        // Its name is the plural and the group.
+        let group = crd.name().split_once('.').map_or("", |(_, group)| group);
+        if names.iter().any(|name| group_version(name).0 == group) {
+            let crd = served.to_value(crd)?;
+            names.retain(|name| group_version(name).0 != group || !serves(&crd, group_version(name).1));
         }
-        let store = self.store_of(served)?;
-        let (all, crds) = (store.reach(None, None), self.fresh(&store).await?);
-        if crds.may_have_unreadable(&all) {
-            return Ok(Vec::new());
-        }
-        for crd in crds.range(&all, None) {
-            // Its name is the plural and the group.
-            let group = crd.name().split_once('.').map_or("", |(_, group)| group);
-            if names.iter().any(|name| group_version(name).0 == group) {
-                let crd = served.to_value(crd)?;
-                names.retain(|name| group_version(name).0 != group || !serves(&crd, group_version(name).1));
-            }
-        }
-        Ok(names)
     }
+    Ok(names)
 }
 
 /// Whether `crd` says that `version` is served.

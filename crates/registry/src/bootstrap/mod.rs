@@ -4,12 +4,18 @@
 mod built_ins;
 mod roles;
 
+use std::sync::Arc;
+
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Lease, Reason, Status};
 use serde_json::{Value, json};
 
-use crate::registry::Registry;
+use crate::context::Context;
+use crate::crd;
+use crate::create;
+use crate::identity::lease;
 use crate::request::{Body, Target};
+use crate::services::kubernetes;
 use crate::store::Store;
 use forebay_strategy::SYSTEM_PRIORITY_CLASSES;
 
@@ -20,57 +26,55 @@ fn is_largest(store: &Store) -> bool {
     (&*store.group, &*store.resource) == ("", "pods")
 }
 
-impl Registry {
-    /// Makes sure that what is always there exists, serves the CRDs, and waits for the caches: for the largest last. Then early
-    /// history may be read.
-    ///
-    /// # Errors
-    /// When the store cannot be written or read.
-    pub async fn start(&self) -> Result<(), Status> {
-        let (largest, others): (Vec<_>, Vec<_>) =
-            self.catalog().stores().into_iter().partition(|store| is_largest(store));
-        for store in others.iter().chain([&self.services.ports]) {
-            store.cacher.wait_ready().await;
-        }
-        for name in NAMESPACES {
-            let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-            self.ensure("", "namespaces", namespace).await?;
-        }
-        for (name, value, description) in SYSTEM_PRIORITY_CLASSES {
-            let class = json!({
-                "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": { "name": name },
-                "value": value, "description": description,
-            });
-            self.ensure("scheduling.k8s.io", "priorityclasses", class).await?;
-        }
-        self.start_services().await;
-        self.start_crds().await?;
-        self.ensure_built_ins().await?;
-        self.ensure_roles().await?;
-        self.start_identity().await;
-        for store in largest {
-            store.cacher.wait_ready().await;
-        }
-        self.config.early.let_in();
-        self.tasks.spawn("built-in objects", self.clone().keep_built_ins());
-        Ok(())
+/// Makes sure that what is always there exists, serves the CRDs, and waits for the caches: for the largest last. Then early
+/// history may be read.
+///
+/// # Errors
+/// When the store cannot be written or read.
+pub(crate) async fn start(context: &Arc<Context>) -> Result<(), Status> {
+    let (largest, others): (Vec<_>, Vec<_>) =
+        context.catalog().stores().into_iter().partition(|store| is_largest(store));
+    for store in others.iter().chain([&context.services.ports]) {
+        store.cacher.wait_ready().await;
     }
+    for name in NAMESPACES {
+        let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+        ensure(context, "", "namespaces", namespace).await?;
+    }
+    for (name, value, description) in SYSTEM_PRIORITY_CLASSES {
+        let class = json!({
+            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": { "name": name },
+            "value": value, "description": description,
+        });
+        ensure(context, "scheduling.k8s.io", "priorityclasses", class).await?;
+    }
+    kubernetes::start_services(context).await;
+    crd::start_crds(context).await?;
+    built_ins::ensure_built_ins(context).await?;
+    built_ins::ensure_roles(context).await?;
+    lease::start(context).await;
+    for store in largest {
+        store.cacher.wait_ready().await;
+    }
+    context.config.early.let_in();
+    context.tasks.spawn("built-in objects", built_ins::keep_built_ins(context.clone()));
+    Ok(())
+}
 
-    /// Creates an object of a resource of version v1 at cluster scope, unless it is there.
-    async fn ensure(&self, group: &str, resource: &str, object: Value) -> Result<(), Status> {
-        let served = self.catalog().resource(group, "v1", resource).cloned();
-        let served = served.ok_or_else(|| Status::internal(format!("{resource} are not served")))?;
-        let target = Target {
-            served,
-            namespace: None,
-            name: None,
-            subresource: None,
-            caller: None,
-            lease: Lease::of_server(),
-        };
-        match self.create(&target, &Body::Value(object), &CreateOptions::default()).await {
-            Err(status) if status.reason != Reason::AlreadyExists => Err(status),
-            _ => Ok(()),
-        }
+/// Creates an object of a resource of version v1 at cluster scope, unless it is there.
+async fn ensure(context: &Arc<Context>, group: &str, resource: &str, object: Value) -> Result<(), Status> {
+    let served = context.catalog().resource(group, "v1", resource).cloned();
+    let served = served.ok_or_else(|| Status::internal(format!("{resource} are not served")))?;
+    let target = Target {
+        served,
+        namespace: None,
+        name: None,
+        subresource: None,
+        caller: None,
+        lease: Lease::of_server(),
+    };
+    match create::create(context, &target, &Body::Value(object), &CreateOptions::default()).await {
+        Err(status) if status.reason != Reason::AlreadyExists => Err(status),
+        _ => Ok(()),
     }
 }

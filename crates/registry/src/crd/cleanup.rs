@@ -12,8 +12,9 @@ use serde_json::Value;
 use super::READY_WAIT;
 use crate::catalog::Served;
 use crate::catalog::crd::text;
+use crate::context::Context;
+use crate::delete;
 use crate::errors;
-use crate::registry::Registry;
 use crate::request::Target;
 use crate::store::{Decision, Mode, Store};
 use forebay_strategy::CLEANUP_FINALIZER;
@@ -39,7 +40,7 @@ impl Deletion {
 
 /// The end of one CRD: its objects first, then itself. Given up once the CRD is gone, or not in that deletion any more.
 pub(super) struct Cleanup {
-    pub(super) registry: Registry,
+    pub(super) context: Arc<Context>,
     pub(super) crds: Arc<Store>,
     pub(super) served: Arc<Served>,
     pub(super) name: String,
@@ -61,7 +62,7 @@ impl Cleanup {
                 message = status.message,
                 "its deletion was not finished, trying again"
             );
-            self.registry.clock.sleep(CLEANUP_PERIOD).await;
+            self.context.clock.sleep(CLEANUP_PERIOD).await;
         }
     }
 
@@ -83,7 +84,7 @@ impl Cleanup {
                     )
                 }
             }
-            self.registry.clock.sleep(CLEANUP_PERIOD).await;
+            self.context.clock.sleep(CLEANUP_PERIOD).await;
         }
     }
 
@@ -100,7 +101,7 @@ impl Cleanup {
 
     /// Says how far it is.
     async fn say(&self, termination: conditions::Termination) -> Result<(), Status> {
-        let now = self.registry.now_rfc3339();
+        let now = self.context.now_rfc3339();
         self.change(|mut value| {
             conditions::set_terminating(&mut value, &termination, &now);
             Some(value)
@@ -119,11 +120,11 @@ impl Cleanup {
             caller: None,
             lease: Lease::of_server(),
         };
-        if let Err(status) = self.registry.delete_everything(&target).await {
+        if let Err(status) = delete::delete_everything(&self.context, &target).await {
             tracing::warn!(crd = self.name, message = status.message, "its objects were not all deleted");
             return false;
         }
-        let deadline = self.registry.clock.now() + READY_WAIT;
+        let deadline = self.context.clock.now() + READY_WAIT;
         let Ok(snapshot) = store.cacher.fresh(deadline).await else { return false };
         if snapshot.may_have_unreadable(&store.reach(None, None)) {
             // What cannot be read is not nothing: whoever knows better deletes it explicitly.

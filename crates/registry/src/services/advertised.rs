@@ -7,14 +7,17 @@
 //! Source: kubernetes v1.36.3 `controlplane/reconcilers`.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_apimachinery::{Key, Status};
 use forebay_backend::{Expect, Op, Outcome, Range, Txn, Versioned};
 use serde_json::{Value, json};
 
+use crate::context::Context;
 use crate::errors;
-use crate::registry::Registry;
+use crate::identity::lease;
+use crate::services::kubernetes;
 use crate::store::ROUNDS_MAX;
 
 /// How long a server that says nothing is led to; it says so every 10 s.
@@ -23,111 +26,106 @@ const LEASE: Duration = Duration::from_secs(15);
 /// Servers of one store that are led to at most.
 const SERVERS_MAX: usize = 1_000;
 
-impl Registry {
-    /// The addresses of all servers that are there, this one's included; it says so with this call.
-    pub(super) async fn advertise(&self, own: IpAddr) -> Result<Vec<String>, Status> {
-        if self.is_alone() {
-            return Ok(vec![own.to_string()]);
+/// The addresses of all servers that are there, this one's included; it says so with this call.
+pub(super) async fn advertise(context: &Arc<Context>, own: IpAddr) -> Result<Vec<String>, Status> {
+    if context.is_alone() {
+        return Ok(vec![own.to_string()]);
+    }
+    renew_lease(context, own).await?;
+    let mut all = advertised(context).await?;
+    // Read after the lease was put: it is among them unless that took very long.
+    if all.is_empty() {
+        all.push(own.to_string());
+    }
+    Ok(all)
+}
+
+/// Leads nobody here any more, before this server ends. Others go on to be led to.
+pub(crate) async fn withdraw(context: &Arc<Context>) {
+    let Some((own, _)) = context.config.services.endpoint else { return };
+    if context.is_alone() {
+        return;
+    }
+    if let Err(status) = end_lease(context, own).await {
+        tracing::warn!(why = status.message, "this server is still led to, for as long as its lease lasts");
+    }
+}
+
+async fn end_lease(context: &Arc<Context>, own: IpAddr) -> Result<(), Status> {
+    context.services.withdraw();
+    // Whoever is about to renew it does so first; nobody does after that.
+    let _turn = context.services.turn.acquire().await;
+    remove_lease(context, own).await?;
+    lease::end(context).await?;
+    let rest = advertised(context).await?;
+    // The last one leaves everything as it is: whoever comes next writes it anew.
+    if rest.is_empty() { Ok(()) } else { kubernetes::settle_advertised(context, &rest).await }
+}
+
+async fn remove_lease(context: &Arc<Context>, own: IpAddr) -> Result<(), Status> {
+    let key = lease_key(context, own);
+    for _ in 0..ROUNDS_MAX {
+        let Some(found) = lease(context, &key).await? else { return Ok(()) };
+        let txn = Txn { key: key.clone(), expect: Expect::At(found.revision), op: Op::Delete };
+        match context.backend.commit(txn).await.map_err(|error| errors::txn(&error))? {
+            Outcome::Committed(_) => return Ok(()),
+            Outcome::Conflict(_) => {}
         }
-        self.renew_lease(own).await?;
-        let mut all = self.advertised().await?;
-        // Read after the lease was put: it is among them unless that took very long.
-        if all.is_empty() {
-            all.push(own.to_string());
+    }
+    Err(somebody_else_keeps(own))
+}
+
+async fn renew_lease(context: &Arc<Context>, own: IpAddr) -> Result<(), Status> {
+    let key = lease_key(context, own);
+    for _ in 0..ROUNDS_MAX {
+        let found = lease(context, &key).await?;
+        // Each time something else, or it would not be put.
+        let generation = found.as_ref().map_or(0, |found| generation(&found.value)) + 1;
+        let value = json!({
+            "metadata": { "generation": generation }, "subsets": [{ "addresses": [{ "ip": own.to_string() }] }],
+        });
+        // Values begin with their type.
+        let value = format!(r#"{{"kind":"Endpoints","apiVersion":"v1",{}"#, &value.to_string()[1..]);
+        let expect = found.map_or(Expect::Absent, |found| Expect::At(found.revision));
+        let op = Op::Put { value: value.into(), ttl: Some(LEASE) };
+        match context.backend.commit(Txn { key: key.clone(), expect, op }).await {
+            Ok(Outcome::Committed(_)) => return Ok(()),
+            Ok(Outcome::Conflict(_)) => {}
+            Err(error) => return Err(errors::txn(&error)),
         }
-        Ok(all)
     }
+    Err(somebody_else_keeps(own))
+}
 
-    /// Leads nobody here any more, before this server ends. Others go on to be led to.
-    pub async fn withdraw(&self) {
-        let Some((own, _)) = self.config.services.endpoint else { return };
-        if self.is_alone() {
-            return;
+async fn lease(context: &Arc<Context>, key: &Key) -> Result<Option<Versioned>, Status> {
+    context.backend.get(key).await.map_err(|error| errors::read(&error))
+}
+
+/// The addresses that leases hold, in order.
+async fn advertised(context: &Arc<Context>) -> Result<Vec<String>, Status> {
+    let mut rest = Range { prefix: leases(context), start_after: None, limit: SERVERS_MAX, at: None };
+    let mut all: Vec<String> = Vec::new();
+    // A page may be far shorter than its limit. Who is left out of the list is led to by nobody.
+    loop {
+        let page = context.backend.range(rest.clone()).await.map_err(|error| errors::read(&error))?;
+        all.extend(page.items.iter().filter_map(|(_, found)| address(&found.value)));
+        rest.limit = rest.limit.saturating_sub(page.items.len());
+        if !page.more || page.items.is_empty() || rest.limit == 0 {
+            break;
         }
-        if let Err(status) = self.end_lease(own).await {
-            tracing::warn!(
-                why = status.message,
-                "this server is still led to, for as long as its lease lasts"
-            );
-        }
+        rest.pass(&page);
     }
+    all.sort();
+    all.dedup();
+    Ok(all)
+}
 
-    async fn end_lease(&self, own: IpAddr) -> Result<(), Status> {
-        self.services.withdraw();
-        // Whoever is about to renew it does so first; nobody does after that.
-        let _turn = self.services.turn.acquire().await;
-        self.remove_lease(own).await?;
-        self.end_identity().await?;
-        let rest = self.advertised().await?;
-        // The last one leaves everything as it is: whoever comes next writes it anew.
-        if rest.is_empty() { Ok(()) } else { self.settle_advertised(&rest).await }
-    }
+fn leases(context: &Arc<Context>) -> Key {
+    Key::from(format!("{}/masterleases/", context.config.storage_prefix))
+}
 
-    async fn remove_lease(&self, own: IpAddr) -> Result<(), Status> {
-        let key = self.lease_key(own);
-        for _ in 0..ROUNDS_MAX {
-            let Some(found) = self.lease(&key).await? else { return Ok(()) };
-            let txn = Txn { key: key.clone(), expect: Expect::At(found.revision), op: Op::Delete };
-            match self.backend.commit(txn).await.map_err(|error| errors::txn(&error))? {
-                Outcome::Committed(_) => return Ok(()),
-                Outcome::Conflict(_) => {}
-            }
-        }
-        Err(somebody_else_keeps(own))
-    }
-
-    async fn renew_lease(&self, own: IpAddr) -> Result<(), Status> {
-        let key = self.lease_key(own);
-        for _ in 0..ROUNDS_MAX {
-            let found = self.lease(&key).await?;
-            // Each time something else, or it would not be put.
-            let generation = found.as_ref().map_or(0, |found| generation(&found.value)) + 1;
-            let value = json!({
-                "metadata": { "generation": generation }, "subsets": [{ "addresses": [{ "ip": own.to_string() }] }],
-            });
-            // Values begin with their type.
-            let value = format!(r#"{{"kind":"Endpoints","apiVersion":"v1",{}"#, &value.to_string()[1..]);
-            let expect = found.map_or(Expect::Absent, |found| Expect::At(found.revision));
-            let op = Op::Put { value: value.into(), ttl: Some(LEASE) };
-            match self.backend.commit(Txn { key: key.clone(), expect, op }).await {
-                Ok(Outcome::Committed(_)) => return Ok(()),
-                Ok(Outcome::Conflict(_)) => {}
-                Err(error) => return Err(errors::txn(&error)),
-            }
-        }
-        Err(somebody_else_keeps(own))
-    }
-
-    async fn lease(&self, key: &Key) -> Result<Option<Versioned>, Status> {
-        self.backend.get(key).await.map_err(|error| errors::read(&error))
-    }
-
-    /// The addresses that leases hold, in order.
-    async fn advertised(&self) -> Result<Vec<String>, Status> {
-        let mut rest = Range { prefix: self.leases(), start_after: None, limit: SERVERS_MAX, at: None };
-        let mut all: Vec<String> = Vec::new();
-        // A page may be far shorter than its limit. Who is left out of the list is led to by nobody.
-        loop {
-            let page = self.backend.range(rest.clone()).await.map_err(|error| errors::read(&error))?;
-            all.extend(page.items.iter().filter_map(|(_, found)| address(&found.value)));
-            rest.limit = rest.limit.saturating_sub(page.items.len());
-            if !page.more || page.items.is_empty() || rest.limit == 0 {
-                break;
-            }
-            rest.pass(&page);
-        }
-        all.sort();
-        all.dedup();
-        Ok(all)
-    }
-
-    fn leases(&self) -> Key {
-        Key::from(format!("{}/masterleases/", self.config.storage_prefix))
-    }
-
-    fn lease_key(&self, own: IpAddr) -> Key {
-        Key::from(format!("{}{own}", self.leases()))
-    }
+fn lease_key(context: &Arc<Context>, own: IpAddr) -> Key {
+    Key::from(format!("{}{own}", leases(context)))
 }
 
 fn somebody_else_keeps(own: IpAddr) -> Status {
@@ -155,7 +153,8 @@ mod tests {
     use forebay_watchcache::History;
 
     use super::*;
-    use crate::registry::Config;
+    use crate::Registry;
+    use crate::config::Config;
 
     /// A store whose pages are of one key, as etcd's are behind one with large values.
     struct OneByOne(Arc<Engine>);
@@ -180,9 +179,9 @@ mod tests {
         let registry = Registry::new(config, store, clock, Random::seeded(7), tasks.clone());
         let servers = [1, 2, 3].map(|number: u8| IpAddr::from([192, 0, 2, number]));
         for own in servers {
-            registry.renew_lease(own).await.expect("renewed");
+            renew_lease(&registry.0, own).await.expect("renewed");
         }
-        let all = registry.advertise(servers[0]).await.expect("read");
+        let all = advertise(&registry.0, servers[0]).await.expect("read");
         assert_eq!(all, ["192.0.2.1", "192.0.2.2", "192.0.2.3"]);
         assert!(tasks.stop(Duration::from_secs(60)).await, "every task ends");
     }

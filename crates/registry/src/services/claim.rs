@@ -6,13 +6,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_apimachinery::{Key, Lease, Reason, Revision, Status};
+use forebay_apimachinery::{Key, Lease, Revision, Status};
 use forebay_backend::{Backend as _, Expect, Op, Outcome, Txn};
 use forebay_object::Object;
 use serde_json::{Value, json};
 
+use crate::context::Context;
 use crate::errors;
-use crate::registry::Registry;
+use crate::new_object;
 use crate::request::Target;
 use crate::store::{Mode, Store};
 use forebay_strategy::services::{Family, Item, holdings};
@@ -77,128 +78,116 @@ pub fn name_of(item: Item) -> String {
     }
 }
 
-impl Registry {
-    /// Where claims of items such as `item` are.
-    pub(super) fn claims_of(&self, item: Item) -> Result<Arc<Store>, Status> {
-        match item {
-            Item::Address(_) => self.built_in("networking.k8s.io", "v1", "ipaddresses"),
-            Item::Port(_) => Ok(self.services.ports.clone()),
+/// Where claims of items such as `item` are.
+pub(super) fn claims_of(context: &Arc<Context>, item: Item) -> Result<Arc<Store>, Status> {
+    match item {
+        Item::Address(_) => context.built_in("networking.k8s.io", "v1", "ipaddresses"),
+        Item::Port(_) => Ok(context.services.ports.clone()),
+    }
+}
+
+/// Claims `item` for `owner`: the revision of the claim, or `None` when it is claimed already.
+pub(super) async fn claim(
+    context: &Arc<Context>,
+    item: Item,
+    owner: &Owner,
+) -> Result<Option<Revision>, Status> {
+    let store = claims_of(context, item)?;
+    let key = store.key("", &name_of(item));
+    let value = match item {
+        Item::Address(_) => new_address(context, item, owner)?,
+        Item::Port(port) => new_port(context, port, owner),
+    };
+    match store.create(key, value, None, Mode::Commit).await {
+        Ok(object) => Ok(Some(object.revision())),
+        Err(None) => Ok(None),
+        Err(Some(status)) => Err(status),
+    }
+}
+
+fn new_address(context: &Arc<Context>, item: Item, owner: &Owner) -> Result<Bytes, Status> {
+    let served = context.catalog().resource("networking.k8s.io", "v1", "ipaddresses").cloned();
+    let served = served.ok_or_else(|| Status::internal("ipaddresses are not served"))?;
+    let family = match item {
+        Item::Address(address) => Family::of(address).name(),
+        Item::Port(_) => "",
+    };
+    let mut value = json!({
+        "kind": "IPAddress", "apiVersion": "networking.k8s.io/v1",
+        "metadata": { "name": name_of(item), "labels": { FAMILY: family, MANAGED_BY: MANAGER } },
+        "spec": owner.reference(),
+    });
+    let target = Target {
+        served,
+        namespace: None,
+        name: None,
+        subresource: None,
+        caller: None,
+        lease: Lease::of_server(),
+    };
+    new_object::fill_in(context, &target, &mut value)?;
+    target.served.encode(value)
+}
+
+/// As `docs/formats/node-ports.md` has it.
+fn new_port(context: &Arc<Context>, port: u16, owner: &Owner) -> Bytes {
+    let claim = json!({
+        "metadata": { "creationTimestamp": context.now_rfc3339(), "name": port.to_string() },
+        "spec": owner.reference(),
+    });
+    let members = crate::catalog::compact(&claim);
+    // The type comes first, as in every object of a kind that is built in.
+    Bytes::from(format!("{{\"kind\":\"NodePort\",\"apiVersion\":\"v1\",{}", &members[1..]))
+}
+
+/// Gives `item` back if it is `owner`'s and was before `before`: what was claimed later is somebody else's.
+pub(super) async fn give_back(context: &Arc<Context>, item: Item, owner: &Owner, before: Revision) {
+    let given = async {
+        let found = live_claim(context, item).await?;
+        match found.filter(|claim| claim.owner.as_ref() == Some(owner) && claim.revision < before) {
+            Some(claim) => drop_claim(context, item, claim.revision).await,
+            None => Ok(false),
         }
+    };
+    if let Err(status) = given.await {
+        // A claim too many is found by the next repair.
+        tracing::warn!(item = name_of(item), why = status.message, "not given back yet");
     }
+}
 
-    /// Claims `item` for `owner`: the revision of the claim, or `None` when it is claimed already.
-    pub(super) async fn claim(&self, item: Item, owner: &Owner) -> Result<Option<Revision>, Status> {
-        let store = self.claims_of(item)?;
-        let key = store.key("", &name_of(item));
-        let value = match item {
-            Item::Address(_) => self.new_address(item, owner)?,
-            Item::Port(port) => self.new_port(port, owner),
-        };
-        match store.create(key, value, None, Mode::Commit).await {
-            Ok(object) => Ok(Some(object.revision())),
-            Err(None) => Ok(None),
-            Err(Some(status)) => Err(status),
-        }
-    }
+/// Removes the claim of `item` if it is still that of `revision`, and says whether it did.
+pub(super) async fn drop_claim(
+    context: &Arc<Context>,
+    item: Item,
+    revision: Revision,
+) -> Result<bool, Status> {
+    let store = claims_of(context, item)?;
+    let key = store.key("", &name_of(item));
+    let txn = Txn { key, expect: Expect::At(revision), op: Op::Delete };
+    let outcome = store.backend.commit(txn).await.map_err(|error| errors::txn(&error))?;
+    Ok(matches!(outcome, Outcome::Committed(_)))
+}
 
-    fn new_address(&self, item: Item, owner: &Owner) -> Result<Bytes, Status> {
-        let served = self.catalog().resource("networking.k8s.io", "v1", "ipaddresses").cloned();
-        let served = served.ok_or_else(|| Status::internal("ipaddresses are not served"))?;
-        let family = match item {
-            Item::Address(address) => Family::of(address).name(),
-            Item::Port(_) => "",
-        };
-        let mut value = json!({
-            "kind": "IPAddress", "apiVersion": "networking.k8s.io/v1",
-            "metadata": { "name": name_of(item), "labels": { FAMILY: family, MANAGED_BY: MANAGER } },
-            "spec": owner.reference(),
-        });
-        let target = Target {
-            served,
-            namespace: None,
-            name: None,
-            subresource: None,
-            caller: None,
-            lease: Lease::of_server(),
-        };
-        self.prepare(&target, &mut value)?;
-        target.served.encode(value)
-    }
+/// The claim of `item` as the store has it now.
+pub(super) async fn live_claim(context: &Arc<Context>, item: Item) -> Result<Option<Claim>, Status> {
+    let store = claims_of(context, item)?;
+    let found = store.live(&store.key("", &name_of(item))).await?;
+    found.map(|found| read_claim(item, &found.object)).transpose()
+}
 
-    /// As `docs/formats/node-ports.md` has it.
-    fn new_port(&self, port: u16, owner: &Owner) -> Bytes {
-        let claim = json!({
-            "metadata": { "creationTimestamp": self.now_rfc3339(), "name": port.to_string() },
-            "spec": owner.reference(),
-        });
-        let members = crate::catalog::compact(&claim);
-        // The type comes first, as in every object of a kind that is built in.
-        Bytes::from(format!("{{\"kind\":\"NodePort\",\"apiVersion\":\"v1\",{}", &members[1..]))
-    }
+/// What the Service `owner` has now; nothing when there is none.
+pub(super) async fn live_holdings(context: &Arc<Context>, owner: &Owner) -> Result<Vec<Item>, Status> {
+    let store = context.built_in("", "v1", "services")?;
+    let Some(found) = store.live(&store.key(&owner.namespace, &owner.name)).await? else {
+        return Ok(Vec::new());
+    };
+    holdings_of(&found.object)
+}
 
-    /// Gives `item` back if it is `owner`'s and was before `before`: what was claimed later is somebody else's.
-    pub(super) async fn give_back(&self, item: Item, owner: &Owner, before: Revision) {
-        let given = async {
-            let found = self.live_claim(item).await?;
-            match found.filter(|claim| claim.owner.as_ref() == Some(owner) && claim.revision < before) {
-                Some(claim) => self.drop_claim(item, claim.revision).await,
-                None => Ok(false),
-            }
-        };
-        if let Err(status) = given.await {
-            // A claim too many is found by the next repair.
-            tracing::warn!(item = name_of(item), why = status.message, "not given back yet");
-        }
-    }
-
-    /// Removes the claim of `item` if it is still that of `revision`, and says whether it did.
-    pub(super) async fn drop_claim(&self, item: Item, revision: Revision) -> Result<bool, Status> {
-        let store = self.claims_of(item)?;
-        let key = store.key("", &name_of(item));
-        let txn = Txn { key, expect: Expect::At(revision), op: Op::Delete };
-        let outcome = store.backend.commit(txn).await.map_err(|error| errors::txn(&error))?;
-        Ok(matches!(outcome, Outcome::Committed(_)))
-    }
-
-    /// The claim of `item` as the store has it now.
-    pub(super) async fn live_claim(&self, item: Item) -> Result<Option<Claim>, Status> {
-        let store = self.claims_of(item)?;
-        let found = store.live(&store.key("", &name_of(item))).await?;
-        found.map(|found| read_claim(item, &found.object)).transpose()
-    }
-
-    /// What the Service `owner` has now; nothing when there is none.
-    pub(super) async fn live_holdings(&self, owner: &Owner) -> Result<Vec<Item>, Status> {
-        let store = self.built_in("", "v1", "services")?;
-        let Some(found) = store.live(&store.key(&owner.namespace, &owner.name)).await? else {
-            return Ok(Vec::new());
-        };
-        self.holdings_of(&found.object)
-    }
-
-    /// What a stored Service has.
-    pub(super) fn holdings_of(&self, service: &Object) -> Result<Vec<Item>, Status> {
-        let value = typed(service)?;
-        Ok(value.as_object().map(holdings).unwrap_or_default())
-    }
-
-    /// Deletes the Endpoints of a Service that is gone, as upstream does, lest a new one of its name finds them.
-    pub(super) async fn delete_endpoints(&self, owner: &Owner) {
-        let Some(served) = self.catalog().resource("", "v1", "endpoints").cloned() else { return };
-        let target = Target {
-            served,
-            namespace: Some(owner.namespace.clone()),
-            name: Some(owner.name.clone()),
-            subresource: None,
-            caller: None,
-            lease: Lease::of_server(),
-        };
-        match self.delete_beside(&target, &Default::default()).await {
-            Ok(_) => {}
-            Err(status) if status.reason == Reason::NotFound => {}
-            Err(status) => tracing::warn!(why = status.message, "endpoints of a deleted Service stay"),
-        }
-    }
+/// What a stored Service has.
+pub(super) fn holdings_of(service: &Object) -> Result<Vec<Item>, Status> {
+    let value = typed(service)?;
+    Ok(value.as_object().map(holdings).unwrap_or_default())
 }
 
 /// The claim that `object` is.

@@ -3,14 +3,14 @@
 //! In: a proposed object, the one before it. Out: the proposed object filled in; claims in the store. Owner of the state:
 //! the write. Never: validates; writes the object.
 //!
-//! A write goes round: plan, validate, [`Claims::take`], and again if something went to somebody else in between.
+//! A write goes round: plan, validate, [`Claims::take`], and again if something went to somebody else in between (`write/rounds.rs`).
 //! What it holds it plans with first, so no round undoes another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use forebay_apimachinery::{Lease, Reason, Revision, Status};
+use forebay_apimachinery::{Reason, Revision, Status};
 use forebay_object::Object;
 use forebay_watchcache::Snapshot;
 use serde_json::Value;
@@ -18,12 +18,11 @@ use serde_json::Value;
 use super::claim::{Owner, key_in};
 use super::range::AddressRange;
 use crate::catalog::Served;
-use crate::consumed::Consumed;
-use crate::create::Unjudged;
+use crate::context::Context;
 use crate::errors;
-use crate::registry::Registry;
+use crate::incoming::name_of;
 use crate::request::Target;
-use crate::store::{Mode, ROUNDS_MAX, Store};
+use crate::store::{Mode, Store};
 use forebay_strategy::services::{
     Family, Item, Pools, Refusal, Unavailable, allocate_changed, allocate_new, holdings,
 };
@@ -34,7 +33,7 @@ use forebay_strategy::services::{
 pub(crate) struct Claims(Option<Box<Open>>);
 
 struct Open {
-    registry: Registry,
+    context: Arc<Context>,
     mode: Mode,
     owner: Owner,
     families: Vec<Family>,
@@ -69,11 +68,11 @@ impl Claims {
         Claims(None)
     }
 
-    pub(super) fn open(registry: &Registry, target: &Target, mode: Mode) -> Claims {
-        let ranges = &registry.config.services.cluster_ip_ranges;
+    pub(super) fn open(context: &Arc<Context>, target: &Target, mode: Mode) -> Claims {
+        let ranges = &context.config.services.cluster_ip_ranges;
         let owner = Owner { namespace: target.namespace().to_string(), name: target.name().to_string() };
         Claims(Some(Box::new(Open {
-            registry: registry.clone(),
+            context: context.clone(),
             mode,
             owner,
             families: ranges.iter().map(|range| Family::of(range.network())).collect(),
@@ -86,47 +85,22 @@ impl Claims {
         })))
     }
 
-    /// A new object with what it takes, all of it claimed.
-    ///
-    /// - `lease`: what is held meanwhile is charged to it.
-    /// - `unjudged`: judges the object as proposed; nothing is claimed for one that is refused.
+    /// Whether the object takes nothing.
+    pub(crate) fn are_none(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Fills in what a new object takes, which has its name.
     ///
     /// # Errors
-    /// What it cannot have, what `unjudged` says, the store's failures. The claims are still to be settled.
-    pub(crate) async fn fill(
-        &mut self,
-        object: Value,
-        lease: &Lease,
-        mut unjudged: Option<Unjudged<'_>>,
-    ) -> Result<Value, Status> {
-        let Some(open) = &mut self.0 else {
-            if let Some(unjudged) = unjudged {
-                unjudged.judge(&object).await?;
-            }
-            return Ok(object);
-        };
-        open.owner.name = crate::create::name_of(&object).to_string();
-        open.look().await?;
-        // As text it takes a tenth of what a second tree would.
-        let asked = Value::to_string(&object);
-        lease.charge(asked.capacity())?;
-        let object = Consumed::new(object, asked.as_bytes());
-        for _ in 0..ROUNDS_MAX {
-            let mut proposed = object.take(lease)?;
-            open.plan(&mut proposed, None)?;
-            // Later rounds differ in what was allocated only.
-            if let Some(unjudged) = unjudged.take() {
-                unjudged.judge(&proposed).await?;
-            }
-            if !open.pending() {
-                return Ok(proposed);
-            }
-            open.take().await?;
-            if !open.pending() {
-                return Ok(proposed);
-            }
+    /// What it cannot have, and why nobody can look at what is free.
+    pub(crate) async fn plan_new(&mut self, proposed: &mut Value) -> Result<(), Status> {
+        let Some(open) = &mut self.0 else { return Ok(()) };
+        open.owner.name = name_of(proposed).to_string();
+        if open.seen.is_none() {
+            open.look().await?;
         }
-        Err(errors::too_contended())
+        open.plan(proposed, None)
     }
 
     /// Fills in what a changed object takes; false when one must [`take`](Claims::take) a look first. It is not to be
@@ -145,7 +119,13 @@ impl Claims {
         self.0.as_ref().is_some_and(|open| open.pending())
     }
 
-    /// Looks at what is free, or claims what is planned. What is not to be had is known to the next plan.
+    /// Whether a plan could not be made before one looks.
+    pub(crate) fn must_look(&self) -> bool {
+        self.0.as_ref().is_some_and(|open| open.must_look)
+    }
+
+    /// Looks at what is free, or claims what is planned. What is not to be had is known to the next plan, and still
+    /// [`pending`](Claims::pending).
     ///
     /// # Errors
     /// The store's failures.
@@ -204,23 +184,23 @@ impl Open {
 
     /// Looks at what is taken now, once claims have been repaired.
     async fn look(&mut self) -> Result<(), Status> {
-        let registry = &self.registry;
-        let deadline = registry.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
-        let mut repaired = registry.services.repaired.subscribe();
+        let context = &self.context;
+        let deadline = context.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
+        let mut repaired = context.services.repaired.subscribe();
         tokio::select! {
             biased;
             _ = repaired.wait_for(|repaired| *repaired) => {}
-            () = registry.clock.sleep_until(deadline) => return Err(not_repaired()),
+            () = context.clock.sleep_until(deadline) => return Err(not_repaired()),
         }
         let taken = async |store: Arc<Store>| {
             let snapshot = store.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))?;
             Ok::<Taken, Status>(Taken { store, snapshot })
         };
-        let cidrs = taken(registry.built_in("networking.k8s.io", "v1", "servicecidrs")?).await?;
+        let cidrs = taken(context.built_in("networking.k8s.io", "v1", "servicecidrs")?).await?;
         self.seen = Some(Seen {
-            addresses: taken(registry.built_in("networking.k8s.io", "v1", "ipaddresses")?).await?,
-            ports: taken(registry.services.ports.clone()).await?,
-            ranges: super::kubernetes::ready_ranges(&cidrs.snapshot, &cidrs.store),
+            addresses: taken(context.built_in("networking.k8s.io", "v1", "ipaddresses")?).await?,
+            ports: taken(context.services.ports.clone()).await?,
+            ranges: super::cidrs::ready_ranges(&cidrs.snapshot, &cidrs.store),
         });
         Ok(())
     }
@@ -233,16 +213,16 @@ impl Open {
         let missing: Vec<Item> =
             self.planned.iter().filter(|item| !self.held.contains_key(item)).copied().collect();
         for item in missing {
-            self.registry.services.begin(item);
-            match self.registry.claim(item, &self.owner).await {
+            self.context.services.begin(item);
+            match super::claim::claim(&self.context, item, &self.owner).await {
                 Ok(Some(revision)) => drop(self.held.insert(item, revision)),
                 Ok(None) => {
-                    self.registry.services.end(item);
+                    self.context.services.end(item);
                     self.lost.insert(item);
                     return Ok(());
                 }
                 Err(status) => {
-                    self.registry.services.end(item);
+                    self.context.services.end(item);
                     return Err(status);
                 }
             }
@@ -251,7 +231,7 @@ impl Open {
     }
 
     async fn settle(self, served: &Served, stored: Option<&Object>) {
-        let Open { registry, mode, owner, held, before, .. } = self;
+        let Open { context, mode, owner, held, before, .. } = self;
         if mode == Mode::DryRun {
             return;
         }
@@ -263,7 +243,7 @@ impl Open {
         };
         for (item, revision) in &held {
             if !kept.contains(item)
-                && let Err(status) = registry.drop_claim(*item, *revision).await
+                && let Err(status) = super::claim::drop_claim(&context, *item, *revision).await
             {
                 tracing::warn!(
                     item = super::claim::name_of(*item),
@@ -271,21 +251,21 @@ impl Open {
                     "not given back yet"
                 );
             }
-            registry.services.end(*item);
+            context.services.end(*item);
         }
         let revision = stored.map(Object::revision);
         for item in before.into_iter().filter(|item| !kept.contains(item)) {
             if let Some(revision) = revision {
-                registry.give_back(item, &owner, revision).await;
+                super::claim::give_back(&context, item, &owner, revision).await;
             }
         }
     }
 
     fn leave(self) {
-        let Open { registry, owner, held, .. } = self;
+        let Open { context, owner, held, .. } = self;
         for item in held.into_keys() {
             tracing::info!(item = super::claim::name_of(item), ?owner, "left to the next repair");
-            registry.services.end(item);
+            context.services.end(item);
         }
     }
 
@@ -306,7 +286,7 @@ impl Open {
         let own = self.held.keys().copied();
         let mut own =
             own.filter(|item| matches!(item, Item::Address(address) if Family::of(*address) == family));
-        let random = &self.registry.random;
+        let random = &self.context.random;
         let ranges = seen.ranges.iter().filter(|range| Family::of(range.network()) == family);
         own.find(|item| self.is_free(seen, *item)).or_else(|| {
             let mut all = ranges.flat_map(|range| range.candidates(random)).map(Item::Address);
@@ -317,8 +297,8 @@ impl Open {
     fn any_port(&self, seen: &Seen) -> Option<Item> {
         let mut own = self.held.keys().copied().filter(|item| matches!(item, Item::Port(_)));
         own.find(|item| self.is_free(seen, *item)).or_else(|| {
-            let range = self.registry.config.services.node_ports;
-            range.candidates(&self.registry.random).map(Item::Port).find(|item| self.is_free(seen, *item))
+            let range = self.context.config.services.node_ports;
+            range.candidates(&self.context.random).map(Item::Port).find(|item| self.is_free(seen, *item))
         })
     }
 
@@ -388,7 +368,7 @@ impl Open {
         if self.mode == Mode::DryRun {
             return self.dry_port(seen, wanted);
         }
-        let range = self.registry.config.services.node_ports;
+        let range = self.context.config.services.node_ports;
         let item = match wanted {
             None => self.any_port(seen).ok_or(Unavailable::Full)?,
             Some(wanted) => match u16::try_from(wanted) {

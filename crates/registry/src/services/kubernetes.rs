@@ -10,26 +10,28 @@
 //! Source: kubernetes v1.36.3 `controlplane/{controller/{kubernetesservice,defaultservicecidr},reconcilers}`.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use forebay_apimachinery::options::CreateOptions;
-use forebay_apimachinery::{Lease, Reason, Seen, Status};
-use forebay_object::Object;
-use forebay_watchcache::Snapshot;
+use forebay_apimachinery::{Lease, Reason, Status};
 use serde_json::{Value, json};
 
+use super::cidrs::address_ranges;
 use super::claim::typed;
-use super::range::AddressRange;
 use super::unreadable;
-use crate::catalog::Served;
-use crate::registry::Registry;
+use super::{NAME, NAMESPACE};
+use crate::context::Context;
+use crate::create;
+use crate::new_object;
 use crate::request::{Body, Target};
-use crate::store::{Decision, Mode, Store};
-use forebay_strategy::{self as strategy, Context};
+use crate::ruled::Ruled as _;
+use crate::services::advertised;
+use crate::services::repair;
+use crate::store::{Decision, Mode};
+use forebay_strategy as strategy;
 
-const NAME: &str = "kubernetes";
-const NAMESPACE: &str = "default";
 const PORT: u16 = 443;
 
 /// How often it looks, as upstream does.
@@ -39,277 +41,261 @@ const REPAIR_EVERY: Duration = Duration::from_secs(180);
 /// When it looks again after a repair that failed: until one succeeds, no Service is given anything.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-impl Registry {
-    /// Sees to the default ServiceCIDR and the `kubernetes` Service, and goes on to. A new store has both when it returns;
-    /// what is there already is repaired behind its back.
-    pub(crate) async fn start_services(&self) {
-        let store = self.built_in("", "v1", "services");
-        let known = store.is_ok_and(|store| store.cached(&store.key(NAMESPACE, NAME)).is_some());
-        self.settle_kubernetes(if known { Part::AllButClaims } else { Part::All }).await;
-        if let Err(status) = self.warn_of_other_ranges().await {
-            tracing::warn!(why = status.message, "the ServiceCIDRs cannot be read yet");
-        }
-        self.tasks.spawn("kubernetes service", self.clone().keep_kubernetes());
+/// Sees to the default ServiceCIDR and the `kubernetes` Service, and goes on to. A new store has both when it returns;
+/// what is there already is repaired behind its back.
+pub(crate) async fn start_services(context: &Arc<Context>) {
+    let store = context.built_in("", "v1", "services");
+    let known = store.is_ok_and(|store| store.cached(&store.key(NAMESPACE, NAME)).is_some());
+    settle_kubernetes(context, if known { Part::AllButClaims } else { Part::All }).await;
+    if let Err(status) = warn_of_other_ranges(context).await {
+        tracing::warn!(why = status.message, "the ServiceCIDRs cannot be read yet");
     }
+    context.tasks.spawn("kubernetes service", keep_kubernetes(context.clone()));
+}
 
-    /// Once the default ServiceCIDR exists, it decides and not the flag.
-    async fn warn_of_other_ranges(&self) -> Result<(), Status> {
-        let known = self.address_ranges().await?;
-        let ranges = self.config.services.cluster_ip_ranges.iter();
-        // Few: ranges that the flag names.
-        for range in ranges.filter(|range| !known.iter().any(|known| known.covers(range))) {
-            tracing::warn!(%range, "no ServiceCIDR has this range: services get no addresses of it");
-        }
-        Ok(())
+/// Once the default ServiceCIDR exists, it decides and not the flag.
+async fn warn_of_other_ranges(context: &Arc<Context>) -> Result<(), Status> {
+    let known = address_ranges(context).await?;
+    let ranges = context.config.services.cluster_ip_ranges.iter();
+    // Few: ranges that the flag names.
+    for range in ranges.filter(|range| !known.iter().any(|known| known.covers(range))) {
+        tracing::warn!(%range, "no ServiceCIDR has this range: services get no addresses of it");
     }
+    Ok(())
+}
 
-    async fn keep_kubernetes(self) {
-        let mut next_repair = self.clock.now() + REPAIR_EVERY;
-        loop {
-            let repaired = *self.services.repaired.borrow();
-            if !repaired || self.clock.now() >= next_repair {
-                next_repair = self.clock.now() + REPAIR_EVERY;
-                self.settle_kubernetes(Part::All).await;
-            } else {
-                self.settle_kubernetes(Part::AllButClaims).await;
-            }
-            let again = if *self.services.repaired.borrow() { LOOK_EVERY } else { RETRY_AFTER };
-            tokio::select! {
-                () = self.clock.sleep(again) => {}
-                () = self.services.look.notified() => {}
-            }
+async fn keep_kubernetes(context: Arc<Context>) {
+    let mut next_repair = context.clock.now() + REPAIR_EVERY;
+    loop {
+        let repaired = *context.services.repaired.borrow();
+        if !repaired || context.clock.now() >= next_repair {
+            next_repair = context.clock.now() + REPAIR_EVERY;
+            settle_kubernetes(&context, Part::All).await;
+        } else {
+            settle_kubernetes(&context, Part::AllButClaims).await;
+        }
+        let again = if *context.services.repaired.borrow() { LOOK_EVERY } else { RETRY_AFTER };
+        tokio::select! {
+            () = context.clock.sleep(again) => {}
+            () = context.services.look.notified() => {}
         }
     }
+}
 
-    /// Makes right what is not. What fails is tried again the next time.
-    async fn settle_kubernetes(&self, part: Part) {
-        let settled = async {
-            let all = tokio::join!(self.settle_default_cidr(), self.settle_where());
-            all.0.and(all.1)?;
-            if part == Part::All {
-                let repaired = self.repair_services().await?;
-                tracing::debug!(?repaired, "claims of services");
-            }
-            let done = self.settle_service().await;
-            done.inspect(|()| self.services.target_settled.store(true, Ordering::Relaxed))
-        };
-        if let Err(status) = settled.await {
-            tracing::warn!(why = status.message, "the kubernetes Service is not as it should be yet");
+/// Makes right what is not. What fails is tried again the next time.
+async fn settle_kubernetes(context: &Arc<Context>, part: Part) {
+    let settled = async {
+        let all = tokio::join!(settle_default_cidr(context), settle_where(context));
+        all.0.and(all.1)?;
+        if part == Part::All {
+            let repaired = repair::repair_services(context).await?;
+            tracing::debug!(?repaired, "claims of services");
         }
+        let done = settle_service(context).await;
+        done.inspect(|()| context.services.target_settled.store(true, Ordering::Relaxed))
+    };
+    if let Err(status) = settled.await {
+        tracing::warn!(why = status.message, "the kubernetes Service is not as it should be yet");
     }
+}
 
-    /// The ranges that addresses may be taken from.
-    pub(super) async fn address_ranges(&self) -> Result<Vec<AddressRange>, Status> {
-        let store = self.built_in("networking.k8s.io", "v1", "servicecidrs")?;
-        Ok(ready_ranges(&*self.fresh(&store).await?, &store))
+/// The ServiceCIDR of the configured ranges. One that is there stays, unless a second family is added to it.
+async fn settle_default_cidr(context: &Arc<Context>) -> Result<(), Status> {
+    let ranges: Vec<String> =
+        context.config.services.cluster_ip_ranges.iter().map(ToString::to_string).collect();
+    let now = context.now_rfc3339();
+    let conditions = json!([{
+        "type": "Ready", "status": "True", "lastTransitionTime": now, "reason": "",
+        "message": "Kubernetes default Service CIDR is ready",
+    }]);
+    let wanted = json!({
+        "kind": "ServiceCIDR", "apiVersion": "networking.k8s.io/v1", "metadata": { "name": NAME },
+        "spec": { "cidrs": ranges },
+    });
+    settle(context, ("networking.k8s.io", "servicecidrs"), wanted, |found| {
+        let known = found["spec"]["cidrs"].as_array().map_or(&[][..], Vec::as_slice);
+        if known.len() == 1 && ranges.len() == 2 && known[0] == ranges[0] {
+            found["spec"]["cidrs"] = json!(ranges);
+        }
+        let ready = found["status"]["conditions"].as_array().is_some_and(|all| !all.is_empty());
+        let leaving = found["metadata"]["deletionTimestamp"].is_string();
+        if !ready && !leaving && found["spec"]["cidrs"] == json!(ranges) {
+            found["status"] = json!({ "conditions": conditions });
+        }
+    })
+    .await
+}
+
+/// The Service, at the first address of the first range.
+async fn settle_service(context: &Arc<Context>) -> Result<(), Status> {
+    let Some((_, target_port)) = context.config.services.endpoint else { return Ok(()) };
+    let Some(range) = context.config.services.cluster_ip_ranges.first() else { return Ok(()) };
+    let ports = json!([{ "name": "https", "protocol": "TCP", "port": PORT, "targetPort": target_port }]);
+    let store = context.built_in("", "v1", "services")?;
+    let (state, key) = (context.fresh(&store).await?, store.key(NAMESPACE, NAME));
+    if unreadable::is_at(&key, &state, &store).await? {
+        return Ok(());
     }
-
-    /// The ServiceCIDR of the configured ranges. One that is there stays, unless a second family is added to it.
-    async fn settle_default_cidr(&self) -> Result<(), Status> {
-        let ranges: Vec<String> =
-            self.config.services.cluster_ip_ranges.iter().map(ToString::to_string).collect();
-        let now = self.now_rfc3339();
-        let conditions = json!([{
-            "type": "Ready", "status": "True", "lastTransitionTime": now, "reason": "",
-            "message": "Kubernetes default Service CIDR is ready",
-        }]);
-        let wanted = json!({
-            "kind": "ServiceCIDR", "apiVersion": "networking.k8s.io/v1", "metadata": { "name": NAME },
-            "spec": { "cidrs": ranges },
+    if let Some(found) = state.get(&key) {
+        // Upstream leaves it as it is, and so in the hands of those who add to it; a port of ours that has moved is
+        // followed.
+        let stale = typed(found)?["spec"]["ports"].as_array().is_some_and(|ports| {
+            ports.len() == 1 && ports[0]["name"] == "https" && ports[0]["targetPort"] != target_port
         });
-        self.settle(("networking.k8s.io", "servicecidrs"), wanted, |found| {
-            let known = found["spec"]["cidrs"].as_array().map_or(&[][..], Vec::as_slice);
-            if known.len() == 1 && ranges.len() == 2 && known[0] == ranges[0] {
-                found["spec"]["cidrs"] = json!(ranges);
-            }
-            let ready = found["status"]["conditions"].as_array().is_some_and(|all| !all.is_empty());
-            let leaving = found["metadata"]["deletionTimestamp"].is_string();
-            if !ready && !leaving && found["spec"]["cidrs"] == json!(ranges) {
-                found["status"] = json!({ "conditions": conditions });
-            }
-        })
-        .await
-    }
-
-    /// The Service, at the first address of the first range.
-    async fn settle_service(&self) -> Result<(), Status> {
-        let Some((_, target_port)) = self.config.services.endpoint else { return Ok(()) };
-        let Some(range) = self.config.services.cluster_ip_ranges.first() else { return Ok(()) };
-        let ports = json!([{ "name": "https", "protocol": "TCP", "port": PORT, "targetPort": target_port }]);
-        let store = self.built_in("", "v1", "services")?;
-        let (state, key) = (self.fresh(&store).await?, store.key(NAMESPACE, NAME));
-        if unreadable::is_at(&key, &state, &store).await? {
+        if !stale || leaves_others(context, &context.services.target_settled) {
             return Ok(());
         }
-        if let Some(found) = state.get(&key) {
-            // Upstream leaves it as it is, and so in the hands of those who add to it; a port of ours that has moved is
-            // followed.
-            let stale = typed(found)?["spec"]["ports"].as_array().is_some_and(|ports| {
-                ports.len() == 1 && ports[0]["name"] == "https" && ports[0]["targetPort"] != target_port
-            });
-            if !stale || self.leaves_others(&self.services.target_settled) {
-                return Ok(());
-            }
-            let wanted = json!({ "kind": "Service", "apiVersion": "v1" });
-            return self
-                .settle(("", "services"), named(wanted), |found| {
-                    found["spec"]["ports"][0]["targetPort"] = target_port.into();
-                })
-                .await;
+        let wanted = json!({ "kind": "Service", "apiVersion": "v1" });
+        return settle(context, ("", "services"), named(wanted), |found| {
+            found["spec"]["ports"][0]["targetPort"] = target_port.into();
+        })
+        .await;
+    }
+    let service = json!({
+        "kind": "Service", "apiVersion": "v1",
+        "metadata": { "name": NAME, "labels": { "component": "apiserver", "provider": "kubernetes" } },
+        "spec": {
+            "type": "ClusterIP", "clusterIP": range.first().to_string(), "ipFamilyPolicy": "SingleStack",
+            "sessionAffinity": "None", "ports": ports,
+        },
+    });
+    let target = target(context, "", "services")?;
+    match create::create(context, &target, &Body::Value(service), &CreateOptions::default()).await {
+        Err(status) if status.reason != Reason::AlreadyExists => Err(status),
+        _ => Ok(()),
+    }
+}
+
+/// Where the Service leads to: here, and to the other servers.
+async fn settle_where(context: &Arc<Context>) -> Result<(), Status> {
+    let Some((own, _)) = context.config.services.endpoint else { return Ok(()) };
+    let Some(_turn) = context.services.turn_to_stay().await else { return Ok(()) };
+    let addresses = advertised::advertise(context, own).await?;
+    settle_advertised(context, &addresses).await?;
+    context.services.ports_settled.store(true, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Makes the Service lead to `addresses`. Their order is nobody's concern: two servers would not agree on it.
+pub(super) async fn settle_advertised(context: &Arc<Context>, addresses: &[String]) -> Result<(), Status> {
+    settle_endpoints(context, addresses).await?;
+    settle_endpoint_slice(context, addresses).await
+}
+
+async fn settle_endpoints(context: &Arc<Context>, addresses: &[String]) -> Result<(), Status> {
+    let Some((_, port)) = context.config.services.endpoint else { return Ok(()) };
+    let ips: Vec<Value> = addresses.iter().map(|address| json!({ "ip": address })).collect();
+    let subsets = json!([{
+        "addresses": ips,
+        "ports": [{ "name": "https", "port": port, "protocol": "TCP" }],
+    }]);
+    let wanted = json!({ "kind": "Endpoints", "apiVersion": "v1", "subsets": subsets });
+    settle(context, ("", "endpoints"), named(wanted), |found| {
+        found["metadata"]["labels"]["endpointslice.kubernetes.io/skip-mirror"] = "true".into();
+        let is_one = found["subsets"].as_array().is_some_and(|all| all.len() == 1);
+        let same = is_one && same_addresses(&found["subsets"][0], "/addresses", &ips);
+        if !same || !has_ports(context, &found["subsets"][0]) {
+            found["subsets"] = subsets.clone();
         }
-        let service = json!({
-            "kind": "Service", "apiVersion": "v1",
-            "metadata": { "name": NAME, "labels": { "component": "apiserver", "provider": "kubernetes" } },
-            "spec": {
-                "type": "ClusterIP", "clusterIP": range.first().to_string(), "ipFamilyPolicy": "SingleStack",
-                "sessionAffinity": "None", "ports": ports,
-            },
-        });
-        let target = self.target("", "services")?;
-        match self.create(&target, &Body::Value(service), &CreateOptions::default()).await {
-            Err(status) if status.reason != Reason::AlreadyExists => Err(status),
-            _ => Ok(()),
+    })
+    .await
+}
+
+async fn settle_endpoint_slice(context: &Arc<Context>, addresses: &[String]) -> Result<(), Status> {
+    let Some((own, port)) = context.config.services.endpoint else { return Ok(()) };
+    let endpoint = |address: &String| json!({ "addresses": [address], "conditions": { "ready": true } });
+    let is_v6 = matches!(own, IpAddr::V6(_));
+    // A slice is of one family.
+    let of_family = addresses.iter().filter(|address| address.contains(':') == is_v6);
+    let endpoints: Vec<Value> = of_family.map(endpoint).collect();
+    let ports = json!([{ "name": "https", "port": port, "protocol": "TCP" }]);
+    let family = if is_v6 { "IPv6" } else { "IPv4" };
+    let wanted = json!({
+        "kind": "EndpointSlice", "apiVersion": "discovery.k8s.io/v1", "addressType": family,
+    });
+    settle(context, ("discovery.k8s.io", "endpointslices"), named(wanted), |found| {
+        found["addressType"] = family.into();
+        found["metadata"]["labels"]["kubernetes.io/service-name"] = NAME.into();
+        if !same_addresses(found, "/endpoints", &endpoints) || !has_ports(context, found) {
+            found["endpoints"] = json!(endpoints);
+            found["ports"] = ports.clone();
         }
-    }
+    })
+    .await
+}
 
-    /// Where the Service leads to: here, and to the other servers.
-    async fn settle_where(&self) -> Result<(), Status> {
-        let Some((own, _)) = self.config.services.endpoint else { return Ok(()) };
-        let Some(_turn) = self.services.turn_to_stay().await else { return Ok(()) };
-        let addresses = self.advertise(own).await?;
-        self.settle_advertised(&addresses).await?;
-        self.services.ports_settled.store(true, Ordering::Relaxed);
-        Ok(())
-    }
+/// Whether `of` has the ports that it should have. Those of another server are left as they are, as upstream does but at its start.
+fn has_ports(context: &Arc<Context>, of: &Value) -> bool {
+    let Some((_, port)) = context.config.services.endpoint else { return true };
+    let Some([known]) = of["ports"].as_array().map(Vec::as_slice) else { return false };
+    let is_others = leaves_others(context, &context.services.ports_settled);
+    known["name"] == "https" && known["protocol"] == "TCP" && (known["port"] == port || is_others)
+}
 
-    /// Makes the Service lead to `addresses`. Their order is nobody's concern: two servers would not agree on it.
-    pub(super) async fn settle_advertised(&self, addresses: &[String]) -> Result<(), Status> {
-        self.settle_endpoints(addresses).await?;
-        self.settle_endpoint_slice(addresses).await
-    }
+/// Whether a port that is not this server's is taken for another one's: once its own was written, where there may be
+/// others. They would write in turn for ever.
+fn leaves_others(context: &Arc<Context>, settled: &AtomicBool) -> bool {
+    settled.load(Ordering::Relaxed) && !context.is_alone()
+}
 
-    async fn settle_endpoints(&self, addresses: &[String]) -> Result<(), Status> {
-        let Some((_, port)) = self.config.services.endpoint else { return Ok(()) };
-        let ips: Vec<Value> = addresses.iter().map(|address| json!({ "ip": address })).collect();
-        let subsets = json!([{
-            "addresses": ips,
-            "ports": [{ "name": "https", "port": port, "protocol": "TCP" }],
-        }]);
-        let wanted = json!({ "kind": "Endpoints", "apiVersion": "v1", "subsets": subsets });
-        self.settle(("", "endpoints"), named(wanted), |found| {
-            found["metadata"]["labels"]["endpointslice.kubernetes.io/skip-mirror"] = "true".into();
-            let is_one = found["subsets"].as_array().is_some_and(|all| all.len() == 1);
-            let same = is_one && same_addresses(&found["subsets"][0], "/addresses", &ips);
-            if !same || !self.has_ports(&found["subsets"][0]) {
-                found["subsets"] = subsets.clone();
-            }
-        })
-        .await
-    }
+fn target(context: &Arc<Context>, group: &str, resource: &str) -> Result<Target, Status> {
+    let served = context.catalog().resource(group, "v1", resource).cloned();
+    let served = served.ok_or_else(|| Status::internal(format!("{resource} are not served")))?;
+    let namespace = served.namespaced.then(|| NAMESPACE.to_string());
+    Ok(Target { served, namespace, name: None, subresource: None, caller: None, lease: Lease::of_server() })
+}
 
-    async fn settle_endpoint_slice(&self, addresses: &[String]) -> Result<(), Status> {
-        let Some((own, port)) = self.config.services.endpoint else { return Ok(()) };
-        let endpoint = |address: &String| json!({ "addresses": [address], "conditions": { "ready": true } });
-        let is_v6 = matches!(own, IpAddr::V6(_));
-        // A slice is of one family.
-        let of_family = addresses.iter().filter(|address| address.contains(':') == is_v6);
-        let endpoints: Vec<Value> = of_family.map(endpoint).collect();
-        let ports = json!([{ "name": "https", "port": port, "protocol": "TCP" }]);
-        let family = if is_v6 { "IPv6" } else { "IPv4" };
-        let wanted = json!({
-            "kind": "EndpointSlice", "apiVersion": "discovery.k8s.io/v1", "addressType": family,
-        });
-        self.settle(("discovery.k8s.io", "endpointslices"), named(wanted), |found| {
-            found["addressType"] = family.into();
-            found["metadata"]["labels"]["kubernetes.io/service-name"] = NAME.into();
-            if !same_addresses(found, "/endpoints", &endpoints) || !self.has_ports(found) {
-                found["endpoints"] = json!(endpoints);
-                found["ports"] = ports.clone();
-            }
-        })
-        .await
+/// Makes the object called `kubernetes` what `change` makes of it, or of `wanted` when there is none. Nothing is
+/// written where nothing is to be changed. One that cannot be read stays as it is: whoever read it has named it.
+async fn settle(
+    context: &Arc<Context>,
+    (group, resource): (&str, &str),
+    wanted: Value,
+    change: impl Fn(&mut Value),
+) -> Result<(), Status> {
+    let target = target(context, group, resource)?;
+    let (served, store) = (&target.served, context.store_of(&target.served)?);
+    let key = store.key(target.namespace(), NAME);
+    let state = context.fresh(&store).await?;
+    if unreadable::is_at(&key, &state, &store).await? {
+        return Ok(());
     }
-
-    /// Whether `of` has the ports that it should have. Those of another server are left as they are, as upstream does but at its start.
-    fn has_ports(&self, of: &Value) -> bool {
-        let Some((_, port)) = self.config.services.endpoint else { return true };
-        let Some([known]) = of["ports"].as_array().map(Vec::as_slice) else { return false };
-        let is_others = self.leaves_others(&self.services.ports_settled);
-        known["name"] == "https" && known["protocol"] == "TCP" && (known["port"] == port || is_others)
-    }
-
-    /// Whether a port that is not this server's is taken for another one's: once its own was written, where there may be
-    /// others. They would write in turn for ever.
-    fn leaves_others(&self, settled: &AtomicBool) -> bool {
-        settled.load(Ordering::Relaxed) && !self.is_alone()
-    }
-
-    fn target(&self, group: &str, resource: &str) -> Result<Target, Status> {
-        let served = self.catalog().resource(group, "v1", resource).cloned();
-        let served = served.ok_or_else(|| Status::internal(format!("{resource} are not served")))?;
-        let namespace = served.namespaced.then(|| NAMESPACE.to_string());
-        Ok(Target {
-            served,
-            namespace,
-            name: None,
-            subresource: None,
-            caller: None,
-            lease: Lease::of_server(),
-        })
-    }
-
-    /// Makes the object called `kubernetes` what `change` makes of it, or of `wanted` when there is none. Nothing is
-    /// written where nothing is to be changed. One that cannot be read stays as it is: whoever read it has named it.
-    async fn settle(
-        &self,
-        (group, resource): (&str, &str),
-        wanted: Value,
-        change: impl Fn(&mut Value),
-    ) -> Result<(), Status> {
-        let target = self.target(group, resource)?;
-        let (served, store) = (&target.served, self.store_of(&target.served)?);
-        let key = store.key(target.namespace(), NAME);
-        let state = self.fresh(&store).await?;
-        if unreadable::is_at(&key, &state, &store).await? {
+    if let Some(found) = state.get(&key) {
+        let found = served.to_value(found)?;
+        let mut changed = found.clone();
+        change(&mut changed);
+        if changed == found {
             return Ok(());
         }
-        if let Some(found) = state.get(&key) {
-            let found = served.to_value(found)?;
-            let mut changed = found.clone();
-            change(&mut changed);
-            if changed == found {
-                return Ok(());
-            }
-        }
-        let now = self.now_rfc3339();
-        let judge = |current: Option<&crate::store::Current>| {
-            let Some(current) = current else {
-                let mut new = wanted.clone();
-                self.prepare(&target, &mut new)?;
-                change(&mut new);
-                return Ok(Decision::Put { value: served.encode(new)?, ttl: None, carry: () });
-            };
-            let old = served.to_value(&current.object)?;
-            let mut new = old.clone();
+    }
+    let now = context.now_rfc3339();
+    let judge = |current: Option<&crate::store::Current>| {
+        let Some(current) = current else {
+            let mut new = wanted.clone();
+            new_object::fill_in(context, &target, &mut new)?;
             change(&mut new);
-            if new == old {
-                return Ok(Decision::Keep { carry: () });
-            }
-            let status = new.get("status").cloned();
-            strategy::prepare_update(
-                &served.rules(),
-                None,
-                &mut new,
-                &old,
-                &Context { now: &now, user: None },
-            );
-            if let Some(status) = status {
-                new["status"] = status;
-            }
-            Ok(Decision::Put { value: served.encode(new)?, ttl: None, carry: () })
+            return Ok(Decision::Put { value: served.encode(new)?, ttl: None, carry: () });
         };
-        store.guarded_update(&key, Mode::Commit, judge).await.map(drop)
-    }
+        let old = served.to_value(&current.object)?;
+        let mut new = old.clone();
+        change(&mut new);
+        if new == old {
+            return Ok(Decision::Keep { carry: () });
+        }
+        let status = new.get("status").cloned();
+        strategy::prepare_update(
+            &served.rules(),
+            None,
+            &mut new,
+            &old,
+            &strategy::Context { now: &now, user: None },
+        );
+        if let Some(status) = status {
+            new["status"] = status;
+        }
+        Ok(Decision::Put { value: served.encode(new)?, ttl: None, carry: () })
+    };
+    store.guarded_update(&key, Mode::Commit, judge).await.map(drop)
 }
 
 /// What one look is about.
@@ -318,15 +304,6 @@ enum Part {
     All,
     /// Without reading every Service and every claim.
     AllButClaims,
-}
-
-/// Whether `object` is one that is made again when it is gone.
-pub(super) fn is_ours(served: &Served, object: &Object) -> bool {
-    let kinds = [("", "services"), ("", "endpoints"), ("discovery.k8s.io", "endpointslices")];
-    let default_cidr = served.is("networking.k8s.io", "servicecidrs");
-    // Few: three kinds.
-    let ours = kinds.iter().any(|(group, resource)| served.is(group, resource));
-    object.name() == NAME && (default_cidr || ours && object.namespace() == NAMESPACE)
 }
 
 /// Whether what is at `place` of `found` are `wanted`, in whatever order.
@@ -340,28 +317,6 @@ fn named(mut object: Value) -> Value {
     object
 }
 
-/// The ranges of the ServiceCIDRs that are ready and to stay. One that nobody says anything of is ready.
-pub(super) fn ready_ranges(cidrs: &Snapshot, store: &Store) -> Vec<AddressRange> {
-    let (mut ranges, mut known): (Vec<AddressRange>, Seen<AddressRange>) = (Vec::new(), Seen::default());
-    for cidr in cidrs.range(&store.reach(None, None), None).filter_map(|object| typed(object).ok()) {
-        let conditions = cidr["status"]["conditions"].as_array();
-        // Once: for a ServiceCIDR.
-        let ready = conditions.and_then(|all| all.iter().find(|condition| condition["type"] == "Ready"));
-        if ready.is_some_and(|ready| ready["status"] != "True")
-            || cidr["metadata"]["deletionTimestamp"].is_string()
-        {
-            continue;
-        }
-        let texts = cidr["spec"]["cidrs"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        for range in texts.filter_map(|text| text.parse().ok()) {
-            if !known.again(range) {
-                ranges.push(range);
-            }
-        }
-    }
-    ranges
-}
-
 #[cfg(test)]
 mod tests {
     use forebay_embedded::{Engine, Options};
@@ -369,12 +324,13 @@ mod tests {
     use forebay_watchcache::History;
 
     use super::*;
-    use crate::registry::Config;
+    use crate::Registry;
+    use crate::config::Config;
     use crate::services::ServicesConfig;
 
     /// Where the Service leads to, as the store has it.
     async fn target_port(server: &Registry) -> Value {
-        let store = server.built_in("", "v1", "services").expect("served");
+        let store = server.0.built_in("", "v1", "services").expect("served");
         let found = store.live(&store.key(NAMESPACE, NAME)).await.expect("read").expect("made");
         typed(&found.object).expect("a Service")["spec"]["ports"][0]["targetPort"].clone()
     }
@@ -402,7 +358,7 @@ mod tests {
             "followed at the start, as if it were one that has moved"
         );
         for server in [&first, &second, &first] {
-            server.settle_kubernetes(Part::AllButClaims).await;
+            settle_kubernetes(&server.0, Part::AllButClaims).await;
             assert_eq!(target_port(server).await, 7443, "whoever looks next");
         }
         assert!(tasks.stop(Duration::from_secs(60)).await, "every task ends");

@@ -15,13 +15,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_apimachinery::Status;
-use forebay_watchcache::{Snapshot, limits};
+use forebay_watchcache::Snapshot;
 
+use super::cidrs::ready_ranges;
 use super::claim::{Claim, Owner, item_of, name_of, read_claim};
-use super::kubernetes::ready_ranges;
 use super::unreadable;
-use crate::errors;
-use crate::registry::Registry;
+use crate::context::Context;
+use crate::services::claim;
 use crate::store::Store;
 use forebay_strategy::services::Item;
 
@@ -39,150 +39,136 @@ pub(crate) struct Repaired {
     pub(crate) doubled: usize,
 }
 
-impl Registry {
-    /// Repairs claims once, and from then on lets them be made.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written; the next time may do.
-    pub(crate) async fn repair_services(&self) -> Result<Repaired, Status> {
-        let mut repaired = Repaired::default();
-        let cidrs = self.built_in("networking.k8s.io", "v1", "servicecidrs")?;
-        unreadable::tell_all(&*self.fresh(&cidrs).await?, &cidrs);
-        // In this order: a Service that is seen had its claim before.
-        let store = self.built_in("", "v1", "services")?;
-        let services = self.fresh(&store).await?;
-        let addresses = self.built_in("networking.k8s.io", "v1", "ipaddresses")?;
-        let ports = self.services.ports.clone();
-        let mut owners = self.owners(&services, &store, &mut repaired).await;
-        for (store, are_ports) in [(addresses, false), (ports, true)] {
-            let claims = self.fresh(&store).await?;
-            unreadable::tell_all(&claims, &store);
-            for object in claims.range(&store.reach(None, None), None) {
-                let Some(item) = item_of(object.name(), are_ports) else { continue };
-                let Ok(claim) = read_claim(item, object) else {
-                    unreadable::tell(object.key());
-                    continue;
-                };
-                let owner = owners.remove(&item);
-                if owner.is_some() && owner == claim.owner {
-                    continue;
-                }
-                let ours = claim.managed || owner.is_some();
-                if ours
-                    && self.is_leaked(item, &claim).await?
-                    && self.drop_claim(item, claim.revision).await?
-                {
-                    tracing::info!(item = name_of(item), "no Service has it: given back");
-                    repaired.leaked += 1;
-                    if let Some(owner) = owner {
-                        owners.insert(item, owner);
-                    }
-                }
-            }
-        }
-        for (item, owner) in owners {
-            repaired.missing += usize::from(self.claim_missing(item, &owner).await?);
-        }
-        self.services.repaired.send_replace(true);
-        Ok(repaired)
-    }
-
-    /// The state once it has every commit from before.
-    pub(crate) async fn fresh(&self, store: &Store) -> Result<Arc<Snapshot>, Status> {
-        store.cacher.wait_ready().await;
-        let deadline = self.clock.now() + limits::FRESH_WAIT;
-        store.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))
-    }
-
-    /// Which Service has what, of those that can be read; the others are named.
-    async fn owners(
-        &self,
-        services: &Snapshot,
-        store: &Store,
-        repaired: &mut Repaired,
-    ) -> BTreeMap<Item, Owner> {
-        unreadable::tell_all(services, store);
-        let mut owners: BTreeMap<Item, Owner> = BTreeMap::new();
-        for (count, service) in services.range(&store.reach(None, None), None).enumerate() {
-            if count % BATCH == BATCH - 1 {
-                tokio::task::yield_now().await;
-            }
-            let owner = Owner::of(service);
-            let Ok(items) = self.holdings_of(service) else {
-                unreadable::tell(service.key());
+/// Repairs claims once, and from then on lets them be made.
+///
+/// # Errors
+/// When the store cannot be read or written; the next time may do.
+pub(crate) async fn repair_services(context: &Arc<Context>) -> Result<Repaired, Status> {
+    let mut repaired = Repaired::default();
+    let cidrs = context.built_in("networking.k8s.io", "v1", "servicecidrs")?;
+    unreadable::tell_all(&*context.fresh(&cidrs).await?, &cidrs);
+    // In this order: a Service that is seen had its claim before.
+    let store = context.built_in("", "v1", "services")?;
+    let services = context.fresh(&store).await?;
+    let addresses = context.built_in("networking.k8s.io", "v1", "ipaddresses")?;
+    let ports = context.services.ports.clone();
+    let mut owners = owners(&services, &store, &mut repaired).await;
+    for (store, are_ports) in [(addresses, false), (ports, true)] {
+        let claims = context.fresh(&store).await?;
+        unreadable::tell_all(&claims, &store);
+        for object in claims.range(&store.reach(None, None), None) {
+            let Some(item) = item_of(object.name(), are_ports) else { continue };
+            let Ok(claim) = read_claim(item, object) else {
+                unreadable::tell(object.key());
                 continue;
             };
-            for item in items {
-                if let Some(first) = owners.get(&item) {
-                    repaired.doubled += 1;
-                    tracing::warn!(item = name_of(item), ?first, second = ?owner, "two Services have it; recreate one");
-                    continue;
+            let owner = owners.remove(&item);
+            if owner.is_some() && owner == claim.owner {
+                continue;
+            }
+            let ours = claim.managed || owner.is_some();
+            if ours
+                && is_leaked(context, item, &claim).await?
+                && claim::drop_claim(context, item, claim.revision).await?
+            {
+                tracing::info!(item = name_of(item), "no Service has it: given back");
+                repaired.leaked += 1;
+                if let Some(owner) = owner {
+                    owners.insert(item, owner);
                 }
-                owners.insert(item, owner.clone());
             }
         }
-        owners
     }
-
-    /// Whether nobody has what is claimed, nor is about to.
-    async fn is_leaked(&self, item: Item, claim: &Claim) -> Result<bool, Status> {
-        if self.services.is_in_flight(item) || !self.is_past_grace(claim) {
-            return Ok(false);
-        }
-        match &claim.owner {
-            Some(owner) => self.has_not(owner, item).await,
-            // Made for a Service, and changed since.
-            None => Ok(true),
-        }
+    for (item, owner) in owners {
+        repaired.missing += usize::from(claim_missing(context, item, &owner).await?);
     }
+    context.services.repaired.send_replace(true);
+    Ok(repaired)
+}
 
-    /// Whether the Service `owner` has not got `item`, or is gone. One that cannot be read may have it.
-    async fn has_not(&self, owner: &Owner, item: Item) -> Result<bool, Status> {
-        let failure = match self.live_holdings(owner).await {
-            // Once: for a holding.
-            Ok(holdings) => return Ok(!holdings.contains(&item)),
-            Err(failure) => failure,
+/// Which Service has what, of those that can be read; the others are named.
+async fn owners(services: &Snapshot, store: &Store, repaired: &mut Repaired) -> BTreeMap<Item, Owner> {
+    unreadable::tell_all(services, store);
+    let mut owners: BTreeMap<Item, Owner> = BTreeMap::new();
+    for (count, service) in services.range(&store.reach(None, None), None).enumerate() {
+        if count % BATCH == BATCH - 1 {
+            tokio::task::yield_now().await;
+        }
+        let owner = Owner::of(service);
+        let Ok(items) = claim::holdings_of(service) else {
+            unreadable::tell(service.key());
+            continue;
         };
-        let store = self.built_in("", "v1", "services")?;
-        match store.is_unreadable(&store.key(&owner.namespace, &owner.name)).await? {
-            true => Ok(false),
-            false => Err(failure),
-        }
-    }
-
-    fn is_past_grace(&self, claim: &Claim) -> bool {
-        let grace = self.config.services.leak_grace;
-        let created = claim.created.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond);
-        let age = created.map_or(i64::MAX, |created| (self.clock.unix_ms() as i64).saturating_sub(created));
-        grace == Duration::ZERO || u128::try_from(age).is_ok_and(|age| age >= grace.as_millis())
-    }
-
-    /// Claims what a Service has without a claim, if it still has.
-    pub(super) async fn claim_missing(&self, item: Item, owner: &Owner) -> Result<bool, Status> {
-        if !self.is_in_range(item).await? || !self.live_holdings(owner).await?.contains(&item) {
-            return Ok(false);
-        }
-        let Some(revision) = self.claim(item, owner).await? else { return Ok(false) };
-        // Whoever took it from the Service meanwhile has not found this claim, and will not look again.
-        if !self.live_holdings(owner).await?.contains(&item) {
-            self.drop_claim(item, revision).await?;
-            return Ok(false);
-        }
-        tracing::info!(item = name_of(item), ?owner, "it was not claimed: claimed");
-        Ok(true)
-    }
-
-    /// What is out of range is never given to anyone.
-    async fn is_in_range(&self, item: Item) -> Result<bool, Status> {
-        match item {
-            Item::Port(port) => Ok(self.config.services.node_ports.contains(i64::from(port))),
-            Item::Address(address) => {
-                let store = self.built_in("networking.k8s.io", "v1", "servicecidrs")?;
-                let cidrs = self.fresh(&store).await?;
-                let is_in = ready_ranges(&cidrs, &store).iter().any(|range| range.contains(address));
-                // A range that cannot be read may have it.
-                Ok(is_in || !unreadable::is_none(&cidrs, &store))
+        for item in items {
+            if let Some(first) = owners.get(&item) {
+                repaired.doubled += 1;
+                tracing::warn!(item = name_of(item), ?first, second = ?owner, "two Services have it; recreate one");
+                continue;
             }
+            owners.insert(item, owner.clone());
+        }
+    }
+    owners
+}
+
+/// Whether nobody has what is claimed, nor is about to.
+async fn is_leaked(context: &Arc<Context>, item: Item, claim: &Claim) -> Result<bool, Status> {
+    if context.services.is_in_flight(item) || !is_past_grace(context, claim) {
+        return Ok(false);
+    }
+    match &claim.owner {
+        Some(owner) => has_not(context, owner, item).await,
+        // Made for a Service, and changed since.
+        None => Ok(true),
+    }
+}
+
+/// Whether the Service `owner` has not got `item`, or is gone. One that cannot be read may have it.
+async fn has_not(context: &Arc<Context>, owner: &Owner, item: Item) -> Result<bool, Status> {
+    let failure = match claim::live_holdings(context, owner).await {
+        // Once: for a holding.
+        Ok(holdings) => return Ok(!holdings.contains(&item)),
+        Err(failure) => failure,
+    };
+    let store = context.built_in("", "v1", "services")?;
+    match unreadable::is_in(&store, &store.key(&owner.namespace, &owner.name)).await? {
+        true => Ok(false),
+        false => Err(failure),
+    }
+}
+
+fn is_past_grace(context: &Arc<Context>, claim: &Claim) -> bool {
+    let grace = context.config.services.leak_grace;
+    let created = claim.created.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond);
+    let age = created.map_or(i64::MAX, |created| (context.clock.unix_ms() as i64).saturating_sub(created));
+    grace == Duration::ZERO || u128::try_from(age).is_ok_and(|age| age >= grace.as_millis())
+}
+
+/// Claims what a Service has without a claim, if it still has.
+pub(super) async fn claim_missing(context: &Arc<Context>, item: Item, owner: &Owner) -> Result<bool, Status> {
+    if !is_in_range(context, item).await? || !claim::live_holdings(context, owner).await?.contains(&item) {
+        return Ok(false);
+    }
+    let Some(revision) = claim::claim(context, item, owner).await? else { return Ok(false) };
+    // Whoever took it from the Service meanwhile has not found this claim, and will not look again.
+    if !claim::live_holdings(context, owner).await?.contains(&item) {
+        claim::drop_claim(context, item, revision).await?;
+        return Ok(false);
+    }
+    tracing::info!(item = name_of(item), ?owner, "it was not claimed: claimed");
+    Ok(true)
+}
+
+/// What is out of range is never given to anyone.
+async fn is_in_range(context: &Arc<Context>, item: Item) -> Result<bool, Status> {
+    match item {
+        Item::Port(port) => Ok(context.config.services.node_ports.contains(i64::from(port))),
+        Item::Address(address) => {
+            let store = context.built_in("networking.k8s.io", "v1", "servicecidrs")?;
+            let cidrs = context.fresh(&store).await?;
+            let is_in = ready_ranges(&cidrs, &store).iter().any(|range| range.contains(address));
+            // A range that cannot be read may have it.
+            Ok(is_in || !unreadable::is_none(&cidrs, &store))
         }
     }
 }

@@ -18,7 +18,7 @@ const CYCLES: &[(&str, usize)] = &[
     ("connector", 5),
     ("endpoints", 8),
     ("informer", 5),
-    ("registry", 28),
+    ("registry", 26),
     ("schema", 7),
     ("watchcache", 9),
 ];

@@ -24,6 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("deflate", &[]),
     ("apimachinery", &[]),
     ("object", &["apimachinery", "deflate"]),
+    ("admission", &["api", "apimachinery", "object", "rt", "strategy"]),
     ("api", &["apimachinery"]),
     ("pki", &[]),
     ("rt", &[]),
@@ -39,7 +40,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("strategy", &["apimachinery", "schema"]),
     (
         "registry",
-        &["api", "apimachinery", "backend", "object", "printers", "rt", "schema", "strategy", "watchcache"],
+        &[
+            "admission",
+            "api",
+            "apimachinery",
+            "backend",
+            "object",
+            "printers",
+            "rt",
+            "schema",
+            "strategy",
+            "watchcache",
+        ],
     ),
     ("auth", &["api", "apimachinery", "rt", "strategy"]),
     ("transport", &["rt"]),
@@ -93,11 +105,13 @@ const BELOW_ENDPOINTS: &[&str] = &[
     "embedded",
     "watchcache",
     "strategy",
+    "admission",
     "registry",
     "auth",
     "controllers",
 ];
-const ABOVE_BACKEND: &[&str] = &["watchcache", "strategy", "registry", "controllers", "endpoints"];
+const ABOVE_BACKEND: &[&str] =
+    &["watchcache", "strategy", "admission", "registry", "controllers", "endpoints"];
 
 /// Crates of a running server above `rt`.
 const SERVING: &[&str] = &[
@@ -105,6 +119,7 @@ const SERVING: &[&str] = &[
     "embedded",
     "etcd",
     "watchcache",
+    "admission",
     "registry",
     "auth",
     "controllers",
@@ -143,7 +158,7 @@ const NO_WORD: &[(&[&str], &[&str], &str, &str)] = &[
         "a task starts through rt::Tasks, which names and joins it",
     ),
     (
-        &["watchcache", "strategy", "registry", "controllers"],
+        &["watchcache", "strategy", "admission", "registry", "controllers"],
         &["std::fs", "tokio::fs", "File::open"],
         "",
         "no crate above backend names a file",
@@ -194,7 +209,8 @@ fn picture(metadata: &Value, drawing: Drawing) -> Result<Option<String>, String>
     let path = run::root().join("ARCHITECTURE.md");
     let failed = |e: std::io::Error| format!("{}: {e}", path.display());
     let document = fs::read_to_string(&path).map_err(failed)?;
-    let drawn = picture::drawn(&document, metadata)?;
+    let chain = fs::read_to_string(run::root().join(picture::CHAIN)).map_err(|error| error.to_string())?;
+    let drawn = picture::drawn(&document, metadata, &chain)?;
     if drawn == document {
         return Ok(None);
     }
@@ -292,7 +308,7 @@ fn words(name: &str, path: &str, text: &str) -> Vec<String> {
 /// Where lists are as long as a client makes them.
 const CLIENT_LISTS: &[&str] = &[
     "strategy/src/",
-    "registry/src/admission/",
+    "admission/src/",
     "registry/src/services/",
     "schema/src/crd/",
     "schema/src/strategic/",

@@ -1,7 +1,7 @@
-//! The picture of the crates in ARCHITECTURE.md, drawn from what cargo knows.
+//! The pictures in ARCHITECTURE.md: of the crates, drawn from what cargo knows, and of a write, drawn from its chain of stages.
 //!
-//! In: `cargo metadata`, the document. Out: the picture, or that the document has another one. A crate stands above all that it uses;
-//! an arrow that others already imply is left out. Never: dependencies of tests.
+//! In: `cargo metadata`, the chain's source, the document. Out: the document with both. A crate stands above all that it uses; an arrow
+//! that others already imply is left out. Never: dependencies of tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +9,16 @@ use serde_json::Value;
 
 use super::{short, text};
 
-/// Around the picture, in the document.
-const BEGIN: &str = "<!-- crates: drawn by `cargo xtask arch --write` -->\n```text\n";
-const END: &str = "```\n<!-- /crates -->\n";
+/// A place in the document, from one line to another.
+type Frame = (&'static str, &'static str);
+
+const CRATES: Frame =
+    ("<!-- crates: drawn by `cargo xtask arch --write` -->\n```text\n", "```\n<!-- /crates -->\n");
+const WRITE_PATH: Frame =
+    ("<!-- write path: drawn by `cargo xtask arch --write` -->\n```text\n", "```\n<!-- /write path -->\n");
+
+/// Where the stages of a write stand in order, each below the line that says what it does.
+pub const CHAIN: &str = "crates/registry/src/write/chain.rs";
 
 /// Crates that test, measure or build the others.
 const AROUND: &[&str] =
@@ -20,15 +27,39 @@ const AROUND: &[&str] =
 /// Crate -> workspace crates that it uses.
 type Uses<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
-/// `document` with the picture of today.
+/// `document` with the pictures of today.
+///
+/// - `chain`: the text of [`CHAIN`].
 ///
 /// # Errors
-/// It has no place for one.
-pub fn drawn(document: &str, metadata: &Value) -> Result<String, String> {
-    let wrong = || format!("ARCHITECTURE.md has no {BEGIN:?} … {END:?}");
-    let (before, rest) = document.split_once(BEGIN).ok_or_else(wrong)?;
-    let (_, after) = rest.split_once(END).ok_or_else(wrong)?;
-    Ok(format!("{before}{BEGIN}{}{END}{after}", picture(&uses(metadata))))
+/// It has no place for one, or the chain has a stage of which nothing is said.
+pub fn drawn(document: &str, metadata: &Value, chain: &str) -> Result<String, String> {
+    let document = framed(document, CRATES, &picture(&uses(metadata)))?;
+    framed(&document, WRITE_PATH, &write_path(chain)?)
+}
+
+fn framed(document: &str, (begin, end): Frame, picture: &str) -> Result<String, String> {
+    let wrong = || format!("ARCHITECTURE.md has no {begin:?} … {end:?}");
+    let (before, rest) = document.split_once(begin).ok_or_else(wrong)?;
+    let (_, after) = rest.split_once(end).ok_or_else(wrong)?;
+    Ok(format!("{before}{begin}{picture}{end}{after}"))
+}
+
+/// The stages in order, a line each.
+fn write_path(chain: &str) -> Result<String, String> {
+    let mut stages = Vec::new();
+    let mut said = None;
+    for line in chain.lines().map(str::trim) {
+        if line.starts_with("Stage { is: ") {
+            let (name, what) = said.take().ok_or_else(|| format!("{CHAIN}: nothing is said of {line:?}"))?;
+            stages.push((name, what));
+        } else {
+            said = line.strip_prefix("// ").and_then(|line| line.split_once(": "));
+        }
+    }
+    let width = stages.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let lines = stages.iter().map(|(name, what)| format!("{name:width$}   {what}\n"));
+    Ok(lines.collect::<Vec<_>>().join(&format!("{:>4}\n", "↓")))
 }
 
 fn uses(metadata: &Value) -> Uses<'_> {
@@ -97,9 +128,18 @@ mod tests {
             package("other", &[]),
             package("bench", &[used("top", None)]),
         ]});
-        let document = format!("# A\n{BEGIN}old\n{END}rest\n");
+        let document = format!("# A\n{}old\n{}rest\n", CRATES.0, CRATES.1);
         let expected = " 2  top    → middle\n 1  middle → leaf\n 0  leaf  other\n";
-        assert_eq!(drawn(&document, &metadata).unwrap(), format!("# A\n{BEGIN}{expected}{END}rest\n"));
-        assert!(drawn("# A\n", &metadata).is_err());
+        let drawn = |document: &str| framed(document, CRATES, &picture(&uses(&metadata)));
+        assert_eq!(drawn(&document).unwrap(), format!("# A\n{}{expected}{}rest\n", CRATES.0, CRATES.1));
+        assert!(drawn("# A\n").is_err());
+    }
+
+    #[test]
+    fn the_stages_of_a_write_are_drawn_in_order_with_what_is_said_of_them() {
+        let chain = "static CHAIN: [Stage; 2] = [\n    // read: once: whole\n    Stage { is: Is::Read },\n    // commit: durable\n    \
+                     Stage { is: Is::Commit },\n];";
+        assert_eq!(write_path(chain).unwrap(), "read     once: whole\n   ↓\ncommit   durable\n");
+        assert!(write_path("    Stage { is: Is::Read },").is_err());
     }
 }

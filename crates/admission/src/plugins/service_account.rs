@@ -1,22 +1,23 @@
-//! Pods run as a service account: the namespace's `default` unless they say which, and it has to be there.
+//! ServiceAccount: pods run as a service account: the namespace's `default` unless they say which, and it has to be there.
 //!
-//! In: a new pod, before its defaults. Out: the pod with its account, the volume with the account's token, and the
-//! account's pull secrets. Mirrors of a node's own pods stay as they are, and reach for nothing of the API.
+//! In: a new pod. Out: the pod with its account, the volume with the account's token, and the account's pull secrets. Mirrors of a
+//! node's own pods stay as they are, and reach for nothing of the API.
 //!
 //! Source: kubernetes v1.36.3 `plugin/pkg/admission/serviceaccount`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use forebay_apimachinery::{Reason, Seen, Status};
+use forebay_api::Eventual;
+use forebay_apimachinery::{Seen, Status};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::secrets::{limit_secrets, names_a_secret};
-use crate::create::name_of;
-use crate::registry::Registry;
+use super::pod_secrets::{limit_secrets, names_a_secret};
+use crate::plugin::{Admitted, Plugin, ReadFrom, Switch, Tools, WriteAttributes, json_of};
 use forebay_strategy::generate_name;
 
+const ACCOUNTS: ReadFrom = ("", "serviceaccounts");
 const DEFAULT: &str = "default";
 const MIRROR: &str = "kubernetes.io/config.mirror";
 /// On an account whose pods may name no secrets but its own.
@@ -29,11 +30,29 @@ const TOKEN_SECONDS: i64 = 3607;
 const ATTEMPTS: usize = 10;
 const PAUSE_MIN_MS: u64 = 100;
 
-/// Whether pods have to have a service account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServiceAccountAdmission {
-    On,
-    Off,
+pub struct ServiceAccount;
+
+impl Plugin for ServiceAccount {
+    fn name(&self) -> &'static str {
+        "ServiceAccount"
+    }
+
+    fn switch(&self) -> Switch {
+        Switch::ServiceAccounts
+    }
+
+    fn handles(&self, write: &WriteAttributes<'_>) -> bool {
+        write.creates() && write.is_of("", "pods")
+    }
+
+    fn mutate<'a>(
+        &'a self,
+        write: &'a WriteAttributes<'a>,
+        object: &'a mut Value,
+        tools: &'a Tools<'a>,
+    ) -> Admitted<'a> {
+        Eventual::later(admit(write, object, tools))
+    }
 }
 
 /// What is looked at in a service account.
@@ -80,70 +99,58 @@ impl Account {
     }
 }
 
-impl Registry {
-    /// Gives a new pod its service account and what comes with it.
-    ///
-    /// # Errors
-    /// 403: there is no such account, or the pod names secrets that it may not.
-    pub(crate) async fn admit_service_account(&self, namespace: &str, pod: &mut Value) -> Result<(), Status> {
-        if self.config.service_account_admission == ServiceAccountAdmission::Off {
-            return Ok(());
-        }
-        if pod["metadata"]["annotations"].get(MIRROR).is_some() {
-            return check_mirror(pod).map_err(|why| forbidden(pod, &why));
-        }
-        if !pod["spec"].is_object() {
-            pod["spec"] = Value::Object(Map::new());
-        }
-        let name = account_name(&pod["spec"]).unwrap_or(DEFAULT).to_string();
-        let account = self.find_account(namespace, &name).await.map_err(|status| {
-            let message = &status.message;
-            forbidden(pod, &format!("error looking up service account {namespace}/{name}: {message}"))
-        })?;
-        let spec = &mut pod["spec"];
-        spec["serviceAccountName"] = Value::from(name);
-        let volume = || generate_name(VOLUME, |bound| self.random.below(bound));
-        grant(&account, spec, volume);
-        if account.enforces() {
-            limit_secrets(&account, &pod["spec"]).map_err(|why| forbidden(pod, &why))?;
-        }
-        Ok(())
+/// Gives a new pod its service account and what comes with it.
+///
+/// # Errors
+/// 403: there is no such account, or the pod names secrets that it may not.
+async fn admit(write: &WriteAttributes<'_>, pod: &mut Value, tools: &Tools<'_>) -> Result<(), Status> {
+    if pod["metadata"]["annotations"].get(MIRROR).is_some() {
+        return check_mirror(pod).map_err(|why| write.forbidden(pod, &why));
     }
+    if !pod["spec"].is_object() {
+        pod["spec"] = Value::Object(Map::new());
+    }
+    let namespace = write.of.namespace;
+    let name = account_name(&pod["spec"]).unwrap_or(DEFAULT).to_string();
+    let account = find_account(tools, namespace, &name).await.map_err(|status| {
+        let message = &status.message;
+        write.forbidden(pod, &format!("error looking up service account {namespace}/{name}: {message}"))
+    })?;
+    let spec = &mut pod["spec"];
+    // The field has two names.
+    spec["serviceAccount"] = Value::from(name.clone());
+    spec["serviceAccountName"] = Value::from(name);
+    let volume = || generate_name(VOLUME, |bound| tools.random.below(bound));
+    grant(&account, spec, volume);
+    if account.enforces() {
+        limit_secrets(&account, &pod["spec"]).map_err(|why| write.forbidden(pod, &why))?;
+    }
+    Ok(())
+}
 
-    /// The account, from the cache or else from the store; `default` is waited for a while.
-    async fn find_account(&self, namespace: &str, name: &str) -> Result<Account, Status> {
-        let store = self.built_in("", "v1", "serviceaccounts")?;
-        let key = store.key(namespace, name);
-        let attempts = if name == DEFAULT { ATTEMPTS } else { 1 };
-        let pause = Duration::from_millis(PAUSE_MIN_MS + self.random.below(PAUSE_MIN_MS));
-        for attempt in 0..attempts {
-            if attempt > 0 {
-                self.clock.sleep(pause).await;
-            }
-            let found = match store.cached(&key) {
-                Some(found) => Some(found),
-                None => store.live(&key).await?,
-            };
-            if let Some(found) = found {
-                let mut json = vec![b'{'];
-                found.object.write_body(None, None, &mut json);
-                return serde_json::from_slice(&json).map_err(Status::internal);
-            }
+/// The account, from the cache or else from the store; `default` is waited for a while.
+async fn find_account(tools: &Tools<'_>, namespace: &str, name: &str) -> Result<Account, Status> {
+    let attempts = if name == DEFAULT { ATTEMPTS } else { 1 };
+    let pause = Duration::from_millis(PAUSE_MIN_MS + tools.random.below(PAUSE_MIN_MS));
+    for attempt in 0..attempts {
+        if attempt > 0 {
+            tools.clock.sleep(pause).await;
         }
-        Err(Status::not_found("", "serviceaccount", name))
+        let found = match tools.lookup.cached(ACCOUNTS, namespace, name) {
+            Some(found) => Some(found),
+            None => tools.lookup.live(ACCOUNTS, namespace, name).wait().await?,
+        };
+        if let Some(found) = found {
+            return serde_json::from_slice(&json_of(&found)).map_err(Status::internal);
+        }
     }
+    Err(Status::not_found("", "serviceaccount", name))
 }
 
 /// The account that a pod names, under its name or the older one.
 fn account_name(spec: &Value) -> Option<&str> {
     let named = |member: &str| spec[member].as_str().filter(|name| !name.is_empty());
     named("serviceAccountName").or_else(|| named("serviceAccount"))
-}
-
-fn forbidden(pod: &Value, why: &str) -> Status {
-    let generated = pod["metadata"]["generateName"].as_str().filter(|base| !base.is_empty());
-    let name = Some(name_of(pod)).filter(|name| !name.is_empty()).or(generated).unwrap_or("Unknown");
-    Status::new(Reason::Forbidden, format!("pods {name:?} is forbidden: {why}")).about("", "pods", name)
 }
 
 fn check_mirror(pod: &Value) -> Result<(), String> {

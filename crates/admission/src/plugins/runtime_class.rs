@@ -1,108 +1,58 @@
-//! What plugins fill in of pods and nodes: priority, tolerations, what a runtime class brings, a taint.
+//! RuntimeClass: a pod gets the overhead, the nodes and the tolerations of its runtime class.
 //!
-//! In: a pod or a node, and the classes that there are. Out: the same filled in, or why it is refused. Never: IO.
-//!
-//! Source: kubernetes v1.36.3 `plugin/pkg/admission/{priority,defaulttolerationseconds,runtimeclass,nodetaint}`.
+//! Source: kubernetes v1.36.3 `plugin/pkg/admission/runtimeclass`.
 
 use std::collections::{BTreeMap, HashMap};
 
 use forebay_apimachinery::quantity;
 use forebay_apimachinery::{Seen, steps};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::plugins::{Classes, PRIORITY, RUNTIME};
+use crate::plugin::{Admitted, Plugin, ReadFrom, Tools, WriteAttributes};
 use forebay_strategy::value::{
-    Members, child, child_made, child_or_empty, entries, int, objects, set, take_over, text, text_opt,
+    Members, child, child_made, child_or_empty, entries, int, objects, set, text, text_opt,
 };
 
-const NOT_READY: &str = "node.kubernetes.io/not-ready";
-const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-/// How long pods stay on a node that is lost, where they do not say it themselves.
-const LOST_SECONDS: i64 = 300;
+const CLASSES: ReadFrom = ("node.k8s.io", "runtimeclasses");
 
-/// A new node takes no pods until somebody finds that it is ready.
-pub fn taint_node(node: &mut Members) -> Result<(), String> {
-    let spec = child_made(node, "spec");
-    let known = |taint: &Members| text(taint, "key") == NOT_READY && text(taint, "effect") == "NoSchedule";
-    if !objects(spec, "taints").any(known) {
-        push(spec, "taints", json!({"key": NOT_READY, "effect": "NoSchedule"}));
-    }
-    Ok(())
-}
+pub struct RuntimeClass;
 
-/// A pod's priority is that of its class. It stays what it was.
-pub fn priority(pod: &mut Members, old: Option<&Members>, classes: &Classes) -> Result<(), String> {
-    let spec = child_made(pod, "spec");
-    if let Some(old) = old {
-        let old = child_or_empty(old, "spec");
-        for name in ["priority", "preemptionPolicy"] {
-            if !spec.contains_key(name) {
-                take_over(spec, old, name);
-            }
-        }
-        return Ok(());
+impl Plugin for RuntimeClass {
+    fn name(&self) -> &'static str {
+        "RuntimeClass"
     }
-    let class = match text(spec, "priorityClassName") {
-        "" => default_priority(classes),
-        name => Some(
-            classes
-                .named(PRIORITY, name)
-                .ok_or_else(|| format!("no PriorityClass with name {name} was found"))?,
-        ),
-    };
-    let none = json!({"preemptionPolicy": "PreemptLowerPriority"});
-    let class = class.as_ref().unwrap_or(&none);
-    let value = class["value"].as_i64().unwrap_or(0);
-    if let Some(name) = class["metadata"]["name"].as_str() {
-        set(spec, "priorityClassName", Some(name.into()));
-    }
-    if let Some(given) = int(spec, "priority").filter(|given| *given != value) {
-        return Err(format!(
-            "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller \
-             computed {value} from the given PriorityClass name"
-        ));
-    }
-    set(spec, "priority", Some(value.into()));
-    let Some(policy) = class["preemptionPolicy"].as_str() else { return Ok(()) };
-    if let Some(given) = text_opt(spec, "preemptionPolicy").filter(|given| *given != policy) {
-        return Err(format!(
-            "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; priority admission \
-             controller computed {policy} from the given PriorityClass name"
-        ));
-    }
-    set(spec, "preemptionPolicy", Some(policy.into()));
-    Ok(())
-}
 
-/// The class of pods that name none: the lowest of those that are said to be it.
-fn default_priority(classes: &Classes) -> Option<Value> {
-    let marked = classes.marked(PRIORITY, "\"globalDefault\":true").into_iter();
-    let default = marked.filter(|class| class["globalDefault"] == true);
-    default.min_by_key(|class| class["value"].as_i64())
-}
-
-/// Pods leave a node that is lost after a while, if they do not say when.
-pub fn tolerate_lost_nodes(pod: &mut Members) -> Result<(), String> {
-    let spec = child_made(pod, "spec");
-    for key in [NOT_READY, UNREACHABLE] {
-        let tolerated = objects(spec, "tolerations").any(|toleration| {
-            let (own, effect) = (text(toleration, "key"), text(toleration, "effect"));
-            (own == key || own.is_empty()) && matches!(effect, "NoExecute" | "")
-        });
-        if !tolerated {
-            let toleration = json!({
-                "key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": LOST_SECONDS,
-            });
-            push(spec, "tolerations", toleration);
-        }
+    fn handles(&self, write: &WriteAttributes<'_>) -> bool {
+        write.creates() && write.is_of("", "pods")
     }
-    Ok(())
+
+    fn decides_by(&self) -> &'static [ReadFrom] {
+        &[CLASSES]
+    }
+
+    fn mutate<'a>(
+        &'a self,
+        write: &'a WriteAttributes<'a>,
+        object: &'a mut Value,
+        tools: &'a Tools<'a>,
+    ) -> Admitted<'a> {
+        write.filled(object, |pod| runtime_class(pod, tools))
+    }
+
+    fn validate<'a>(
+        &'a self,
+        write: &'a WriteAttributes<'a>,
+        object: &'a Value,
+        tools: &'a Tools<'a>,
+    ) -> Admitted<'a> {
+        write.judged(object, |pod| overhead_of_class(pod, tools))
+    }
 }
 
 /// A pod gets the overhead, the nodes and the tolerations of its runtime class.
-pub fn runtime_class(pod: &mut Members, classes: &Classes) -> Result<(), String> {
+fn runtime_class(pod: &mut Members, tools: &Tools<'_>) -> Result<(), String> {
     let spec = child_made(pod, "spec");
-    let Some(class) = class_of(spec, classes)? else { return Ok(()) };
+    let Some(class) = class_of(spec, tools)? else { return Ok(()) };
     let Some(class) = class.as_object() else { return Ok(()) };
     if let Some(overhead) = child(class, "overhead") {
         let fixed = child_or_empty(overhead, "podFixed");
@@ -124,9 +74,9 @@ pub fn runtime_class(pod: &mut Members, classes: &Classes) -> Result<(), String>
 const OTHER_OVERHEAD: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
 
 /// A pod has the overhead of its class, and no other.
-pub fn overhead_of_class(pod: &Members, classes: &Classes) -> Result<(), String> {
+fn overhead_of_class(pod: &Members, tools: &Tools<'_>) -> Result<(), String> {
     let spec = child_or_empty(pod, "spec");
-    let class = class_of(spec, classes)?;
+    let class = class_of(spec, tools)?;
     let overhead = class.as_ref().and_then(Value::as_object).and_then(|class| child(class, "overhead"));
     let given = child_or_empty(spec, "overhead");
     match overhead {
@@ -140,9 +90,9 @@ pub fn overhead_of_class(pod: &Members, classes: &Classes) -> Result<(), String>
     }
 }
 
-fn class_of(spec: &Members, classes: &Classes) -> Result<Option<Value>, String> {
+fn class_of(spec: &Members, tools: &Tools<'_>) -> Result<Option<Value>, String> {
     let Some(name) = text_opt(spec, "runtimeClassName") else { return Ok(None) };
-    let class = classes.named(RUNTIME, name);
+    let class = tools.class(CLASSES, name);
     class.map(Some).ok_or_else(|| format!("pod rejected: RuntimeClass {name:?} not found"))
 }
 
@@ -275,13 +225,6 @@ impl<'o> Wide<'o> {
             // The widest, or the one below it.
             alike.rev().take(2).find(|wide| **wide != narrow).is_some_and(holds)
         })
-    }
-}
-
-fn push(object: &mut Members, name: &str, item: Value) {
-    match object.get_mut(name) {
-        Some(Value::Array(items)) => items.push(item),
-        _ => set(object, name, Some(Value::Array(vec![item]))),
     }
 }
 

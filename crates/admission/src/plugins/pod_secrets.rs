@@ -1,4 +1,4 @@
-//! Which secrets a pod names.
+//! Which secrets a pod names, for ServiceAccount.
 //!
 //! In: a pod's spec. Out: whether it names any; which of them its service account does not own.
 //!

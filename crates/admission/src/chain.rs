@@ -1,0 +1,120 @@
+//! Which plugins are on, and a write's way through them in kube-apiserver's order.
+//!
+//! Source: kubernetes v1.36.3 `kubeapiserver/options/plugins.go`; apiserver v0.36.3 `admission/chain.go`.
+
+use std::collections::BTreeSet;
+
+use forebay_apimachinery::{Cause, Status};
+use serde_json::Value;
+
+use crate::plugin::{Plugin, Switch, Tools, WriteAttributes};
+use crate::plugins::PLUGINS;
+
+/// Which plugins are on: all that are carried out, but for those turned off.
+#[derive(Clone, Debug, Default)]
+pub struct Admission {
+    off: BTreeSet<String>,
+    service_accounts: ServiceAccountAdmission,
+}
+
+/// Whether pods have to have a service account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ServiceAccountAdmission {
+    On,
+    #[default]
+    Off,
+}
+
+impl Admission {
+    /// Whether the plugin `name` is carried out, unless it is turned off by that name.
+    pub fn carries_out(name: &str) -> bool {
+        PLUGINS.iter().any(|plugin| plugin.name() == name && plugin.switch() == Switch::ByName)
+    }
+
+    /// All but `names`; a name of none of them turns nothing off.
+    pub fn without<'n>(names: impl IntoIterator<Item = &'n str>) -> Admission {
+        let carried_out = names.into_iter().filter(|name| Admission::carries_out(name));
+        Admission { off: carried_out.map(String::from).collect(), ..Admission::default() }
+    }
+
+    /// The same, and whether pods have to have a service account.
+    pub fn with_service_accounts(self, service_accounts: ServiceAccountAdmission) -> Admission {
+        Admission { service_accounts, ..self }
+    }
+
+    /// Fills in what plugins fill in.
+    ///
+    /// # Errors
+    /// What the first of them has against it.
+    pub async fn mutate(
+        &self,
+        write: &WriteAttributes<'_>,
+        object: &mut Value,
+        tools: &Tools<'_>,
+    ) -> Result<(), Status> {
+        for plugin in self.plugins(write) {
+            if let Err(refusal) = plugin.mutate(write, object, tools).wait().await {
+                let decides_by = plugin.decides_by();
+                if decides_by.is_empty() {
+                    return Err(refusal);
+                }
+                for from in decides_by {
+                    tools.lookup.fresh(*from).wait().await?;
+                }
+                plugin.mutate(write, object, tools).wait().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What plugins add to that which validation finds.
+    pub fn causes(&self, write: &WriteAttributes<'_>, object: &Value, tools: &Tools<'_>) -> Vec<Cause> {
+        self.plugins(write).flat_map(|plugin| plugin.causes(write, object, tools)).collect()
+    }
+
+    /// Refuses what is valid and yet may not be.
+    ///
+    /// # Errors
+    /// What the first of them has against it.
+    pub async fn validate(
+        &self,
+        write: &WriteAttributes<'_>,
+        object: &Value,
+        tools: &Tools<'_>,
+    ) -> Result<(), Status> {
+        for plugin in self.plugins(write) {
+            plugin.validate(write, object, tools).wait().await?;
+        }
+        Ok(())
+    }
+
+    fn plugins(&self, write: &WriteAttributes<'_>) -> impl Iterator<Item = &'static dyn Plugin> {
+        PLUGINS.iter().copied().filter(move |plugin| plugin.handles(write) && self.is_on(*plugin))
+    }
+
+    fn is_on(&self, plugin: &dyn Plugin) -> bool {
+        match plugin.switch() {
+            Switch::None => true,
+            Switch::ServiceAccounts => self.service_accounts == ServiceAccountAdmission::On,
+            Switch::ByName => !self.off.contains(plugin.name()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plugins_are_turned_off_by_name() {
+        let without = Admission::without(["Priority", "ServiceAccount", "NamespaceLifecycle"]);
+        let is_on = |name: &str| {
+            let named = PLUGINS.iter().filter(|plugin| plugin.name() == name);
+            named.copied().all(|plugin| without.is_on(plugin))
+        };
+        assert!(!is_on("Priority") && !is_on("NamespaceLifecycle") && is_on("RuntimeClass"));
+        assert!(Admission::carries_out("Priority") && !Admission::carries_out("priority"));
+        assert!(!Admission::carries_out("ServiceAccount"), "it has a setting of its own");
+        assert!(without.off.len() == 2 && without.service_accounts == ServiceAccountAdmission::Off);
+    }
+}

@@ -1,0 +1,83 @@
+//! DefaultTolerationSeconds: pods leave a node that is lost after a while, if they do not say when.
+//!
+//! Source: kubernetes v1.36.3 `plugin/pkg/admission/defaulttolerationseconds`.
+
+use serde_json::{Value, json};
+
+use super::fill::{NOT_READY, push};
+use crate::plugin::{Admitted, Plugin, Tools, WriteAttributes};
+use forebay_strategy::value::{Members, child_made, objects, text};
+
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+/// How long pods stay on a node that is lost, where they do not say it themselves.
+const LOST_SECONDS: i64 = 300;
+
+pub struct DefaultTolerationSeconds;
+
+impl Plugin for DefaultTolerationSeconds {
+    fn name(&self) -> &'static str {
+        "DefaultTolerationSeconds"
+    }
+
+    fn handles(&self, write: &WriteAttributes<'_>) -> bool {
+        (write.creates() || write.updates()) && write.is_of("", "pods")
+    }
+
+    fn mutate<'a>(
+        &'a self,
+        write: &'a WriteAttributes<'a>,
+        object: &'a mut Value,
+        _: &'a Tools<'a>,
+    ) -> Admitted<'a> {
+        write.filled(object, tolerate_lost_nodes)
+    }
+}
+
+fn tolerate_lost_nodes(pod: &mut Members) -> Result<(), String> {
+    let spec = child_made(pod, "spec");
+    for key in [NOT_READY, UNREACHABLE] {
+        let tolerated = objects(spec, "tolerations").any(|toleration| {
+            let (own, effect) = (text(toleration, "key"), text(toleration, "effect"));
+            (own == key || own.is_empty()) && matches!(effect, "NoExecute" | "")
+        });
+        if !tolerated {
+            let toleration = json!({
+                "key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": LOST_SECONDS,
+            });
+            push(spec, "tolerations", toleration);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(fill: fn(&mut Members) -> Result<(), String>, mut object: Value) -> Value {
+        fill(object.as_object_mut().expect("an object")).expect("let in");
+        object
+    }
+
+    fn lost(key: &str) -> Value {
+        json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
+    }
+
+    #[test]
+    fn pods_tolerate_lost_nodes_for_a_while_unless_they_say_how_long() {
+        let own = json!({"key": NOT_READY, "operator": "Exists", "effect": "NoExecute"});
+        let all = json!({"operator": "Exists"});
+        let other = json!({"key": NOT_READY, "operator": "Exists", "effect": "NoSchedule"});
+        for (given, wanted) in [
+            (json!(null), json!([lost(NOT_READY), lost(UNREACHABLE)])),
+            (json!([own]), json!([own, lost(UNREACHABLE)])),
+            (json!([all]), json!([all])),
+            (json!([other]), json!([other, lost(NOT_READY), lost(UNREACHABLE)])),
+        ] {
+            let spec = if given.is_null() { json!({}) } else { json!({"tolerations": given}) };
+            let pod = filled(tolerate_lost_nodes, json!({"spec": spec}));
+            assert_eq!(pod["spec"]["tolerations"], wanted, "{given}");
+            assert_eq!(filled(tolerate_lost_nodes, pod.clone()), pod, "{given}");
+        }
+    }
+}

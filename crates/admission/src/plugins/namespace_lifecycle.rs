@@ -1,0 +1,64 @@
+//! NamespaceLifecycle: nothing is created in a namespace that is missing or on its way out.
+//!
+//! A miss in the cache is judged again on the live object, so that a namespace counts from the moment that its creation was
+//! acknowledged.
+//!
+//! Source: apiserver v0.36.3 `admission/plugin/namespace/lifecycle`.
+
+use forebay_api::Eventual;
+use forebay_apimachinery::{Cause, CauseReason, Status};
+use forebay_object::Object;
+use serde_json::Value;
+
+use crate::plugin::{Admitted, Plugin, ReadFrom, Tools, WriteAttributes};
+
+const NAMESPACES: ReadFrom = ("", "namespaces");
+/// Index of `status.phase` in the layout of namespaces: its only selectable field beside the name.
+const PHASE: usize = 0;
+
+pub struct NamespaceLifecycle;
+
+impl Plugin for NamespaceLifecycle {
+    fn name(&self) -> &'static str {
+        "NamespaceLifecycle"
+    }
+
+    /// What somebody may do can be asked of any namespace.
+    fn handles(&self, write: &WriteAttributes<'_>) -> bool {
+        let is_review = write.is_of("authorization.k8s.io", "localsubjectaccessreviews");
+        write.creates() && write.namespaced && write.of.subresource.is_empty() && !is_review
+    }
+
+    fn mutate<'a>(
+        &'a self,
+        write: &'a WriteAttributes<'a>,
+        object: &'a mut Value,
+        tools: &'a Tools<'a>,
+    ) -> Admitted<'a> {
+        let namespace = write.of.namespace;
+        if let Some(found) = tools.lookup.cached(NAMESPACES, "", namespace) {
+            return Eventual::Now(judged(write, object, &found));
+        }
+        Eventual::later(async move {
+            match tools.lookup.live(NAMESPACES, "", namespace).wait().await? {
+                Some(found) => judged(write, object, &found),
+                None => Err(Status::not_found("", "namespaces", namespace)),
+            }
+        })
+    }
+}
+
+fn judged(write: &WriteAttributes<'_>, object: &Value, found: &Object) -> Result<(), Status> {
+    if found.field(PHASE) != Some("Terminating") {
+        return Ok(());
+    }
+    let namespace = write.of.namespace;
+    let name = object["metadata"]["name"].as_str().unwrap_or("");
+    let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+    let cause = Cause::new(
+        CauseReason::NamespaceTerminating,
+        "metadata.namespace",
+        format!("namespace {namespace} is being terminated"),
+    );
+    Err(write.forbidden_as(name, &why).because([cause]))
+}

@@ -1,0 +1,80 @@
+//! What follows a write, before its client is answered: what other requests are judged by is taken in, and what the object had is
+//! given back.
+//!
+//! In: what was stored or deleted. Out: nothing; what fails is told in the log, and made good by who looks after it. Never: refuses.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_apimachinery::options::DeleteOptions;
+use forebay_apimachinery::{Reason, Revision, Status};
+use forebay_object::Object;
+
+use crate::catalog::Served;
+use crate::context::Context;
+use crate::services;
+use crate::store::{Current, Done, Mode};
+use crate::write::deletion;
+
+/// How long the writer of a CRD waits for it to be served.
+const TAKEN_IN_WAIT: Duration = Duration::from_secs(5);
+
+/// What follows a write. A CRD is served, and a namespace that is on its way out takes nothing new.
+pub(crate) async fn write(context: &Context, served: &Served, object: &Object) {
+    if served.is_crd() {
+        crds_taken_in(context, object.revision()).await;
+    } else if served.is("", "namespaces")
+        && let Some(store) = &served.store
+    {
+        let deadline = context.clock.now() + TAKEN_IN_WAIT;
+        // A cache that is behind for so long is behind for everybody: the write itself is done.
+        let _late = store.cacher.at_least(object.revision(), deadline).await;
+    }
+}
+
+/// What follows a delete: a CRD's end is taken in, what the object had is given back, and the Endpoints of a Service go with it.
+pub(crate) async fn delete(
+    context: &Arc<Context>,
+    served: &Served,
+    object: &Object,
+    revision: Revision,
+    mode: Mode,
+) {
+    if served.is_crd() {
+        crds_taken_in(context, revision).await;
+    }
+    if mode == Mode::Commit {
+        services::after_delete(context, served, object, revision).await;
+        if served.is("", "services") {
+            match delete_endpoints(context, object).await {
+                Ok(()) => {}
+                Err(status) if status.reason == Reason::NotFound => {}
+                Err(status) => tracing::warn!(why = status.message, "endpoints of a deleted Service stay"),
+            }
+        }
+        services::look_after_delete(context, served, object);
+    }
+}
+
+/// Waits until the catalog knows the CRDs as of `revision`.
+async fn crds_taken_in(context: &Context, revision: Revision) {
+    context.catalog_at_least(revision, context.clock.now() + TAKEN_IN_WAIT).await;
+}
+
+/// Deletes the Endpoints of a Service that is gone, as upstream does, lest a new one of its name finds them.
+async fn delete_endpoints(context: &Arc<Context>, service: &Object) -> Result<(), Status> {
+    let Some(served) = context.catalog().resource("", "v1", "endpoints").cloned() else { return Ok(()) };
+    let store = context.store_of(&served)?;
+    let (now, options) = (context.now_rfc3339(), DeleteOptions::default());
+    let judge = |current: Option<&Current>| {
+        let current = current.ok_or_else(|| Status::not_found("", "endpoints", service.name()))?;
+        let mut value = served.to_judged_value(&current.object)?;
+        let then = deletion::begin(&served, &mut value, &options, &now);
+        then.decision(&served, value, None)
+    };
+    let key = store.key(service.namespace(), service.name());
+    if let Done::Deleted { object, .. } = store.guarded_update(&key, Mode::Commit, judge).await? {
+        services::look_after_delete(context, &served, &object);
+    }
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! What a registry is made with.
+//!
+//! In: the program's flags. Out: values that every room of the registry reads. Never: state.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_admission::{Admission, ServiceAccountAdmission};
+use forebay_backend::Backend;
+use forebay_rt::{Clock, Tasks};
+use forebay_watchcache::limits::{self, Pace};
+use forebay_watchcache::{EarlyReaders, History, Room};
+
+use crate::catalog::Opener;
+use crate::identity::Identity;
+use crate::services::ServicesConfig;
+
+/// What a registry is made with.
+#[derive(Clone)]
+pub struct Config {
+    /// `/registry`: what every storage key begins with.
+    pub storage_prefix: String,
+    /// How long events are kept (`--event-ttl`); `None` is until they are deleted.
+    pub event_ttl: Option<Duration>,
+    /// A watch without a timeout of its own ends after this to twice this (`--min-request-timeout`).
+    pub min_request_timeout: Duration,
+    /// Whether pods have to have a service account.
+    pub service_account_admission: ServiceAccountAdmission,
+    pub services: ServicesConfig,
+    /// Which admission plugins are on (`--disable-admission-plugins`).
+    pub admission: Admission,
+    /// How soon the caches seal what is quiet.
+    pub pace: Pace,
+    /// Whose the store's history is.
+    pub history: History,
+    /// For what the caches hold in plain form and have not put at rest yet.
+    pub room: Arc<Room>,
+    /// Held back until [`Registry::start`] is through.
+    pub early: Arc<EarlyReaders>,
+    /// Which server this is; one without says nowhere that it is there.
+    pub identity: Option<Identity>,
+}
+
+impl Config {
+    /// What every store of the server is opened with.
+    pub(crate) fn opener(&self, backend: &Arc<dyn Backend>, clock: &Clock, tasks: &Tasks) -> Opener {
+        Opener {
+            storage_prefix: self.storage_prefix.clone(),
+            pace: self.pace,
+            history: self.history,
+            room: self.room.clone(),
+            early: self.early.clone(),
+            backend: backend.clone(),
+            clock: clock.clone(),
+            tasks: tasks.clone(),
+        }
+    }
+}
+
+/// A lone server's: nothing that a flag of its own would have to ask for, and events are kept.
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            storage_prefix: "/registry".to_string(),
+            event_ttl: None,
+            min_request_timeout: Duration::from_secs(1_800),
+            service_account_admission: ServiceAccountAdmission::Off,
+            services: ServicesConfig::default(),
+            admission: Admission::default(),
+            pace: limits::PACE,
+            history: History::Own,
+            room: Arc::new(Room::new(limits::LOOSE_BYTES_MAX)),
+            early: Arc::new(EarlyReaders::held_back()),
+            identity: None,
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The ranges of the ServiceCIDRs.
+//!
+//! In: the ServiceCIDRs that are stored. Out: what addresses may be taken from. Never: takes one.
+
+use std::sync::Arc;
+
+use forebay_apimachinery::{Seen, Status};
+use forebay_watchcache::Snapshot;
+use serde_json::Value;
+
+use super::claim::typed;
+use super::range::AddressRange;
+use crate::context::Context;
+use crate::store::Store;
+
+/// The ranges that addresses may be taken from.
+pub(super) async fn address_ranges(context: &Arc<Context>) -> Result<Vec<AddressRange>, Status> {
+    let store = context.built_in("networking.k8s.io", "v1", "servicecidrs")?;
+    Ok(ready_ranges(&*context.fresh(&store).await?, &store))
+}
+
+/// The ranges of the ServiceCIDRs that are ready and to stay. One that nobody says anything of is ready.
+pub(super) fn ready_ranges(cidrs: &Snapshot, store: &Store) -> Vec<AddressRange> {
+    let (mut ranges, mut known): (Vec<AddressRange>, Seen<AddressRange>) = (Vec::new(), Seen::default());
+    for cidr in cidrs.range(&store.reach(None, None), None).filter_map(|object| typed(object).ok()) {
+        let conditions = cidr["status"]["conditions"].as_array();
+        // Once: for a ServiceCIDR.
+        let ready = conditions.and_then(|all| all.iter().find(|condition| condition["type"] == "Ready"));
+        if ready.is_some_and(|ready| ready["status"] != "True")
+            || cidr["metadata"]["deletionTimestamp"].is_string()
+        {
+            continue;
+        }
+        let texts = cidr["spec"]["cidrs"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        for range in texts.filter_map(|text| text.parse().ok()) {
+            if !known.again(range) {
+                ranges.push(range);
+            }
+        }
+    }
+    ranges
+}

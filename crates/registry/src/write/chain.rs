@@ -1,0 +1,119 @@
+//! The stages of a write, in order, whichever verb it came by. Each is a value: who adds one adds it here.
+//!
+//! A stage sees every write, knows the caller and the options, may await, and lets be what is none of its concern. Field managers of
+//! server-side apply will stand before `mutate`; webhooks in `mutate` and `validate by policy`; quotas in the latter.
+//!
+//! In: a write and what verbs work with. Out: the write, one stage further. Never: which stages run again, which `rounds.rs` says.
+
+use std::ops::RangeBounds;
+use std::sync::Arc;
+
+use forebay_api::Eventual;
+use forebay_apimachinery::Status;
+
+use super::{Write, commit, decode, judge, preconditions, prepare};
+use crate::context::Context;
+
+/// One stage.
+pub(crate) struct Stage {
+    pub(crate) is: Is,
+    run: for<'a, 'w> fn(&'a mut Write<'w>, &'a Arc<Context>) -> Passed<'a>,
+}
+
+/// What comes of a stage, now or later.
+pub(crate) type Passed<'a> = Eventual<'a, Result<Flow, Status>>;
+
+/// Where a write goes from a stage that does not refuse it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Next,
+    /// There is no telling what it takes before somebody looks, which who claims does.
+    ToClaim,
+    /// What it was decided by has changed: the round begins again.
+    Again,
+}
+
+/// Which stage it is, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Is {
+    Decode,
+    Normalize,
+    Preconditions,
+    Default,
+    Mutate,
+    Plan,
+    Prepare,
+    Name,
+    Validate,
+    Authorize,
+    ValidateByPolicy,
+    Claim,
+    Commit,
+    After,
+}
+
+/// The chain. Its picture in ARCHITECTURE.md is drawn from these lines.
+pub(crate) static CHAIN: [Stage; 14] = [
+    // decode: the body is read once, or the patch applied to what is there; a Scale, Binding or Eviction is kept as sent
+    Stage { is: Is::Decode, run: |write, _| at_once(decode::decode(write)) },
+    // normalize: types checked, unknown fields told of; the namespace and name of the path; a Scale becomes its object
+    Stage { is: Is::Normalize, run: |write, _| at_once(decode::normalize(write)) },
+    // preconditions: the uid and resourceVersion that the client names are those of what is there
+    Stage { is: Is::Preconditions, run: |write, _| at_once(preconditions::check(write)) },
+    // default: what the kind says where the client says nothing
+    Stage { is: Is::Default, run: |write, _| at_once(prepare::default(write)) },
+    // mutate: plugins fill in, or refuse: the life of namespaces, service accounts, priorities, default classes
+    Stage { is: Is::Mutate, run: |write, context| judge::mutate(write, context) },
+    // plan: what a changed Service takes more, and has still
+    Stage { is: Is::Plan, run: |write, _| commit::plan(write) },
+    // prepare: what only the server writes, and what a verb makes of the object: a deletion begun, a pod bound
+    Stage { is: Is::Prepare, run: |write, context| at_once(prepare::prepare(write, context)) },
+    // name: a new object has a name, and what it takes under that is planned
+    Stage { is: Is::Name, run: |write, context| prepare::name(write, context) },
+    // validate: the kind's rules, its schema, and what plugins add to their causes
+    Stage { is: Is::Validate, run: |write, context| at_once(judge::validate(write, context)) },
+    // authorize: who was let in to update may create
+    Stage { is: Is::Authorize, run: |write, _| judge::authorize(write) },
+    // validate by policy: plugins refuse what is valid and yet may not be
+    Stage { is: Is::ValidateByPolicy, run: |write, context| judge::by_policy(write, context) },
+    // claim: what is planned is claimed; what went to somebody else is planned and validated again
+    Stage { is: Is::Claim, run: |write, _| commit::claim(write) },
+    // commit: durable, on exactly the object that it was decided by
+    Stage { is: Is::Commit, run: |write, context| commit::commit(write, context) },
+    // after: what others are judged by is taken in, and what an object had is given back, before the client is answered
+    Stage { is: Is::After, run: |write, context| commit::after(write, context) },
+];
+
+/// Passes `write` through the stages of `span`, up to the first that refuses it or sends it back.
+///
+/// # Errors
+/// The refusal.
+pub(crate) async fn pass(
+    write: &mut Write<'_>,
+    context: &Arc<Context>,
+    span: impl RangeBounds<Is>,
+) -> Result<Flow, Status> {
+    for stage in CHAIN.iter().filter(|stage| span.contains(&stage.is)) {
+        let flow = (stage.run)(write, context).wait().await?;
+        if flow != Flow::Next {
+            return Ok(flow);
+        }
+    }
+    Ok(Flow::Next)
+}
+
+fn at_once<'a>(passed: Result<(), Status>) -> Passed<'a> {
+    Eventual::Now(passed.map(|()| Flow::Next))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_stand_in_their_order_each_once() {
+        let all: Vec<Is> = CHAIN.iter().map(|stage| stage.is).collect();
+        assert!(all.is_sorted_by(|one, next| one < next), "{all:?}");
+        assert_eq!(all.last().map(|last| *last as usize + 1), Some(CHAIN.len()));
+    }
+}

@@ -1,0 +1,135 @@
+//! preconditions: the object is still the one that the client means.
+//!
+//! In: what the client names, and what is there. Out: a conflict, or the resourceVersion taken over. Never: judges the object.
+
+use forebay_apimachinery::options::DeleteOptions;
+use forebay_apimachinery::{Cause, CauseReason, Reason, Status};
+use serde_json::Value;
+
+use super::{Input, Write};
+use crate::request::Target;
+use crate::ruled::Ruled as _;
+
+const MODIFIED: &str =
+    "the object has been modified; please apply your changes to the latest version and try again";
+
+/// Looks at what is there, and compares.
+pub(super) fn check(write: &mut Write<'_>) -> Result<(), Status> {
+    let (target, served) = (write.target, write.served());
+    let old = match write.input {
+        Input::Eviction(_) | Input::Review(_) => return Ok(()),
+        _ if write.is_new_object() => return Ok(()),
+        Input::Binding(_) => served.to_value(&write.current()?.object)?,
+        _ => served.to_judged_value(&write.current()?.object)?,
+    };
+    match write.input {
+        Input::Object(_) => of_change(target, &mut write.proposed, &old, true)?,
+        Input::Patch(_) | Input::Scale(_) | Input::ScalePatch(_) => {
+            of_change(target, &mut write.proposed, &old, false)?;
+        }
+        Input::Binding(_) => {
+            of_binding(target, &write.sent["metadata"], &old)?;
+            write.proposed = served.to_value(&write.current()?.object)?;
+        }
+        Input::Deletion(options) => of_deletion(target, &old, options)?,
+        Input::Eviction(_) | Input::Review(_) => {}
+    }
+    write.old = Some(old);
+    Ok(())
+}
+
+/// Compares the proposed uid and resourceVersion with the current ones, and takes the current resourceVersion over.
+///
+/// - `is_put`: it was not computed from the current object. It may overwrite whatever is there only where the kind allows that.
+fn of_change(target: &Target, proposed: &mut Value, old: &Value, is_put: bool) -> Result<(), Status> {
+    let served = &target.served;
+    let conflict = |why: &str| Status::conflict(served.group(), served.resource(), target.name(), why);
+    let text = |value: &Value, member: &str| value["metadata"][member].as_str().unwrap_or("").to_string();
+    let (new_uid, old_uid) = (text(proposed, "uid"), text(old, "uid"));
+    // Only a PUT makes a precondition of the uid in its body; in a patched object it is a field that may not change.
+    if is_put && !new_uid.is_empty() && new_uid != old_uid {
+        let key = shown_key(target);
+        return Err(conflict(&format!(
+            "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {new_uid}, UID in object meta: {old_uid}"
+        )));
+    }
+    let (new_rv, old_rv) = (text(proposed, "resourceVersion"), text(old, "resourceVersion"));
+    match new_rv.as_str() {
+        "" | "0" if is_put && !served.rules().flags().unconditional_update => {
+            let cause = Cause::new(
+                CauseReason::FieldValueInvalid,
+                "metadata.resourceVersion",
+                "Invalid value: 0: must be specified for an update",
+            );
+            // Here kube-apiserver names the resource, not the kind.
+            return Err(Status::invalid(served.group(), served.resource(), target.name(), vec![cause]));
+        }
+        "" | "0" => {}
+        rv if rv.parse::<u64>().is_err() && !is_put => {
+            let message = format!("strconv.ParseUint: parsing {rv:?}: invalid syntax");
+            return Err(Status::new(Reason::Unknown, message));
+        }
+        rv if rv.parse::<u64>().is_err() => {
+            let cause = Cause::new(
+                CauseReason::FieldValueInvalid,
+                "metadata.resourceVersion",
+                format!("Invalid value: {rv:?}: strconv.ParseUint: parsing {rv:?}: invalid syntax"),
+            );
+            return Err(served.invalid(target.name(), vec![cause]));
+        }
+        rv if rv != old_rv => return Err(conflict(MODIFIED)),
+        _ => {}
+    }
+    proposed["metadata"]["resourceVersion"] = Value::from(old_rv);
+    Ok(())
+}
+
+/// The key of what `target` names as kube-apiserver's errors show it: below the store's own prefix.
+fn shown_key(target: &Target) -> String {
+    let served = &target.served;
+    let resource = served.kind.storage_path().unwrap_or_else(|| served.resource().to_string());
+    match target.namespace() {
+        "" => format!("/{resource}/{}", target.name()),
+        namespace => format!("/{resource}/{namespace}/{}", target.name()),
+    }
+}
+
+/// Refuses what is not the object that was meant.
+pub(crate) fn of_deletion(target: &Target, old: &Value, options: &DeleteOptions) -> Result<(), Status> {
+    let served = &target.served;
+    let text = |member: &str| old["metadata"][member].as_str().unwrap_or("");
+    let conflict = |why: String| {
+        // Upstream names the kind here, not the resource.
+        Err(Status::conflict(served.group(), &served.gvk.kind, target.name(), &why))
+    };
+    if let Some(uid) = options.preconditions.uid.as_deref().filter(|uid| *uid != text("uid")) {
+        return conflict(format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been \
+             deleted and then recreated",
+            text("uid")
+        ));
+    }
+    let asked = options.preconditions.resource_version.as_deref();
+    if let Some(rv) = asked.filter(|rv| *rv != text("resourceVersion")) {
+        return conflict(format!(
+            "the ResourceVersion in the precondition ({rv}) does not match the ResourceVersion in record ({}). The object \
+             might have been modified",
+            text("resourceVersion")
+        ));
+    }
+    Ok(())
+}
+
+fn of_binding(target: &Target, wanted: &Value, pod: &Value) -> Result<(), Status> {
+    for (member, title) in [("uid", "UID"), ("resourceVersion", "ResourceVersion")] {
+        let (asked, found) =
+            (wanted[member].as_str().unwrap_or(""), pod["metadata"][member].as_str().unwrap_or(""));
+        if !asked.is_empty() && asked != found {
+            let why = format!(
+                "Precondition failed: {title} in precondition: {asked}, {title} in object meta: {found}"
+            );
+            return Err(Status::conflict("", "pods", target.name(), &why));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! default, prepare and name: what the kind and the server write into an object.
+
+use std::sync::Arc;
+
+use forebay_api::Eventual;
+use forebay_apimachinery::{Status, json};
+use forebay_strategy::{self as strategy, BindingError};
+use serde_json::Value;
+
+use super::chain::{Flow, Passed};
+use super::{Input, Write, deletion};
+use crate::context::Context;
+use crate::incoming::name_of;
+use crate::new_object;
+use crate::request::Target;
+use crate::ruled::Ruled as _;
+
+/// What the kind says where the client says nothing.
+pub(super) fn default(write: &mut Write<'_>) -> Result<(), Status> {
+    if write.is_new_object() || write.is_change() {
+        let served = write.served();
+        served.set_defaults(&mut write.proposed);
+        served.to_judged(&mut write.proposed);
+    }
+    Ok(())
+}
+
+/// What only the server writes, and what a verb makes of the object.
+pub(super) fn prepare(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
+    let (target, served) = (write.target, write.served());
+    let now = context.now_rfc3339();
+    let of_write = strategy::Context { now: &now, user: target.caller.as_deref() };
+    if write.is_new_object() {
+        return new_object::prepare(context, target, &mut write.proposed);
+    }
+    let Some(old) = &write.old else { return Ok(()) };
+    if write.is_change() {
+        let rules = served.rules();
+        // Rules copy what may not change, to compare it without what may.
+        if rules.custom.is_none() {
+            target.lease.charge(json::weight::of(&write.proposed))?;
+        }
+        strategy::prepare_update(
+            &rules,
+            write.target.subresource.as_deref(),
+            &mut write.proposed,
+            old,
+            &of_write,
+        );
+        return Ok(());
+    }
+    match write.input {
+        Input::Binding(_) => strategy::bind(target.name(), &write.sent, &mut write.proposed, &of_write)
+            .map_err(|error| not_bound(target, error)),
+        Input::Deletion(options) => {
+            write.proposed = write.old.take().unwrap_or_default();
+            write.then = Some(deletion::begin(served, &mut write.proposed, options, &now));
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A new object has a name, and what it takes under that is planned.
+pub(super) fn name<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
+    if !write.is_new_object() {
+        return Eventual::Now(Ok(Flow::Next));
+    }
+    let proposed = &mut write.proposed;
+    if name_of(proposed).is_empty() {
+        generate_name(context, proposed);
+    }
+    if write.claims.are_none() {
+        return Eventual::Now(Ok(Flow::Next));
+    }
+    Eventual::later(async move { write.claims.plan_new(&mut write.proposed).await.map(|()| Flow::Next) })
+}
+
+fn generate_name(context: &Context, value: &mut Value) {
+    let base = value["metadata"]["generateName"].as_str().unwrap_or("").to_string();
+    if !base.is_empty() {
+        let name = strategy::generate_name(&base, |bound| context.random.below(bound));
+        value["metadata"]["name"] = Value::from(name);
+    }
+}
+
+fn not_bound(target: &Target, error: BindingError) -> Status {
+    match error {
+        BindingError::OtherName => Status::bad_request(BindingError::OTHER_NAME),
+        BindingError::Invalid(causes) => Status::invalid("", "Binding", target.name(), causes),
+        BindingError::Conflict(why) => Status::conflict("", "pods/binding", target.name(), &why),
+    }
+}
