@@ -34,10 +34,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("backend", &["apimachinery", "object", "revlog"]),
     ("embedded", &["apimachinery", "backend", "revlog", "rt"]),
     ("etcd", &["apimachinery", "backend", "revlog", "rt"]),
-    ("etcd-codec", &["apimachinery", "etcd", "registry", "schema"]),
+    ("etcd-codec", &["apimachinery", "etcd", "schema"]),
     ("migrate", &["apimachinery", "embedded", "etcd", "pki", "rt"]),
     ("watchcache", &["apimachinery", "backend", "object", "revlog", "rt"]),
-    ("strategy", &["apimachinery", "schema"]),
+    ("certificate-names", &[]),
+    ("strategy", &["apimachinery", "certificate-names", "schema"]),
+    (
+        "catalog",
+        &["apimachinery", "backend", "object", "printers", "rt", "schema", "watchcache"],
+    ),
     (
         "registry",
         &[
@@ -45,15 +50,15 @@ const ARROWS: &[(&str, &[&str])] = &[
             "api",
             "apimachinery",
             "backend",
+            "catalog",
             "object",
-            "printers",
             "rt",
             "schema",
             "strategy",
             "watchcache",
         ],
     ),
-    ("auth", &["api", "apimachinery", "rt", "strategy"]),
+    ("auth", &["api", "apimachinery", "certificate-names", "rt"]),
     ("transport", &["rt"]),
     (
         "endpoints",
@@ -104,14 +109,16 @@ const BELOW_ENDPOINTS: &[&str] = &[
     "backend",
     "embedded",
     "watchcache",
+    "certificate-names",
     "strategy",
+    "catalog",
     "admission",
     "registry",
     "auth",
     "controllers",
 ];
 const ABOVE_BACKEND: &[&str] =
-    &["watchcache", "strategy", "admission", "registry", "controllers", "endpoints"];
+    &["watchcache", "strategy", "catalog", "admission", "registry", "controllers", "endpoints"];
 
 /// Crates of a running server above `rt`.
 const SERVING: &[&str] = &[
@@ -119,6 +126,7 @@ const SERVING: &[&str] = &[
     "embedded",
     "etcd",
     "watchcache",
+    "catalog",
     "admission",
     "registry",
     "auth",
@@ -158,13 +166,13 @@ const NO_WORD: &[(&[&str], &[&str], &str, &str)] = &[
         "a task starts through rt::Tasks, which names and joins it",
     ),
     (
-        &["watchcache", "strategy", "admission", "registry", "controllers"],
+        &["watchcache", "strategy", "catalog", "admission", "registry", "controllers"],
         &["std::fs", "tokio::fs", "File::open"],
         "",
         "no crate above backend names a file",
     ),
     (
-        &["backend", "watchcache", "registry"],
+        &["backend", "watchcache", "catalog", "registry"],
         &["resource_version_match", "send_initial_events", "allow_watch_bookmarks"],
         "registry/src/plan.rs",
         "list and watch options become a plan once, in registry/plan.rs",
