@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use forebay_apimachinery::options::DeleteOptions;
 use forebay_apimachinery::{Reason, Revision, Status};
+use forebay_catalog::Served;
+use forebay_catalog::store::{Current, Done, Mode};
 use forebay_object::Object;
 
-use crate::catalog::Served;
 use crate::context::Context;
 use crate::services;
-use crate::store::{Current, Done, Mode};
 use crate::write::deletion;
 
 /// How long the writer of a CRD waits for it to be served.

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use forebay_admission::{Admission, ServiceAccountAdmission};
 use forebay_backend::Backend;
+use forebay_catalog::Opener;
 use forebay_rt::{Clock, Tasks};
 use forebay_watchcache::limits::{self, Pace};
 use forebay_watchcache::{EarlyReaders, History, Room};
 
-use crate::catalog::Opener;
 use crate::identity::Identity;
 use crate::services::ServicesConfig;
 

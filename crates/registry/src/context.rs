@@ -9,18 +9,18 @@ use arc_swap::ArcSwap;
 use forebay_admission::Admission;
 use forebay_apimachinery::{Revision, Status};
 use forebay_backend::Backend;
+use forebay_catalog::errors;
+use forebay_catalog::store::Store;
+use forebay_catalog::{Catalog, Opener, Served, table};
 use forebay_object::Object;
 use forebay_rt::{Clock, Random, Tasks};
 use forebay_watchcache::{History, Snapshot};
 use tokio::sync::watch;
 
-use crate::catalog::{Catalog, Opener, Served, table};
 use crate::config::Config;
-use crate::errors;
 use crate::frames::Frames;
 use crate::ruled::Ruled as _;
 use crate::services::Services;
-use crate::store::Store;
 
 /// See the module's doc.
 pub(crate) struct Context {

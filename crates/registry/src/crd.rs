@@ -11,17 +11,17 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use forebay_apimachinery::{Reason, Revision, Status};
+use forebay_catalog::crd::{LayoutKey, is_true, needs, text};
+use forebay_catalog::errors;
+use forebay_catalog::store::{Decision, Mode, Store};
+use forebay_catalog::{Catalog, Served, custom_served, retire, table};
 use forebay_object::Object;
 use forebay_schema::crd::conditions;
 use forebay_watchcache::{EventKind, Interest, ReadError, WatchStep, Watcher};
 use serde_json::Value;
 
 use self::cleanup::{Cleanup, Deletion};
-use crate::catalog::crd::{LayoutKey, is_true, needs, text};
-use crate::catalog::{self, Catalog, Served};
 use crate::context::Context;
-use crate::errors;
-use crate::store::{Decision, Mode, Store};
 
 /// How long a new resource's cache is waited for before it is published all the same.
 const READY_WAIT: Duration = Duration::from_secs(5);
@@ -106,7 +106,7 @@ impl Known {
         for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
             version["served"] = version["storage"].clone();
         }
-        let served = catalog::custom_served(&crd, store, &key.fields, self.since).pop()?;
+        let served = custom_served(&crd, store, &key.fields, self.since).pop()?;
         Some((store.clone(), served))
     }
 }
@@ -315,7 +315,7 @@ impl Controller {
             })
             .await;
         match done {
-            Ok(crate::store::Done::Put { object, .. }) => {
+            Ok(forebay_catalog::store::Done::Put { object, .. }) => {
                 self.served.to_value(&object).map(|value| Some((value, object.revision())))
             }
             Ok(_) => Ok(None),
@@ -345,7 +345,7 @@ impl Controller {
                 known.served = None;
             }
             if let (None, Some((store, key))) = (&known.served, &known.storage) {
-                known.served = Some(catalog::custom_served(&known.value, store, &key.fields, known.since));
+                known.served = Some(custom_served(&known.value, store, &key.fields, known.since));
             }
         }
         let deadline = self.context.clock.now() + READY_WAIT;
@@ -358,7 +358,7 @@ impl Controller {
     }
 
     fn publish(&mut self) {
-        let built_in = catalog::table::of(&self.context.catalog());
+        let built_in = table::of(&self.context.catalog());
         let custom = self.crds.values().filter_map(|known| known.served.as_ref()).flatten().cloned();
         // What is built in comes last and stays.
         self.context.publish(Catalog::from_shared(custom.chain(built_in), Some(self.reached)));
@@ -366,7 +366,7 @@ impl Controller {
         for known in self.crds.values_mut() {
             known.past.retain(|old| old.strong_count() > 0);
             let watched: Vec<Arc<Served>> = known.past.iter().filter_map(Weak::upgrade).collect();
-            catalog::retire(&watched, known.served.as_deref().unwrap_or_default());
+            retire(&watched, known.served.as_deref().unwrap_or_default());
         }
     }
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Reason, Status, Verb};
+use forebay_catalog::store::Mode;
 
 use crate::context::{Context, whole};
 use crate::incoming;
 use crate::request::{Answer, Body, MayCreate, Outcome, Target};
 use crate::services;
-use crate::store::Mode;
 use crate::subresources;
 use crate::write::{Input, Write, rounds};
 

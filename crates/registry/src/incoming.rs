@@ -4,10 +4,10 @@
 
 use forebay_apimachinery::options::FieldValidation;
 use forebay_apimachinery::{GroupVersionKind, Lease, Status, json};
+use forebay_catalog::{Served, normalize_as};
 use forebay_schema::builtin::table;
 use serde_json::Value;
 
-use crate::catalog::{Served, normalize_as};
 use crate::request::{Body, Target, unrecognized};
 
 /// A value of its kind, and what is to be said about it.

@@ -40,7 +40,6 @@ mod write;
 
 pub use forebay_catalog as catalog;
 pub use forebay_catalog::{asked, counts, groups, histogram};
-pub(crate) use forebay_catalog::{errors, store};
 
 pub use config::Config;
 pub use delete::Selection;

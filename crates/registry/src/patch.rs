@@ -7,13 +7,13 @@ mod unstructured;
 use forebay_apimachinery::json::weight;
 use forebay_apimachinery::options::FieldValidation;
 use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, Lease, Reason, Status, json};
+use forebay_catalog::compact;
 use forebay_schema::builtin::TypeId;
 use forebay_schema::crd::depth_within;
 use forebay_schema::strategic::{self, PatchFault};
 use json_patch::PatchOperation;
 use serde_json::Value;
 
-use crate::catalog::compact;
 use crate::consumed::Consumed;
 use crate::incoming::{self, Incoming};
 use crate::request::{PatchKind, Target};

@@ -2,10 +2,9 @@
 //!
 //! In: what is served. Out: its rules, and what they fill in and say together with its schema. Never: a rule.
 
+use forebay_catalog::Served;
 use forebay_strategy as strategy;
 use serde_json::Value;
-
-use crate::catalog::Served;
 
 /// What the verbs ask strategy about a resource.
 pub(crate) trait Ruled {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Reason, Status, Verb};
+use forebay_catalog::store::Mode;
 use serde_json::json;
 
 use crate::context::Context;
@@ -14,7 +15,6 @@ use crate::eviction;
 use crate::get;
 use crate::incoming::{self, name_of};
 use crate::request::{Answer, Body, Outcome, Target};
-use crate::store::Mode;
 use crate::write::{Input, Write, rounds, scale};
 
 /// The Scale of an object.
@@ -103,7 +103,7 @@ async fn evict(
 fn created() -> Result<Answer, Status> {
     let status =
         json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 });
-    let mut out = crate::catalog::compact(&status).into_bytes();
+    let mut out = forebay_catalog::compact(&status).into_bytes();
     out.push(b'\n');
     Ok(Answer::plain(Outcome::Created(Bytes::from(out))))
 }

@@ -13,17 +13,17 @@ use std::time::Duration;
 
 use forebay_apimachinery::options::{DeleteOptions, UpdateOptions};
 use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_catalog::store::Mode;
+use forebay_catalog::{Catalog, Served};
 use futures_util::{TryStreamExt, stream};
 use serde_json::{Value, json};
 
 use super::roles;
-use crate::catalog::{Catalog, Served};
 use crate::context::Context;
 use crate::delete;
 use crate::groups;
 use crate::new_object;
 use crate::request::{Body, Target};
-use crate::store::Mode;
 use crate::update;
 use forebay_strategy::flowcontrol as flow_control;
 

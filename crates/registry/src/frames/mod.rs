@@ -18,12 +18,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_apimachinery::accept::MetaVersion;
 use forebay_apimachinery::{Revision, Status};
+use forebay_catalog::{Ending, Served};
 use forebay_object::{Deflated, Object, Scratch};
 use forebay_watchcache::{EventKind, Position, Watcher};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
-use crate::catalog::{Ending, Served};
 use crate::present::As;
 pub use batch::{AtRest, Batch, FrameSink};
 pub use form::{AsStored, EventForm, EventFormat, EventWriter, FrameMessage};

@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
 use forebay_apimachinery::Revision;
+use forebay_catalog::Served;
 use forebay_object::Object;
 use forebay_watchcache::{EventKind, Position};
 
 use super::form::EventForm;
-use crate::catalog::Served;
 
 /// Frames kept, and bytes of their objects, in the whole process: as many as watchers are apart that send the same events at
 /// about the same time. The oldest go first; the newest stays however long it is, until there is a newer one.

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use forebay_apimachinery::accept::MetaVersion;
 use forebay_apimachinery::resource::api_version;
 use forebay_apimachinery::{Revision, Status, json};
+use forebay_catalog::Served;
 use forebay_object::{Form, Object};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{As, IncludeObject, ListMeta};
-use crate::catalog::Served;
 
 /// Shows the objects of one resource in one way.
 #[derive(Clone)]

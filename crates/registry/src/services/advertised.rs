@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use forebay_apimachinery::{Key, Status};
 use forebay_backend::{Expect, Op, Outcome, Range, Txn, Versioned};
+use forebay_catalog::errors;
+use forebay_catalog::store::ROUNDS_MAX;
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::errors;
 use crate::identity::lease;
 use crate::services::kubernetes;
-use crate::store::ROUNDS_MAX;
 
 /// How long a server that says nothing is led to; it says so every 10 s.
 const LEASE: Duration = Duration::from_secs(15);

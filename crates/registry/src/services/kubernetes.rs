@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_catalog::store::{Decision, Mode};
 use serde_json::{Value, json};
 
 use super::cidrs::address_ranges;
@@ -29,7 +30,6 @@ use crate::request::{Body, Target};
 use crate::ruled::Ruled as _;
 use crate::services::advertised;
 use crate::services::repair;
-use crate::store::{Decision, Mode};
 use forebay_strategy as strategy;
 
 const PORT: u16 = 443;
@@ -269,7 +269,7 @@ async fn settle(
         }
     }
     let now = context.now_rfc3339();
-    let judge = |current: Option<&crate::store::Current>| {
+    let judge = |current: Option<&forebay_catalog::store::Current>| {
         let Some(current) = current else {
             let mut new = wanted.clone();
             new_object::fill_in(context, &target, &mut new)?;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_apimachinery::Status;
+use forebay_catalog::store::Store;
 use forebay_watchcache::Snapshot;
 
 use super::cidrs::ready_ranges;
@@ -22,7 +23,6 @@ use super::claim::{Claim, Owner, item_of, name_of, read_claim};
 use super::unreadable;
 use crate::context::Context;
 use crate::services::claim;
-use crate::store::Store;
 use forebay_strategy::services::Item;
 
 /// Services read without giving way to others.

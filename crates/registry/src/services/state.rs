@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use forebay_catalog::store::Store;
+use forebay_catalog::{Opener, Shape};
 use forebay_object::Form;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 
-use crate::catalog::{Opener, Shape};
-use crate::store::Store;
 use forebay_strategy::services::Item;
 
 /// What the registry keeps for Services.

@@ -5,11 +5,11 @@
 
 use forebay_apimachinery::{Key, Status};
 use forebay_backend::Backend as _;
+use forebay_catalog::errors;
+use forebay_catalog::store::Store;
 use forebay_watchcache::Snapshot;
 
 use super::claim::typed;
-use crate::errors;
-use crate::store::Store;
 
 /// Whether there is something at `key` now that cannot be read as an object of a built-in kind.
 ///

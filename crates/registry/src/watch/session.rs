@@ -11,12 +11,12 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use forebay_apimachinery::Status;
+use forebay_catalog::errors;
 use forebay_object::Scratch;
 use forebay_rt::{Clock, Instant};
 use forebay_watchcache::{Budget, Interest, ReadError, WatchStep, Watcher};
 use jiff::Timestamp;
 
-use crate::errors;
 use crate::frames::{EventFrames, FrameSink, Frames};
 use crate::plan::{WatchPlan, WatchStart};
 use crate::wall_time::timestamp;

@@ -9,6 +9,8 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::Status;
+use forebay_catalog::errors;
+use forebay_catalog::store::{Attempts, Current, Decision, Done, Mode, ROUNDS_MAX};
 use forebay_object::Object;
 use serde_json::Value;
 
@@ -17,11 +19,9 @@ use super::deletion::Then;
 use super::{Input, Write};
 use crate::consumed::Consumed;
 use crate::context::Context;
-use crate::errors;
 use crate::incoming::name_of;
 use crate::request::not_found;
 use crate::services;
-use crate::store::{Attempts, Current, Decision, Done, Mode, ROUNDS_MAX};
 
 /// Names tried for one `generateName` before the client is told to try again (reference §3.2).
 const GENERATE_ATTEMPTS: usize = 8;

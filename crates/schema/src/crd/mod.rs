@@ -35,6 +35,7 @@ mod validate;
 
 pub use custom_rules::{CustomRules, ScalePaths};
 pub use definition::{Column, Definition, Scale, Version};
+pub(crate) use go::print_number;
 pub use jsonpath::{JsonPath, JsonPathError};
 pub use props::depth_within;
 pub use schema::Schema;

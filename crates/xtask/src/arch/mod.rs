@@ -39,10 +39,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("watchcache", &["apimachinery", "backend", "object", "revlog", "rt"]),
     ("certificate-names", &[]),
     ("strategy", &["apimachinery", "certificate-names", "schema"]),
-    (
-        "catalog",
-        &["apimachinery", "backend", "object", "printers", "rt", "schema", "watchcache"],
-    ),
+    ("catalog", &["apimachinery", "backend", "object", "printers", "rt", "schema", "watchcache"]),
     (
         "registry",
         &[
