@@ -25,7 +25,7 @@ use forebay_transport::{ConnectionCounts, StalledReaders};
 
 use crate::event_blocks::EventBlocks;
 use crate::identity::Counts;
-use crate::inflight::{Inflight, Kind};
+use crate::inflight::{Inflight, RequestKind};
 use crate::memory::Memory;
 use crate::request_info::RequestInfo;
 use crate::rooms::Rooms;
@@ -88,7 +88,7 @@ impl Metrics {
         self.watches(&mut text);
         let name = "apiserver_current_inflight_requests";
         text.family(name, "gauge", "Requests in work that hold a seat.");
-        for (kind, label) in [(Kind::Mutating, "mutating"), (Kind::ReadOnly, "readOnly")] {
+        for (kind, label) in [(RequestKind::Mutating, "mutating"), (RequestKind::ReadOnly, "readOnly")] {
             text.value(name, &[("request_kind", label)], inflight.taken(kind));
         }
         let counts = &*self.connections;

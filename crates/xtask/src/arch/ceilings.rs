@@ -18,7 +18,7 @@ const CYCLES: &[(&str, usize)] = &[
     ("connector", 5),
     ("endpoints", 8),
     ("informer", 5),
-    ("registry", 26),
+    ("registry", 25),
     ("schema", 7),
     ("watchcache", 9),
 ];
