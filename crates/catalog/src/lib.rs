@@ -14,6 +14,7 @@ pub mod errors;
 pub mod groups;
 pub mod histogram;
 mod kind;
+pub mod limits;
 mod opener;
 mod retire;
 mod selectable;

@@ -15,6 +15,7 @@ use forebay_watchcache::{Cacher, Reach};
 use crate::asked::Asked;
 use crate::counts::ListCounts;
 use crate::errors;
+use crate::limits::ROUNDS_MAX;
 
 /// One resource's storage. All versions of the resource share it.
 pub struct Store {
@@ -73,10 +74,6 @@ impl Mode {
         if dry_run { Mode::DryRun } else { Mode::Commit }
     }
 }
-
-/// Retries of one guarded update against concurrent writers. Each lost round means that another write won, so the
-/// system as a whole moves; beyond this the client is told to try again.
-pub const ROUNDS_MAX: usize = 1_000;
 
 /// The attempts to change one object, each on what is there by then.
 ///

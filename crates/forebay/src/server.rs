@@ -109,6 +109,7 @@ impl Server {
             services,
             admission: config.admission.clone(),
             history: store.history(),
+            frame_lead_bytes: forebay_transport::limits::SHARED_LEAD_BYTES,
             ..Default::default()
         };
         let registry =

@@ -4,7 +4,6 @@
 //! In: what was stored or deleted. Out: nothing; what fails is told in the log, and made good by who looks after it. Never: refuses.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use forebay_apimachinery::options::DeleteOptions;
 use forebay_apimachinery::{Reason, Revision, Status};
@@ -13,11 +12,9 @@ use forebay_catalog::store::{Current, Done, Mode};
 use forebay_object::Object;
 
 use crate::context::Context;
+use crate::limits::TAKEN_IN_WAIT;
 use crate::services;
 use crate::write::deletion;
-
-/// How long the writer of a CRD waits for it to be served.
-const TAKEN_IN_WAIT: Duration = Duration::from_secs(5);
 
 /// What follows a write. A CRD is served, and a namespace that is on its way out takes nothing new.
 pub(crate) async fn write(context: &Context, served: &Served, object: &Object) {

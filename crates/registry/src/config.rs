@@ -37,6 +37,8 @@ pub struct Config {
     pub room: Arc<Room>,
     /// Held back until [`Registry::start`] is through.
     pub early: Arc<EarlyReaders>,
+    /// Bytes before each shared frame of a watch, for whoever sends it.
+    pub frame_lead_bytes: usize,
     /// Which server this is; one without says nowhere that it is there.
     pub identity: Option<Identity>,
 }
@@ -71,6 +73,7 @@ impl Default for Config {
             history: History::Own,
             room: Arc::new(Room::new(limits::LOOSE_BYTES_MAX)),
             early: Arc::new(EarlyReaders::held_back()),
+            frame_lead_bytes: 0,
             identity: None,
         }
     }

@@ -53,6 +53,7 @@ impl Context {
         let admission = config.admission.clone().with_service_accounts(config.service_account_admission);
         Context {
             admission,
+            frames: Arc::new(Frames::new(config.frame_lead_bytes)),
             config,
             backend,
             opener,
@@ -60,7 +61,6 @@ impl Context {
             random,
             tasks,
             services,
-            frames: Arc::default(),
             catalog: ArcSwap::from_pointee(catalog),
             catalog_revision: watch::Sender::new(None),
         }

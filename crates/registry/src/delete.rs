@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::context::{Context, whole};
+use crate::limits::{COLLECTION_PAGE, DELETED_LIST_BYTES_MAX};
 use crate::list::{self, Page};
 use crate::plan::ListPlan;
 use crate::present::{As, ListMeta, Presenter};
@@ -26,14 +27,6 @@ use crate::write::{Input, Write, rounds};
 /// What the default of Jobs, which is not that of other kinds, does to their pods.
 const JOB_WARNING: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to \
                            remove them or set propagationPolicy=Orphan to suppress this warning";
-
-/// Objects that one DELETE of a collection reads at a time, fewer where each takes many looks.
-const COLLECTION_PAGE: usize = 1_000;
-
-/// Bytes of the list that the DELETE of a collection answers; as YAML or protobuf it is a tree as well, of several times that.
-/// Where it would be longer it is let go of: the rest is deleted all the same, and the answer is a `Status`, as of the
-/// DELETE of one object. Clients read neither.
-const DELETED_LIST_BYTES_MAX: usize = 4 << 20;
 
 /// What the DELETE of a collection is about.
 pub struct Selection {

@@ -16,15 +16,12 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::delete;
 use crate::incoming::name_of;
+use crate::limits::{EVICTION_ROUNDS_MAX, UNPROCESSED_RETRY_SECONDS};
 use crate::request::{Target, not_found};
 use crate::write::preconditions;
 use forebay_strategy::{Refusal, Standing, eviction};
 
 const REFUSED: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
-/// Rounds against writers of the pod, as upstream has them; beyond that the client is told of the conflict.
-const ROUNDS_MAX: usize = 20;
-/// What a client waits whose budget has not been looked at yet.
-const UNPROCESSED_RETRY_SECONDS: u32 = 10;
 
 /// Deletes a pod as its Eviction asks, if its budget allows.
 ///
@@ -78,7 +75,7 @@ async fn evict_what_disrupts_nothing(
     let store = context.store_of(&target.served)?;
     let key = store.key(target.namespace(), target.name());
     let mut last = None;
-    for _ in 0..ROUNDS_MAX {
+    for _ in 0..EVICTION_ROUNDS_MAX {
         let found = store.live(&key).await?.ok_or_else(|| not_found(target))?;
         let pod = target.served.to_value(&found.object)?;
         if !eviction::disrupts_nothing(&pod) {

@@ -17,6 +17,7 @@ mod get;
 mod identity;
 mod incoming;
 mod informer;
+mod limits;
 mod list;
 mod lookup;
 mod new_object;

@@ -11,6 +11,7 @@ use forebay_object::{Deflated, Object, Scratch, Segment, Segments};
 use forebay_watchcache::{ExactPage, FieldSource, Interest, ReadError, Snapshot};
 
 use crate::counts::Counting;
+use crate::limits::{LEFT_OUT_SHOWN_MAX, MEASURE_BATCH};
 use crate::plan::{Begun, Freshness, ListPlan, Planned};
 use crate::present::{Encoding, ListMeta, Presenter, Shown};
 use crate::wall_time::timestamp;
@@ -240,12 +241,6 @@ fn interest_prefix(interest: &Interest) -> &str {
         }
     }
 }
-
-/// Objects measured in one go, fewer where each takes many looks: while their messages are made, a millisecond or two.
-const MEASURE_BATCH: usize = 64;
-
-/// Values that a list names as left out; of more it says how many.
-const LEFT_OUT_SHOWN_MAX: usize = 5;
 
 impl ListBody {
     /// What the list leaves out because it cannot be read, for `Warning` headers.

@@ -16,18 +16,8 @@ use serde_json::Value;
 
 use crate::consumed::Consumed;
 use crate::incoming::{self, Incoming};
+use crate::limits::{PATCH_COPIED_BYTES_MAX, PATCH_MOVED_MAX, PATCH_OPERATIONS_MAX};
 use crate::request::{PatchKind, Target};
-
-/// Operations of one JSON patch (`maxJSONPatchOperations`).
-const OPERATIONS_MAX: usize = 10_000;
-
-/// Items of arrays that the operations of one patch may move, all together: some tenths of a second. Each that puts one into an array,
-/// or takes one out of it, moves those behind it.
-const MOVED_MAX: usize = 50_000_000;
-
-/// Bytes that the copies of one JSON patch may come to, as in kube-apiserver: one that copies an object into itself doubles
-/// it. More is refused.
-const COPIED_BYTES_MAX: usize = 3 << 20;
 
 /// A patch, parsed once and applied as often as it takes.
 pub(crate) struct Patch<'b> {
@@ -64,7 +54,7 @@ impl<'b> Patch<'b> {
                 Malformed::TooMany(count) => Status::new(
                     Reason::RequestEntityTooLarge,
                     format!(
-                        "The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {count}"
+                        "The allowed maximum operations in a JSON patch is {PATCH_OPERATIONS_MAX}, got {count}"
                     ),
                 ),
                 Malformed::Operation => rejected(),
@@ -153,7 +143,7 @@ impl<'b> Patch<'b> {
                     meter.charge(added(&document, operation))?;
                     bound(&document, operation, &mut copied).ok_or_else(rejected)?;
                     moved += siblings(&document, operation);
-                    if moved > MOVED_MAX {
+                    if moved > PATCH_MOVED_MAX {
                         return Err(rejected());
                     }
                     operate(&mut document, operation).map_err(|_| rejected())?;
@@ -221,7 +211,7 @@ fn operations(value: Value) -> Result<Change<'static>, Malformed> {
             return Err(Malformed::Type(cannot_unmarshal(&other, "value of type []handlers.jsonPatchOp")));
         }
     };
-    if operations.len() > OPERATIONS_MAX {
+    if operations.len() > PATCH_OPERATIONS_MAX {
         return Err(Malformed::TooMany(operations.len()));
     }
     for operation in &mut operations {
@@ -267,7 +257,7 @@ fn bound(document: &Value, operation: &PatchOperation, copied: &mut usize) -> Op
         }
         PatchOperation::Remove(_) | PatchOperation::Test(_) => return Some(()),
     };
-    if *copied > COPIED_BYTES_MAX {
+    if *copied > PATCH_COPIED_BYTES_MAX {
         return None;
     }
     let left = json::DEPTH_MAX.checked_sub(path.tokens().count())?;

@@ -21,6 +21,7 @@ use forebay_watchcache::{Interest, Reach};
 
 use crate::context::Context;
 use crate::frames::{EventForm, Frames};
+use crate::limits::{LONG_WATCH_SECONDS_MIN, WATCH_SECONDS_MAX};
 use crate::present::Shown;
 use crate::request::Target;
 
@@ -326,13 +327,13 @@ fn watch_plan(
     };
     let timeout = match options.timeout_seconds {
         // Longer than anybody watches; more would be beyond the clock.
-        Some(seconds) if seconds > 0 => Duration::from_secs(seconds.unsigned_abs().min(SECONDS_MAX)),
+        Some(seconds) if seconds > 0 => Duration::from_secs(seconds.unsigned_abs().min(WATCH_SECONDS_MAX)),
         // It is over before it begins.
         Some(seconds) if seconds < 0 => Duration::ZERO,
         _ => timeout_min + Duration::from_millis(random(timeout_min.as_millis() as u64)),
     };
     let bookmarks = options.allow_watch_bookmarks;
-    let prompt_bookmark = bookmarks && options.timeout_seconds >= Some(LONG_SECONDS_MIN);
+    let prompt_bookmark = bookmarks && options.timeout_seconds >= Some(LONG_WATCH_SECONDS_MIN);
     Ok(WatchPlan {
         start,
         bookmarks,
@@ -341,12 +342,6 @@ fn watch_plan(
         timeout,
     })
 }
-
-/// Who asks for a watch this long, as informers do for 5 to 10 minutes, means to keep it.
-const LONG_SECONDS_MIN: i64 = 60;
-
-/// 100 years.
-const SECONDS_MAX: u64 = 100 * 365 * 24 * 60 * 60;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verb {

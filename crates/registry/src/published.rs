@@ -20,14 +20,12 @@ use serde_json::json;
 use crate::context::Context;
 use crate::create;
 use crate::get;
+use crate::limits::PUBLISH_ATTEMPTS_MAX;
 use crate::request::{Body, PatchKind, Target};
 use crate::services::unreadable;
 use crate::update;
 
 const NAMESPACE: &str = "kube-system";
-
-/// How often a member is looked at while other servers write it, too.
-const ATTEMPTS_MAX: usize = 16;
 
 /// A member of a ConfigMap.
 #[derive(Clone, Copy)]
@@ -77,7 +75,7 @@ async fn publish_member(
     loop {
         match try_publish(context, member, &wanted).await {
             Err(status)
-                if attempt < ATTEMPTS_MAX
+                if attempt < PUBLISH_ATTEMPTS_MAX
                     && matches!(status.reason, Reason::AlreadyExists | Reason::Conflict) =>
             {
                 attempt += 1;

@@ -9,7 +9,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use forebay_apimachinery::options::{DeleteOptions, UpdateOptions};
 use forebay_apimachinery::{Lease, Reason, Status};
@@ -22,15 +21,11 @@ use super::roles;
 use crate::context::Context;
 use crate::delete;
 use crate::groups;
+use crate::limits::{BUILT_IN_WRITES_MAX, BUILT_INS_PERIOD};
 use crate::new_object;
 use crate::request::{Body, Target};
 use crate::update;
 use forebay_strategy::flowcontrol as flow_control;
-
-/// How often somebody looks whether all of them are there.
-const LOOK: Duration = Duration::from_secs(60);
-/// Writes under way at once: the store commits them together.
-const WRITES_MAX: usize = 64;
 
 const AGGREGATOR: &str = "apiregistration.k8s.io";
 const CRDS: &str = "apiextensions.k8s.io";
@@ -53,7 +48,9 @@ struct BuiltIn {
 pub(super) async fn ensure_built_ins(context: &Arc<Context>) -> Result<(), Status> {
     let catalog = context.catalog();
     let wanted = missing_services(context, &catalog)?.into_iter().chain(flow_controls(&catalog));
-    stream::iter(wanted.map(Ok)).try_for_each_concurrent(WRITES_MAX, |one| ensure_one(context, one)).await
+    stream::iter(wanted.map(Ok))
+        .try_for_each_concurrent(BUILT_IN_WRITES_MAX, |one| ensure_one(context, one))
+        .await
 }
 
 /// Makes sure that the roles and bindings of Kubernetes' own users exist. Only a start does: they may be deleted.
@@ -66,7 +63,9 @@ pub(super) async fn ensure_roles(context: &Arc<Context>) -> Result<(), Status> {
         let served = catalog.resource(RBAC, "v1", role.resource)?.clone();
         Some(BuiltIn { served, namespace: role.namespace, object: role.object })
     });
-    stream::iter(wanted.map(Ok)).try_for_each_concurrent(WRITES_MAX, |one| ensure_one(context, one)).await
+    stream::iter(wanted.map(Ok))
+        .try_for_each_concurrent(BUILT_IN_WRITES_MAX, |one| ensure_one(context, one))
+        .await
 }
 
 /// Looks after them until the server ends.
@@ -75,7 +74,7 @@ pub(super) async fn keep_built_ins(context: Arc<Context>) {
     loop {
         tokio::select! {
             changed = catalog.changed() => if changed.is_err() { return },
-            () = context.clock.sleep(LOOK) => {}
+            () = context.clock.sleep(BUILT_INS_PERIOD) => {}
         }
         let done = match ensure_built_ins(&context).await {
             Ok(()) => drop_stale_services(&context).await,

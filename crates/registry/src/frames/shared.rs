@@ -2,7 +2,7 @@
 //! the same time share the bytes.
 //!
 //! In: what is shown of which event, and how it is made. Out: bytes. Never: a second cache of objects: what is kept is of the
-//! last few events, within [`FRAMES_BYTES_MAX`], and by each thread [`LAST_MAX`] frames of at most [`LAST_BYTES_MAX`].
+//! last few events, within [`SHARED_FRAMES_BYTES_MAX`], and by each thread [`THREAD_FRAMES_MAX`] frames of at most [`THREAD_FRAME_BYTES_MAX`].
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -15,27 +15,10 @@ use forebay_object::Object;
 use forebay_watchcache::{EventKind, Position};
 
 use super::form::EventForm;
-
-/// Frames kept, and bytes of their objects, in the whole process: as many as watchers are apart that send the same events at
-/// about the same time. The oldest go first; the newest stays however long it is, until there is a newer one.
-const FRAMES_MAX: usize = 64;
-const FRAMES_BYTES_MAX: usize = 1 << 20;
-
-/// A frame of a shorter object is made by each: that costs less than to look for it.
-const SHARED_BYTES_MIN: usize = 1 << 10;
-
-/// What a frame takes besides its object.
-const FRAME_BYTES: usize = 128;
-
-/// A shared frame begins so far into its memory. It is copied behind the head of a TLS record and of a chunk, into memory of
-/// the same size, which begins at the same places of a page: without this the copy would be some bytes, modulo 4 KiB, ahead of
-/// what is copied, and there `rep movsb`, by which libc copies more than 8 KiB, takes 30 times as long on AMD Zen (ADR 42).
-const LEAD_BYTES: usize = 64;
-
-/// Frames that a thread keeps of those that it sent last, as many as there are ways to show an event that are asked for at
-/// once; longer ones are not kept.
-const LAST_MAX: usize = 4;
-const LAST_BYTES_MAX: usize = 64 << 10;
+use crate::limits::{
+    FRAME_HEAD_BYTES, SHARED_BYTES_MIN, SHARED_FRAMES_BYTES_MAX, SHARED_FRAMES_MAX, THREAD_FRAME_BYTES_MAX,
+    THREAD_FRAMES_MAX,
+};
 
 thread_local! {
     /// Of thousands of watchers that are told of one event, one on each thread looks into the window and among the frames, whose
@@ -55,8 +38,12 @@ struct Last {
 }
 
 /// The frames that were made last.
-#[derive(Debug, Default)]
-pub(crate) struct Frames(Mutex<Shelf>);
+#[derive(Debug)]
+pub(crate) struct Frames {
+    shelf: Mutex<Shelf>,
+    // Bytes before each, for whoever copies it.
+    lead: usize,
+}
 
 #[derive(Debug, Default)]
 struct Shelf {
@@ -95,6 +82,11 @@ struct Kept {
 }
 
 impl Frames {
+    /// - `lead`: a frame begins so far into its memory, in bytes.
+    pub(crate) fn new(lead: usize) -> Frames {
+        Frames { shelf: Mutex::default(), lead }
+    }
+
     /// What this thread sent lately of what is next at `at`.
     pub(super) fn again(at: Position, served: &Arc<Served>, form: EventForm) -> Option<(Revision, Bytes)> {
         LAST.with_borrow(|last| {
@@ -112,12 +104,12 @@ impl Frames {
         revision: Revision,
         frame: Bytes,
     ) {
-        if frame.len() > LAST_BYTES_MAX {
+        if frame.len() > THREAD_FRAME_BYTES_MAX {
             return;
         }
         let (served, frame) = (Arc::downgrade(served), Bytes::from_owner(frame));
         LAST.with_borrow_mut(|last| {
-            if last.len() == LAST_MAX {
+            if last.len() == THREAD_FRAMES_MAX {
                 last.pop_front();
             }
             last.push_back(Last { at, served, form, revision, frame });
@@ -137,11 +129,12 @@ impl Frames {
         match found {
             Found::Made(frame) => frame,
             Found::Place(place) => {
+                let lead = self.lead;
                 let make = || {
-                    let mut frame = Vec::with_capacity(LEAD_BYTES + bytes + FRAME_BYTES);
-                    frame.resize(LEAD_BYTES, 0);
+                    let mut frame = Vec::with_capacity(lead + bytes + FRAME_HEAD_BYTES);
+                    frame.resize(lead, 0);
                     make(&mut frame);
-                    Bytes::from(frame).slice(LEAD_BYTES..)
+                    Bytes::from(frame).slice(lead..)
                 };
                 place.get_or_init(make).clone()
             }
@@ -149,7 +142,7 @@ impl Frames {
     }
 
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -165,7 +158,9 @@ impl Shelf {
         let place = kept.frame.clone();
         self.bytes += bytes;
         self.last.push_back(kept);
-        while self.last.len() > 1 && (self.last.len() > FRAMES_MAX || self.bytes > FRAMES_BYTES_MAX) {
+        while self.last.len() > 1
+            && (self.last.len() > SHARED_FRAMES_MAX || self.bytes > SHARED_FRAMES_BYTES_MAX)
+        {
             self.bytes -= self.last.pop_front().map_or(0, |kept| kept.bytes);
         }
         Found::Place(place)

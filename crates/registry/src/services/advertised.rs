@@ -8,23 +8,17 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use forebay_apimachinery::{Key, Status};
 use forebay_backend::{Expect, Op, Outcome, Range, Txn, Versioned};
 use forebay_catalog::errors;
-use forebay_catalog::store::ROUNDS_MAX;
+use forebay_catalog::limits::ROUNDS_MAX;
 use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::identity::lease;
+use crate::limits::{ADVERTISED_LEASE, ADVERTISED_SERVERS_MAX};
 use crate::services::kubernetes;
-
-/// How long a server that says nothing is led to; it says so every 10 s.
-const LEASE: Duration = Duration::from_secs(15);
-
-/// Servers of one store that are led to at most.
-const SERVERS_MAX: usize = 1_000;
 
 /// The addresses of all servers that are there, this one's included; it says so with this call.
 pub(super) async fn advertise(context: &Arc<Context>, own: IpAddr) -> Result<Vec<String>, Status> {
@@ -87,7 +81,7 @@ async fn renew_lease(context: &Arc<Context>, own: IpAddr) -> Result<(), Status> 
         // Values begin with their type.
         let value = format!(r#"{{"kind":"Endpoints","apiVersion":"v1",{}"#, &value.to_string()[1..]);
         let expect = found.map_or(Expect::Absent, |found| Expect::At(found.revision));
-        let op = Op::Put { value: value.into(), ttl: Some(LEASE) };
+        let op = Op::Put { value: value.into(), ttl: Some(ADVERTISED_LEASE) };
         match context.backend.commit(Txn { key: key.clone(), expect, op }).await {
             Ok(Outcome::Committed(_)) => return Ok(()),
             Ok(Outcome::Conflict(_)) => {}
@@ -103,7 +97,8 @@ async fn lease(context: &Arc<Context>, key: &Key) -> Result<Option<Versioned>, S
 
 /// The addresses that leases hold, in order.
 async fn advertised(context: &Arc<Context>) -> Result<Vec<String>, Status> {
-    let mut rest = Range { prefix: leases(context), start_after: None, limit: SERVERS_MAX, at: None };
+    let mut rest =
+        Range { prefix: leases(context), start_after: None, limit: ADVERTISED_SERVERS_MAX, at: None };
     let mut all: Vec<String> = Vec::new();
     // A page may be far shorter than its limit. Who is left out of the list is led to by nobody.
     loop {
@@ -151,6 +146,8 @@ mod tests {
     use forebay_embedded::{Engine, Options};
     use forebay_rt::{Clock, Random, Tasks};
     use forebay_watchcache::History;
+
+    use std::time::Duration;
 
     use super::*;
     use crate::Registry;

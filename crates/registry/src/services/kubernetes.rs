@@ -12,7 +12,6 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Lease, Reason, Status};
@@ -25,6 +24,7 @@ use super::unreadable;
 use super::{NAME, NAMESPACE};
 use crate::context::Context;
 use crate::create;
+use crate::limits::{REPAIR_PERIOD, REPAIR_RETRY_PAUSE, SERVICE_LOOK_PERIOD};
 use crate::new_object;
 use crate::request::{Body, Target};
 use crate::ruled::Ruled as _;
@@ -33,13 +33,6 @@ use crate::services::repair;
 use forebay_strategy as strategy;
 
 const PORT: u16 = 443;
-
-/// How often it looks, as upstream does.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
-/// How often claims are repaired, as upstream does.
-const REPAIR_EVERY: Duration = Duration::from_secs(180);
-/// When it looks again after a repair that failed: until one succeeds, no Service is given anything.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Sees to the default ServiceCIDR and the `kubernetes` Service, and goes on to. A new store has both when it returns;
 /// what is there already is repaired behind its back.
@@ -65,16 +58,17 @@ async fn warn_of_other_ranges(context: &Arc<Context>) -> Result<(), Status> {
 }
 
 async fn keep_kubernetes(context: Arc<Context>) {
-    let mut next_repair = context.clock.now() + REPAIR_EVERY;
+    let mut next_repair = context.clock.now() + REPAIR_PERIOD;
     loop {
         let repaired = *context.services.repaired.borrow();
         if !repaired || context.clock.now() >= next_repair {
-            next_repair = context.clock.now() + REPAIR_EVERY;
+            next_repair = context.clock.now() + REPAIR_PERIOD;
             settle_kubernetes(&context, Part::All).await;
         } else {
             settle_kubernetes(&context, Part::AllButClaims).await;
         }
-        let again = if *context.services.repaired.borrow() { LOOK_EVERY } else { RETRY_AFTER };
+        let again =
+            if *context.services.repaired.borrow() { SERVICE_LOOK_PERIOD } else { REPAIR_RETRY_PAUSE };
         tokio::select! {
             () = context.clock.sleep(again) => {}
             () = context.services.look.notified() => {}
@@ -322,6 +316,8 @@ mod tests {
     use forebay_embedded::{Engine, Options};
     use forebay_rt::{Clock, Random, Tasks};
     use forebay_watchcache::History;
+
+    use std::time::Duration;
 
     use super::*;
     use crate::Registry;

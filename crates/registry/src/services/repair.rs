@@ -22,11 +22,9 @@ use super::cidrs::ready_ranges;
 use super::claim::{Claim, Owner, item_of, name_of, read_claim};
 use super::unreadable;
 use crate::context::Context;
+use crate::limits::REPAIR_BATCH;
 use crate::services::claim;
 use forebay_strategy::services::Item;
-
-/// Services read without giving way to others.
-const BATCH: usize = 256;
 
 /// What a repair found and did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,7 +89,7 @@ async fn owners(services: &Snapshot, store: &Store, repaired: &mut Repaired) -> 
     unreadable::tell_all(services, store);
     let mut owners: BTreeMap<Item, Owner> = BTreeMap::new();
     for (count, service) in services.range(&store.reach(None, None), None).enumerate() {
-        if count % BATCH == BATCH - 1 {
+        if count % REPAIR_BATCH == REPAIR_BATCH - 1 {
             tokio::task::yield_now().await;
         }
         let owner = Owner::of(service);

@@ -8,7 +8,6 @@ use std::cell::OnceCell;
 use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use forebay_apimachinery::Status;
 use forebay_catalog::errors;
@@ -18,16 +17,9 @@ use forebay_watchcache::{Budget, Interest, ReadError, WatchStep, Watcher};
 use jiff::Timestamp;
 
 use crate::frames::{EventFrames, FrameSink, Frames};
+use crate::limits::{BOOKMARK_BEFORE_END, BOOKMARK_PERIOD, BOOKMARK_PROOF_WAIT, BOOKMARK_RETRY_PAUSE};
 use crate::plan::{WatchPlan, WatchStart};
 use crate::wall_time::timestamp;
-
-/// A bookmark at least this often (reference §3.1), and one shortly before the end.
-const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
-const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
-/// How long a bookmark waits for the store to say what is current.
-const BOOKMARK_PROOF: Duration = Duration::from_millis(500);
-/// How soon a bookmark that events held up is tried again.
-const BOOKMARK_RETRY: Duration = Duration::from_millis(100);
 
 /// One WATCH, from its first frame to its last.
 pub struct WatchSession {
@@ -366,7 +358,7 @@ impl WatchSession {
     /// Wants the store to be asked what is current, for a bookmark that is due.
     fn ask_for_bookmark(&mut self, now: Instant) {
         if self.watcher.is_some() {
-            self.proof = Proof::Wanted { deadline: (now + BOOKMARK_PROOF).min(self.deadline) };
+            self.proof = Proof::Wanted { deadline: (now + BOOKMARK_PROOF_WAIT).min(self.deadline) };
         }
     }
 
@@ -389,7 +381,7 @@ impl WatchSession {
                 self.schedule_bookmark(now.at);
             }
             // Events came first; they are sent, and then it is tried again.
-            None => self.bookmark_at = now.at + BOOKMARK_RETRY,
+            None => self.bookmark_at = now.at + BOOKMARK_RETRY_PAUSE,
         }
         Poll::Ready(())
     }

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use forebay_apimachinery::Status;
 use forebay_catalog::errors;
-use forebay_catalog::store::{Attempts, Current, Decision, Done, Mode, ROUNDS_MAX};
+use forebay_catalog::limits::ROUNDS_MAX;
+use forebay_catalog::store::{Attempts, Current, Decision, Done, Mode};
 use forebay_object::Object;
 use serde_json::Value;
 
@@ -20,11 +21,9 @@ use super::{Input, Write};
 use crate::consumed::Consumed;
 use crate::context::Context;
 use crate::incoming::name_of;
+use crate::limits::GENERATED_NAMES_MAX;
 use crate::request::not_found;
 use crate::services;
-
-/// Names tried for one `generateName` before the client is told to try again (reference §3.2).
-const GENERATE_ATTEMPTS: usize = 8;
 
 /// Passes a write by which nothing is stored through all that could refuse it.
 ///
@@ -52,7 +51,7 @@ pub(crate) async fn create(write: &mut Write<'_>, context: &Arc<Context>) -> Res
     // Plugins may look at the name that the client gave.
     let generates = name_of(&write.proposed).is_empty();
     pass(write, context, Is::Preconditions..=Is::Prepare).await?;
-    let attempts = if generates { GENERATE_ATTEMPTS } else { 1 };
+    let attempts = if generates { GENERATED_NAMES_MAX } else { 1 };
     let lease = &write.target.lease;
     // As text it takes a tenth of what a second tree would. What has one round only is not kept.
     let is_kept = generates || services::take_part(write.served());
