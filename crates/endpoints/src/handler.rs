@@ -26,7 +26,7 @@ use crate::cost::{self, ListWork};
 use crate::documents::Documents;
 use crate::event_blocks::EventBlocks;
 use crate::gzip;
-use crate::inflight::{Inflight, Kind, Privilege, Seat};
+use crate::inflight::{Inflight, Privilege, RequestKind, Seat};
 use crate::limits::ANSWER_LARGE_BYTES;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
@@ -182,8 +182,8 @@ impl Handler {
     }
 }
 
-fn kind(head: &Head) -> Kind {
-    if head.info.verb.is_read_only() { Kind::ReadOnly } else { Kind::Mutating }
+fn kind(head: &Head) -> RequestKind {
+    if head.info.verb.is_read_only() { RequestKind::ReadOnly } else { RequestKind::Mutating }
 }
 
 fn privilege(head: &Head) -> Privilege {

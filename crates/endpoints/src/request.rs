@@ -10,7 +10,7 @@ use forebay_apimachinery::go_duration::{self, GoDurationError};
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Status, Verb};
 use forebay_auth::{Asker, Peer};
-use forebay_registry::catalog::Served;
+use forebay_catalog::Served;
 use forebay_rt::Random;
 use forebay_transport::{Connection, Exchange, Reply, ResponseChannel};
 use http::{HeaderMap, HeaderValue, Method, Request};

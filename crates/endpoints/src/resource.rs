@@ -12,7 +12,7 @@ use forebay_apimachinery::options::{
     UpdateOptions,
 };
 use forebay_apimachinery::{Lease, Reason, Status, Verb};
-use forebay_registry::catalog::{Served, Source};
+use forebay_catalog::Served;
 use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
 use forebay_registry::{As, Begun, Encoding, EventForm, FORMATS, Presenter, Registry, Shown};
 use forebay_transport::websocket;
@@ -108,9 +108,9 @@ fn target(head: &Head, served: Arc<Served>) -> Result<Target, Failure> {
         }
     };
     if head.method == http::Method::HEAD || !verbs.contains(&info.verb.as_str()) {
-        return Err(match served.source {
-            Source::BuiltIn { .. } => Failure::no_such_method(),
-            Source::Custom(_) => Failure::method_not_supported(served.group(), served.resource(), &info.verb),
+        return Err(match served.is_custom() {
+            false => Failure::no_such_method(),
+            true => Failure::method_not_supported(served.group(), served.resource(), &info.verb),
         });
     }
     let wants_name = matches!(info.verb, Verb::Get | Verb::Update | Verb::Patch | Verb::Delete);
@@ -317,7 +317,7 @@ async fn patch(
     target: &Target,
     body: Incoming,
 ) -> Result<HttpResponse, Failure> {
-    let is_custom = matches!(target.served.source, Source::Custom(_));
+    let is_custom = target.served.is_custom();
     let taken = if is_custom { &PATCH_TYPES[..2] } else { &PATCH_TYPES[..] };
     let content_type = ContentType::parse(body_in::content_type(&head.headers));
     if content_type.is_some_and(ContentType::is_apply) {
@@ -436,9 +436,9 @@ async fn object_body(
     target: &Target,
     body: Incoming,
 ) -> Result<(Leased, Body), Failure> {
-    let forms = match target.served.source {
-        Source::BuiltIn { .. } => Forms::TextAndProtobuf,
-        Source::Custom(_) => Forms::Text,
+    let forms = match target.served.is_custom() {
+        false => Forms::TextAndProtobuf,
+        true => Forms::Text,
     };
     let content_type = body_in::object_type(&head.headers, forms)?;
     let leased = leased_body(handler, head, target, content_type, body).await?;

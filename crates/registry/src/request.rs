@@ -6,9 +6,8 @@ use bytes::Bytes;
 use forebay_api::Permission;
 pub use forebay_apimachinery::Caller;
 use forebay_apimachinery::{Lease, Status};
+use forebay_catalog::Served;
 use serde_json::Value;
-
-use crate::catalog::Served;
 
 /// What is asked for: a resource in a version, and the part of it that the path names.
 #[derive(Clone)]

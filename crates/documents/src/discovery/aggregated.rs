@@ -4,11 +4,11 @@
 //! Never: v2beta1, which kube-apiserver 1.36 does not serve either.
 
 use forebay_apimachinery::GroupVersionKind;
-use forebay_registry::catalog::{Catalog, Served};
-use forebay_registry::groups::group_priority;
+use forebay_catalog::groups::group_priority;
+use forebay_catalog::{Catalog, Served};
 use serde::Serialize;
 
-use super::{Group, Version, groups, is_custom, subresources, to_json, verbs};
+use super::{Group, Version, groups, subresources, to_json, verbs};
 
 /// As the answer names it; its parameters are in this order whatever the request had.
 pub const CONTENT_TYPE: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -131,7 +131,7 @@ fn resource_discovery(served: &Served) -> ResourceDiscovery<'_> {
 fn response_kind<'a>(served: &Served, gvk: &'a GroupVersionKind) -> ResponseKind<'a> {
     let own = (&gvk.group, &gvk.version) == (&served.gvr.group, &served.gvr.version);
     let (group, version): (&str, &str) =
-        if own && !is_custom(served) { ("", "") } else { (&gvk.group, &gvk.version) };
+        if own && !served.is_custom() { ("", "") } else { (&gvk.group, &gvk.version) };
     ResponseKind { group, version, kind: &gvk.kind }
 }
 

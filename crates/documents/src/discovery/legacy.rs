@@ -4,9 +4,10 @@
 //! Never: a group, version or resource that is not served.
 
 use base64::Engine;
+use forebay_apimachinery::GroupVersionKind;
 use forebay_apimachinery::resource::api_version;
-use forebay_registry::catalog::{Catalog, Served, Source};
-use forebay_registry::groups::group_priority;
+use forebay_catalog::groups::group_priority;
+use forebay_catalog::{Catalog, Served};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -199,20 +200,11 @@ const PINNED: [(&str, &str); 3] = [
 
 /// Changes when the objects are stored as another group, version or kind; `None` for what has no storage.
 fn storage_version_hash(served: &Served) -> Option<String> {
-    let kind = &*served.gvk.kind;
-    let stored = match &served.source {
-        Source::BuiltIn { resource, .. } if resource.storage_prefix.is_none() => return None,
-        Source::BuiltIn { stored_as: Some(stored), .. } => {
-            let stored = stored.gvk();
-            format!("{}/{}/{kind}", stored.group, stored.version)
-        }
-        Source::BuiltIn { resource, .. } => {
-            let is_pinned = PINNED.contains(&(resource.group, resource.plural));
-            let version = if is_pinned { "v1beta1" } else { resource.version };
-            format!("{}/{version}/{kind}", resource.group)
-        }
-        Source::Custom(custom) => format!("{}/{}/{kind}", served.group(), custom.storage_version()),
-    };
+    served.kind.storage_path()?;
+    let GroupVersionKind { group, version, kind } = served.kind.stored_kind();
+    let is_pinned = PINNED.contains(&(served.group(), served.resource()));
+    let version = if is_pinned { "v1beta1" } else { &version };
+    let stored = format!("{group}/{version}/{kind}");
     let hash = Sha256::digest(stored.as_bytes());
     Some(base64::engine::general_purpose::STANDARD.encode(&hash[..8]))
 }

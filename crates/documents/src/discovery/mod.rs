@@ -16,7 +16,7 @@ mod paths;
 
 use std::sync::Arc;
 
-use forebay_registry::catalog::{Catalog, Served, Source, SubresourceInfo};
+use forebay_catalog::{Catalog, Served, SubresourceInfo};
 use serde::Serialize;
 
 pub use order::kube_aware;
@@ -72,13 +72,9 @@ pub(crate) fn groups(catalog: &Catalog) -> Vec<Group<'_>> {
 const CUSTOM_VERBS: [&str; 8] =
     ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
-fn is_custom(served: &Served) -> bool {
-    matches!(served.source, Source::Custom(_))
-}
-
 fn verbs(served: &Served) -> Vec<&'static str> {
     let mut verbs = served.verbs.clone();
-    if is_custom(served) {
+    if served.is_custom() {
         verbs.sort_by_key(|verb| CUSTOM_VERBS.iter().position(|known| known == verb));
     }
     verbs
@@ -88,7 +84,7 @@ fn verbs(served: &Served) -> Vec<&'static str> {
 fn subresources(served: &Served) -> Vec<&SubresourceInfo> {
     let mut subresources: Vec<&SubresourceInfo> = served.subresources.iter().collect();
     subresources.sort_by(|a, b| a.name.cmp(&b.name));
-    if is_custom(served) {
+    if served.is_custom() {
         subresources.reverse();
     }
     subresources

@@ -3,7 +3,7 @@
 //! In: a catalog, and the paths that are not the API's. Out: `{"paths":[...]}`, indented as kube-apiserver does
 //! for every client.
 
-use forebay_registry::catalog::Catalog;
+use forebay_catalog::Catalog;
 use serde::Serialize;
 
 use super::groups;

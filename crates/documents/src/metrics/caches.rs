@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use forebay_registry::Held;
-use forebay_registry::catalog::Store;
-use forebay_registry::counts::ListCount;
+use forebay_catalog::Store;
+use forebay_catalog::counts::ListCount;
+use forebay_watchcache::Held;
 
 use super::text::Text;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use forebay_registry::asked::Operation;
-use forebay_registry::catalog::Store;
+use forebay_catalog::Store;
+use forebay_catalog::asked::Operation;
 
 use super::text::Text;
 

@@ -4,7 +4,7 @@
 
 use std::fmt::{Display, Write};
 
-use forebay_registry::histogram::Histogram;
+use forebay_catalog::histogram::Histogram;
 
 /// What it is served as.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";

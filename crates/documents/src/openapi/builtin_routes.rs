@@ -4,7 +4,7 @@
 //!
 //! Source: apiserver v1.36.3 `endpoints/installer.go`, `endpoints/discovery`.
 
-use forebay_registry::catalog::{Served, SubresourceInfo};
+use forebay_catalog::{Served, SubresourceInfo};
 use forebay_schema::builtin::{Table, TypeId};
 use forebay_schema::openapi::Fixed;
 

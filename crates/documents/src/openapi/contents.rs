@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use forebay_registry::catalog::{Catalog, Served, Source};
+use forebay_catalog::{Catalog, Served};
 use forebay_schema::builtin::{Table, TypeId, table};
 use forebay_schema::openapi::{
     CustomKind, Dialect, Fixed, Kinds, custom_definition, custom_list_definition, definition, references,
@@ -78,13 +78,13 @@ impl<'c> Contents<'c> {
             Subject::VersionInfo => (Vec::new(), vec![builtin_routes::version_route()], None),
             Subject::Version { group, version } => {
                 let served: Vec<&Served> = in_version(catalog, group, version).collect();
-                let lists = served.iter().any(|served| !is_custom(served));
+                let lists = served.iter().any(|served| !served.is_custom());
                 let list =
                     lists.then(|| builtin_routes::resource_list_route(table, group, version)).flatten();
                 (served, list.into_iter().collect(), Some((group.clone(), version.clone())))
             }
         };
-        let custom = !served.is_empty() && served.iter().all(|served| is_custom(served));
+        let custom = !served.is_empty() && served.iter().all(|served| served.is_custom());
         Contents::new(table, &served, routes, within, custom)
     }
 
@@ -97,7 +97,7 @@ impl<'c> Contents<'c> {
             Subject::Group(group) => builtin_routes::group_route(table, group),
             Subject::VersionInfo => Some(builtin_routes::version_route()),
             Subject::Version { group, version } => in_version(catalog, group, version)
-                .any(|served| !is_custom(served))
+                .any(|served| !served.is_custom())
                 .then(|| builtin_routes::resource_list_route(table, group, version))
                 .flatten(),
         });
@@ -113,7 +113,7 @@ impl<'c> Contents<'c> {
         custom: bool,
     ) -> Contents<'c> {
         for served in served {
-            routes.extend(match is_custom(served) {
+            routes.extend(match served.is_custom() {
                 true => custom_routes::routes(table, served),
                 false => builtin_routes::routes(table, served),
             });
@@ -196,7 +196,7 @@ pub fn subjects(catalog: &Catalog) -> Vec<Subject> {
     for served in catalog.iter() {
         let (group, version) = (served.group().to_string(), served.gvr.version.to_string());
         // The group of CRDs has no document; nor has the core group, which is the root.
-        if !is_custom(served) && !group.is_empty() {
+        if !served.is_custom() && !group.is_empty() {
             subjects.push(Subject::Group(group.clone()));
         }
         subjects.push(Subject::Version { group, version });
@@ -210,10 +210,6 @@ pub fn subjects(catalog: &Catalog) -> Vec<Subject> {
 pub fn in_version<'c>(catalog: &'c Catalog, group: &str, version: &str) -> impl Iterator<Item = &'c Served> {
     let is_in = move |served: &&Served| served.group() == group && &*served.gvr.version == version;
     catalog.iter().map(AsRef::as_ref).filter(is_in)
-}
-
-fn is_custom(served: &Served) -> bool {
-    matches!(served.source, Source::Custom(_))
 }
 
 fn custom_kind<'a>(served: &'a Served, selectable_fields: &'a [String]) -> CustomKind<'a> {

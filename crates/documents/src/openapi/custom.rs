@@ -2,15 +2,12 @@
 //!
 //! In: what the catalog serves. Out: its schema and selectable fields. Never: a built-in resource.
 
-use forebay_registry::catalog::{Served, Source};
+use forebay_catalog::Served;
 use serde_json::Value;
 
 /// The schema as the CRD has it, in JSON; `None` when it has none.
 pub fn schema_text(served: &Served) -> Option<&str> {
-    match &served.source {
-        Source::BuiltIn { .. } => None,
-        Source::Custom(custom) => custom.definition().1.schema.as_ref().map(|schema| schema.source()),
-    }
+    served.kind.schema().map(|schema| schema.source())
 }
 
 /// The schema as the CRD has it; `None` when it has none.
@@ -20,8 +17,8 @@ pub fn schema(served: &Served) -> Option<Value> {
 
 /// The dotted paths that field selectors may name.
 pub fn selectable_fields(served: &Served) -> Vec<String> {
-    match &served.source {
-        Source::BuiltIn { .. } => Vec::new(),
-        Source::Custom(_) => served.selectable.iter().map(|field| field.label.clone()).collect(),
+    match served.is_custom() {
+        false => Vec::new(),
+        true => served.selectable.iter().map(|field| field.label.clone()).collect(),
     }
 }

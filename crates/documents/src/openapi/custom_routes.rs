@@ -4,7 +4,7 @@
 //!
 //! Source: apiextensions-apiserver v1.36.3 `controller/openapi/builder`; it differs from the built-in ones in detail.
 
-use forebay_registry::catalog::Served;
+use forebay_catalog::Served;
 use forebay_schema::builtin::{Table, TypeId};
 use forebay_schema::openapi::Fixed;
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use forebay_registry::catalog::{Catalog, Served};
+use forebay_catalog::{Catalog, Served};
 use forebay_schema::builtin::table;
 use forebay_schema::openapi::Kinds;
 use sha2::{Digest, Sha256};

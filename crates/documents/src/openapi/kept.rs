@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
-use forebay_registry::catalog::Catalog;
+use forebay_catalog::Catalog;
 use tokio::sync::Semaphore;
 
 use super::contents::{Subject, subjects};

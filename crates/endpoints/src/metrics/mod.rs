@@ -13,15 +13,15 @@ mod watch;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use forebay_catalog::histogram::Histogram;
+use forebay_catalog::{Catalog, Served};
 use forebay_documents::metrics::{Text, caches, process, storage, tasks};
-use forebay_registry::catalog::{Catalog, Served};
-use forebay_registry::histogram::Histogram;
 use forebay_rt::Clock;
 use forebay_transport::{ConnectionCounts, StalledReaders};
 
 use crate::event_blocks::EventBlocks;
 use crate::identity::IdentityCounts;
-use crate::inflight::{Inflight, Kind};
+use crate::inflight::{Inflight, RequestKind};
 use crate::memory::Memory;
 use crate::request_info::RequestInfo;
 use crate::rooms::Rooms;
@@ -82,7 +82,7 @@ impl Metrics {
         self.watches(&mut text);
         let name = "apiserver_current_inflight_requests";
         text.family(name, "gauge", "Requests in work that hold a seat.");
-        for (kind, label) in [(Kind::Mutating, "mutating"), (Kind::ReadOnly, "readOnly")] {
+        for (kind, label) in [(RequestKind::Mutating, "mutating"), (RequestKind::ReadOnly, "readOnly")] {
             text.value(name, &[("request_kind", label)], inflight.taken(kind));
         }
         let counts = &*self.connections;

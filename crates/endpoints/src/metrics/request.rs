@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_apimachinery::Verb;
-use forebay_registry::catalog::Served;
-use forebay_registry::histogram::{Bounds, Histogram};
+use forebay_catalog::Served;
+use forebay_catalog::histogram::{Bounds, Histogram};
 use forebay_rt::Instant;
 use forebay_transport::Counter;
 use http::Method;

@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use forebay_apimachinery::accept::{Clause, parse_accept};
 use forebay_apimachinery::options::Query;
+use forebay_catalog::Catalog;
 use forebay_documents::openapi::OpenApi;
 use forebay_documents::openapi::contents::Subject;
 use forebay_documents::openapi::document::Name;
 use forebay_documents::openapi::kept::relative_url;
 use forebay_documents::openapi::limits::PLAIN_BYTES;
 use forebay_documents::openapi::packed::{Packed, Plain};
-use forebay_registry::catalog::Catalog;
 use forebay_transport::{BodySource, PiecewiseBody, RunOn, limits};
 use http::{HeaderMap, HeaderValue, header};
 

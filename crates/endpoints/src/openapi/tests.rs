@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use forebay_apimachinery::options::Query;
-use forebay_registry::catalog::Catalog;
+use forebay_catalog::Catalog;
 use forebay_rt::Clock;
 use forebay_transport::limits::PIECE_BYTES;
 use forebay_transport::{ResponseChannel, StalledReaders};

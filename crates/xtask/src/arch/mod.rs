@@ -35,10 +35,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("backend", &["apimachinery", "object", "revlog"]),
     ("embedded", &["apimachinery", "backend", "revlog", "rt"]),
     ("etcd", &["apimachinery", "backend", "revlog", "rt"]),
-    ("etcd-codec", &["apimachinery", "etcd", "registry", "schema"]),
+    ("etcd-codec", &["apimachinery", "etcd", "schema"]),
     ("migrate", &["apimachinery", "embedded", "etcd", "pki", "rt"]),
     ("watchcache", &["apimachinery", "backend", "object", "revlog", "rt"]),
-    ("strategy", &["apimachinery", "schema"]),
+    ("certificate-names", &[]),
+    ("strategy", &["apimachinery", "certificate-names", "schema"]),
+    ("catalog", &["apimachinery", "backend", "object", "printers", "rt", "schema", "watchcache"]),
     (
         "registry",
         &[
@@ -46,23 +48,24 @@ const ARROWS: &[(&str, &[&str])] = &[
             "api",
             "apimachinery",
             "backend",
+            "catalog",
             "object",
-            "printers",
             "rt",
             "schema",
             "strategy",
             "watchcache",
         ],
     ),
-    ("auth", &["api", "apimachinery", "rt", "strategy"]),
+    ("auth", &["api", "apimachinery", "certificate-names", "rt"]),
     ("transport", &["rt"]),
-    ("documents", &["apimachinery", "registry", "rt", "schema"]),
+    ("documents", &["apimachinery", "catalog", "rt", "schema", "watchcache"]),
     (
         "endpoints",
         &[
             "api",
             "apimachinery",
             "auth",
+            "catalog",
             "deflate",
             "documents",
             "object",
@@ -90,7 +93,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "watchcache",
         ],
     ),
-    ("controllers", &["apimachinery", "object", "registry", "rt"]),
+    ("controllers", &["apimachinery", "catalog", "object", "registry", "rt"]),
     ("forebay", &["*"]),
     ("testing", &["*"]),
     ("clients", &[]),
@@ -119,7 +122,9 @@ const BELOW_ENDPOINTS: &[&str] = &[
     "backend",
     "embedded",
     "watchcache",
+    "certificate-names",
     "strategy",
+    "catalog",
     "admission",
     "registry",
     "auth",
@@ -127,7 +132,7 @@ const BELOW_ENDPOINTS: &[&str] = &[
     "documents",
 ];
 const ABOVE_BACKEND: &[&str] =
-    &["watchcache", "strategy", "admission", "registry", "controllers", "documents", "endpoints"];
+    &["watchcache", "strategy", "catalog", "admission", "registry", "controllers", "documents", "endpoints"];
 
 /// Crates of a running server above `rt`.
 const SERVING: &[&str] = &[
@@ -135,6 +140,7 @@ const SERVING: &[&str] = &[
     "embedded",
     "etcd",
     "watchcache",
+    "catalog",
     "admission",
     "registry",
     "auth",
@@ -200,13 +206,13 @@ const NO_WORD: &[(&[&str], &[&str], &str, &str)] = &[
         "a task starts through rt::Tasks, which names and joins it",
     ),
     (
-        &["watchcache", "strategy", "admission", "registry", "controllers"],
+        &["watchcache", "strategy", "catalog", "admission", "registry", "controllers"],
         &["std::fs", "tokio::fs", "File::open"],
         "",
         "no crate above backend names a file",
     ),
     (
-        &["backend", "watchcache", "registry"],
+        &["backend", "watchcache", "catalog", "registry"],
         &["resource_version_match", "send_initial_events", "allow_watch_bookmarks"],
         "registry/src/plan.rs",
         "list and watch options become a plan once, in registry/plan.rs",

@@ -33,7 +33,7 @@ const PRIORITIES: [(&str, u32); 24] = [
 ];
 
 /// Priority of a group that only CRDs have.
-pub(crate) const CUSTOM_PRIORITY: u32 = 1_000;
+pub const CUSTOM_PRIORITY: u32 = 1_000;
 
 /// How early a group is listed; the higher, the earlier.
 pub fn group_priority(group: &str) -> u32 {

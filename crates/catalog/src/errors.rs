@@ -92,13 +92,3 @@ pub fn too_contended() -> Status {
     Status::new(Reason::ServerTimeout, "the object is being changed by too many writers, please try again")
         .retry_after(1)
 }
-
-/// The resource does not do that.
-pub fn method_not_supported(served: &crate::catalog::Served, verb: &str) -> Status {
-    let resource = served.gvr.group_resource();
-    Status::new(
-        Reason::MethodNotAllowed,
-        format!("{verb} is not supported on resources of kind {:?}", resource.to_string()),
-    )
-    .about(served.group(), served.resource(), "")
-}

@@ -7,16 +7,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_apimachinery::{Key, Reason, Revision, Status};
-use forebay_backend::{Backend, Expect, Op, Outcome, Txn, Versioned};
+use forebay_backend::{Backend as _, Expect, Op, Outcome, Txn, Versioned};
 use forebay_object::{Interner, Object, Scope};
-use forebay_rt::{Clock, Tasks};
 use forebay_schema::builtin::protobuf;
-use forebay_watchcache::{Cacher, Reach, Resource};
+use forebay_watchcache::{Cacher, Reach};
 
 use crate::asked::Asked;
-use crate::config::Config;
 use crate::counts::ListCounts;
 use crate::errors;
+use crate::limits::ROUNDS_MAX;
 
 /// One resource's storage. All versions of the resource share it.
 pub struct Store {
@@ -27,15 +26,6 @@ pub struct Store {
     pub lists: Arc<ListCounts>,
     /// Where keys begin as errors show them: behind what all of the store's begin with.
     pub shown_from: usize,
-}
-
-/// A label that field selectors may name.
-#[derive(Clone, Debug)]
-pub struct SelectableField {
-    pub label: String,
-    /// Indexes into the layout's fields; the first that is not empty counts.
-    pub fields: Box<[usize]>,
-    pub absent: &'static str,
 }
 
 /// An object as a decision is made on it.
@@ -80,20 +70,16 @@ pub enum Mode {
 }
 
 impl Mode {
-    pub(crate) fn of(dry_run: bool) -> Mode {
+    pub fn of(dry_run: bool) -> Mode {
         if dry_run { Mode::DryRun } else { Mode::Commit }
     }
 }
-
-/// Retries of one guarded update against concurrent writers. Each lost round means that another write won, so the
-/// system as a whole moves; beyond this the client is told to try again.
-pub(crate) const ROUNDS_MAX: usize = 1_000;
 
 /// The attempts to change one object, each on what is there by then.
 ///
 /// The first is on the cached object. A refusal judged on it is judged again on a live one, so that a stale cache never
 /// refuses what is right (reference §6, "cached-first").
-pub(crate) struct Attempts {
+pub struct Attempts {
     key: Key,
     mode: Mode,
     current: Option<Current>,
@@ -101,7 +87,7 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    pub(crate) async fn begin(store: &Store, key: Key, mode: Mode) -> Result<Attempts, Status> {
+    pub async fn begin(store: &Store, key: Key, mode: Mode) -> Result<Attempts, Status> {
         let current = store.cached(&key);
         let live = current.is_none();
         let current = if live { store.live(&key).await? } else { current };
@@ -109,7 +95,7 @@ impl Attempts {
     }
 
     /// What is there, as far as is known; none where there is nothing.
-    pub(crate) fn current(&self) -> Option<&Current> {
+    pub fn current(&self) -> Option<&Current> {
         self.current.as_ref()
     }
 
@@ -117,7 +103,7 @@ impl Attempts {
     ///
     /// # Errors
     /// The refusal, where it was of the live object.
-    pub(crate) async fn judge_again(&mut self, store: &Store, refusal: Status) -> Result<(), Status> {
+    pub async fn judge_again(&mut self, store: &Store, refusal: Status) -> Result<(), Status> {
         // What takes too much takes it again.
         if self.live || refusal.reason == Reason::RequestEntityTooLarge {
             return Err(refusal);
@@ -130,7 +116,7 @@ impl Attempts {
     ///
     /// # Errors
     /// The store's own failures.
-    pub(crate) async fn carry_out<T>(
+    pub async fn carry_out<T>(
         &mut self,
         store: &Store,
         decision: Decision<T>,
@@ -201,25 +187,6 @@ impl Attempts {
 }
 
 impl Store {
-    /// The storage of a resource on `backend`, its cache being filled from now on.
-    pub(crate) fn open(
-        (group, resource): (&str, &str),
-        cached: Resource,
-        config: &Config,
-        backend: &Arc<dyn Backend>,
-        (clock, tasks): (&Clock, &Tasks),
-    ) -> Store {
-        let backend = Arc::new(Asked::new(backend.clone(), clock.clone()));
-        Store {
-            group: group.into(),
-            resource: resource.into(),
-            cacher: Cacher::start(cached, backend.clone(), clock.clone(), tasks),
-            backend,
-            lists: Arc::default(),
-            shown_from: config.storage_prefix.len(),
-        }
-    }
-
     /// The storage key of an object.
     pub fn key(&self, namespace: &str, name: &str) -> Key {
         let prefix = self.cacher.resource().prefix.as_str();
