@@ -8,12 +8,13 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use forebay_apimachinery::{Key, Revision};
 use forebay_client::wire::{ObjectText, Projection, TypeMeta};
 use forebay_watchcache::{Reach, Snapshot};
 use serde::{Deserialize, Serialize};
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 use twox_hash::XxHash3_64;
 
 use crate::change::{Of, change};
@@ -44,17 +45,32 @@ pub(crate) enum Loaded {
     End(Revision),
 }
 
+/// Where a factory keeps states.
+#[derive(Debug)]
+pub(crate) struct States {
+    dir: PathBuf,
+    turn: Arc<Mutex<()>>,
+}
+
 /// Where a collection's state is kept.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) path: PathBuf,
     /// What the file is to be of: the request for it.
     pub(crate) collection: String,
+    // What the file has; 0 where this has saved none.
+    saved: AtomicU64,
+    // One is written after the other: an informer that goes and its successor have the same file.
+    turn: Arc<Mutex<()>>,
 }
 
-impl Place {
+impl States {
+    pub(crate) fn new(dir: PathBuf) -> States {
+        States { dir, turn: Arc::default() }
+    }
+
     /// - `collection`: names it, with its selectors.
-    pub(crate) fn new(dir: &Path, collection: String) -> Place {
+    pub(crate) fn place(&self, collection: String) -> Place {
         // A name is a legible part of it and a digest of all of it.
         let legible: String = collection
             .chars()
@@ -62,12 +78,15 @@ impl Place {
             .take(limits::FILE_NAME_MAX)
             .collect();
         let digest = XxHash3_64::oneshot(collection.as_bytes());
-        Place { path: dir.join(format!("{}-{digest:016x}.json.gz", legible.trim_matches('-'))), collection }
+        let path = self.dir.join(format!("{}-{digest:016x}.json.gz", legible.trim_matches('-')));
+        Place { path, collection, saved: AtomicU64::new(0), turn: self.turn.clone() }
     }
+}
 
+impl Place {
     /// Reads the file on a thread that blocks. The end of what comes without [`Loaded::End`] means that there is no state to go on
     /// from.
-    pub(crate) fn load(&self) -> mpsc::Receiver<Loaded> {
+    pub(crate) fn load(self: &Arc<Place>) -> mpsc::Receiver<Loaded> {
         let (give, take) = mpsc::channel(limits::BATCHES_LOADED_MAX);
         let place = self.clone();
         // It ends by itself: at the end of the file, or when nobody takes any more.
@@ -169,11 +188,17 @@ fn garbled(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// Saves `snapshot` on a thread that blocks, and says so when that fails.
+/// Saves `snapshot` on a thread that blocks, unless that is what was saved last, and says so when that fails.
 pub(crate) async fn save(place: Arc<Place>, snapshot: Arc<Snapshot>) {
-    let path = place.path.clone();
-    let saved = forebay_rt::blocking(move || place.save(&snapshot)).await;
-    if let Err(error) = saved.unwrap_or_else(|lost| Err(io::Error::other(lost))) {
-        tracing::error!(path = %path.display(), %error, "the state cannot be saved");
+    let _turn = place.turn.clone().lock_owned().await;
+    let revision = snapshot.revision().get();
+    if place.saved.load(Ordering::Relaxed) == revision {
+        return;
+    }
+    let writes = place.clone();
+    let saved = forebay_rt::blocking(move || writes.save(&snapshot)).await;
+    match saved.unwrap_or_else(|lost| Err(io::Error::other(lost))) {
+        Ok(()) => place.saved.store(revision, Ordering::Relaxed),
+        Err(error) => tracing::error!(path = %place.path.display(), %error, "the state cannot be saved"),
     }
 }

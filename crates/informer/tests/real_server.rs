@@ -294,8 +294,9 @@ async fn a_program_that_starts_again_goes_on_from_what_it_saved_without_a_list()
     let first = factory();
     let informer = first.informer(&watched).expect("no index");
     synced(&informer).await;
-    in_time("the end", first.stop(Duration::from_secs(5))).await;
+    // Nobody holds it any more when the factory stops.
     drop(informer);
+    in_time("the end", first.stop(Duration::from_secs(5))).await;
     let revision = set_mode(&maps, "map-07", "b").await;
     maps.delete("map-08", &DeleteParams::default()).await.expect("it is deleted");
     let second = factory();
