@@ -5,6 +5,8 @@
 //! counts as none. Never: blocks the runtime, holds more than a batch, deflates what is at rest already.
 
 mod records;
+#[cfg(test)]
+mod tests;
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};

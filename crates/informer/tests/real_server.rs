@@ -364,6 +364,34 @@ async fn a_controller_of_kube_runs_on_an_informer_and_reads_the_whole_from_it() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_server_has_at_rest_is_kept_in_the_text_that_it_comes_in() {
+    let world = World::new().await;
+    let maps = world.namespace("here").await;
+    for number in 0..100 {
+        let (name, text) = (format!("map-{number:02}"), "some text ".repeat(400));
+        let map = made(json!({"metadata": {"name": name}, "data": {"mode": "a", "text": text}}));
+        maps.create(&PostParams::default(), &map).await.expect("it is created");
+    }
+    // The server puts them at rest when they were quiet for a while: then each who asks gets them so.
+    in_time("a state in runs", async {
+        loop {
+            let factory = Factory::new(world.connected.clone(), Options::default());
+            let informer =
+                factory.informer(&Watched::<ConfigMap>::all().namespace("here")).expect("no index");
+            synced(&informer).await;
+            let view = informer.view().expect("synced");
+            assert!(view.len() == 100 && view.iter().all(|map| mode(&map) == "a"));
+            let (_, stats) = &informer.stats()[0];
+            assert_eq!((stats.objects_taken, stats.protobuf_answers), (100, 0));
+            if stats.objects_kept_packed > 60 {
+                break;
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_not_wanted_is_not_stored() {
     let world = World::new().await;
     let maps = world.namespace("here").await;
