@@ -21,7 +21,7 @@ use forebay_client::wire::{ObjectText, Projection, TypeMeta};
 use forebay_object::{Came, Packed};
 use forebay_watchcache::{Reach, Snapshot};
 use serde::{Deserialize, Serialize};
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Semaphore, mpsc};
 use twox_hash::XxHash3_64;
 
 use self::records::{Next, Record, Records};
@@ -50,7 +50,7 @@ pub(crate) enum Loaded {
 #[derive(Debug)]
 pub(crate) struct States {
     dir: PathBuf,
-    turn: Arc<Mutex<()>>,
+    turn: Arc<Semaphore>,
 }
 
 /// Where a collection's state is kept.
@@ -62,12 +62,12 @@ pub(crate) struct Place {
     // What the file has; 0 where this has saved none.
     saved: AtomicU64,
     // One is written after the other: an informer that goes and its successor have the same file.
-    turn: Arc<Mutex<()>>,
+    turn: Arc<Semaphore>,
 }
 
 impl States {
     pub(crate) fn new(dir: PathBuf) -> States {
-        States { dir, turn: Arc::default() }
+        States { dir, turn: Arc::new(Semaphore::new(1)) }
     }
 
     /// - `collection`: names it, with its selectors.
@@ -202,7 +202,8 @@ fn garbled(what: &'static str) -> io::Error {
 
 /// Saves `snapshot` on a thread that blocks, unless that is what was saved last, and says so when that fails.
 pub(crate) async fn save(place: Arc<Place>, snapshot: Arc<Snapshot>) {
-    let _turn = place.turn.clone().lock_owned().await;
+    // Nobody closes it.
+    let _turn = place.turn.acquire().await;
     let revision = snapshot.revision().get();
     if place.saved.load(Ordering::Relaxed) == revision {
         return;
