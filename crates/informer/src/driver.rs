@@ -357,8 +357,8 @@ impl Driver {
                 return Poll::Ready(());
             }
             Saved::Loading(loaded) => match ready!(loaded.poll_recv(context)) {
-                Some(Loaded::Changes(changes)) => {
-                    told.extend(changes.into_iter().map(Told::Change));
+                Some(Loaded::Told(saved)) => {
+                    told.extend(saved);
                     return Poll::Ready(());
                 }
                 Some(Loaded::End(revision)) => {

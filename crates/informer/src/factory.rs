@@ -14,6 +14,7 @@ use forebay_object::{Form, Layout, Scope};
 use forebay_rt::{Clock, Duration, Random, Tasks};
 use forebay_watchcache::limits::PACE;
 use forebay_watchcache::{Cacher, EarlyReaders, History, Resource, Room};
+use tokio::runtime;
 
 use crate::ceiling::{AtLimit, Ceiling};
 use crate::change::Stored;
@@ -23,7 +24,7 @@ use crate::handler_stats::Handlers;
 use crate::informer::Informer;
 use crate::limits;
 use crate::progress::Progress;
-use crate::saved::Place;
+use crate::saved::States;
 use crate::shared::{Part, Shared};
 use crate::unseen::Writes;
 use crate::upstream::Upstream;
@@ -69,7 +70,7 @@ struct Inner {
     way: Way,
     window_bytes_max: usize,
     max_bytes: Option<(usize, AtLimit)>,
-    state_dir: Option<PathBuf>,
+    states: Option<States>,
     random: Random,
     room: Arc<Room>,
     early: Arc<EarlyReaders>,
@@ -126,7 +127,7 @@ impl Factory {
             way: Way { client, pool, throttle, reach: Arc::default(), user_agent, encoding, clock },
             window_bytes_max,
             max_bytes,
-            state_dir,
+            states: state_dir.map(States::new),
             random,
             room: Arc::new(Room::new(loose_bytes_max)),
             early: Arc::new(EarlyReaders::admitted()),
@@ -136,7 +137,7 @@ impl Factory {
     }
 
     /// The informer of `watched`: the one that there is already, or a new one, which begins at once. It lives for as long as
-    /// somebody holds it. Must be called within a runtime.
+    /// somebody holds it; the last one to let go of it has its state kept on disk, where states are. Must be called within a runtime.
     ///
     /// # Errors
     /// [`Error::Path`] of an index.
@@ -169,10 +170,11 @@ impl Factory {
                     handlers: Handlers::default(),
                     clock,
                     tasks,
+                    runtime: runtime::Handle::current(),
                 });
                 informers.retain(|_, informer| informer.strong_count() > 0);
                 informers.insert(wanted, Arc::downgrade(&shared));
-                if self.0.state_dir.is_some() {
+                if self.0.states.is_some() {
                     let (kept, clock) = (Arc::downgrade(&shared), self.0.way.clock.clone());
                     self.0.tasks.spawn("informer states", keep(kept, clock));
                 }
@@ -193,7 +195,8 @@ impl Factory {
         informers.values().filter_map(Weak::upgrade).collect()
     }
 
-    /// Ends all informers and handlers, and waits for them, at most `wait`. What is to be kept on disk is written there before.
+    /// Ends all informers and handlers, and waits for them, at most `wait`. What is to be kept on disk is written there before, also
+    /// of informers that nobody holds any more.
     pub async fn stop(&self, wait: Duration) {
         for informer in self.held() {
             informer.save().await;
@@ -210,8 +213,11 @@ impl Factory {
     ) -> Part {
         let progress = Arc::<Progress>::default();
         let all = Ask::List { limit: None, next: None, at: None };
-        let place = |dir: &PathBuf| Arc::new(Place::new(dir, format!("{} {cut:?}", all.target(collection))));
-        let saved = self.0.state_dir.as_ref().map(place);
+        let saved = self
+            .0
+            .states
+            .as_ref()
+            .map(|states| Arc::new(states.place(format!("{} {cut:?}", all.target(collection)))));
         let upstream = Upstream {
             saved: saved.clone(),
             stored: stored.clone(),
@@ -246,15 +252,10 @@ impl Factory {
 
 /// Saves the states of an informer every so often, until nobody holds it.
 async fn keep(informer: Weak<Shared>, clock: Clock) {
-    let mut saved = Vec::new();
     loop {
         clock.sleep(limits::SAVE_PERIOD).await;
         let Some(informer) = informer.upgrade() else { return };
-        let now = informer.revisions();
-        if now != saved {
-            informer.save().await;
-            saved = now;
-        }
+        informer.save().await;
     }
 }
 

@@ -1,9 +1,10 @@
 //! An index by a function of the objects, as client-go's `Indexer` has them.
 //!
 //! In: a function from an object to its values. Out: the objects with a value. It catches up when it is asked, so that an answer is of
-//! the state that the informer shows by then, and costs nothing while nobody asks. Never: decodes an object but as the function does.
+//! the state that the informer shows by then, and costs nothing while nobody asks. Never: decodes an object but as the function does,
+//! holds one: it has names and values.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use forebay_view::Handle;
@@ -23,7 +24,8 @@ type Values<K> = dyn Fn(&Handle<K>) -> Vec<String> + Send;
 struct Inner<K> {
     subscription: Subscription<K>,
     values: Box<Values<K>>,
-    found: HashMap<String, BTreeMap<Place, Handle<K>>>,
+    // Where a value is found.
+    found: HashMap<String, BTreeSet<Place>>,
     // The values of each object: another one of the same place may have others.
     of: HashMap<Place, Vec<String>>,
 }
@@ -41,7 +43,8 @@ impl<K> Index<K> {
     pub fn get(&self, value: &str) -> Vec<Handle<K>> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.catch_up();
-        inner.found.get(value).into_iter().flat_map(BTreeMap::values).cloned().collect()
+        let found = inner.found.get(value).into_iter().flatten();
+        found.filter_map(|(namespace, name)| inner.subscription.told_of(namespace, name)).collect()
     }
 
     /// Every value that some object has, in no order.
@@ -70,7 +73,7 @@ impl<K> Inner<K> {
         self.drop_values(&place);
         let values = (self.values)(object);
         for value in &values {
-            self.found.entry(value.clone()).or_default().insert(place.clone(), object.clone());
+            self.found.entry(value.clone()).or_default().insert(place.clone());
         }
         if !values.is_empty() {
             self.of.insert(place, values);

@@ -51,3 +51,10 @@ pub const SAVE_PERIOD: Duration = Duration::from_secs(5 * 60);
 
 /// Letters of a collection's path in the name of its file.
 pub(crate) const FILE_NAME_MAX: usize = 80;
+
+/// What is kept by itself is saved with its neighbours, so many bytes or objects together: about as blocks are.
+pub(crate) const RECORD_PLAIN_BYTES: usize = 64 << 10;
+pub(crate) const RECORD_OBJECTS_MAX: usize = 64;
+
+/// A record of a saved state that is longer, or whose text is, was not written here.
+pub(crate) const RECORD_BYTES_MAX: usize = forebay_client::limits::OBJECT_BYTES_MAX + (1 << 20);

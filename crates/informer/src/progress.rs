@@ -30,6 +30,8 @@ pub struct Stats {
     pub protobuf_answers: u64,
     /// Objects and changes that were taken.
     pub objects_taken: u64,
+    /// Those of them that are kept in the deflated text that they came in.
+    pub objects_kept_packed: u64,
     /// Bytes of answers, as they came over the network.
     pub bytes_read: u64,
     /// The most that was held at rest, also of states on their way.
@@ -60,6 +62,7 @@ pub(crate) struct Progress {
     watches: AtomicU64,
     protobuf: AtomicU64,
     objects: AtomicU64,
+    packed: AtomicU64,
     bytes: AtomicU64,
     // At rest, also of a state that is still on its way.
     held: AtomicUsize,
@@ -111,6 +114,11 @@ impl Progress {
 
     pub(crate) fn took(&self, change: Option<&Change>) {
         self.objects.fetch_add(u64::from(change.is_some()), Ordering::Relaxed);
+    }
+
+    /// So many of them in the text that they came in.
+    pub(crate) fn took_packed(&self, objects: usize) {
+        self.packed.fetch_add(objects as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn read(&self, bytes: usize) {
@@ -213,6 +221,7 @@ impl Progress {
             watches_asked: count(&self.watches),
             protobuf_answers: count(&self.protobuf),
             objects_taken: count(&self.objects),
+            objects_kept_packed: count(&self.packed),
             bytes_read: count(&self.bytes),
             held_bytes_max: self.held_max.load(Ordering::Relaxed),
             spilled_bytes: self.spilled.load(Ordering::Relaxed),

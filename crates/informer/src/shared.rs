@@ -7,6 +7,7 @@ use std::sync::Arc;
 use forebay_apimachinery::Revision;
 use forebay_rt::{Clock, Tasks};
 use forebay_watchcache::{Cacher, Snapshot};
+use tokio::runtime;
 
 use crate::ceiling::Ceiling;
 use crate::error::Error;
@@ -24,6 +25,8 @@ pub(crate) struct Shared {
     pub(crate) handlers: Handlers,
     pub(crate) clock: Clock,
     pub(crate) tasks: Tasks,
+    /// Where it was begun: who lets go of it may be on any thread.
+    pub(crate) runtime: runtime::Handle,
 }
 
 pub(crate) struct Part {
@@ -76,14 +79,32 @@ impl Shared {
 
     /// Writes what there is to disk, where it is to be kept there.
     pub(crate) async fn save(&self) {
-        for part in &self.parts {
-            // What is less than was asked for is not to be gone on from.
-            if part.progress.is_partial() {
-                continue;
-            }
-            if let (Some(place), Ok(snapshot)) = (&part.saved, part.cacher.snapshot()) {
-                saved::save(place.clone(), snapshot).await;
-            }
+        for (place, snapshot) in self.states() {
+            saved::save(place, snapshot).await;
         }
+    }
+
+    /// What there is of what is to be kept on disk.
+    fn states(&self) -> Vec<(Arc<Place>, Arc<Snapshot>)> {
+        // What is less than was asked for is not to be gone on from.
+        let whole = self.parts.iter().filter(|part| !part.progress.is_partial());
+        whole.filter_map(|part| Some((part.saved.clone()?, part.cacher.snapshot().ok()?))).collect()
+    }
+}
+
+impl Drop for Shared {
+    /// Nobody holds it any more: what it has is kept for who asks next, in this program or the next start of it.
+    fn drop(&mut self) {
+        let states = self.states();
+        // After [`Factory::stop`](crate::Factory::stop) that is done.
+        if states.is_empty() || self.tasks.shutdown().is_raised() {
+            return;
+        }
+        let _in_it = self.runtime.enter();
+        self.tasks.spawn_graceful("informer states", async move {
+            for (place, snapshot) in states {
+                saved::save(place, snapshot).await;
+            }
+        });
     }
 }

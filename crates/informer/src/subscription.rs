@@ -12,6 +12,7 @@ use forebay_rt::{Alarm, Duration, Instant};
 use forebay_view::{Handle, TypeMeta};
 use forebay_watchcache::{Changed, Followed, Follower};
 
+use crate::change::key;
 use crate::shared::Shared;
 
 /// What a subscription tells.
@@ -124,6 +125,13 @@ impl<K> Subscription<K> {
     /// Changes that were told as the sum of several, because this one was too slow for each.
     pub fn conflated(&self) -> u64 {
         self.followers.iter().map(Follower::conflated).sum()
+    }
+
+    /// An object as it was told last, if it was told and is there.
+    pub(crate) fn told_of(&self, namespace: &str, name: &str) -> Option<Handle<K>> {
+        let key = key(namespace, name);
+        let told = self.followers.iter().find_map(|follower| follower.told_of(&key))?;
+        Some(self.handle(told.clone()))
     }
 
     fn notice(&mut self, next: Followed) -> Option<Notice<K>> {

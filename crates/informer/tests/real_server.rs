@@ -294,8 +294,9 @@ async fn a_program_that_starts_again_goes_on_from_what_it_saved_without_a_list()
     let first = factory();
     let informer = first.informer(&watched).expect("no index");
     synced(&informer).await;
-    in_time("the end", first.stop(Duration::from_secs(5))).await;
+    // Nobody holds it any more when the factory stops.
     drop(informer);
+    in_time("the end", first.stop(Duration::from_secs(5))).await;
     let revision = set_mode(&maps, "map-07", "b").await;
     maps.delete("map-08", &DeleteParams::default()).await.expect("it is deleted");
     let second = factory();
@@ -360,6 +361,34 @@ async fn a_controller_of_kube_runs_on_an_informer_and_reads_the_whole_from_it() 
     set_mode(&maps, "one", "b").await;
     assert_eq!(in_time("a reconcile", reconciled.recv()).await.as_deref(), Some("one b"));
     running.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_server_has_at_rest_is_kept_in_the_text_that_it_comes_in() {
+    let world = World::new().await;
+    let maps = world.namespace("here").await;
+    for number in 0..100 {
+        let (name, text) = (format!("map-{number:02}"), "some text ".repeat(400));
+        let map = made(json!({"metadata": {"name": name}, "data": {"mode": "a", "text": text}}));
+        maps.create(&PostParams::default(), &map).await.expect("it is created");
+    }
+    // The server puts them at rest when they were quiet for a while: then each who asks gets them so.
+    in_time("a state in runs", async {
+        loop {
+            let factory = Factory::new(world.connected.clone(), Options::default());
+            let informer =
+                factory.informer(&Watched::<ConfigMap>::all().namespace("here")).expect("no index");
+            synced(&informer).await;
+            let view = informer.view().expect("synced");
+            assert!(view.len() == 100 && view.iter().all(|map| mode(&map) == "a"));
+            let (_, stats) = &informer.stats()[0];
+            assert_eq!((stats.objects_taken, stats.protobuf_answers), (100, 0));
+            if stats.objects_kept_packed > 60 {
+                break;
+            }
+        }
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -243,6 +243,13 @@ impl Block {
     }
 }
 
+/// What a text without its end says, if that is so many bytes.
+pub(crate) fn inflate(deflated: &[u8], plain_len: usize) -> Option<Vec<u8>> {
+    let (ended, mut plain) = ([deflated, &END].concat(), vec![0; plain_len]);
+    let done = DECOMPRESSOR.with_borrow_mut(|it| it.deflate_decompress(&ended, &mut plain));
+    (done == Ok(plain_len)).then_some(plain)
+}
+
 fn crc_of(plain: &[u8]) -> u32 {
     let mut crc = libdeflater::Crc::new();
     crc.update(plain);

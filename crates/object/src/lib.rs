@@ -6,6 +6,7 @@
 mod block;
 mod delta;
 mod intern;
+mod kept;
 mod layout;
 mod message;
 mod object;
@@ -22,6 +23,7 @@ mod texts;
 
 pub use block::Text;
 pub use intern::Interner;
+pub use kept::{Kept, inflate};
 pub use layout::{Form, Layout, Scope};
 pub use message::{Keep, Message, MessageBytes, MessageRoom};
 pub use object::Object;

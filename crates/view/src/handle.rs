@@ -52,9 +52,12 @@ impl<K> Handle<K> {
         Handle::new(self.0.object.clone(), self.0.of.clone())
     }
 
-    /// The object as it is kept. Of an informer that spills, it is read by what may fail, as `try_body`.
-    pub fn object(&self) -> &Arc<Object> {
-        &self.0.object
+    /// The object's bytes as they are kept: the whole object, or without `{` and type.
+    ///
+    /// # Errors
+    /// [`Damaged`] where they were put into a file and did not come back.
+    pub fn body(&self) -> Result<Text<'_>, Damaged> {
+        self.0.object.try_body()
     }
 
     /// `kind`. As what follows up to [`Handle::labels`], it reads no JSON.

@@ -199,6 +199,14 @@ impl Follower {
         matching.cloned().collect::<Vec<_>>().into_iter()
     }
 
+    /// The object of `key` as it was told last, if it was told and is there. O(log n).
+    pub fn told_of(&self, key: &Key) -> Option<&Arc<Object>> {
+        match self.since.get(key) {
+            Some(since) => since.as_ref(),
+            None => self.base.as_ref()?.get(key).filter(|object| self.interest.matches(object)),
+        }
+    }
+
     /// Changes that were told as the sum of several, because the window had forgotten them.
     pub fn conflated(&self) -> u64 {
         self.conflated

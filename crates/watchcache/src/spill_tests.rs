@@ -151,7 +151,7 @@ async fn what_there_is_no_room_for_stays_in_memory() {
     assert!(before.iter().all(|one| now.contains(one)));
 }
 
-/// Changes, states that come anew, deletions and rewrites on two caches, one of which spills: they say the same.
+/// Changes, deletions and states that come anew on two caches, one of which spills: they say the same.
 #[tokio::test]
 async fn a_cache_that_spills_says_what_one_says_that_does_not() {
     let mut most = Vec::new();

@@ -16,8 +16,9 @@ pub struct Rival {
 }
 
 /// All of them, in the order of the table.
-pub const RIVALS: [Rival; 4] = [
-    Rival { name: "forebay-informer", start: ours::start },
+pub const RIVALS: [Rival; 5] = [
+    Rival { name: "forebay-informer-json", start: ours::start_json },
+    Rival { name: "forebay-informer-protobuf", start: ours::start_protobuf },
     Rival { name: "client-go", start: clientgo::start },
     Rival { name: "kube-rs", start: kube_rs::start_paged },
     Rival { name: "kube-rs-streaming", start: kube_rs::start_streaming },

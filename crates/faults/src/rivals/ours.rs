@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use forebay_informer::{Factory, Handle, Handling, Informer, Notice, Options, Watched};
+use forebay_informer::{Encoding, Factory, Handle, Handling, Informer, Notice, Options, Watched};
 use k8s_openapi::api::core::v1::ConfigMap;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -38,7 +38,15 @@ struct Told {
     last_event_ms: AtomicU64,
 }
 
-pub fn start(setting: &Setting) -> Result<Box<dyn Subject>, Error> {
+pub fn start_json(setting: &Setting) -> Result<Box<dyn Subject>, Error> {
+    start(setting, Encoding::Json)
+}
+
+pub fn start_protobuf(setting: &Setting) -> Result<Box<dyn Subject>, Error> {
+    start(setting, Encoding::Protobuf)
+}
+
+fn start(setting: &Setting, encoding: Encoding) -> Result<Box<dyn Subject>, Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_name(NAME)
@@ -47,7 +55,7 @@ pub fn start(setting: &Setting) -> Result<Box<dyn Subject>, Error> {
         .map_err(Error::Start)?;
     let entered = runtime.enter();
     let failed = |why| Error::Subject { subject: NAME, why };
-    let factory = factory(setting).map_err(failed)?;
+    let factory = factory(setting, encoding).map_err(failed)?;
     let informers: Result<Vec<_>, _> =
         setting.namespaces.iter().map(|namespace| one(&factory, namespace)).collect();
     let informers = informers.map_err(failed)?;
@@ -55,14 +63,14 @@ pub fn start(setting: &Setting) -> Result<Box<dyn Subject>, Error> {
     Ok(Box::new(Ours { informers, _runtime: runtime }))
 }
 
-fn factory(setting: &Setting) -> Result<Factory, String> {
+fn factory(setting: &Setting, encoding: Encoding) -> Result<Factory, String> {
     let host = Ipv4Addr::LOCALHOST;
     let url = format!("https://{host}:{}", setting.port).parse().map_err(|e| format!("{e}"))?;
     let mut config = kube::Config::new(url);
     let roots = CertificateDer::pem_slice_iter(setting.authority.as_bytes());
     let roots: Result<Vec<_>, _> = roots.map(|root| root.map(|root| root.to_vec())).collect();
     config.root_cert = Some(roots.map_err(|e| e.to_string())?);
-    let options = Options { user_agent: NAME.into(), ..Options::default() };
+    let options = Options { user_agent: NAME.into(), encoding, ..Options::default() };
     let connected = forebay_connector::connect(config, forebay_connector::Options::default());
     Ok(Factory::new(connected.map_err(|e| e.to_string())?, options))
 }

@@ -66,6 +66,7 @@ impl Driver {
         let are_taken = told[from..].iter().all(|one| matches!(one, Told::Change(_)));
         if are_taken && told.len() - from == packed.objects().len() {
             told.truncate(from);
+            self.progress.took_packed(packed.objects().len());
             told.push(Told::Packed(packed));
             return;
         }

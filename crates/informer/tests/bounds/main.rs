@@ -7,7 +7,9 @@ mod spill;
 
 use std::time::Duration;
 
-use forebay_informer::{AtLimit, Error, Fault, Informer, Notice, Options, Revision, Subscription, Why};
+use forebay_informer::{
+    AtLimit, Error, Fault, Handle, Informer, Notice, Options, Revision, Subscription, Why,
+};
 use forebay_rt::Clock;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::core::PartialObjectMeta;
@@ -148,9 +150,12 @@ async fn what_is_too_much_is_held_as_metadata_without_a_second_list() {
         let max = 3 << 20;
         let watched = maps("a").index("data.short").max_bytes(max, AtLimit::MetadataOnly);
         let informer = factory.informer(&watched).expect("no path");
+        let by_app = informer
+            .index_by(|map: &Handle<ConfigMap>| map.label("app").into_iter().map(str::to_owned).collect());
         let mut told = informer.subscribe();
         {
             informer.synced().await.expect("it syncs");
+            assert_eq!(by_app.get("web").len(), objects);
             assert_eq!(informer.is_partial(), objects == 2_000);
             assert_eq!(notices(&mut told), [("added", objects), ("synced", 1)]);
             if objects == 200 {
@@ -171,6 +176,8 @@ async fn what_is_too_much_is_held_as_metadata_without_a_second_list() {
         let view = informer.wait_for(last).await.expect("it comes");
         assert_eq!((view.len(), server.lists()), (2_000, 1));
         assert!(informer.held_bytes() < 2_000 * DATA_BYTES / 6, "{}", informer.held_bytes());
+        let found = by_app.get("web");
+        assert!(found.len() == 2_000 && found.iter().all(Handle::is_partial), "an index holds no object");
         for name in ["map-00001", "map-00007", "map-01999"] {
             let map = view.get("a", name).expect("it is there");
             let error = map.typed().expect_err("it is not all there");

@@ -22,7 +22,7 @@ const ROUNDS: usize = 100;
 /// Microseconds of CPU of each, by name, of what is plain (`hot`) and of what is at rest; null where nothing is of that kind.
 pub fn of(pods: &Informer<Pod>) -> Result<Value, Failed> {
     let all: Vec<Handle<Pod>> = pods.view()?.iter().collect();
-    let is_hot = |pod: &Handle<Pod>| matches!(pod.object().body(), Text::Held(_));
+    let is_hot = |pod: &Handle<Pod>| matches!(pod.body(), Ok(Text::Held(_)));
     let (hot, at_rest): (Vec<_>, Vec<_>) = all.into_iter().partition(is_hot);
     Ok(json!({"hot": kind(pods, &hot)?, "at rest": kind(pods, &at_rest)?}))
 }
@@ -50,7 +50,7 @@ fn kind(pods: &Informer<Pod>, objects: &[Handle<Pod>]) -> Result<Value, Failed> 
     });
     let bytes = each(sample.len(), || {
         for pod in &sample {
-            black_box(pod.object().body().len());
+            black_box(pod.body().map_or(0, |body| body.len()));
         }
     });
     // What is decoded first finds cold caches and an allocator that has nothing yet.
