@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use forebay_api::{Api, MayCreate};
 use forebay_apimachinery::accept::{AsKind, Media};
 use forebay_apimachinery::caller::MASTERS;
 use forebay_apimachinery::go_duration::{self, GoDurationError};
@@ -15,7 +16,7 @@ use forebay_auth::tokens::ServiceAccountTokens;
 use forebay_auth::{Access, Asker, Authenticators, Peer};
 use forebay_object::Object;
 use forebay_registry::catalog::Served;
-use forebay_registry::request::{MayCreate, Target};
+use forebay_registry::request::Target;
 use forebay_registry::{Registry, Weight};
 use forebay_rt::{Clock, Random};
 use forebay_transport::{Connection, Drain, Exchange, Reply, ResponseChannel, StalledReaders};
@@ -48,6 +49,8 @@ use crate::websocket;
 
 /// Everything that answering takes; one for the whole server.
 pub struct Handler {
+    /// The verbs that answer; what is served, LIST and WATCH are still asked of `registry`.
+    pub api: Arc<dyn Api>,
     pub registry: Registry,
     pub clock: Clock,
     pub random: Random,

@@ -95,10 +95,5 @@ pub fn too_contended() -> Status {
 
 /// The resource does not do that.
 pub fn method_not_supported(served: &crate::catalog::Served, verb: &str) -> Status {
-    let resource = served.gvr.group_resource();
-    Status::new(
-        Reason::MethodNotAllowed,
-        format!("{verb} is not supported on resources of kind {:?}", resource.to_string()),
-    )
-    .about(served.group(), served.resource(), "")
+    forebay_api::method_not_supported(&served.gvr, verb)
 }

@@ -4,6 +4,7 @@
 //! engine or a file.
 
 mod after;
+mod api;
 pub mod asked;
 mod bootstrap;
 mod builtins;
@@ -49,7 +50,6 @@ mod watch;
 mod write;
 
 pub use config::Config;
-pub use delete::Selection;
 pub use forebay_admission::{Admission, ServiceAccountAdmission};
 pub use forebay_strategy::subject;
 pub use frames::{

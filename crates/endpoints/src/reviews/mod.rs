@@ -7,8 +7,9 @@ mod access;
 mod identity;
 mod token_request;
 
+use forebay_api::{Answer, Outcome};
 use forebay_registry::Incoming;
-use forebay_registry::request::{Answer, Outcome, Target};
+use forebay_registry::request::Target;
 use serde_json::Value;
 
 use crate::handler::{Handler, Head};

@@ -69,7 +69,6 @@ const NAMES: &[(&str, usize)] = &[
     ("Row", 5),
     ("Said", 3),
     ("Seen", 3),
-    ("Selection", 3),
     ("Series", 3),
     ("Server", 4),
     ("ServiceAccounts", 3),
