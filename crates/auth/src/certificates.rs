@@ -12,7 +12,6 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use forebay_api::{Authenticated, Authentication, Certificate};
 use forebay_apimachinery::Caller;
 use forebay_rt::Clock;
-use forebay_strategy::subject;
 use rustls::pki_types::CertificateDer;
 use sha2::{Digest, Sha256};
 use x509_parser::der_parser::{Oid, oid};
@@ -207,7 +206,7 @@ impl Subject {
         let uid: Oid<'static> = oid!(1.3.6.1.4.1.57683.2);
         let leaf = parsed(leaf).map_err(|_| Unauthorized)?;
         let mut subject = Subject { name: String::new(), groups: Vec::new(), uids: Vec::new() };
-        for (kind, text) in subject::attributes(leaf.subject()) {
+        for (kind, text) in forebay_certificate_names::attributes(leaf.subject()) {
             let text = text.ok().flatten().ok_or(Unauthorized)?;
             if *kind == OID_X509_COMMON_NAME {
                 subject.name = text;

@@ -21,38 +21,25 @@
 #![allow(clippy::disallowed_methods, reason = "it measures the real clock and waits for other processes")]
 
 pub mod chart;
-pub mod client;
-pub mod contender;
 pub mod curves;
-pub mod draw;
 pub mod envtest;
-mod error;
-pub mod forebay;
-pub mod hostile;
 pub mod initial;
-pub mod kubernetes;
-pub mod lab;
 pub mod lists;
-pub mod load;
 pub mod machine;
 pub mod mirrored;
-pub mod objects;
 pub mod page;
 pub mod picture;
-pub mod pki;
 pub mod plot;
-pub mod pods;
-pub mod proc;
-pub mod ratio;
 pub mod report;
 pub mod sampler;
 pub mod scenarios;
 pub mod series;
-pub mod server;
-pub mod static_server;
 pub mod stored;
-pub mod template;
 pub mod updates;
 pub mod watchers;
 
-pub use error::Error;
+pub use forebay_contenders::{
+    Error, client, contender, draw, forebay, kubernetes, lab, load, objects, pki, pods, proc, ratio, server,
+    static_server, template, units,
+};
+pub use forebay_hostile as hostile;

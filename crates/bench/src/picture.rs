@@ -8,7 +8,7 @@ use crate::lab::Lab;
 use crate::lists;
 use crate::report::{Entrant, Measured, Report, mib};
 use crate::scenarios::Scenario;
-use crate::series::{Phase, Series};
+use crate::series::{MemorySeries, Phase};
 
 const HOW_TO_READ: &str = "Dotted: through with the phase before the other. \
     kube-apiserver keeps managedFields in each pod, forebay does not: its lists are smaller.";
@@ -46,13 +46,13 @@ fn phase_names(lab: &Lab) -> Vec<String> {
 }
 
 /// The run whose peak in the storm is the middle one of all runs.
-fn median_peak(runs: &[Series]) -> Option<&Series> {
-    let mut sorted: Vec<&Series> = runs.iter().collect();
+fn median_peak(runs: &[MemorySeries]) -> Option<&MemorySeries> {
+    let mut sorted: Vec<&MemorySeries> = runs.iter().collect();
     sorted.sort_by_key(|series| series.peak(Phase::Storm).map(|peak| peak.total()));
     sorted.get(sorted.len() / 2).copied()
 }
 
-fn curve(name: &str, series: &Series) -> Curve {
+fn curve(name: &str, series: &MemorySeries) -> Curve {
     let part = |phase| {
         let (begin, _) = series.span(phase).unwrap_or_default();
         series.of(phase).map(|sample| ((sample.at - begin).as_secs_f64(), mib(sample.total()))).collect()
@@ -103,7 +103,7 @@ mod tests {
         }
     }
 
-    fn peaking_at(mib: u64) -> Series {
+    fn peaking_at(mib: u64) -> MemorySeries {
         series(&["forebay"], &format!("load 0 1\nstorm 10 {mib}\nafter 20 1"))
     }
 

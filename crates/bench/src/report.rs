@@ -4,12 +4,12 @@
 //! Never: a mean; a ratio where only one side has the figure.
 
 use std::fmt::{self, Write};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::hostile::{self, Measure};
-use crate::series::Series;
+use crate::series::MemorySeries;
+pub use crate::units::{mib, ms};
 
 /// One figure with a sample for each run.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +50,7 @@ pub struct Measured {
     /// In the order of [`Report::contenders`].
     pub metrics: Vec<Metrics>,
     /// Likewise; of each run, where the scenario keeps any.
-    pub series: Vec<Vec<Series>>,
+    pub series: Vec<Vec<MemorySeries>>,
     /// Likewise; of each row of the catalogue, where the scenario has one.
     pub rows: Vec<Vec<Measure>>,
 }
@@ -121,16 +121,6 @@ pub fn aim(metrics: &mut Metrics, name: &str, unit: Unit, sample: f64, most: f64
     }
 }
 
-/// Milliseconds, with their fractions.
-pub fn ms(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
-}
-
-/// MiB, with their fractions.
-pub fn mib(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
-}
-
 impl Unit {
     fn name(self) -> &'static str {
         match self {
@@ -192,7 +182,8 @@ impl Report {
                        "ratio": row.ratio(), "at most": of(|metric| json!(metric.most)),
                        "missed": of(|metric| json!(metric.is_missed()))})
             });
-            let series = measured.series.iter().map(|runs| runs.iter().map(Series::json).collect::<Vec<_>>());
+            let series =
+                measured.series.iter().map(|runs| runs.iter().map(MemorySeries::json).collect::<Vec<_>>());
             let catalogue = measured.rows.iter().map(|all| all.iter().map(Measure::json).collect::<Vec<_>>());
             json!({"name": measured.scenario, "about": measured.about, "rows": rows.collect::<Vec<_>>(),
                    "series": series.collect::<Vec<_>>(), "catalogue": catalogue.collect::<Vec<_>>()})

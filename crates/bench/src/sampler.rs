@@ -1,14 +1,14 @@
 //! Reads the memory of a server's processes every 100 ms, from a thread of its own: clients that keep the runtime busy
 //! do not delay it.
 //!
-//! In: process ids, and the phases as they begin. Out: a [`Series`]. The thread owns the readings until it is joined, and
+//! In: process ids, and the phases as they begin. Out: a [`MemorySeries`]. The thread owns the readings until it is joined, and
 //! ends when the [`Sampler`] is dropped. Never: a reading made up for one that failed.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::series::{Phase, Sample, Series};
+use crate::series::{MemorySeries, Phase, Sample};
 use crate::server::Server;
 use crate::{Error, proc};
 
@@ -19,7 +19,7 @@ pub const EVERY: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Sampler {
     phases: SyncSender<Phase>,
-    thread: JoinHandle<Result<Series, Error>>,
+    thread: JoinHandle<Result<MemorySeries, Error>>,
 }
 
 impl Sampler {
@@ -49,16 +49,16 @@ impl Sampler {
     ///
     /// # Errors
     /// [`Error::Proc`] when a process could not be read, which is so once it has ended.
-    pub fn finish(self) -> Result<Series, Error> {
+    pub fn finish(self) -> Result<MemorySeries, Error> {
         drop(self.phases);
         self.thread.join().unwrap_or_else(|_| Err(Error::Proc("the sampler panicked".into())))
     }
 }
 
-fn read_all(processes: &[(&'static str, u32)], entered: &Receiver<Phase>) -> Result<Series, Error> {
+fn read_all(processes: &[(&'static str, u32)], entered: &Receiver<Phase>) -> Result<MemorySeries, Error> {
     let start = Instant::now();
     let mut series =
-        Series { processes: processes.iter().map(|(name, _)| *name).collect(), samples: Vec::new() };
+        MemorySeries { processes: processes.iter().map(|(name, _)| *name).collect(), samples: Vec::new() };
     let read = |phase| -> Result<Sample, Error> {
         let at = start.elapsed();
         let resident = processes.iter().map(|(_, pid)| proc::resident(*pid)).collect::<Result<_, _>>()?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::report::mib;
+use crate::units::mib;
 
 /// What the clients do while memory is read, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,13 +28,13 @@ pub struct Sample {
     /// Since the start of [`Phase::Load`].
     pub at: Duration,
     pub phase: Phase,
-    /// Bytes, in the order of [`Series::processes`].
+    /// Bytes, in the order of [`MemorySeries::processes`].
     pub resident: Vec<u64>,
 }
 
 /// The readings of one run. Where a phase ends and the next begins is one reading, kept in both.
 #[derive(Clone, Debug, Default)]
-pub struct Series {
+pub struct MemorySeries {
     pub processes: Vec<&'static str>,
     /// In the order of time, and so of phases.
     pub samples: Vec<Sample>,
@@ -60,7 +60,7 @@ impl Sample {
     }
 }
 
-impl Series {
+impl MemorySeries {
     pub fn of(&self, phase: Phase) -> impl Iterator<Item = &Sample> {
         self.samples.iter().filter(move |sample| sample.phase == phase)
     }
@@ -117,7 +117,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// `phase at_ms process process …` a line; resident in MiB.
-    pub(crate) fn series(processes: &[&'static str], text: &str) -> Series {
+    pub(crate) fn series(processes: &[&'static str], text: &str) -> MemorySeries {
         let sample = |line: &str| {
             let mut words = line.split_whitespace();
             let name = words.next().expect("a phase");
@@ -126,10 +126,10 @@ pub(crate) mod tests {
             let at = Duration::from_millis(numbers.next().expect("a time"));
             Sample { at, phase, resident: numbers.map(|mib| mib << 20).collect() }
         };
-        Series { processes: processes.to_vec(), samples: text.lines().map(sample).collect() }
+        MemorySeries { processes: processes.to_vec(), samples: text.lines().map(sample).collect() }
     }
 
-    pub(crate) fn two() -> Series {
+    pub(crate) fn two() -> MemorySeries {
         series(
             &["etcd", "kube-apiserver"],
             "load 0 10 20\nload 100 30 60\nload 150 40 80\nquiet 150 40 80\nquiet 2150 40 70\n\
@@ -145,7 +145,7 @@ pub(crate) mod tests {
         assert_eq!(span(Phase::Quiet), Some((150, 2150)));
         assert_eq!(span(Phase::Storm), Some((2150, 2400)));
         assert_eq!(span(Phase::After), Some((2400, 12400)));
-        assert_eq!(Series::default().span(Phase::Load), None);
+        assert_eq!(MemorySeries::default().span(Phase::Load), None);
     }
 
     #[test]
@@ -162,7 +162,7 @@ pub(crate) mod tests {
     fn growth_counts_from_where_the_phase_began_and_is_never_negative() {
         assert_eq!(two().growth(Phase::Storm), Some(150 << 20));
         assert_eq!(two().growth(Phase::After), Some(0));
-        assert_eq!(Series::default().growth(Phase::Storm), None);
+        assert_eq!(MemorySeries::default().growth(Phase::Storm), None);
     }
 
     #[test]

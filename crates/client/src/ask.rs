@@ -9,11 +9,11 @@ use crate::Collection;
 pub enum Match {
     /// Nothing older.
     NotOlderThan,
-    /// That very state.
+    /// The state at exactly this revision.
     Exact,
 }
 
-/// One request. A watch always asks for bookmarks.
+/// A list or a watch to be asked for. A watch always asks for bookmarks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// A page of a list.

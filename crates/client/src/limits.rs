@@ -9,7 +9,7 @@ pub const OBJECT_BYTES_MAX: usize = 16 << 20;
 /// First wait of a request that failed, which doubles each time; with jitter it is up to twice as long. As client-go.
 pub const BACKOFF_MIN: Duration = Duration::from_millis(800);
 
-/// Where the wait stops doubling. As client-go.
+/// The longest wait: it doubles up to here, as client-go's does.
 pub const BACKOFF_MAX: Duration = Duration::from_secs(30);
 
 /// Once a server that could not be reached answers one collection, the others ask within a random part of this, and not again for

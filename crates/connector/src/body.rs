@@ -15,7 +15,7 @@ use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 
 use crate::Error;
-use crate::http2::Link;
+use crate::link::Link;
 use crate::pool::Seat;
 use crate::upload::Upload;
 

@@ -13,9 +13,9 @@ use crate::limits::{
 /// What a seat is wanted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Want {
-    /// It is over soon.
+    /// A request that is over soon.
     Ordinary,
-    /// It lasts: a watch, or a log that is followed.
+    /// A request that lasts: a watch, or a log that is followed.
     Watch,
 }
 
@@ -28,13 +28,13 @@ pub(crate) enum Protocol {
 /// What the pool has, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolStats {
-    /// Open now, those that take no more requests among them.
+    /// Connections that are open now, including those that take no more requests.
     pub connections: usize,
     /// Requests under way, and answers that are being read.
     pub streams: usize,
-    /// Since the beginning.
+    /// Connections opened since the pool was made.
     pub opened: u64,
-    /// Since the beginning.
+    /// Connections closed since the pool was made.
     pub closed: u64,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Book<C> {
     entries: Vec<Entry<C>>,
     /// How many are being opened.
     opening: usize,
-    /// What the last one spoke.
+    /// The protocol of the connection that was opened last.
     protocol: Protocol,
     opened: u64,
     closed: u64,
@@ -54,15 +54,15 @@ pub(crate) struct Book<C> {
 #[derive(Debug)]
 struct Entry<C> {
     id: u64,
-    /// None: it takes no more requests.
+    /// `None` once the connection takes no more requests.
     carrier: Option<C>,
     protocol: Protocol,
     streams_max: usize,
     taken: usize,
-    /// Of those.
+    /// How many of the streams are watches.
     watches: usize,
     opened: Instant,
-    /// Since when nobody sits there.
+    /// Since when the connection has had no stream.
     idle_since: Instant,
     flags: Flags,
 }
@@ -121,12 +121,12 @@ impl<C: Clone> Book<C> {
         more
     }
 
-    /// What was being opened is not any more.
+    /// A connection that was being opened is there, or could not be opened.
     pub fn end_opening(&mut self) {
         self.opening -= 1;
     }
 
-    /// A connection is there.
+    /// Adds a connection that was opened.
     pub fn add(&mut self, carrier: C, protocol: Protocol, flags: Flags, now: Instant) -> u64 {
         let id = self.opened;
         self.opened += 1;
@@ -201,7 +201,7 @@ impl<C: Clone> Book<C> {
         self.entries.iter().filter(|it| it.protocol == Protocol::Http1).map(|it| it.watches).sum()
     }
 
-    /// Cut are those that have long been waited for.
+    /// Cuts connections that take no more requests and still have streams, the oldest first.
     fn cut_oldest_leaving(&mut self) {
         let leaving = self.entries.iter().filter(|it| it.carrier.is_none());
         let over = leaving.clone().count().saturating_sub(LEAVING_MAX);
@@ -210,7 +210,7 @@ impl<C: Clone> Book<C> {
 }
 
 impl<C> Entry<C> {
-    /// How many may sit there when one more for `want` sits down.
+    /// How many streams the connection may have when one more for `want` is added.
     fn seats(&self, want: Want) -> usize {
         let kept = match (want, self.streams_max) {
             (Want::Ordinary, _) | (_, 0 | 1) => 0,

@@ -7,30 +7,15 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use forebay_rt::{Clock, Duration};
 use http::{Request, Response};
 use kube::client::{Body as RequestBody, ConfigExt as _};
 use tower::{BoxError, Layer as _, Service};
 
 use crate::body::Body;
 use crate::dial::Dialer;
-use crate::http2::Pings;
+use crate::options::Options;
 use crate::pool::Pool;
 use crate::{Error, limits};
-
-/// How connections are kept.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// How long an HTTP/2 connection may be silent before it is pinged.
-    pub ping_interval: Duration,
-    /// How long nothing may come after a ping before the connection counts as dead.
-    pub ping_timeout: Duration,
-    /// How long a connection without requests is kept, unless it is the only one. Looked at when it is silent.
-    pub idle_max: Duration,
-    /// The age from which [`Pool::renew`] gives a connection up.
-    pub renew_age_min: Duration,
-    pub clock: Clock,
-}
 
 /// What [`connect`] made.
 #[derive(Clone)]
@@ -57,24 +42,6 @@ pub fn connect(config: kube::Config, options: Options) -> Result<Connected, Erro
         None => kube::Client::new(base.layer(service), namespace),
     };
     Ok(Connected { client, pool })
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            ping_interval: limits::PING_INTERVAL,
-            ping_timeout: limits::PING_TIMEOUT,
-            idle_max: limits::IDLE_MAX,
-            renew_age_min: limits::RENEW_AGE_MIN,
-            clock: Clock::system(),
-        }
-    }
-}
-
-impl Options {
-    pub(crate) fn pings(&self) -> Pings {
-        Pings { interval: self.ping_interval, timeout: self.ping_timeout }
-    }
 }
 
 impl std::fmt::Debug for Connected {

@@ -22,7 +22,7 @@ use crate::book::Protocol;
 use crate::limits::{ADDRESSES_IN_TIME, PING_INTERVAL, PING_TIMEOUT};
 use crate::proxy::Proxy;
 
-/// Bytes there and back.
+/// A connection as bytes in both directions.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
@@ -31,7 +31,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 pub(crate) enum Offer {
     /// HTTP/2, or else HTTP/1.1.
     Either,
-    /// For what is to be upgraded.
+    /// HTTP/1.1 alone: for a request that asks for an upgrade.
     Http1,
 }
 
@@ -42,13 +42,13 @@ pub(crate) struct Dialer {
     proxy: Option<Proxy>,
     tls: Option<Tls>,
     clock: Clock,
-    /// For an address that does not answer while there are others.
+    /// How long one address may take to answer while there are others to try.
     patience: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Without brackets.
+    /// An IPv6 address stands here without its brackets.
     pub host: String,
     pub port: u16,
 }
@@ -107,7 +107,7 @@ impl Dialer {
             let connects = async { prepared(TcpStream::connect(address).await?) };
             let tried = match at + 1 == addresses.len() {
                 true => connects.await,
-                // One that swallows packets leaves time to those after it.
+                // An address that swallows packets has to leave time for the addresses after it.
                 false => tokio::select! {
                     connected = connects => connected,
                     () = self.clock.sleep(self.patience) => Err(io::ErrorKind::TimedOut.into()),

@@ -10,7 +10,7 @@ use forebay_rt::Duration;
 /// What went wrong; [`fault_of`](crate::fault_of) says it in the words of a reflector.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Of the configuration: a certificate, a key, a token.
+    /// A part of the configuration is malformed: a certificate, a key, a token.
     #[error("the configuration cannot be used")]
     Config(#[source] Box<kube::Error>),
     #[error("{0} is no URL of an API server")]

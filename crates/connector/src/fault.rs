@@ -124,7 +124,7 @@ fn io(error: &io::Error, phase: Phase) -> Option<Fault> {
     }
 }
 
-/// What is said by the absence of a cause.
+/// The fault of an error that names no cause.
 fn vague(error: &(dyn StdError + 'static), phase: Phase) -> Option<Fault> {
     if error.is::<tokio::time::error::Elapsed>() {
         return Some(Fault::TimedOut);

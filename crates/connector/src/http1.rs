@@ -13,7 +13,7 @@ use kube::client::Body as RequestBody;
 
 use crate::Error;
 use crate::dial::Stream;
-use crate::http2::Unserved;
+use crate::unserved::Unserved;
 
 /// What requests are given to. Who has the seat takes the sender and puts it back; nobody else looks.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ fn with_host(mut request: Request<RequestBody>) -> Request<RequestBody> {
         request.headers_mut().entry(HOST).or_insert(host);
     }
     let path = request.uri().path_and_query().map_or("/", |it| it.as_str());
-    // A path of a URL is a URL.
+    // The path of a valid URL always parses as a URL.
     let path = path.parse::<Uri>().unwrap_or_default();
     *request.uri_mut() = path;
     *request.version_mut() = Version::HTTP_11;

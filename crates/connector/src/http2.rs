@@ -7,11 +7,11 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use forebay_rt::{Alarm, Clock, Duration, Instant, Raised};
+use forebay_rt::{Alarm, Clock, Instant, Raised};
 use h2::client::{Builder, Connection, SendRequest};
 use h2::{Ping, PingPong};
 use http::header::{self, CONTENT_LENGTH, HeaderName, HeaderValue};
@@ -23,7 +23,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::body::Body;
 use crate::book::Flags;
 use crate::dial::Stream;
+use crate::link::Link;
+use crate::options::Pings;
 use crate::pool::Seat;
+use crate::unserved::Unserved;
 use crate::upload::Upload;
 use crate::{Error, limits};
 
@@ -31,24 +34,11 @@ use crate::{Error, limits};
 const NOT_TOLD: usize = usize::MAX - 1;
 const _: () = assert!(NOT_TOLD > u32::MAX as usize);
 
-/// What requests are given to.
+/// The sending side of the connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Http2 {
     sender: SendRequest<Bytes>,
     link: Arc<Link>,
-}
-
-/// What the streams of a connection know of it.
-#[derive(Debug, Default)]
-pub(crate) struct Link {
-    ping_lost: AtomicBool,
-}
-
-/// When to ask a silent server whether it is there, and for how long to wait.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pings {
-    pub interval: Duration,
-    pub timeout: Duration,
 }
 
 /// The connection.
@@ -67,7 +57,7 @@ pub(crate) struct Driver {
     allowed: usize,
 }
 
-/// What a connection tells.
+/// What a connection tells the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
     /// The server allows so many streams.
@@ -84,12 +74,6 @@ enum Pulse {
     Quiet(Instant),
     /// Until when something has to come.
     Asked(Instant),
-}
-
-/// A request that was not served, and may be sent again where it is given back.
-pub(crate) struct Unserved {
-    pub error: Error,
-    pub again: Option<Request<RequestBody>>,
 }
 
 /// Begins a connection, and waits until the server has told its SETTINGS.
@@ -176,7 +160,7 @@ impl Driver {
             match self.poll_pulse(cx, tell) {
                 Poll::Ready(Beat::Again) => {}
                 Poll::Ready(Beat::Lost) => {
-                    self.link.ping_lost.store(true, Ordering::Release);
+                    self.link.lose_ping();
                     return Poll::Ready(());
                 }
                 Poll::Pending => return Poll::Pending,
@@ -244,13 +228,6 @@ enum Beat {
     Lost,
 }
 
-impl Link {
-    /// The error of a stream: a connection that was given up without a word from the server says why.
-    pub fn why(&self, error: h2::Error, named: fn(h2::Error) -> Error) -> Error {
-        if self.ping_lost.load(Ordering::Acquire) { Error::PingLost } else { named(error) }
-    }
-}
-
 impl Http2 {
     /// Sends a request and waits for the head of its answer. Cancel-safe: the stream is reset.
     pub async fn send(
@@ -297,7 +274,7 @@ fn was_not_served(error: &h2::Error) -> bool {
         && (error.is_go_away() || error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM))
 }
 
-/// The request once more, if its body can be had again.
+/// A second copy of the request, if its body can be read twice.
 fn copy(request: &Request<RequestBody>) -> Option<Request<RequestBody>> {
     let mut again = Request::new(request.body().try_clone()?);
     *again.method_mut() = request.method().clone();
@@ -323,7 +300,7 @@ fn head(request: &Request<RequestBody>) -> Request<()> {
     head
 }
 
-/// RFC 9113, 8.2.2.
+/// Removes the headers that HTTP/2 forbids: RFC 9113, 8.2.2.
 fn strip(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
         .get_all(header::CONNECTION)

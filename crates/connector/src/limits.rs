@@ -80,7 +80,7 @@ pub const SEND_BUFFER_BYTES_MAX: usize = 256 << 10;
 /// Streams given up by us whose last frames are expected and ignored, for [`RESETS_KEPT_FOR`].
 pub const RESETS_KEPT: usize = 1_024;
 
-/// Longer than a round trip.
+/// How long the last frames of a stream that we gave up are expected: longer than a round trip.
 pub const RESETS_KEPT_FOR: Duration = Duration::from_secs(10);
 
 /// Times that a request is sent again which its server says it has not served. After that it is a fault.

@@ -13,19 +13,21 @@ use kube::client::Body as RequestBody;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::Error;
 use crate::body::Body;
 use crate::book::{Book, Flags, PoolStats, Protocol, Want};
 use crate::dial::{Dialer, Offer, Stream};
 use crate::http1::{self, Http1};
-use crate::http2::{self, Http2, News, Unserved};
+use crate::http2::{self, Http2, News};
 use crate::limits::{RESENT_MAX, UPGRADES_MAX, WAITING_MAX};
-use crate::{Error, Options};
+use crate::options::Options;
+use crate::unserved::Unserved;
 
 /// The connections to one server. Cheap to clone; all clones are the same connections.
 #[derive(Clone)]
 pub struct Pool(Arc<Shared>);
 
-/// What everybody has who has a seat or the pool.
+/// What every seat and every handle to the pool shares.
 pub(crate) struct Shared {
     me: Weak<Shared>,
     opener: Arc<Opener>,
@@ -53,17 +55,17 @@ struct Desk {
     // Each oldest first; both together <= WAITING_MAX.
     ordinary: VecDeque<Waiting>,
     watches: VecDeque<Waiting>,
-    /// Who ever waited.
+    /// How many requests have waited so far: the next one's number.
     came: u64,
 }
 
 struct Waiting {
-    /// Who came before has a lower one.
+    /// Its place in the order of arrival.
     number: u64,
     seat: oneshot::Sender<Result<Seat, Error>>,
 }
 
-/// What a request is given to.
+/// The sending side of a connection, by protocol.
 #[derive(Clone, Debug)]
 enum Carrier {
     Http1(Http1),
@@ -86,7 +88,7 @@ enum Opened {
     Http2(Http2, Box<http2::Driver>, usize),
 }
 
-/// What is being opened is not any more, whatever becomes of its task.
+/// Counts a connection as being opened until this is dropped, whatever becomes of the task that opens it.
 struct Opening {
     shared: Weak<Shared>,
     opened: Option<Result<Opened, Error>>,
@@ -166,7 +168,7 @@ impl Shared {
             (result, given_back, openings)
         };
         (0..openings).for_each(|_| self.open());
-        // Of who went away at this moment. It is settled again for each.
+        // Seats whose requests went away meanwhile. Each settles the desk again as it is dropped.
         drop(given_back);
         result
     }
@@ -326,7 +328,7 @@ impl Desk {
         (given_back, openings)
     }
 
-    /// What the oldest wants who waits, and does not want what nobody gets.
+    /// What the oldest waiting request wants; requests for `in_vain`, which cannot be had now, are passed over.
     fn next(&mut self, in_vain: Option<Want>) -> Option<Want> {
         let oldest = [Want::Ordinary, Want::Watch].into_iter().filter(|it| in_vain != Some(*it));
         oldest
@@ -372,7 +374,7 @@ impl Seat {
                 http1.send(request).await.map(|it| Body::http1(it, Some(self)))
             }
         };
-        // What did not take it takes no other, whether its task knows yet or not.
+        // A connection that did not take this request takes no other either, even if its task does not know that yet.
         if let Err(Unserved { again: Some(_), error }) = &sent
             && !is_refused(error)
         {
@@ -382,7 +384,7 @@ impl Seat {
     }
 }
 
-/// One stream only was refused.
+/// Whether one stream alone was refused, and the connection goes on.
 fn is_refused(error: &Error) -> bool {
     matches!(error, Error::Head2(error) if error.is_reset())
 }
@@ -450,7 +452,7 @@ impl Default for Book<Carrier> {
     }
 }
 
-/// What lasts is told by its query.
+/// Whether a request lasts is read from its query.
 fn want(request: &Request<RequestBody>) -> Want {
     let lasts = |it: &str| matches!(it, "watch=true" | "watch=1" | "follow=true" | "follow=1");
     match request.uri().query().unwrap_or_default().split('&').any(lasts) {

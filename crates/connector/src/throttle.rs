@@ -16,7 +16,7 @@ use crate::limits::PAUSE_SPREAD;
 pub struct Throttle {
     clock: Clock,
     random: Random,
-    /// None: as fast as they come.
+    /// `None`: no limit.
     rate: Option<Rate>,
     // Whose turn it is to wait for a token: the others wait for the turn, oldest first.
     turn: Semaphore,
@@ -44,7 +44,7 @@ struct State {
 #[derive(Clone, Copy, Debug)]
 struct Pause {
     until: Instant,
-    /// Who waits waits for a random part of it beyond.
+    /// Each waiting request waits a random part of this longer.
     spread: Duration,
 }
 

@@ -15,7 +15,7 @@ use kube::client::Body;
 pub(crate) struct Upload {
     body: Body,
     stream: SendStream<Bytes>,
-    /// Read, and not yet taken by the stream.
+    /// What was read of the body and the stream has not taken yet.
     piece: Bytes,
 }
 
@@ -61,7 +61,7 @@ impl Upload {
         }
     }
 
-    /// Sends of the piece what there is room for. None: the stream is gone.
+    /// Sends as much of the piece as there is room for. `None` when the stream is gone.
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<()>> {
         self.stream.reserve_capacity(self.piece.len());
         while self.stream.capacity() == 0 {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, PatchOptions, UpdateOptions};
 use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_catalog::Served;
 use forebay_object::Object;
 use forebay_registry::Registry;
-use forebay_registry::catalog::Served;
 use forebay_registry::request::{Body, PatchKind, Target};
 use serde_json::Value;
 

@@ -33,7 +33,7 @@ pub enum OpenError {
         beside.display()
     )]
     Unfinished { beside: PathBuf },
-    /// It was to be read, not made.
+    /// There is no store to read, and none was to be made.
     #[error("{} has no store", dir.display())]
     Absent { dir: PathBuf },
     /// There is something else in the directory's place.

@@ -72,12 +72,12 @@ impl Guard {
         self.0.has_failed.load(Ordering::Acquire)
     }
 
-    /// How long the file is.
+    /// The length of the file.
     pub(crate) fn bytes(&self) -> u64 {
         self.0.len.load(Ordering::Acquire)
     }
 
-    /// How much space it takes.
+    /// The space that the file takes on disk.
     pub(crate) fn used_bytes(&self) -> u64 {
         self.used().count * PAGE as u64
     }

@@ -16,7 +16,7 @@ pub struct Options {
     pub mark_every_ms: u64,
     /// How much more than twice its live data and history the file may use before it is made anew.
     pub slack_bytes: u64,
-    /// Of a store in a directory.
+    /// When a store in a directory syncs.
     pub syncs: Syncs,
 }
 

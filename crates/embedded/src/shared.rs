@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     view: RwLock<View>,
     // The newest revision that is durable and in every log.
     visible: AtomicU64,
-    // The same, or what is being put into the logs now.
+    // The visible revision, or the one that is being put into the logs now.
     told: AtomicU64,
     // History up to here is given up.
     compacted: AtomicU64,

@@ -77,7 +77,7 @@ pub(crate) enum Sync {
     /// When it is committed.
     #[default]
     Now,
-    /// With the next one that is.
+    /// Durable with the next commit that is synced.
     Later,
 }
 

@@ -114,7 +114,7 @@ impl Writer {
         for LogWish { prefix, reply } in wishes {
             let granted =
                 self.feeds.log(prefix, self.revision).map(|(log, taken)| (log, taken, self.revision));
-            // Whoever no longer waits does not need it.
+            // A caller that no longer waits does not need the answer.
             let _ = reply.send(granted);
         }
     }
@@ -307,7 +307,7 @@ impl Writer {
 /// Sends the replies of a batch, for which it takes proof that it is visible.
 fn acknowledge(replies: Vec<(Reply, Outcome)>, _: &Visible) {
     for (reply, outcome) in replies {
-        // Whoever no longer waits has chosen not to know.
+        // A caller that no longer waits has chosen not to know.
         let _ = reply.send(Ok(outcome));
     }
 }

@@ -24,7 +24,7 @@ use crate::response::{Content, ResponseBody};
 use crate::room::Held;
 use crate::rooms::Rooms;
 use crate::source::{Pretty, Resumed, Written, read_ahead};
-use crate::status::Failure;
+use crate::status::{self, Failure};
 use crate::yaml::{self, YamlList};
 
 pub type HttpResponse = Response<ResponseBody>;
@@ -225,7 +225,7 @@ async fn of_segments(
 /// A list that was not long.
 async fn whole(content_type: &'static str, all: Vec<u8>, takes_gzip: bool) -> Result<HttpResponse, Failure> {
     let run_on = if is_zipped(&all, takes_gzip) { RunOn::Thread } else { RunOn::Task };
-    offload::done(run_on, move || sized(StatusCode::OK, content_type, all.into(), takes_gzip)).await
+    offload::done(run_on, move || sized(status::OK, content_type, all.into(), takes_gzip)).await
 }
 
 fn streamed(
@@ -237,7 +237,7 @@ fn streamed(
 ) -> HttpResponse {
     let content =
         Content::List { pieces: PiecewiseBody::new(source, run_on, (stalled_readers, channel)), sent_by };
-    response(StatusCode::OK, content_type, ResponseBody::new(content))
+    response(status::OK, content_type, ResponseBody::new(content))
 }
 
 /// A failure, in a form that the client takes.

@@ -4,17 +4,16 @@
 
 use forebay_apimachinery::Status;
 use forebay_apimachinery::options::Query;
+use forebay_documents::health::{CheckResult, Endpoint, Reasons};
 use forebay_registry::request::Target;
 use forebay_registry::{As, Presenter};
-use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::answer::{self, HttpResponse};
 use crate::handler::{Handler, Head};
-use crate::health::{Endpoint, Health, Reasons};
 use crate::negotiate::{self, Answered};
 use crate::resource::shown;
-use crate::status::Failure;
+use crate::status::{self, Failure};
 
 /// The store, as kube-apiserver names its first one; and the health check that knows how it is.
 const NAME: &str = "etcd-0";
@@ -55,7 +54,7 @@ pub fn answer(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
             presenter.written(one.to_string().as_bytes(), handler.registry.timestamp())?
         }
     };
-    answer::object(StatusCode::OK, json.into(), form, head.takes_gzip())
+    answer::object(status::OK, json.into(), form, head.takes_gzip())
 }
 
 fn component(handler: &Handler) -> Value {
@@ -65,9 +64,9 @@ fn component(handler: &Handler) -> Value {
         &Query::default(),
         Reasons::Told,
     ) {
-        Health::Well(text) => ("True", text),
-        Health::Ill(text) => ("False", text),
-        Health::Unknown => ("Unknown", String::new()),
+        CheckResult::Well(text) => ("True", text),
+        CheckResult::Ill(text) => ("False", text),
+        CheckResult::Unknown => ("Unknown", String::new()),
     };
     json!({
         "kind": "ComponentStatus", "apiVersion": "v1", "metadata": { "name": NAME },

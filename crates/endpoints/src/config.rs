@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use forebay_documents::version::Version;
 use rustls::SupportedProtocolVersion;
 use rustls::crypto::CryptoProvider;
 
@@ -85,18 +86,4 @@ impl fmt::Debug for Tls {
             .field("http2", &self.http2)
             .finish_non_exhaustive()
     }
-}
-
-/// What `/version` says.
-#[derive(Clone, Debug)]
-pub struct Version {
-    /// The Kubernetes release whose API is served: `v1.36.3`.
-    pub kubernetes: String,
-    /// This program's own: `0.1.0`.
-    pub forebay: String,
-    pub git_commit: String,
-    /// RFC 3339.
-    pub build_date: String,
-    /// `linux/amd64`.
-    pub platform: String,
 }

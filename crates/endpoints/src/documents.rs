@@ -6,20 +6,21 @@
 use bytes::Bytes;
 use forebay_apimachinery::accept::{Media, aggregated_discovery};
 use forebay_auth::tokens::openid::{CONFIGURATION_PATH, KEYS_PATH};
+use forebay_documents::discovery::{self, aggregated, legacy};
+use forebay_documents::health::{CheckResult, Checks, Endpoint, Reasons};
+use forebay_documents::metrics;
+use forebay_documents::openapi::OpenApi;
 use forebay_schema::builtin;
 use http::header;
-use http::{HeaderValue, Method, StatusCode};
+use http::{HeaderValue, Method};
 use sha2::{Digest, Sha256};
 
 use crate::answer::{self, HttpResponse};
-use crate::discovery::{self, aggregated, legacy};
 use crate::handler::{Handler, Head};
-use crate::health::{Checks, Endpoint, Health, Reasons};
-use crate::metrics;
 use crate::negotiate::{self, Form};
-use crate::openapi::OpenApi;
+use crate::openapi;
 use crate::response::ResponseBody;
-use crate::status::{Failure, OFFERED};
+use crate::status::{self, Failure, OFFERED};
 
 /// What documents are made from besides the catalog.
 pub struct Documents {
@@ -64,12 +65,12 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
             let others = checks.iter().map(String::as_str).chain(["/metrics"]);
             let others = others.chain(openid.into_iter().flatten());
             let json = discovery::root_paths(&catalog, others);
-            Ok(answer::sized(StatusCode::OK, "application/json", json.into(), head.takes_gzip()))
+            Ok(answer::sized(status::OK, "application/json", json.into(), head.takes_gzip()))
         }
         ["version"] => {
             negotiate::any_of(negotiate::accept(&head.headers), &TYPES[..1])?;
             let json = handler.documents.version.clone();
-            Ok(answer::sized(StatusCode::OK, "application/json", json, head.takes_gzip()))
+            Ok(answer::sized(status::OK, "application/json", json, head.takes_gzip()))
         }
         ["metrics"] => {
             let text = handler.metrics.render(
@@ -77,23 +78,28 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
                 &handler.inflight,
                 (&handler.memory, &handler.rooms, &handler.stalled_readers, &handler.event_blocks),
             );
-            Ok(answer::sized(StatusCode::OK, metrics::CONTENT_TYPE, text.into(), head.takes_gzip()))
+            Ok(answer::sized(status::OK, metrics::CONTENT_TYPE, text.into(), head.takes_gzip()))
         }
         ["api"] => match aggregated_discovery(negotiate::accept(&head.headers), &OFFERED) {
-            Some(media) => {
-                with_etag(head, media, aggregated::group_discovery_list(&catalog, aggregated::Part::Core))
-            }
+            Some(media) => with_etag(
+                head,
+                media,
+                aggregated::group_discovery_list(&catalog, aggregated::GroupsPart::Core),
+            ),
             None => typed(head, legacy::core_versions(&catalog, &handler.documents.address)),
         },
         ["apis"] => match aggregated_discovery(negotiate::accept(&head.headers), &OFFERED) {
-            Some(media) => {
-                with_etag(head, media, aggregated::group_discovery_list(&catalog, aggregated::Part::Named))
-            }
+            Some(media) => with_etag(
+                head,
+                media,
+                aggregated::group_discovery_list(&catalog, aggregated::GroupsPart::Named),
+            ),
             None => json(head, legacy::group_list(&catalog)),
         },
         ["openapi", "v2" | "v3", ..] => {
             let readers = ((&handler.stalled_readers, &head.channel), &handler.rooms);
-            handler.documents.openapi.answer(&catalog, path, &head.headers, &head.query, readers).await
+            openapi::answer(&handler.documents.openapi, &catalog, path, &head.headers, &head.query, readers)
+                .await
         }
         [".well-known", "openid-configuration"] => public_document(
             head,
@@ -124,7 +130,7 @@ fn public_document(
 ) -> Result<HttpResponse, Failure> {
     let document = document.ok_or_else(Failure::no_such_resource)?;
     negotiate::any_of(negotiate::accept(&head.headers), &[content_type])?;
-    let mut response = answer::sized(StatusCode::OK, content_type, document.clone(), head.takes_gzip());
+    let mut response = answer::sized(status::OK, content_type, document.clone(), head.takes_gzip());
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
     Ok(response)
 }
@@ -143,7 +149,7 @@ fn typed(head: &Head, document: Vec<u8>) -> Result<HttpResponse, Failure> {
 /// A document in the form that the client takes.
 fn json(head: &Head, document: Vec<u8>) -> Result<HttpResponse, Failure> {
     let form = negotiate::document(&head.headers, &head.query)?;
-    answer::object(StatusCode::OK, document.into(), form, head.takes_gzip())
+    answer::object(status::OK, document.into(), form, head.takes_gzip())
 }
 
 /// Aggregated discovery, unless the client has it already.
@@ -155,9 +161,9 @@ fn with_etag(head: &Head, media: Media, document: Vec<u8>) -> Result<HttpRespons
         Media::Yaml => media.content_type(),
     };
     let mut response = if has(head, &etag) {
-        answer::response(StatusCode::NOT_MODIFIED, content_type, ResponseBody::whole(Bytes::new()))
+        answer::response(status::UNCHANGED, content_type, ResponseBody::whole(Bytes::new()))
     } else {
-        answer::object(StatusCode::OK, document.into(), Form::plain(media), head.takes_gzip())?
+        answer::object(status::OK, document.into(), Form::plain(media), head.takes_gzip())?
     };
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -188,8 +194,8 @@ async fn health(handler: &Handler, head: &Head, endpoint: Endpoint, check: Optio
         false => Reasons::Withheld,
     };
     match handler.documents.checks.ask(endpoint, check, &head.query, reasons) {
-        Health::Well(text) => answer::text(StatusCode::OK, text),
-        Health::Ill(text) => answer::text(StatusCode::INTERNAL_SERVER_ERROR, text),
-        Health::Unknown => answer::text(StatusCode::NOT_FOUND, "404 page not found\n"),
+        CheckResult::Well(text) => answer::text(status::OK, text),
+        CheckResult::Ill(text) => answer::text(status::BROKEN, text),
+        CheckResult::Unknown => answer::text(status::NO_SUCH_CHECK.0, status::NO_SUCH_CHECK.1),
     }
 }

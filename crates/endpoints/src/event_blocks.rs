@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use flate2::Crc;
 use forebay_apimachinery::Key;
+use forebay_catalog::Served;
 use forebay_object::{Deflated, SegmentId};
 use forebay_registry::AtRest;
-use forebay_registry::catalog::Served;
 
 use crate::limits::{EVENT_BLOCKS_BYTES_MAX, EVENT_BLOCKS_PASSED_BYTES_MAX};
 use crate::member;

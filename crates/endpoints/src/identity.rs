@@ -27,12 +27,12 @@ pub struct Identity {
 pub(crate) struct Known {
     pub credentials: Arc<Credentials>,
     pub accounts: Arc<ServiceAccountTokens>,
-    pub counts: Arc<Counts>,
+    pub counts: Arc<IdentityCounts>,
 }
 
 /// What may be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum IdentityPart {
     /// The certificate that is shown, and its key.
     Serving,
     /// Whose certificates of clients are believed.
@@ -45,9 +45,9 @@ pub enum Part {
 
 /// How often each part was replaced, and whether what it is to be now cannot be used.
 #[derive(Default)]
-pub struct Counts {
-    replaced: [AtomicU64; Part::ALL.len()],
-    is_refused: [AtomicBool; Part::ALL.len()],
+pub struct IdentityCounts {
+    replaced: [AtomicU64; IdentityPart::ALL.len()],
+    is_refused: [AtomicBool; IdentityPart::ALL.len()],
 }
 
 impl Identity {
@@ -79,7 +79,7 @@ impl Identity {
     /// [`TlsError`]: they cannot be served, and what was shown still is.
     pub fn show(&self, cert_chain: &str, key: &str) -> Result<(), TlsError> {
         self.serving.show(cert_chain, key)?;
-        self.known.counts.replaced(Part::Serving);
+        self.known.counts.replaced(IdentityPart::Serving);
         Ok(())
     }
 
@@ -95,25 +95,25 @@ impl Identity {
             ClientAuthority::from_pem(client_ca, self.serving.algorithms()).map_err(tls::no_authority)?;
         self.serving.ask_for(authority.hints())?;
         self.known.credentials.believe(authority);
-        self.known.counts.replaced(Part::ClientAuthorities);
+        self.known.counts.replaced(IdentityPart::ClientAuthorities);
         Ok(())
     }
 
     /// Knows these tokens and no others, from the next request on.
     pub fn know(&self, tokens: &[TokenUser]) {
         self.known.credentials.know(tokens);
-        self.known.counts.replaced(Part::Tokens);
+        self.known.counts.replaced(IdentityPart::Tokens);
     }
 
     /// Signs and verifies tokens of service accounts with these keys, from the next on. What was found good before is verified
     /// again.
     pub fn sign_with(&self, keys: TokenKeys) {
         self.known.accounts.replace_keys(keys);
-        self.known.counts.replaced(Part::AccountKeys);
+        self.known.counts.replaced(IdentityPart::AccountKeys);
     }
 
     /// Says in the metrics that a part cannot be replaced by what it is to be, or that this is over.
-    pub fn refused(&self, part: Part, is_refused: bool) {
+    pub fn refused(&self, part: IdentityPart, is_refused: bool) {
         self.known.counts.is_refused[part as usize].store(is_refused, Ordering::Relaxed);
     }
 }
@@ -129,28 +129,33 @@ impl Known {
     }
 }
 
-impl Part {
-    pub const ALL: [Part; 4] = [Part::Serving, Part::ClientAuthorities, Part::Tokens, Part::AccountKeys];
+impl IdentityPart {
+    pub const ALL: [IdentityPart; 4] = [
+        IdentityPart::Serving,
+        IdentityPart::ClientAuthorities,
+        IdentityPart::Tokens,
+        IdentityPart::AccountKeys,
+    ];
 
     /// As metrics and the log name it.
     pub const fn name(self) -> &'static str {
         match self {
-            Part::Serving => "serving-certificate",
-            Part::ClientAuthorities => "client-ca",
-            Part::Tokens => "token-auth-file",
-            Part::AccountKeys => "service-account-keys",
+            IdentityPart::Serving => "serving-certificate",
+            IdentityPart::ClientAuthorities => "client-ca",
+            IdentityPart::Tokens => "token-auth-file",
+            IdentityPart::AccountKeys => "service-account-keys",
         }
     }
 }
 
-impl Counts {
-    fn replaced(&self, part: Part) {
+impl IdentityCounts {
+    fn replaced(&self, part: IdentityPart) {
         self.replaced[part as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Each part, how often it was replaced, and whether what it is to be now was refused.
-    pub fn all(&self) -> impl Iterator<Item = (Part, u64, bool)> {
-        Part::ALL.into_iter().map(|part| {
+    pub fn all(&self) -> impl Iterator<Item = (IdentityPart, u64, bool)> {
+        IdentityPart::ALL.into_iter().map(|part| {
             let at = part as usize;
             (part, self.replaced[at].load(Ordering::Relaxed), self.is_refused[at].load(Ordering::Relaxed))
         })

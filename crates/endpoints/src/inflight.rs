@@ -25,7 +25,7 @@ pub struct Seat(Arc<Seats>);
 
 /// What kind of request a seat is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum RequestKind {
     ReadOnly,
     Mutating,
 }
@@ -47,7 +47,7 @@ impl Inflight {
     }
 
     /// A seat, or nothing when all are taken.
-    pub fn take(&self, kind: Kind, privilege: Privilege) -> Option<Seat> {
+    pub fn take(&self, kind: RequestKind, privilege: Privilege) -> Option<Seat> {
         let seats = self.seats(kind);
         let before = seats.taken.fetch_add(1, Ordering::Relaxed);
         let seat = Seat(seats.clone());
@@ -55,19 +55,19 @@ impl Inflight {
     }
 
     /// Whether there is a seat.
-    pub fn has_room(&self, kind: Kind, privilege: Privilege) -> bool {
+    pub fn has_room(&self, kind: RequestKind, privilege: Privilege) -> bool {
         privilege == Privilege::Exempt || self.taken(kind) < self.seats(kind).max
     }
 
     /// Seats that are taken.
-    pub fn taken(&self, kind: Kind) -> usize {
+    pub fn taken(&self, kind: RequestKind) -> usize {
         self.seats(kind).taken.load(Ordering::Relaxed)
     }
 
-    fn seats(&self, kind: Kind) -> &Arc<Seats> {
+    fn seats(&self, kind: RequestKind) -> &Arc<Seats> {
         match kind {
-            Kind::ReadOnly => &self.reads,
-            Kind::Mutating => &self.writes,
+            RequestKind::ReadOnly => &self.reads,
+            RequestKind::Mutating => &self.writes,
         }
     }
 }
@@ -85,13 +85,13 @@ mod tests {
     #[test]
     fn seats_are_given_back() {
         let inflight = Inflight::new(Some(1), None);
-        let first = inflight.take(Kind::ReadOnly, Privilege::None).expect("a seat");
-        assert!(inflight.take(Kind::ReadOnly, Privilege::None).is_none());
-        assert!(inflight.take(Kind::Mutating, Privilege::None).is_some());
-        let exempt = inflight.take(Kind::ReadOnly, Privilege::Exempt).expect("a seat");
-        assert_eq!(inflight.taken(Kind::ReadOnly), 2);
+        let first = inflight.take(RequestKind::ReadOnly, Privilege::None).expect("a seat");
+        assert!(inflight.take(RequestKind::ReadOnly, Privilege::None).is_none());
+        assert!(inflight.take(RequestKind::Mutating, Privilege::None).is_some());
+        let exempt = inflight.take(RequestKind::ReadOnly, Privilege::Exempt).expect("a seat");
+        assert_eq!(inflight.taken(RequestKind::ReadOnly), 2);
         drop((first, exempt));
-        assert_eq!((inflight.taken(Kind::ReadOnly), inflight.taken(Kind::Mutating)), (0, 0));
-        assert!(inflight.take(Kind::ReadOnly, Privilege::None).is_some());
+        assert_eq!((inflight.taken(RequestKind::ReadOnly), inflight.taken(RequestKind::Mutating)), (0, 0));
+        assert!(inflight.take(RequestKind::ReadOnly, Privilege::None).is_some());
     }
 }

@@ -1,6 +1,6 @@
 //! The HTTP edge: everything between a connection and the verbs of `registry`.
 //!
-//! In: requests, from `transport`. Out: answers, each with what it wants of its connection. A request goes through [`handler`] (who, may they, is there room), then to
+//! In: requests, from `transport`. Out: answers, each with what it wants of its connection. A request goes through [`request`] (who, may they, is there room), then to
 //! [`resource`] (the API's verbs) or to [`documents`] (what describes the server). Never: decides what a write means.
 
 mod answer;
@@ -11,7 +11,6 @@ mod body_in;
 mod component_statuses;
 pub mod config;
 mod cost;
-pub mod discovery;
 mod documents;
 mod event_blocks;
 mod framing;
@@ -19,7 +18,6 @@ mod framing;
 mod fuzz;
 mod gzip;
 mod handler;
-pub mod health;
 pub mod identity;
 mod impersonate;
 mod in_process;
@@ -33,6 +31,7 @@ mod offload;
 mod openapi;
 mod pretty;
 mod protobuf;
+mod request;
 mod request_info;
 mod resource;
 mod response;
@@ -47,7 +46,6 @@ mod status;
 mod tests;
 mod tls;
 mod tokens;
-mod version;
 mod warnings;
 mod watch_body;
 mod websocket;

@@ -10,8 +10,8 @@ use forebay_apimachinery::accept::{
 };
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{GroupResource, Reason};
+use forebay_catalog::Served;
 use forebay_registry::EventFormat;
-use forebay_registry::catalog::{Served, Source};
 use http::{HeaderMap, header};
 
 use crate::status::{Failure, OFFERED};
@@ -186,9 +186,9 @@ fn choose<M: Offered + Copy>(
     served: &Served,
     offered: &[M],
 ) -> Result<Choice<M>, Failure> {
-    let choice = match served.source {
-        Source::BuiltIn { .. } => choose_built_in(accept, headers, offered),
-        Source::Custom(_) => negotiate_custom(accept, offered),
+    let choice = match served.is_custom() {
+        false => choose_built_in(accept, headers, offered),
+        true => negotiate_custom(accept, offered),
     };
     choice.ok_or_else(|| not_acceptable(offered).into())
 }
@@ -268,10 +268,7 @@ fn form(choice: Choice, headers: &HeaderMap, query: &Query) -> Form {
 /// Whether a built-in resource's path has any of the types that the client takes. Parameters do not count here, and
 /// `application/*` counts as none. Custom resources have no such layer.
 pub fn path_takes(accept: Option<&str>, served: &Served, types: &[&str]) -> Result<(), Failure> {
-    match served.source {
-        Source::BuiltIn { .. } => any_of(accept, types),
-        Source::Custom(_) => Ok(()),
-    }
+    if served.is_custom() { Ok(()) } else { any_of(accept, types) }
 }
 
 /// Whether any of `types` is taken as it stands.
@@ -289,8 +286,8 @@ pub fn any_of(accept: Option<&str>, types: &[&str]) -> Result<(), Failure> {
 
 /// `*core.ConfigMap`, as messages name it.
 fn go_type(served: &Served, answered: Answered) -> String {
-    let package = match (&served.source, served.group()) {
-        (Source::Custom(_), _) => {
+    let package = match (served.is_custom(), served.group()) {
+        (true, _) => {
             let list = if answered == Answered::List { "List" } else { "" };
             return format!("*unstructured.Unstructured{list}");
         }

@@ -13,7 +13,7 @@ use forebay_apimachinery::options::{
     UpdateOptions,
 };
 use forebay_apimachinery::{Lease, Reason, Status, Verb};
-use forebay_registry::catalog::{Served, Source};
+use forebay_catalog::Served;
 use forebay_registry::request::Target;
 use forebay_registry::{As, Begun, Encoding, EventForm, FORMATS, Presenter, Shown};
 use forebay_transport::websocket;
@@ -109,9 +109,9 @@ fn target(head: &Head, served: Arc<Served>) -> Result<Target, Failure> {
         }
     };
     if head.method == http::Method::HEAD || !verbs.contains(&info.verb.as_str()) {
-        return Err(match served.source {
-            Source::BuiltIn { .. } => Failure::no_such_method(),
-            Source::Custom(_) => Failure::method_not_supported(served.group(), served.resource(), &info.verb),
+        return Err(match served.is_custom() {
+            false => Failure::no_such_method(),
+            true => Failure::method_not_supported(served.group(), served.resource(), &info.verb),
         });
     }
     let wants_name = matches!(info.verb, Verb::Get | Verb::Update | Verb::Patch | Verb::Delete);
@@ -169,13 +169,13 @@ async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResp
     let shown = if is_scale { As::Object.into() } else { shown(form, head)? };
     let found = handler.api.get(&target.by_name(), &options.resource_version).wait().await?;
     let object = match found {
-        Read::Other(json) => return answer::object(StatusCode::OK, json, form, head.takes_gzip()),
+        Read::Other(json) => return answer::object(status::OK, json, form, head.takes_gzip()),
         Read::Object(object) => object,
     };
     let lease = handler.admit_object(head, &object, form).await?;
     let mut json = Vec::with_capacity(object.body_len() + 128);
     Presenter::new(target.served.clone(), shown).single(&object, handler.registry.timestamp(), &mut json);
-    answer::written(StatusCode::OK, json.into(), form, head.takes_gzip(), lease).await
+    answer::written(status::OK, json.into(), form, head.takes_gzip(), lease).await
 }
 
 async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
@@ -229,12 +229,12 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
     );
     let content = Content::Watch(stream);
     if let Some(mut answer) = upgraded {
-        if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+        if answer.status() == status::UPGRADED {
             *answer.body_mut() = ResponseBody::new(content);
         }
         return Ok(answer);
     }
-    let response = answer::response(StatusCode::OK, form.format.content_type, ResponseBody::new(content));
+    let response = answer::response(status::OK, form.format.content_type, ResponseBody::new(content));
     Ok(if is_zipped { answer::zipped(response) } else { response })
 }
 
@@ -320,7 +320,7 @@ async fn patch(
     target: &Target,
     body: Incoming,
 ) -> Result<HttpResponse, Failure> {
-    let is_custom = matches!(target.served.source, Source::Custom(_));
+    let is_custom = target.served.is_custom();
     let taken = if is_custom { &PATCH_TYPES[..2] } else { &PATCH_TYPES[..] };
     let content_type = ContentType::parse(body_in::content_type(&head.headers));
     if content_type.is_some_and(ContentType::is_apply) {
@@ -386,7 +386,7 @@ async fn delete_collection(
     let room = handler.rooms.lists.take(head.asker.name(), DELETE_COLLECTION_BYTES).await;
     let _held = room.map_err(|_full| handler.rooms.full())?;
     let answered = deletion.wait().await?;
-    finish(handler, head, form, StatusCode::OK, &answered.warnings, object_of(answered.outcome)).await
+    finish(handler, head, form, status::OK, &answered.warnings, object_of(answered.outcome)).await
 }
 
 /// The options of a DELETE: its body's, or if there is none the query's.
@@ -440,9 +440,9 @@ async fn object_body(
     target: &Target,
     body: Incoming,
 ) -> Result<(Leased, Body), Failure> {
-    let forms = match target.served.source {
-        Source::BuiltIn { .. } => Forms::TextAndProtobuf,
-        Source::Custom(_) => Forms::Text,
+    let forms = match target.served.is_custom() {
+        false => Forms::TextAndProtobuf,
+        true => Forms::Text,
     };
     let content_type = body_in::object_type(&head.headers, forms)?;
     let leased = leased_body(handler, head, target, content_type, body).await?;
@@ -482,11 +482,7 @@ async fn written(
     form: Form,
     answer: Answer,
 ) -> Result<HttpResponse, Failure> {
-    let code = match &answer.outcome {
-        Outcome::Object(_) | Outcome::Success(_) => StatusCode::OK,
-        Outcome::Created(_) => StatusCode::CREATED,
-        Outcome::Accepted(_) => StatusCode::ACCEPTED,
-    };
+    let code = status::of_outcome(&answer.outcome);
     let is_status = matches!(answer.outcome, Outcome::Success(_));
     let is_itself = !is_status && target.subresource.as_deref().is_none_or(|name| name == "status");
     let mut json = object_of(answer.outcome);

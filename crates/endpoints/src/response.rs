@@ -8,7 +8,6 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use forebay_transport::{PiecewiseBody, Reply, ReplyBody, RunOn, SentBy, Stalled};
-use http::StatusCode;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::answer::{HttpResponse, Readers};
@@ -17,12 +16,13 @@ use crate::limits::{ANSWER_SMALL_BYTES, LIST_BYTES};
 use crate::metrics::Record;
 use crate::room::Held;
 use crate::source::Rest;
+use crate::status;
 use crate::watch_body::WatchStream;
 
 /// What `response` wants of its connection.
 pub fn reply(response: HttpResponse) -> Reply<ResponseBody> {
     match (&response.body().content, response.status()) {
-        (Content::Watch(_), StatusCode::SWITCHING_PROTOCOLS) => Reply::Upgrade(response),
+        (Content::Watch(_), status::UPGRADED) => Reply::Upgrade(response),
         (Content::Watch(_), _) => Reply::Watch(response),
         (Content::List { sent_by, .. }, _) => {
             let sent_by = *sent_by;

@@ -7,6 +7,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use forebay_auth::{Access, Authenticators};
+use forebay_documents::health::{Check, Checks, Endpoints};
+use forebay_documents::openapi::OpenApi;
+use forebay_documents::version;
 use forebay_registry::Registry;
 use forebay_rt::{Random, Shutdown, Tasks};
 use forebay_transport::{Connections, Drain, HttpServer, StalledReaders, listen};
@@ -17,16 +20,14 @@ use crate::config::Config;
 use crate::documents::Documents;
 use crate::event_blocks::EventBlocks;
 use crate::handler::Handler;
-use crate::health::{Check, Checks, Endpoints};
 use crate::identity::{Identity, Known};
 use crate::inflight::Inflight;
 use crate::limits;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
-use crate::openapi::OpenApi;
 use crate::rooms::Rooms;
 use crate::tls::TlsError;
-use crate::{tokens, version};
+use crate::tokens;
 
 /// Why the server cannot serve.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,36 @@ use forebay_apimachinery::accept::Media;
 use forebay_apimachinery::json::{go_quote, write_string};
 use forebay_apimachinery::{GroupResource, Reason, Status, Verb};
 use forebay_auth::{Forbidden, ForbiddenAbout, Refused};
+use forebay_registry::request::Outcome;
 use http::StatusCode;
+
+/// An answer that is what was asked for.
+pub const OK: StatusCode = StatusCode::OK;
+/// The client has the document.
+pub const UNCHANGED: StatusCode = StatusCode::NOT_MODIFIED;
+/// The document has another path.
+pub const MOVED: StatusCode = StatusCode::MOVED_PERMANENTLY;
+/// The connection speaks another protocol from here on.
+pub const UPGRADED: StatusCode = StatusCode::SWITCHING_PROTOCOLS;
+/// What a check has found, and a request whose path nobody could take apart.
+pub const BROKEN: StatusCode = StatusCode::INTERNAL_SERVER_ERROR;
+/// A check that there is not, and what is said of it.
+pub const NO_SUCH_CHECK: (StatusCode, &str) = (StatusCode::NOT_FOUND, "404 page not found\n");
+
+/// The code of a write that was done.
+pub fn of_outcome(outcome: &Outcome) -> StatusCode {
+    match outcome {
+        Outcome::Object(_) | Outcome::Success(_) => OK,
+        Outcome::Created(_) => StatusCode::CREATED,
+        Outcome::Accepted(_) => StatusCode::ACCEPTED,
+    }
+}
+
+/// Whether the server ended a request by itself that it could have answered at another time: there was no turn for it, or no
+/// time left.
+pub fn is_termination(code: u16) -> bool {
+    matches!(StatusCode::from_u16(code), Ok(StatusCode::TOO_MANY_REQUESTS | StatusCode::GATEWAY_TIMEOUT))
+}
 
 /// A request that is answered with a `Status`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -265,9 +265,9 @@ impl Stalls for Watch {
 
 #[cfg(test)]
 pub(crate) mod testing {
+    use forebay_catalog::Served;
+    use forebay_catalog::histogram::Histogram;
     use forebay_embedded::{Engine, Options};
-    use forebay_registry::catalog::Served;
-    use forebay_registry::histogram::Histogram;
     use forebay_registry::{Config, Registry};
     use forebay_rt::{Random, Tasks};
 

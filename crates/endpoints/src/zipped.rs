@@ -103,8 +103,8 @@ mod tests {
 
     use bytes::Bytes;
     use forebay_apimachinery::Key;
+    use forebay_catalog::Served;
     use forebay_object::{Deflated, Object, Segment, Segments};
-    use forebay_registry::catalog::Served;
 
     use super::*;
     use crate::event_blocks::EventBlocks;

@@ -15,8 +15,7 @@ use bytes::Bytes;
 use forebay_apimachinery::Lease;
 use forebay_apimachinery::resource::{api_version, split_api_version};
 use forebay_etcd::Codec;
-use forebay_registry::catalog::StoredAs;
-use forebay_schema::builtin::{Resource, TypeId, codec, protobuf, table};
+use forebay_schema::builtin::{Resource, StoredAs, TypeId, codec, protobuf, table};
 use serde_json::Value;
 
 /// See the module's doc.

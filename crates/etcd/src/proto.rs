@@ -16,7 +16,7 @@ pub struct Fields(Bytes);
 
 /// What stands in one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
+pub enum FieldContent {
     Number(u64),
     /// A string, bytes or another message.
     Bytes(Bytes),
@@ -33,20 +33,20 @@ impl Fields {
     ///
     /// # Errors
     /// When the message breaks off or has no such wire type.
-    pub fn next(&mut self) -> Result<Option<(u64, Content)>, Malformed> {
+    pub fn next(&mut self) -> Result<Option<(u64, FieldContent)>, Malformed> {
         if self.0.is_empty() {
             return Ok(None);
         }
         let tag = self.varint()?;
         let content = match tag & 7 {
-            0 => Content::Number(self.varint()?),
+            0 => FieldContent::Number(self.varint()?),
             1 => self.skip(8)?,
             2 => {
                 let length = usize::try_from(self.varint()?).map_err(|_| Malformed)?;
                 if length > self.0.len() {
                     return Err(Malformed);
                 }
-                Content::Bytes(self.0.split_to(length))
+                FieldContent::Bytes(self.0.split_to(length))
             }
             5 => self.skip(4)?,
             _ => return Err(Malformed),
@@ -61,19 +61,19 @@ impl Fields {
         Ok(value)
     }
 
-    fn skip(&mut self, bytes: usize) -> Result<Content, Malformed> {
+    fn skip(&mut self, bytes: usize) -> Result<FieldContent, Malformed> {
         if bytes > self.0.len() {
             return Err(Malformed);
         }
         self.0.advance(bytes);
-        Ok(Content::Other)
+        Ok(FieldContent::Other)
     }
 }
 
-impl Content {
+impl FieldContent {
     /// The number, or 0 where something else stands.
     pub fn number(&self) -> u64 {
-        if let Content::Number(number) = self { *number } else { 0 }
+        if let FieldContent::Number(number) = self { *number } else { 0 }
     }
 
     pub fn is_true(&self) -> bool {
@@ -82,7 +82,7 @@ impl Content {
 
     /// The bytes, or none where something else stands.
     pub fn bytes(self) -> Bytes {
-        if let Content::Bytes(bytes) = self { bytes } else { Bytes::new() }
+        if let FieldContent::Bytes(bytes) = self { bytes } else { Bytes::new() }
     }
 
     pub fn text(self) -> String {
@@ -149,13 +149,13 @@ mod tests {
         let inner = Message::default().bytes(1, b"key").number(3, u64::MAX);
         let message = Message::default().number(1, 300).flag(2, false).message(3, inner).choice(4, 0);
         let mut fields = Fields::of(Bytes::from(message.finish()));
-        assert_eq!(fields.next(), Ok(Some((1, Content::Number(300)))));
-        let Ok(Some((3, Content::Bytes(inner)))) = fields.next() else { panic!("a message") };
-        assert_eq!(fields.next(), Ok(Some((4, Content::Number(0)))));
+        assert_eq!(fields.next(), Ok(Some((1, FieldContent::Number(300)))));
+        let Ok(Some((3, FieldContent::Bytes(inner)))) = fields.next() else { panic!("a message") };
+        assert_eq!(fields.next(), Ok(Some((4, FieldContent::Number(0)))));
         assert_eq!(fields.next(), Ok(None));
         let mut fields = Fields::of(inner);
-        assert_eq!(fields.next(), Ok(Some((1, Content::Bytes(Bytes::from_static(b"key"))))));
-        assert_eq!(fields.next(), Ok(Some((3, Content::Number(u64::MAX)))));
+        assert_eq!(fields.next(), Ok(Some((1, FieldContent::Bytes(Bytes::from_static(b"key"))))));
+        assert_eq!(fields.next(), Ok(Some((3, FieldContent::Number(u64::MAX)))));
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
             assert_eq!(Fields::of(Bytes::copy_from_slice(broken)).next(), Err(Malformed), "{broken:?}");
         }
         let mut fields = Fields::of(Bytes::from_static(&[0x0d, 1, 2, 3, 4, 0x08, 1]));
-        assert_eq!(fields.next(), Ok(Some((1, Content::Other))));
-        assert_eq!(fields.next(), Ok(Some((1, Content::Number(1)))));
+        assert_eq!(fields.next(), Ok(Some((1, FieldContent::Other))));
+        assert_eq!(fields.next(), Ok(Some((1, FieldContent::Number(1)))));
     }
 }

@@ -2,9 +2,8 @@
 //!
 //! [`Prepared`] in, the edge's own configuration out. Never: decides anything.
 
-use forebay_endpoints::config::{
-    Anonymous, Authorization, Config, Http2, Memory, ServiceAccounts, Tls, Version,
-};
+use forebay_documents::version::Version;
+use forebay_endpoints::config::{Anonymous, Authorization, Config, Http2, Memory, ServiceAccounts, Tls};
 
 use crate::config::{self, MemoryLimit};
 use crate::memory::{self, Limit};

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use forebay_endpoints::config::{TokenKeys, TokenUser};
-use forebay_endpoints::identity::Part;
+use forebay_endpoints::identity::IdentityPart;
 use forebay_rt::Clock;
 use jiff::Timestamp;
 
@@ -56,14 +56,14 @@ struct Sources {
 
 /// What a part's files have settled to, and what somebody should look after.
 pub struct Settled {
-    part: Part,
+    part: IdentityPart,
     held: Held,
     warnings: Vec<String>,
 }
 
 /// A part, and how far it is known.
 struct Followed {
-    part: Part,
+    part: IdentityPart,
     paths: Vec<PathBuf>,
     counts: Content,
     // What the files were when they were last looked at, and how often they were read since they were that.
@@ -131,19 +131,19 @@ impl Files {
             made: prepared.made.clone(),
             admin: prepared.admin.clone(),
         };
-        let parts = Part::ALL.into_iter().map(|part| Followed {
+        let parts = IdentityPart::ALL.into_iter().map(|part| Followed {
             part,
             paths: from.paths(part),
             counts: match part {
-                Part::Serving => Content::Serving(Box::new(Serving {
+                IdentityPart::Serving => Content::Serving(Box::new(Serving {
                     pair: prepared.serving.clone(),
                     authority: prepared.authority.clone(),
                     tls_server_name: prepared.tls_server_name.clone(),
                     admin: prepared.admin.clone(),
                 })),
-                Part::ClientAuthorities => Content::ClientAuthorities(prepared.client_ca.clone()),
-                Part::Tokens => Content::Tokens(prepared.token_users.clone()),
-                Part::AccountKeys => Content::AccountKeys(prepared.token_keys.clone()),
+                IdentityPart::ClientAuthorities => Content::ClientAuthorities(prepared.client_ca.clone()),
+                IdentityPart::Tokens => Content::Tokens(prepared.token_users.clone()),
+                IdentityPart::AccountKeys => Content::AccountKeys(prepared.token_keys.clone()),
             },
             stamps: Vec::new(),
             reads: 0,
@@ -190,7 +190,7 @@ impl Files {
     }
 
     /// Takes what a part's files hold, or says why not.
-    fn take(&mut self, part: Part, held: Held, server: &Replacing) {
+    fn take(&mut self, part: IdentityPart, held: Held, server: &Replacing) {
         let taken = match &held {
             Ok(content) => self.put_in_force(content, server).map(|()| content.clone()),
             Err(why) => Err(why.clone()),
@@ -255,7 +255,7 @@ impl Files {
 
 impl Followed {
     /// What the files hold, once it has changed and settled: read twice, and the same.
-    fn look(&mut self, read: impl FnOnce(Part) -> (Held, Vec<String>)) -> Option<Settled> {
+    fn look(&mut self, read: impl FnOnce(IdentityPart) -> (Held, Vec<String>)) -> Option<Settled> {
         let stamps: Vec<_> = self.paths.iter().map(Stamp::of).collect();
         // What is written within the same moment of the disk's clock may have the same stamp: they are read once more.
         self.reads = if stamps == self.stamps { self.reads.saturating_add(1) } else { 1 };
@@ -297,7 +297,7 @@ impl Stamp {
 
 impl Sources {
     /// The files of a part.
-    fn paths(&self, part: Part) -> Vec<PathBuf> {
+    fn paths(&self, part: IdentityPart) -> Vec<PathBuf> {
         let made = |names: &[&str]| match &self.made {
             Made::InFiles(dir) => names.iter().map(|name| dir.join(name)).collect(),
             Made::Kept(_) => Vec::new(),
@@ -305,7 +305,7 @@ impl Sources {
         let (tls, authentication) = (&self.config.tls, &self.config.authentication);
         let accounts = &authentication.service_accounts;
         match part {
-            Part::Serving => match &tls.given {
+            IdentityPart::Serving => match &tls.given {
                 // One of those authorities may have signed it, and is named in the kubeconfig then.
                 Some(given) => {
                     let authorities = tls.client_ca_file.iter().cloned();
@@ -313,9 +313,11 @@ impl Sources {
                 }
                 None => made(&["ca.crt", "apiserver.crt", "apiserver.key", "admin.crt", "admin.key"]),
             },
-            Part::ClientAuthorities => tls.client_ca_file.iter().cloned().chain(made(&["ca.crt"])).collect(),
-            Part::Tokens => authentication.token_auth_file.iter().cloned().collect(),
-            Part::AccountKeys => {
+            IdentityPart::ClientAuthorities => {
+                tls.client_ca_file.iter().cloned().chain(made(&["ca.crt"])).collect()
+            }
+            IdentityPart::Tokens => authentication.token_auth_file.iter().cloned().collect(),
+            IdentityPart::AccountKeys => {
                 let given = accounts.signing_key_file.iter().chain(&accounts.key_files).cloned();
                 let made = if accounts.signing_key_file.is_none() { made(&["sa.key"]) } else { Vec::new() };
                 given.chain(made).collect()
@@ -324,17 +326,17 @@ impl Sources {
     }
 
     /// What a part's files hold now, and what somebody should look after.
-    fn read(&self, part: Part, now: Timestamp) -> (Held, Vec<String>) {
+    fn read(&self, part: IdentityPart, now: Timestamp) -> (Held, Vec<String>) {
         let mut warnings = Vec::new();
         let read = match part {
-            Part::Serving => {
+            IdentityPart::Serving => {
                 self.serving(now, &mut warnings).map(|serving| Content::Serving(Box::new(serving)))
             }
-            Part::ClientAuthorities => {
+            IdentityPart::ClientAuthorities => {
                 self.client_authorities(now, &mut warnings).map(Content::ClientAuthorities)
             }
-            Part::Tokens => self.tokens(&mut warnings).map(Content::Tokens),
-            Part::AccountKeys => self.account_keys().map(Content::AccountKeys),
+            IdentityPart::Tokens => self.tokens(&mut warnings).map(Content::Tokens),
+            IdentityPart::AccountKeys => self.account_keys().map(Content::AccountKeys),
         };
         (read.map_err(|error| error.line()), warnings)
     }

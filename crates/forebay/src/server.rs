@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use forebay_controllers::RootCa;
-use forebay_endpoints::health::{Check, Endpoints};
+use forebay_documents::health::{Check, Endpoints};
 use forebay_endpoints::{Bound, Identity};
 use forebay_registry::{AddressRange, History, Registry, ServicesConfig};
 use forebay_rt::{Clock, Random, Shutdown, Tasks};

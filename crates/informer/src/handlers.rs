@@ -4,62 +4,21 @@
 //! time, a notice twice.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use forebay_apimachinery::Revision;
 use futures_util::FutureExt as _;
 use tokio::sync::oneshot;
 
+use crate::handler_stats::{Counts, HandlerStats};
 use crate::informer::Informer;
 use crate::limits;
-use crate::subscription::{Notice, Subscription};
+use crate::subscription::Notice;
 
 /// A handler that is at work. Dropping it ends it after the notice that it has.
 pub struct Handling {
     counts: Arc<Counts>,
     _stop: oneshot::Sender<()>,
-}
-
-/// How a handler fares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HandlerStats {
-    /// Notices that it was given.
-    pub given: u64,
-    /// Notices over which it panicked. Each is gone, and it goes on with the next.
-    pub panics: u64,
-    /// Changes that it was told as the sum of several, because it was too slow for each.
-    pub conflated: u64,
-    /// Up to where it was told everything.
-    pub revision: Option<Revision>,
-}
-
-/// The handlers of an informer, by the names that they were given.
-#[derive(Default)]
-pub(crate) struct Handlers(Mutex<Vec<(String, Weak<Counts>)>>);
-
-impl Handlers {
-    fn add(&self, name: &str, counts: &Arc<Counts>) {
-        let mut handlers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        handlers.retain(|(_, counts)| counts.strong_count() > 0);
-        handlers.push((name.to_owned(), Arc::downgrade(counts)));
-    }
-
-    /// How each fares that is at work.
-    pub(crate) fn stats(&self) -> Vec<(String, HandlerStats)> {
-        let handlers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let of = |(name, counts): &(String, Weak<Counts>)| Some((name.clone(), counts.upgrade()?.stats()));
-        handlers.iter().filter_map(of).collect()
-    }
-}
-
-#[derive(Default)]
-pub(crate) struct Counts {
-    given: AtomicU64,
-    panics: AtomicU64,
-    conflated: AtomicU64,
-    // 0 is none.
-    revision: AtomicU64,
 }
 
 impl Handling {
@@ -97,7 +56,7 @@ impl<K: Send + Sync + 'static> Informer<K> {
                     counted.panics.fetch_add(1, Ordering::Relaxed);
                     tracing::error!(handler = name, "a handler panicked; it goes on with the next notice");
                 }
-                counted.note(&subscription);
+                counted.note(subscription.conflated(), subscription.revision());
                 if is_last {
                     return;
                 }
@@ -107,22 +66,5 @@ impl<K: Send + Sync + 'static> Informer<K> {
             }
         });
         Handling { counts, _stop: stop }
-    }
-}
-
-impl Counts {
-    fn stats(&self) -> HandlerStats {
-        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        HandlerStats {
-            given: count(&self.given),
-            panics: count(&self.panics),
-            conflated: count(&self.conflated),
-            revision: Revision::new(count(&self.revision)),
-        }
-    }
-
-    fn note<K>(&self, subscription: &Subscription<K>) {
-        self.conflated.store(subscription.conflated(), Ordering::Relaxed);
-        self.revision.store(subscription.revision().map_or(0, Revision::get), Ordering::Relaxed);
     }
 }

@@ -7,17 +7,14 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Revision};
-use forebay_rt::{Clock, Duration, Instant, Tasks};
+use forebay_rt::{Duration, Instant};
 use forebay_view::TypeMeta;
-use forebay_watchcache::{Cacher, Interest, Reach, Snapshot};
+use forebay_watchcache::{Interest, Reach};
 
-use crate::ceiling::Ceiling;
 use crate::error::Error;
-use crate::handlers::{HandlerStats, Handlers};
 use crate::limits;
-use crate::own_writes::Writes;
-use crate::progress::{Health, Progress, Stats};
-use crate::saved::{self, Place};
+use crate::progress::{Health, Stats};
+use crate::shared::{Part, Shared};
 use crate::subscription::Subscription;
 use crate::view::View;
 
@@ -26,79 +23,6 @@ pub struct Informer<K> {
     pub(crate) shared: Arc<Shared>,
     pub(crate) kind: Arc<TypeMeta>,
     of: PhantomData<fn() -> K>,
-}
-
-/// What all handles to an informer share.
-pub(crate) struct Shared {
-    /// One, or one for each namespace.
-    pub(crate) parts: Vec<Part>,
-    pub(crate) indexes: Vec<String>,
-    pub(crate) writes: Writes,
-    pub(crate) handlers: Handlers,
-    pub(crate) clock: Clock,
-    pub(crate) tasks: Tasks,
-}
-
-pub(crate) struct Part {
-    pub(crate) cacher: Cacher,
-    pub(crate) progress: Arc<Progress>,
-    pub(crate) namespace: Option<String>,
-    pub(crate) saved: Option<Arc<Place>>,
-    pub(crate) ceiling: Option<Arc<Ceiling>>,
-}
-
-impl Part {
-    /// Bytes of its state and of its window; while a first state comes, of what of it is at rest.
-    pub(crate) fn held_bytes(&self) -> usize {
-        match self.cacher.snapshot() {
-            Ok(snapshot) => snapshot.held().total() + self.cacher.window().bytes,
-            Err(_) => self.progress.held_bytes(),
-        }
-    }
-
-    /// # Errors
-    /// [`Error::OverLimit`], [`Error::SpillLost`].
-    fn is_held(&self) -> Result<(), Error> {
-        match self.progress.refused() {
-            Some(why) => Err(why.into()),
-            None => Ok(()),
-        }
-    }
-
-    /// What there is.
-    ///
-    /// # Errors
-    /// [`Error::OverLimit`], [`Error::SpillLost`], [`Error::NotSynced`], [`Error::Stopped`].
-    fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
-        self.is_held()?;
-        Ok(self.cacher.snapshot()?)
-    }
-}
-
-impl Shared {
-    /// That of each part.
-    pub(crate) fn revisions(&self) -> Vec<Option<Revision>> {
-        let revision = |part: &Part| Some(part.cacher.snapshot().ok()?.revision());
-        self.parts.iter().map(revision).collect()
-    }
-
-    /// How each handler fares, by name.
-    pub(crate) fn handlers(&self) -> Vec<(String, HandlerStats)> {
-        self.handlers.stats()
-    }
-
-    /// Writes what there is to disk, where it is to be kept there.
-    pub(crate) async fn save(&self) {
-        for part in &self.parts {
-            // What is less than was asked for is not to be gone on from.
-            if part.progress.is_partial() {
-                continue;
-            }
-            if let (Some(place), Ok(snapshot)) = (&part.saved, part.cacher.snapshot()) {
-                saved::save(place.clone(), snapshot).await;
-            }
-        }
-    }
 }
 
 impl<K> Clone for Informer<K> {

@@ -6,8 +6,8 @@ use std::fmt::{self, Display, Write as _};
 
 use crate::ceiling::AtLimit;
 use crate::factory::Factory;
-use crate::handlers::HandlerStats;
-use crate::informer::Shared;
+use crate::handler_stats::HandlerStats;
+use crate::shared::Shared;
 
 /// A metric: its name, what it is, and a line for each set of labels.
 struct Metric {

@@ -3,8 +3,7 @@
 //! In: what the server answered to writes. Out: reads that show at least that. Owner: the informer. Never: waits for what others
 //! wrote; holds more than [`limits::WRITES_MAX`] writes that are not in sight.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Revision};
 use forebay_rt::Instant;
@@ -17,8 +16,10 @@ use serde::de::DeserializeOwned;
 
 use crate::change::key;
 use crate::error::Error;
-use crate::informer::{Informer, Part};
+use crate::informer::Informer;
 use crate::limits;
+use crate::shared::Part;
+use crate::unseen::Seen;
 use crate::view::View;
 
 /// A `kube::Api` whose writes are seen by later reads of the informer: see [`Informer::writes_of`].
@@ -26,25 +27,6 @@ use crate::view::View;
 pub struct OwnWrites<K> {
     api: Api<K>,
     informer: Informer<K>,
-}
-
-/// What is to be in sight.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Seen {
-    /// This revision of the object, or a later one.
-    At(Revision),
-    /// That the object with this uid is gone, or is being deleted.
-    Deleted { uid: String },
-}
-
-/// Writes that may not be in sight yet.
-#[derive(Debug, Default)]
-pub(crate) struct Writes(Mutex<HashMap<Key, Seen>>);
-
-impl Writes {
-    fn pending(&self) -> MutexGuard<'_, HashMap<Key, Seen>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl<K> Informer<K> {

@@ -12,7 +12,7 @@ use forebay_rt::{Alarm, Duration, Instant};
 use forebay_view::{Handle, TypeMeta};
 use forebay_watchcache::{Changed, Followed, Follower};
 
-use crate::informer::Shared;
+use crate::shared::Shared;
 
 /// What a subscription tells.
 pub enum Notice<K> {

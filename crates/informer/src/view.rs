@@ -14,7 +14,7 @@ use forebay_watchcache::{FieldSource, FieldTerm, Interest, Reach, Snapshot};
 
 use crate::change::key;
 use crate::error::Error;
-use crate::informer::Shared;
+use crate::shared::Shared;
 
 /// See the module's doc. Cheap to clone; it keeps what has been replaced since for as long as it is held.
 pub struct View<K> {

@@ -45,7 +45,7 @@ pub(crate) struct Block {
 /// The deflated text with END behind it.
 #[derive(Debug)]
 enum Ended {
-    /// As long as `room` says.
+    /// The plain text, held for as long as `room` allows.
     Held(Vec<u8>),
     Spilled {
         region: Box<dyn Region>,
@@ -74,7 +74,7 @@ pub struct RecentBlocks {
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) block: Arc<Block>,
-    // Of the body in the plain text.
+    // Where the object's body begins in the plain text.
     pub(crate) from: u32,
     pub(crate) len: u32,
     pub(crate) index: u16,

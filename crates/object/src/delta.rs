@@ -34,7 +34,7 @@ pub(crate) struct Delta {
     next: Mutex<Arc<Object>>,
     packed: Box<[u8]>,
     len: u32,
-    // How many are read through this one, at most.
+    // The longest chain of replaced objects that are read through this one.
     chain: u8,
 }
 

@@ -52,7 +52,7 @@ impl MessageBytes {
 /// Which messages an object keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// Those that many will ask for now: an event's.
+    /// A message that many will ask for now, such as an event's: it is kept in any case.
     Always,
     /// Those of a whole state, while there is room for them.
     IfRoom,
@@ -122,7 +122,7 @@ impl Messages {
         message
     }
 
-    /// Whoever has it keeps it.
+    /// Those who have the message keep it.
     fn forget(&self, message: &Message) {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(all) = held.as_mut() else { return };

@@ -180,7 +180,7 @@ impl Object {
         })
     }
 
-    /// How many they are.
+    /// How many bytes the body has.
     pub fn body_len(&self) -> usize {
         match &self.body {
             Body::Plain(bytes) | Body::Dense(bytes) => bytes.len(),
@@ -293,7 +293,7 @@ impl Object {
         self.messages.cost_bytes()
     }
 
-    /// Its part of a block, if it is in one.
+    /// The object's part of a block, if it is in one.
     pub(crate) fn part(&self) -> Option<&Part> {
         match &self.body {
             Body::Sealed(part) => Some(part),

@@ -20,7 +20,7 @@ const SCRATCH_BYTES_MAX: usize = 128 << 10;
 pub struct Scratch {
     // Whose plain text it has.
     block: Option<Arc<Block>>,
-    // In the memory of the one before.
+    // The plain text, in memory that the block before it used.
     plain: Vec<u8>,
 }
 

@@ -60,12 +60,12 @@ impl Sealer {
             return None;
         }
         let base = self.scratch.try_bytes(next).ok()?.to_vec();
-        // Its own may be in the same block.
+        // The object's own text may be in the same block.
         let plain = self.scratch.try_bytes(object).ok()?;
         let delta = Delta::new(&plain, (&base, next), chain)?;
         let mut behind = object.with_body(Body::Behind(Box::new(delta)));
         if behind.key == next.key {
-            // The same text in one place.
+            // Both objects have the same key: its text is kept once.
             behind.key = next.key.clone();
         }
         Some(Arc::new(behind))

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use forebay_apimachinery::options::DeleteOptions;
 use forebay_apimachinery::{Reason, Revision, Status};
+use forebay_catalog::Served;
+use forebay_catalog::store::{Current, Done, Mode};
 use forebay_object::Object;
 
-use crate::catalog::Served;
 use crate::context::Context;
 use crate::limits::TAKEN_IN_WAIT;
 use crate::services;
-use crate::store::{Current, Done, Mode};
 use crate::write::deletion;
 
 /// What follows a write. A CRD is served, and a namespace that is on its way out takes nothing new.

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_admission::{Admission, ServiceAccountAdmission};
-use forebay_apimachinery::Key;
-use forebay_object::Layout;
+use forebay_backend::Backend;
+use forebay_catalog::Opener;
+use forebay_rt::{Clock, Tasks};
 use forebay_watchcache::limits::{self, Pace};
-use forebay_watchcache::{EarlyReaders, History, Resource, Room};
+use forebay_watchcache::{EarlyReaders, History, Room};
 
 use crate::identity::Identity;
 use crate::services::ServicesConfig;
@@ -43,17 +44,18 @@ pub struct Config {
 }
 
 impl Config {
-    /// A resource whose cache is kept as those of the others, and shares with them what they share.
-    pub(crate) fn cached(
-        &self,
-        name: String,
-        prefix: String,
-        layout: Layout,
-        indexed: Vec<usize>,
-    ) -> Resource {
-        let (room, early) = (self.room.clone(), self.early.clone());
-        let (prefix, pace, history) = (Key::from(prefix), self.pace, self.history);
-        Resource { name, prefix, layout, indexed, pace, history, room, early }
+    /// What every store of the server is opened with.
+    pub(crate) fn opener(&self, backend: &Arc<dyn Backend>, clock: &Clock, tasks: &Tasks) -> Opener {
+        Opener {
+            storage_prefix: self.storage_prefix.clone(),
+            pace: self.pace,
+            history: self.history,
+            room: self.room.clone(),
+            early: self.early.clone(),
+            backend: backend.clone(),
+            clock: clock.clone(),
+            tasks: tasks.clone(),
+        }
     }
 }
 

@@ -9,23 +9,24 @@ use arc_swap::ArcSwap;
 use forebay_admission::Admission;
 use forebay_apimachinery::{Revision, Status};
 use forebay_backend::Backend;
+use forebay_catalog::errors;
+use forebay_catalog::store::Store;
+use forebay_catalog::{Catalog, Opener, Served, table};
 use forebay_object::Object;
 use forebay_rt::{Clock, Random, Tasks};
 use forebay_watchcache::{History, Snapshot};
 use tokio::sync::watch;
 
-use crate::builtins;
-use crate::catalog::{Catalog, Served};
 use crate::config::Config;
-use crate::errors;
 use crate::frames::Frames;
+use crate::ruled::Ruled as _;
 use crate::services::Services;
-use crate::store::Store;
 
 /// See the module's doc.
 pub(crate) struct Context {
     pub(crate) config: Config,
     pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) opener: Opener,
     pub(crate) clock: Clock,
     pub(crate) random: Random,
     pub(crate) tasks: Tasks,
@@ -46,14 +47,16 @@ impl Context {
         random: Random,
         tasks: Tasks,
     ) -> Context {
-        let catalog = builtins::catalog(&config, &backend, &clock, &tasks);
-        let services = Services::new(&config, &backend, &clock, &tasks);
+        let opener = config.opener(&backend, &clock, &tasks);
+        let catalog = table::catalog(&opener, forebay_strategy::convert::of);
+        let services = Services::new(&opener);
         let admission = config.admission.clone().with_service_accounts(config.service_account_admission);
         Context {
             admission,
             frames: Arc::new(Frames::new(config.frame_lead_bytes)),
             config,
             backend,
+            opener,
             clock,
             random,
             tasks,
@@ -97,7 +100,7 @@ impl Context {
 
     /// The store of `served`.
     pub(crate) fn store_of(&self, served: &Served) -> Result<Arc<Store>, Status> {
-        served.store.clone().ok_or_else(|| errors::method_not_supported(served, "read"))
+        served.store.clone().ok_or_else(|| served.method_not_supported("read"))
     }
 
     /// What is in `store` once that is read, with every commit that was acknowledged before.

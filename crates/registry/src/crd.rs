@@ -10,19 +10,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use forebay_apimachinery::{Cause, Reason, Revision, Status};
-use forebay_object::{Form, Layout, Object, Scope};
-use forebay_schema::crd::{check, conditions, field};
+use forebay_apimachinery::{Reason, Revision, Status};
+use forebay_catalog::crd::{LayoutKey, is_true, needs, text};
+use forebay_catalog::errors;
+use forebay_catalog::store::{Decision, Mode, Store};
+use forebay_catalog::{Catalog, Served, custom_served, retire, table};
+use forebay_object::Object;
+use forebay_schema::crd::conditions;
 use forebay_watchcache::{EventKind, Interest, ReadError, WatchStep, Watcher};
 use serde_json::Value;
 
 use self::cleanup::{Cleanup, Deletion};
-use crate::builtins;
-use crate::catalog::{Catalog, Served};
 use crate::context::Context;
-use crate::custom;
-use crate::errors;
-use crate::store::{Decision, Mode, Store};
 
 /// How long a new resource's cache is waited for before it is published all the same.
 const READY_WAIT: Duration = Duration::from_secs(5);
@@ -53,14 +52,6 @@ struct Known {
     judged: bool,
     /// The deletion that a [`Cleanup`] was started for.
     deletion: Option<Deletion>,
-}
-
-#[derive(Clone, PartialEq, Eq)]
-struct LayoutKey {
-    uid: String,
-    namespaced: bool,
-    // Selectable paths of every version, sorted.
-    fields: Vec<String>,
 }
 
 impl Known {
@@ -115,7 +106,7 @@ impl Known {
         for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
             version["served"] = version["storage"].clone();
         }
-        let served = custom::served(&crd, store, &key.fields, self.since).pop()?;
+        let served = custom_served(&crd, store, &key.fields, self.since).pop()?;
         Some((store.clone(), served))
     }
 }
@@ -324,7 +315,7 @@ impl Controller {
             })
             .await;
         match done {
-            Ok(crate::store::Done::Put { object, .. }) => {
+            Ok(forebay_catalog::store::Done::Put { object, .. }) => {
                 self.served.to_value(&object).map(|value| Some((value, object.revision())))
             }
             Ok(_) => Ok(None),
@@ -340,7 +331,7 @@ impl Controller {
             if !is_true(&known.value, "Established") {
                 continue;
             }
-            let wanted = layout_key(&known.value);
+            let wanted = LayoutKey::of(&known.value);
             if known.storage.as_ref().is_none_or(|(_, key)| *key != wanted) {
                 if let Some((old, key)) = known.storage.take()
                     && key.uid != wanted.uid
@@ -348,13 +339,13 @@ impl Controller {
                     old.cacher.stop();
                 }
                 // Else its watches go on where they are; it ends with the last of them.
-                let store = Arc::new(open_store(&self.context, &known.value, &wanted));
+                let store = Arc::new(wanted.open(&known.value, &self.context.opener));
                 opened.push(store.clone());
                 known.storage = Some((store, wanted));
                 known.served = None;
             }
             if let (None, Some((store, key))) = (&known.served, &known.storage) {
-                known.served = Some(custom::served(&known.value, store, &key.fields, known.since));
+                known.served = Some(custom_served(&known.value, store, &key.fields, known.since));
             }
         }
         let deadline = self.context.clock.now() + READY_WAIT;
@@ -367,7 +358,7 @@ impl Controller {
     }
 
     fn publish(&mut self) {
-        let built_in = builtins::of(&self.context.catalog());
+        let built_in = table::of(&self.context.catalog());
         let custom = self.crds.values().filter_map(|known| known.served.as_ref()).flatten().cloned();
         // What is built in comes last and stays.
         self.context.publish(Catalog::from_shared(custom.chain(built_in), Some(self.reached)));
@@ -375,7 +366,7 @@ impl Controller {
         for known in self.crds.values_mut() {
             known.past.retain(|old| old.strong_count() > 0);
             let watched: Vec<Arc<Served>> = known.past.iter().filter_map(Weak::upgrade).collect();
-            custom::retire(&watched, known.served.as_deref().unwrap_or_default());
+            retire(&watched, known.served.as_deref().unwrap_or_default());
         }
     }
 
@@ -399,99 +390,6 @@ impl Controller {
             self.context.tasks.spawn("crd cleanup", cleanup.run());
         }
     }
-}
-
-/// What a CRD asks for that is not served yet, as conditions: type, status, reason, message.
-///
-/// A condition that no longer holds is set to false, not taken away.
-fn needs(crd: &Value) -> Vec<(&'static str, &'static str, &'static str, String)> {
-    let needs = check::needs(crd);
-    let had = |kind: &str| {
-        crd["status"]["conditions"]
-            .as_array()
-            .is_some_and(|list| list.iter().any(|condition| condition["type"] == kind))
-    };
-    let mut found = Vec::new();
-    if needs.rules || had(RULES) {
-        found.push(match needs.rules {
-            true => (RULES, "True", "ValidationRules", RULES_WARNING.to_string()),
-            false => (RULES, "False", "NoValidationRules", "there are no rules".to_string()),
-        });
-    }
-    if needs.webhook_conversion || had(CONVERSION) {
-        found.push(match needs.webhook_conversion {
-            true => (CONVERSION, "True", "WebhookConversion", CONVERSION_WARNING.to_string()),
-            false => (CONVERSION, "False", "NoWebhookConversion", "every version is served".to_string()),
-        });
-    }
-    found
-}
-
-/// The condition of a CRD whose rules (CEL) are kept and not evaluated.
-const RULES: &str = "RulesNotEvaluated";
-const RULES_WARNING: &str = "x-kubernetes-validations rules are stored, but this server does not evaluate them: objects that break them are accepted";
-/// The condition of a CRD whose webhook is not called.
-const CONVERSION: &str = "ConversionNotServed";
-const CONVERSION_WARNING: &str =
-    "conversion webhooks are stored, but this server does not call them: only the storage version is served";
-
-/// What the writer of a CRD is told.
-pub(crate) fn warnings(crd: &Value, old: Option<&Value>) -> Vec<String> {
-    let needs = check::needs(crd);
-    let mut warnings = check::warnings(crd, old);
-    warnings.extend(needs.rules.then(|| RULES_WARNING.to_string()));
-    warnings.extend(needs.webhook_conversion.then(|| CONVERSION_WARNING.to_string()));
-    warnings
-}
-
-/// What is wrong with a CRD, which takes the place of `old` if there is one.
-pub(crate) fn validate(crd: &Value, old: Option<&Value>) -> Vec<Cause> {
-    field::causes(&match old {
-        Some(old) => check::validate_update(crd, old),
-        None => check::validate_create(crd),
-    })
-}
-
-/// Whether a condition of `crd` is true.
-pub(crate) fn is_true(crd: &Value, condition: &str) -> bool {
-    let conditions = crd["status"]["conditions"].as_array();
-    conditions.is_some_and(|list| list.iter().any(|c| c["type"] == condition && c["status"] == "True"))
-}
-
-fn layout_key(value: &Value) -> LayoutKey {
-    let mut fields: Vec<String> = value["spec"]["versions"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .flat_map(|version| version["selectableFields"].as_array().into_iter().flatten())
-        .filter_map(|field| field["jsonPath"].as_str())
-        .map(|path| path.trim_start_matches('.').to_string())
-        .collect();
-    fields.sort();
-    fields.dedup();
-    LayoutKey {
-        uid: text(value, "/metadata/uid").to_string(),
-        namespaced: text(value, "/spec/scope") == "Namespaced",
-        fields,
-    }
-}
-
-fn open_store(context: &Context, value: &Value, key: &LayoutKey) -> Store {
-    let (group, plural) = (text(value, "/spec/group"), text(value, "/spec/names/plural"));
-    let prefix = format!("{}/{group}/{plural}/", context.config.storage_prefix);
-    let scope = if key.namespaced { Scope::Namespaced } else { Scope::Cluster };
-    let fields = key.fields.iter().map(|path| path.split('.').map(String::from).collect()).collect();
-    let layout = Layout { prefix_len: prefix.len(), scope, form: Form::Whole, fields };
-    // What a definition lets clients select by, they will.
-    let indexed = (0..layout.fields.len()).collect();
-    let name = format!("{plural}.{group}");
-    let resource = context.config.cached(name, prefix, layout, indexed);
-    let with = (&context.clock, &context.tasks);
-    Store::open((group, plural), resource, &context.config, &context.backend, with)
-}
-
-pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or("")
 }
 
 fn revision_of(value: &Value) -> u64 {

@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Reason, Status, Verb};
+use forebay_catalog::store::Mode;
 
-use crate::catalog::Source;
 use crate::context::{Context, whole};
-use crate::custom::Custom;
 use crate::incoming;
 use crate::request::{Answer, Body, MayCreate, Outcome, Target};
 use crate::services;
-use crate::store::Mode;
 use crate::subresources;
 use crate::write::{Input, Write, rounds};
 
@@ -45,7 +43,7 @@ pub(crate) async fn create_object(
     may_create: Option<&MayCreate>,
 ) -> Result<Answer, Status> {
     let served = &target.served;
-    if let Source::Custom(Custom { terminating: true, .. }) = served.source {
+    if served.kind.is_terminating() {
         return Err(terminating(target, body));
     }
     let mode = Mode::of(options.dry_run);

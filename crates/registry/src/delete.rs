@@ -7,20 +7,21 @@ use std::sync::Arc;
 use bytes::Bytes;
 use forebay_apimachinery::options::{DeleteOptions, FieldValidation, IGNORE_READ_ERRORS, field_invalid};
 use forebay_apimachinery::{Key, Status, Verb};
+use forebay_catalog::Served;
+use forebay_catalog::store::{Done, Mode, Store};
 use forebay_object::Object;
 use forebay_watchcache::Interest;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::catalog::Served;
 use crate::context::{Context, whole};
 use crate::limits::{COLLECTION_PAGE, DELETED_LIST_BYTES_MAX};
 use crate::list::{self, Page};
 use crate::plan::ListPlan;
 use crate::present::{As, ListMeta, Presenter};
 use crate::request::{Answer, Outcome, Target};
+use crate::ruled::Ruled as _;
 use crate::services;
-use crate::store::{Done, Mode, Store};
 use crate::write::{Input, Write, rounds};
 
 /// What the default of Jobs, which is not that of other kinds, does to their pods.
@@ -263,7 +264,7 @@ fn success_of(served: &Served, mut details: Map<String, Value>) -> Bytes {
 }
 
 fn lined(status: &Value) -> Bytes {
-    let mut out = crate::kinds::compact(status).into_bytes();
+    let mut out = forebay_catalog::compact(status).into_bytes();
     out.push(b'\n');
     Bytes::from(out)
 }

@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use forebay_apimachinery::options::DeleteOptions;
 use forebay_apimachinery::{Cause, CauseReason, Reason, Status};
+use forebay_catalog::errors;
+use forebay_catalog::store::{Decision, Done, Mode};
 use serde_json::Value;
 
 use crate::context::Context;
 use crate::delete;
-use crate::errors;
 use crate::incoming::name_of;
 use crate::limits::{EVICTION_ROUNDS_MAX, UNPROCESSED_RETRY_SECONDS};
 use crate::request::{Target, not_found};
-use crate::store::{Decision, Done, Mode};
 use crate::write::preconditions;
 use forebay_strategy::{Refusal, Standing, eviction};
 
@@ -129,7 +129,7 @@ async fn spend_budget(
     let store = context.store_of(&served)?;
     let key = store.key(target.namespace(), name);
     let now = context.now_rfc3339();
-    let judge = |current: Option<&crate::store::Current>| {
+    let judge = |current: Option<&forebay_catalog::store::Current>| {
         let current = current.ok_or_else(|| Status::not_found("policy", "poddisruptionbudgets", name))?;
         let mut budget = served.to_value(&current.object)?;
         eviction::spend(&mut budget, target.name(), &now).map_err(|refusal| refused(name, refusal))?;
@@ -150,7 +150,7 @@ async fn delete_evicted(
         let store = context.store_of(served)?;
         let key = store.key(target.namespace(), target.name());
         let now = context.now_rfc3339();
-        let judge = |current: Option<&crate::store::Current>| {
+        let judge = |current: Option<&forebay_catalog::store::Current>| {
             let current = current.ok_or_else(|| not_found(target))?;
             let mut pod = served.to_value(&current.object)?;
             preconditions::of_deletion(target, &pod, &options)?;

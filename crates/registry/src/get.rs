@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Lease, Status};
+use forebay_catalog::errors;
+use forebay_catalog::store::Store;
 use forebay_object::Object;
 use forebay_watchcache::ReadError;
 use serde::de::DeserializeOwned;
 
 use crate::context::Context;
-use crate::errors;
 use crate::plan::{self, Freshness};
 use crate::request::{Target, not_found};
-use crate::store::Store;
 
 /// One object.
 ///

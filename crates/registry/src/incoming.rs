@@ -4,10 +4,10 @@
 
 use forebay_apimachinery::options::FieldValidation;
 use forebay_apimachinery::{GroupVersionKind, Lease, Status, json};
-use forebay_schema::builtin::{TypeId, codec, table};
+use forebay_catalog::{Served, normalize_as};
+use forebay_schema::builtin::table;
 use serde_json::Value;
 
-use crate::catalog::{Served, Source};
 use crate::request::{Body, Target, unrecognized};
 
 /// A value of its kind, and what is to be said about it.
@@ -106,7 +106,7 @@ pub(crate) fn normalized(
     mut problems: Vec<String>,
     validation: FieldValidation,
 ) -> Result<Incoming, String> {
-    problems.extend(target.served.normalize(expected, &mut value, &target.lease)?);
+    problems.extend(fit(&target.served, expected, &mut value, &target.lease)?);
     // Fields have no managers yet: what a client says of them is forgotten.
     forget_managers(&mut value);
     match validation {
@@ -151,27 +151,17 @@ pub(crate) fn name_of(value: &Value) -> &str {
     value["metadata"]["name"].as_str().unwrap_or("")
 }
 
-impl Served {
-    /// The problems of unknown fields, or why the value cannot be of its kind.
-    fn normalize(
-        &self,
-        expected: &GroupVersionKind,
-        value: &mut Value,
-        lease: &Lease,
-    ) -> Result<Vec<String>, String> {
-        match &self.source {
-            Source::BuiltIn { ty, .. } if expected == &self.gvk => built_in(*ty, value),
-            Source::Custom(custom) if expected == &self.gvk => custom.normalize(value, lease),
-            _ => {
-                let kind = table().kind(&expected.group, &expected.version, &expected.kind);
-                let kind = kind.ok_or_else(|| format!("no kind {:?} is registered", expected.kind))?;
-                built_in(kind.ty, value)
-            }
-        }
+/// The problems of unknown fields, or why the value cannot be of the `expected` kind: the resource's own, or a subresource's.
+fn fit(
+    served: &Served,
+    expected: &GroupVersionKind,
+    value: &mut Value,
+    lease: &Lease,
+) -> Result<Vec<String>, String> {
+    if expected == &served.gvk {
+        return served.kind.normalize(value, lease);
     }
-}
-
-fn built_in(ty: TypeId, value: &mut Value) -> Result<Vec<String>, String> {
-    let problems = codec::normalize(ty, value).map_err(|error| error.to_string())?;
-    Ok(problems.iter().map(ToString::to_string).collect())
+    let kind = table().kind(&expected.group, &expected.version, &expected.kind);
+    let kind = kind.ok_or_else(|| format!("no kind {:?} is registered", expected.kind))?;
+    normalize_as(kind.ty, value)
 }

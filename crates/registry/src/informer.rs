@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use forebay_apimachinery::options::ListOptions;
 use forebay_apimachinery::{GroupResource, Revision, Status};
+use forebay_catalog::errors;
 use forebay_object::Object;
 use forebay_rt::Instant;
 use forebay_watchcache::{Cacher, Changed, Followed, Follower, Interest, Snapshot};
 use tokio::sync::watch;
 
 use crate::context::Context;
-use crate::errors;
 use crate::plan;
 use crate::request::Target;
 

@@ -5,28 +5,19 @@
 
 mod after;
 mod api;
-pub mod asked;
 mod bootstrap;
-mod builtins;
-pub mod catalog;
 mod config;
 mod consumed;
 mod context;
-pub mod counts;
 mod crd;
 mod create;
-mod custom;
 mod delete;
-mod errors;
 mod eviction;
 mod frames;
 mod get;
-pub mod groups;
-pub mod histogram;
 mod identity;
 mod incoming;
 mod informer;
-mod kinds;
 mod limits;
 mod list;
 mod lookup;
@@ -39,8 +30,8 @@ mod read;
 mod registry;
 pub mod request;
 mod review;
+mod ruled;
 mod services;
-mod store;
 mod subresources;
 #[cfg(test)]
 mod tests;
@@ -51,7 +42,6 @@ mod write;
 
 pub use config::Config;
 pub use forebay_admission::{Admission, ServiceAccountAdmission};
-pub use forebay_strategy::subject;
 pub use frames::{
     AsStored, AtRest, Batch, EventForm, EventFormat, EventWriter, FORMATS, FrameMessage, FrameSink, JSON,
     PROTOBUF, WriteStatus,

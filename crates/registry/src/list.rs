@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use forebay_apimachinery::continue_token::{ContinueAt, ContinueToken};
 use forebay_apimachinery::{Key, Revision, Status};
+use forebay_catalog::Served;
+use forebay_catalog::errors;
+use forebay_catalog::store::Store;
 use forebay_object::{Deflated, Object, Scratch, Segment, Segments};
 use forebay_watchcache::{ExactPage, FieldSource, Interest, ReadError, Snapshot};
 
-use crate::catalog::Served;
-use crate::counts::Counting;
-use crate::errors;
 use crate::limits::{LEFT_OUT_SHOWN_MAX, MEASURE_BATCH};
 use crate::plan::{Begun, Freshness, ListPlan, Planned};
 use crate::present::{Encoding, ListMeta, Presenter, Shown};
-use crate::store::Store;
 use crate::wall_time::timestamp;
+use forebay_catalog::counts::Counting;
 use forebay_rt::Clock;
 
 /// A LIST's body, made piece by piece. Pins its snapshot until dropped; holds no other copy of what it sends.

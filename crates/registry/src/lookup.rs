@@ -5,10 +5,10 @@ use std::sync::Arc;
 use forebay_admission::{Admitted, Lookup, ReadFrom};
 use forebay_api::Eventual;
 use forebay_apimachinery::Status;
+use forebay_catalog::errors;
 use forebay_object::Object;
 
 use crate::context::Context;
-use crate::errors;
 
 impl Lookup for Context {
     fn cached(&self, (group, resource): ReadFrom, namespace: &str, name: &str) -> Option<Arc<Object>> {

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::request::Target;
+use crate::ruled::Ruled as _;
 
 /// Fills in what the server sets on a new object of its own, which no plugin is asked about.
 ///

@@ -7,16 +7,15 @@ mod unstructured;
 use forebay_apimachinery::json::weight;
 use forebay_apimachinery::options::FieldValidation;
 use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, Lease, Reason, Status, json};
+use forebay_catalog::compact;
 use forebay_schema::builtin::TypeId;
 use forebay_schema::crd::depth_within;
 use forebay_schema::strategic::{self, PatchFault};
 use json_patch::PatchOperation;
 use serde_json::Value;
 
-use crate::catalog::Source;
 use crate::consumed::Consumed;
 use crate::incoming::{self, Incoming};
-use crate::kinds::compact;
 use crate::limits::{PATCH_COPIED_BYTES_MAX, PATCH_MOVED_MAX, PATCH_OPERATIONS_MAX};
 use crate::request::{PatchKind, Target};
 
@@ -39,7 +38,7 @@ impl<'b> Patch<'b> {
             PatchKind::StrategicMerge => Status::bad_request(why.to_string()),
             PatchKind::Json | PatchKind::Merge => Status::bad_request(format!("error decoding patch: {why}")),
         };
-        if kind == PatchKind::StrategicMerge && matches!(target.served.source, Source::Custom { .. }) {
+        if kind == PatchKind::StrategicMerge && target.served.is_custom() {
             return Err(Status::new(
                 Reason::UnsupportedMediaType,
                 "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json",

@@ -14,16 +14,16 @@ use forebay_apimachinery::continue_token::{ContinueAt, ContinueToken};
 use forebay_apimachinery::json::go_quote;
 use forebay_apimachinery::options::{ListOptions, field_forbidden, field_not_supported};
 use forebay_apimachinery::{Cause, Reason, Revision, Status};
+use forebay_catalog::Served;
+use forebay_catalog::store::Store;
 use forebay_rt::Clock;
 use forebay_watchcache::{Interest, Reach};
 
-use crate::catalog::Served;
 use crate::context::Context;
 use crate::frames::{EventForm, Frames};
 use crate::limits::{LONG_WATCH_SECONDS_MIN, WATCH_SECONDS_MAX};
 use crate::present::Shown;
 use crate::request::Target;
-use crate::store::Store;
 
 /// A LIST or a WATCH that was found to be in order, and has read nothing yet. Whoever admits requests sees what it weighs, and
 /// runs it on a lease for that, which the answer holds.

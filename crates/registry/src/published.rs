@@ -22,6 +22,7 @@ use crate::create;
 use crate::get;
 use crate::limits::PUBLISH_ATTEMPTS_MAX;
 use crate::request::{Body, PatchKind, Target};
+use crate::services::unreadable;
 use crate::update;
 
 const NAMESPACE: &str = "kube-system";
@@ -145,7 +146,7 @@ async fn published(
 async fn pass_over(context: &Arc<Context>, target: &Target, failure: Status) -> Result<(), Status> {
     let store = context.store_of(&target.served)?;
     let key = store.key(target.namespace(), target.name());
-    if !store.is_unreadable(&key).await? {
+    if !unreadable::is_in(&store, &key).await? {
         return Err(failure);
     }
     tracing::error!(%key, why = failure.message, "it cannot be read: nothing is published in it");

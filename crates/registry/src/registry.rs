@@ -8,13 +8,13 @@ use bytes::Bytes;
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, PatchOptions, UpdateOptions};
 use forebay_apimachinery::{GroupVersionKind, Revision, Status};
 use forebay_backend::Backend;
+use forebay_catalog::Catalog;
 use forebay_object::Object;
 use forebay_rt::{Clock, Random, Tasks};
 use forebay_watchcache::{Relief, window_cap};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::catalog::Catalog;
 use crate::config::Config;
 use crate::context::Context;
 use crate::frames::EventForm;

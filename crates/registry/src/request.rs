@@ -6,9 +6,7 @@ use forebay_api::ResourceTarget;
 pub use forebay_api::{Answer, Body, MayCreate, Outcome, PatchKind};
 pub use forebay_apimachinery::Caller;
 use forebay_apimachinery::{GroupVersionResource, Lease, Reason, Status};
-
-use crate::catalog::{Catalog, Served};
-
+use forebay_catalog::{Catalog, Served};
 /// What is asked for: a resource in a version, and the part of it that the path names.
 #[derive(Clone)]
 pub struct Target {

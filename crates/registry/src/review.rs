@@ -8,13 +8,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{GroupVersionKind, Status, Verb};
+use forebay_catalog::store::Mode;
 use forebay_schema::builtin::{codec, table};
 use serde_json::Value;
 
 use crate::context::Context;
 use crate::incoming::Incoming;
 use crate::request::{Body, Target};
-use crate::store::Mode;
 use crate::write::{Input, Write, rounds};
 
 /// Reads the body of a POST to what is not stored.

@@ -7,15 +7,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Reason, Status, Verb};
+use forebay_catalog::store::Mode;
 use serde_json::json;
 
 use crate::context::Context;
-use crate::errors;
 use crate::eviction;
 use crate::get;
 use crate::incoming::{self, name_of};
 use crate::request::{Answer, Body, Outcome, Target};
-use crate::store::Mode;
 use crate::write::{Input, Write, rounds, scale};
 
 /// The Scale of an object.
@@ -46,7 +45,7 @@ pub(crate) async fn create(
         return bind_what_is_named(context, target, body, options).await;
     };
     if served.subresource(subresource).is_none() {
-        return Err(errors::method_not_supported(served, "update"));
+        return Err(served.method_not_supported("update"));
     }
     match (served.group(), served.resource(), subresource) {
         ("", "pods", "binding") => bind(context, target, body, options).await,
@@ -67,7 +66,7 @@ async fn bind_what_is_named(
 ) -> Result<Answer, Status> {
     let sent = incoming::read(target, &target.served.gvk, body, options.field_validation)?;
     let pods = context.catalog().resource("", "v1", "pods").cloned();
-    let pods = pods.ok_or_else(|| errors::method_not_supported(&target.served, "create"))?;
+    let pods = pods.ok_or_else(|| target.served.method_not_supported("create"))?;
     let (name, subresource) = (Some(name_of(&sent.value).to_string()), Some("binding".into()));
     let pod = Target { served: pods, name, subresource, ..target.clone() };
     bind(context, &pod, &Body::Value(sent.value), options).await
@@ -104,7 +103,7 @@ async fn evict(
 fn created() -> Result<Answer, Status> {
     let status =
         json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 });
-    let mut out = crate::kinds::compact(&status).into_bytes();
+    let mut out = forebay_catalog::compact(&status).into_bytes();
     out.push(b'\n');
     Ok(Answer::plain(Outcome::Created(Bytes::from(out))))
 }

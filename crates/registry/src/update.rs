@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use forebay_apimachinery::options::{CreateOptions, PatchOptions, UpdateOptions};
 use forebay_apimachinery::{Status, Verb};
+use forebay_catalog::store::{Done, Mode};
 
 use crate::context::{Context, whole};
 use crate::create;
 use crate::patch::Patch;
 use crate::request::{Answer, Body, MayCreate, Outcome, PatchKind, Target};
+use crate::ruled::Ruled as _;
 use crate::services;
-use crate::store::{Done, Mode};
 use crate::write::{Input, Write, rounds, scale};
 
 /// Replaces an object, or one of its subresources.

@@ -237,7 +237,7 @@ impl<T: Clone> Cursor<T> {
         poll_fn(|cx| self.poll_ready(cx)).await
     }
 
-    /// The same for who waits for other things as well.
+    /// The same as a poll, for a task that waits for other things as well.
     pub fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         if !self.is_drained {
             // Marked as heard before looking, so that an append after the look rings.

@@ -39,7 +39,7 @@ pub struct Usage {
     pub bytes: usize,
     /// Items that there is room for.
     pub capacity: usize,
-    /// How often there was made more room, and less.
+    /// How often the capacity grew, and how often it shrank.
     pub grown: u64,
     pub shrunk: u64,
     /// Items that were evicted before their age: at a limit of number or bytes.

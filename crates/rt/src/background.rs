@@ -109,7 +109,7 @@ fn ask<T: Send + 'static>(
 ) -> Background<T> {
     let (send, result) = oneshot::channel();
     let work = move || {
-        // Who asked may be gone.
+        // The task that asked may be gone.
         let _gone = send.send(work()).is_err();
     };
     let slot: Slot = Arc::new(Mutex::new(Some(Box::new(work))));

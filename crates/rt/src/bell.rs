@@ -29,7 +29,7 @@ pub struct Bell(Arc<Rope>);
 #[derive(Debug)]
 pub struct Ear {
     tower: Arc<Tower>,
-    // How often it had rung when that was last heard.
+    // How often the bell had rung when this listener last looked.
     heard: u64,
     seat: Option<Seat>,
     // Sits there since, as long as no other ring was heard.
@@ -53,7 +53,7 @@ struct Tower {
 #[derive(Debug, Default)]
 struct Row {
     seats: Vec<Option<Waiting>>,
-    // Those between that nobody has.
+    // Places in the row that were given back.
     free: BTreeSet<usize>,
 }
 
@@ -78,7 +78,7 @@ impl Bell {
         Bell(Arc::new(Rope(Arc::new(tower))))
     }
 
-    /// One that hears what is rung from now on.
+    /// A listener that hears what is rung from now on.
     pub fn ear(&self) -> Ear {
         Ear::new(self.tower().clone(), self.tower().rings.load(Ordering::Acquire))
     }
@@ -120,7 +120,7 @@ impl Tower {
                 let mut row = lock(row);
                 row.seats.iter_mut().filter_map(|seat| seat.take_if(|one| one.heard < rings)).collect()
             };
-            // Not with the row locked: what is woken may leave.
+            // The row is not locked here, as a task that is woken may leave it at once.
             woken.into_iter().for_each(|one| one.waker.wake());
         }
     }

@@ -96,7 +96,7 @@ impl Alarm {
         std::future::poll_fn(move |cx| self.poll_rings(deadline, cx))
     }
 
-    /// The same for who waits for other things as well.
+    /// The same as a poll, for a task that waits for other things as well.
     #[allow(clippy::disallowed_methods, reason = "rt is where waiting on the clock happens")]
     pub fn poll_rings(&mut self, deadline: Instant, cx: &mut Context<'_>) -> Poll<()> {
         let is_news = self.told.is_news_to(cx);

@@ -11,12 +11,12 @@ const TURNS_PER_SECOND: u64 = 200;
 /// Gives out turns.
 #[derive(Debug, Default)]
 pub struct Stagger {
-    // Those that were given.
+    // How many turns were given.
     tickets: AtomicU64,
 }
 
 impl Stagger {
-    /// How long the next one waits for its turn.
+    /// How long the next caller waits for its turn.
     pub fn next(&self) -> Duration {
         wait(self.ticket(), TURNS_PER_SECOND)
     }

@@ -44,7 +44,7 @@ pin_project! {
     struct Until<F> {
         flag: Raised,
         name: &'static str,
-        // Of work that was not ended by itself.
+        // How work is said to have ended that was ended from outside.
         told: &'static str,
         #[pin]
         work: F,
@@ -134,7 +134,7 @@ impl Shutdown {
         self.0.up.load(Ordering::SeqCst)
     }
 
-    /// For who waits for the flag among other things.
+    /// A future of the flag, for a task that waits for other things as well.
     pub fn watch(&self) -> Raised {
         Raised { flag: self.clone(), ear: self.0.bell.ear() }
     }

@@ -9,10 +9,11 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use bytes::Bytes;
+use forebay_documents::version::Version;
 use forebay_endpoints::InProcess;
 use forebay_endpoints::config::{
     Anonymous, Authorization, Config, Http2, Memory, PodTokens, SecretTokens, ServiceAccounts, Tls,
-    TokenKeys, TokenUser, Version,
+    TokenKeys, TokenUser,
 };
 use forebay_registry::Registry;
 use forebay_rt::{Random, Tasks};

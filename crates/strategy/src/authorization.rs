@@ -10,7 +10,7 @@ use forebay_apimachinery::selector::{FieldSelector, LabelSelector};
 use forebay_schema::builtin::{codec, table};
 use serde_json::{Value, json};
 
-use super::field::{Bad, Causes, Path};
+use super::field::{BadValue, Causes, Path};
 use super::meta::{label_key, label_value};
 use super::value::{Members, child, child_or_empty, objects, text, texts};
 
@@ -34,7 +34,7 @@ fn validate(kind: &str, review: &Members) -> Causes {
     let allowed = if is_local { &["namespace"][..] } else { &[] };
     if !is_empty_apart_from(metadata, allowed) {
         let detail = if is_local { "must be empty except for namespace" } else { "must be empty" };
-        causes.invalid(&Path::root("metadata"), Bad::Shown(metadata_shown(metadata)), detail);
+        causes.invalid(&Path::root("metadata"), BadValue::shown(metadata_shown(metadata)), detail);
     }
     if !is_local {
         return causes;
@@ -61,7 +61,7 @@ fn validate_spec(kind: &str, spec: &Members, causes: &mut Causes) {
         }
         (None, None) => {
             let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-            causes.invalid(&at.child("resourceAttributes"), Bad::Nil, detail);
+            causes.invalid(&at.child("resourceAttributes"), BadValue::Nil, detail);
         }
         _ => {}
     }
@@ -131,9 +131,9 @@ fn operator(requirement: &Members, at: &Path<'_>, causes: &mut Causes) {
 }
 
 /// As Go shows the struct, which has no names for JSON.
-fn path_shown(path: &Members) -> Bad<'static> {
+fn path_shown(path: &Members) -> BadValue<'static> {
     let quoted = |name| to_go_text(&Value::from(text(path, name)));
-    Bad::Shown(format!("{{\"Path\":{},\"Verb\":{}}}", quoted("path"), quoted("verb")))
+    BadValue::shown(format!("{{\"Path\":{},\"Verb\":{}}}", quoted("path"), quoted("verb")))
 }
 
 fn is_empty_apart_from(metadata: &Members, allowed: &[&str]) -> bool {

@@ -1,64 +1,34 @@
-//! The built-in kinds that are stored as another version: which, and how the one is made of the other.
+//! The built-in kinds that are stored as another version: how the one is made of the other.
 //!
 //! In: an object of the served kind, or of the stored one. Out: the other. Never: a custom resource, which converts by
 //! `apiVersion` alone.
 
+use forebay_schema::builtin::{Conversion, Judged, StoredAs};
 use serde_json::Value;
 
 use super::autoscaling::{autoscaler_to_v1, autoscaler_to_v2};
 
-/// How the objects of one served kind become those that are stored, and back.
-#[derive(Debug)]
-pub struct Conversion {
-    group: &'static str,
-    version: &'static str,
-    pub kind: &'static str,
-    pub stored_group: &'static str,
-    pub stored_version: &'static str,
-    pub to_stored: fn(&mut Value),
-    pub from_stored: fn(&mut Value),
-    /// The stored path of a path that fields are selected by.
-    pub path_to_stored: fn(&str) -> String,
-    pub judged: Judged,
-}
+static EVENTS: Conversion = Conversion {
+    to_stored: event_to_stored,
+    from_stored: event_from_stored,
+    path_to_stored: event_path_to_stored,
+    judged: Judged::Served,
+};
 
-/// In which of its versions an object is prepared and validated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Judged {
-    /// Each version has rules of its own.
-    Served,
-    /// The rules know the stored version alone.
-    Stored,
-}
+static AUTOSCALERS: Conversion = Conversion {
+    to_stored: autoscaler_to_v2,
+    from_stored: autoscaler_to_v1,
+    path_to_stored: str::to_string,
+    judged: Judged::Stored,
+};
 
-static CONVERSIONS: [Conversion; 2] = [
-    Conversion {
-        group: "events.k8s.io",
-        version: "v1",
-        kind: "Event",
-        stored_group: "",
-        stored_version: "v1",
-        to_stored: event_to_stored,
-        from_stored: event_from_stored,
-        path_to_stored: event_path_to_stored,
-        judged: Judged::Served,
-    },
-    Conversion {
-        group: "autoscaling",
-        version: "v1",
-        kind: "HorizontalPodAutoscaler",
-        stored_group: "autoscaling",
-        stored_version: "v2",
-        to_stored: autoscaler_to_v2,
-        from_stored: autoscaler_to_v1,
-        path_to_stored: str::to_string,
-        judged: Judged::Stored,
-    },
-];
-
-/// The conversion of a served kind; none where it is stored as it is.
-pub fn of(group: &str, version: &str, kind: &str) -> Option<&'static Conversion> {
-    CONVERSIONS.iter().find(|known| (known.group, known.version, known.kind) == (group, version, kind))
+/// How objects become what `stored` says, and back; none of a kind that has not got any.
+pub fn of(stored: &StoredAs) -> Option<&'static Conversion> {
+    match (stored.group, stored.kind) {
+        ("events.k8s.io", "Event") => Some(&EVENTS),
+        ("autoscaling", "HorizontalPodAutoscaler") => Some(&AUTOSCALERS),
+        _ => None,
+    }
 }
 
 // (core, events.k8s.io)
@@ -119,12 +89,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_a_kind_that_is_served() {
-        for conversion in &CONVERSIONS {
-            let table = forebay_schema::builtin::table();
-            let stored = (conversion.stored_group, conversion.stored_version);
-            assert!(table.kind(stored.0, stored.1, conversion.kind).is_some(), "{conversion:?}");
-            assert!(of(stored.0, stored.1, conversion.kind).is_none(), "{conversion:?}");
+    fn what_is_stored_as_another_version_has_a_conversion() {
+        for stored in &forebay_schema::builtin::STORED_AS {
+            assert!(of(stored).is_some(), "{stored:?}");
         }
     }
 }

@@ -5,21 +5,14 @@
 //!
 //! Source: apiextensions-apiserver v0.36.3 `registry/customresource`.
 
+use forebay_schema::crd::CustomRules;
+
 use super::field::{Causes, Path};
 use super::meta::{validate_meta_create, validate_meta_update};
 use super::names::NameRule;
 use super::rule::Update;
-use super::scale::{ScalePaths, replicas_at, selector_at};
+use super::scale::{replicas_at, selector_at};
 use super::value::{Members, child_made, child_or_empty, int, set, take_over};
-
-/// What a CustomResourceDefinition says of the version that an object is written in.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CustomRules {
-    pub namespaced: bool,
-    pub status_subresource: bool,
-    /// Given when there is a scale subresource.
-    pub scale: Option<ScalePaths>,
-}
 
 pub fn prepare_create(rules: &CustomRules, object: &mut Members) {
     if rules.status_subresource {

@@ -9,7 +9,7 @@ use forebay_apimachinery::json::to_go_text;
 
 use super::address::{endpoint_ip, ip_warning, legacy_ip, strict_ip};
 use super::core::PROTOCOLS;
-use super::field::{Bad, Causes, Path};
+use super::field::{BadValue, Causes, Path};
 use super::format;
 use super::lifecycle::{bump_generation, first_generation, same_but_meta};
 use super::meta::{IMMUTABLE, label_key, label_value, labels, validate_built_in_create};
@@ -134,7 +134,7 @@ fn ports(slice: &Members, causes: &mut Causes) {
             causes.faults(&at.child("name"), name, format::dns1123_label(name));
         }
         if names.again(name) {
-            causes.duplicate(&at.child("name"), Bad::Shown(to_go_text(&name.into())));
+            causes.duplicate(&at.child("name"), BadValue::shown(to_go_text(&name.into())));
         }
         let protocol = text(port, "protocol");
         if !PROTOCOLS.contains(&protocol) {

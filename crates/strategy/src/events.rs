@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::core::event::{Names, validate};
-use super::field::{Bad, Causes, Path};
+use super::field::{BadValue, Causes, Path};
 use super::internal;
 use super::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use super::names::NameRule;
@@ -86,15 +86,17 @@ fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) {
 }
 
 /// The value as upstream's internal type has it: what is absent is zero.
-fn bad<'o>(event: &'o Members, name: &str) -> Bad<'o> {
+fn bad<'o>(event: &'o Members, name: &str) -> BadValue<'o> {
     match (name, event.get(name)) {
         ("regarding", _) => internal::shown("ObjectReference", child_or_empty(event, name)),
         ("related", Some(Value::Object(reference))) => internal::shown("ObjectReference", reference),
-        (_, Some(value)) => Bad::Json(value),
-        ("deprecatedCount", None) => Bad::Int(0),
-        ("related" | "eventTime" | "deprecatedFirstTimestamp" | "deprecatedLastTimestamp", None) => Bad::Nil,
-        ("deprecatedSource", None) => Bad::Shown("{}".into()),
-        (_, None) => Bad::Text(""),
+        (_, Some(value)) => BadValue::Json(value),
+        ("deprecatedCount", None) => BadValue::Int(0),
+        ("related" | "eventTime" | "deprecatedFirstTimestamp" | "deprecatedLastTimestamp", None) => {
+            BadValue::Nil
+        }
+        ("deprecatedSource", None) => BadValue::shown("{}"),
+        (_, None) => BadValue::Text(""),
     }
 }
 

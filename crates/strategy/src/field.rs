@@ -3,98 +3,12 @@
 //! In: a path built on the stack while an object is walked, a bad value, a detail. Out: [`Cause`]s in the order they
 //! were found. Never: decides what is wrong; allocates while nothing is.
 
-use forebay_apimachinery::json::{go_quote, to_go_text};
+use forebay_apimachinery::json::go_quote;
 use forebay_apimachinery::{CAUSES_MAX, Cause, CauseReason, FaultBytes};
-use serde_json::Value;
 
 pub use forebay_apimachinery::fault_path::Path;
-
-/// A refused value, shown as Go shows its type.
-#[derive(Clone, Debug)]
-pub enum Bad<'a> {
-    /// Quoted.
-    Text(&'a str),
-    Int(i64),
-    Bool(bool),
-    /// Strings quoted, scalars plain, the rest as JSON with sorted members.
-    Json(&'a Value),
-    /// Already as it is to be shown.
-    Shown(String),
-    /// A nil pointer.
-    Nil,
-}
-
-/// Bytes that are shown of one value: of a longer one, its beginning.
-const SHOWN_BYTES_MAX: usize = 256 << 10;
-
-impl Bad<'_> {
-    fn show(&self) -> String {
-        match self {
-            Bad::Text(text) => go_quote(beginning(text)),
-            Bad::Int(int) => int.to_string(),
-            Bad::Bool(bool) => bool.to_string(),
-            Bad::Json(Value::String(text)) => go_quote(beginning(text)),
-            Bad::Json(value) => {
-                let mut text = to_go_text(value);
-                text.truncate(beginning(&text).len());
-                text.shrink_to_fit();
-                text
-            }
-            Bad::Shown(text) => beginning(text).to_owned(),
-            Bad::Nil => "null".into(),
-        }
-    }
-}
-
-/// A list of values that are already as they are to be shown: as many as are shown of it.
-pub fn shown_list(items: impl Iterator<Item = String>) -> Bad<'static> {
-    let mut list = String::from("[");
-    for (index, item) in items.enumerate() {
-        if list.len() > SHOWN_BYTES_MAX {
-            break;
-        }
-        if index > 0 {
-            list.push(',');
-        }
-        list.push_str(&item);
-    }
-    list.push(']');
-    Bad::Shown(list)
-}
-
-fn beginning(text: &str) -> &str {
-    &text[..text.floor_char_boundary(SHOWN_BYTES_MAX)]
-}
-
-impl<'a> From<&'a str> for Bad<'a> {
-    fn from(text: &'a str) -> Self {
-        Bad::Text(text)
-    }
-}
-
-impl From<i64> for Bad<'_> {
-    fn from(int: i64) -> Self {
-        Bad::Int(int)
-    }
-}
-
-impl From<bool> for Bad<'_> {
-    fn from(bool: bool) -> Self {
-        Bad::Bool(bool)
-    }
-}
-
-impl<'a> From<&'a Value> for Bad<'a> {
-    fn from(value: &'a Value) -> Self {
-        Bad::Json(value)
-    }
-}
-
-impl<'a> From<Option<&'a Value>> for Bad<'a> {
-    fn from(value: Option<&'a Value>) -> Self {
-        value.map_or(Bad::Nil, Bad::Json)
-    }
-}
+pub use forebay_schema::bad_value::BadValue;
+use forebay_schema::bad_value::beginning;
 
 /// Faults in the order in which they were found, as many as are told.
 #[derive(Debug, Default)]
@@ -132,7 +46,7 @@ impl Causes {
     }
 
     #[cold]
-    pub fn invalid<'b>(&mut self, at: &Path<'_>, bad: impl Into<Bad<'b>>, detail: &str) {
+    pub fn invalid<'b>(&mut self, at: &Path<'_>, bad: impl Into<BadValue<'b>>, detail: &str) {
         self.push(CauseReason::FieldValueInvalid, at, "Invalid value", Some(bad.into()), detail);
     }
 
@@ -143,27 +57,27 @@ impl Causes {
     }
 
     #[cold]
-    pub fn duplicate<'b>(&mut self, at: &Path<'_>, bad: impl Into<Bad<'b>>) {
+    pub fn duplicate<'b>(&mut self, at: &Path<'_>, bad: impl Into<BadValue<'b>>) {
         self.push(CauseReason::FieldValueDuplicate, at, "Duplicate value", Some(bad.into()), "");
     }
 
     #[cold]
-    pub fn duplicate_because<'b>(&mut self, at: &Path<'_>, bad: impl Into<Bad<'b>>, detail: &str) {
+    pub fn duplicate_because<'b>(&mut self, at: &Path<'_>, bad: impl Into<BadValue<'b>>, detail: &str) {
         self.push(CauseReason::FieldValueDuplicate, at, "Duplicate value", Some(bad.into()), detail);
     }
 
     #[cold]
-    pub fn not_found<'b>(&mut self, at: &Path<'_>, bad: impl Into<Bad<'b>>) {
+    pub fn not_found<'b>(&mut self, at: &Path<'_>, bad: impl Into<BadValue<'b>>) {
         self.push(CauseReason::FieldValueNotFound, at, "Not found", Some(bad.into()), "");
     }
 
     #[cold]
-    pub fn not_found_because<'b>(&mut self, at: &Path<'_>, bad: impl Into<Bad<'b>>, detail: &str) {
+    pub fn not_found_because<'b>(&mut self, at: &Path<'_>, bad: impl Into<BadValue<'b>>, detail: &str) {
         self.push(CauseReason::FieldValueNotFound, at, "Not found", Some(bad.into()), detail);
     }
 
     #[cold]
-    pub fn not_supported<'b>(&mut self, at: &Path<'_>, bad: impl Into<Bad<'b>>, supported: &[&str]) {
+    pub fn not_supported<'b>(&mut self, at: &Path<'_>, bad: impl Into<BadValue<'b>>, supported: &[&str]) {
         if self.is_full() {
             return;
         }
@@ -183,7 +97,7 @@ impl Causes {
     pub fn too_many(&mut self, at: &Path<'_>, count: usize, count_max: usize) {
         let items = if count_max == 1 { "item" } else { "items" };
         let detail = format!("must have at most {count_max} {items}");
-        self.push(CauseReason::FieldValueTooMany, at, "Too many", Some(Bad::Int(count as i64)), &detail);
+        self.push(CauseReason::FieldValueTooMany, at, "Too many", Some(BadValue::Int(count as i64)), &detail);
     }
 
     /// What was found elsewhere.
@@ -204,13 +118,20 @@ impl Causes {
         }
     }
 
-    fn push(&mut self, reason: CauseReason, at: &Path<'_>, phrase: &str, bad: Option<Bad<'_>>, detail: &str) {
+    fn push(
+        &mut self,
+        reason: CauseReason,
+        at: &Path<'_>,
+        phrase: &str,
+        bad: Option<BadValue<'_>>,
+        detail: &str,
+    ) {
         if self.is_full() {
             return;
         }
         let mut message = phrase.to_string();
         for part in
-            bad.iter().map(Bad::show).chain((!detail.is_empty()).then(|| beginning(detail).to_string()))
+            bad.iter().map(BadValue::show).chain((!detail.is_empty()).then(|| beginning(detail).to_string()))
         {
             message.push_str(": ");
             message.push_str(&part);

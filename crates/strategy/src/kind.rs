@@ -2,7 +2,8 @@
 //!
 //! In: a group and a kind, and for a custom resource what its definition says. Out: its rules and flags. Never: an object.
 
-use super::custom::CustomRules;
+use forebay_schema::crd::CustomRules;
+
 use super::rule::{Flags, Rules};
 use super::rules;
 

@@ -59,10 +59,9 @@ use forebay_apimachinery::Cause;
 use serde_json::Value;
 
 pub use authorization::{evaluation_error, validate_access_review};
-pub use certificates::{subject, subject_restriction};
+pub use certificates::subject_restriction;
 pub use core::binding::{BindingError, bind};
 pub use core::service_allocation as services;
-pub use custom::CustomRules;
 pub use deletion::{
     CLEANUP_FINALIZER, DeleteOptions, Deletion, Propagation, may_finish_deletion, start_definition_deletion,
     start_deletion, start_namespace_deletion,
@@ -73,7 +72,7 @@ pub use kind::Kind;
 pub use names::{NameRule, generate_name};
 pub use resource::{ADMIN_ACCESS, wants_admin_access};
 pub use rule::{Context, Flags};
-pub use scale::{ScaleError, ScalePaths, apply_scale, scale_to_update, to_scale};
+pub use scale::{ScaleError, apply_scale, scale_to_update, to_scale};
 pub use scheduling::SYSTEM_PRIORITY_CLASSES;
 
 use rule::Update;

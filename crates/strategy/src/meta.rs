@@ -10,7 +10,7 @@ use forebay_apimachinery::Seen;
 use forebay_apimachinery::selector::{label_key_faults, label_value_faults};
 use serde_json::Value;
 
-use super::field::{Bad, Causes, Path, shown_list};
+use super::field::{BadValue, Causes, Path};
 use super::format;
 use super::names::NameRule;
 use super::value::{
@@ -80,9 +80,9 @@ pub fn validate_meta_update(new: &Members, old: &Members, causes: &mut Causes) {
     for name in ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         if new.get(name) != old.get(name) {
             let bad = match new.get(name) {
-                None => Bad::Nil,
-                Some(Value::Number(number)) => Bad::Shown(number.to_string()),
-                Some(value) => Bad::Json(value),
+                None => BadValue::Nil,
+                Some(Value::Number(number)) => BadValue::shown(number.to_string()),
+                Some(value) => BadValue::Json(value),
             };
             causes.invalid(&METADATA.child(name), bad, IMMUTABLE);
         }
@@ -214,7 +214,7 @@ fn owner_references(meta: &Members, causes: &mut Causes) {
                     "Only one reference can have Controller set to true. Found \"true\" in references for {first} and \
                      {named}"
                 );
-                let all = shown_list(objects(meta, "ownerReferences").map(owner_shown));
+                let all = BadValue::shown_list(objects(meta, "ownerReferences").map(owner_shown));
                 causes.invalid(&at, all, &detail);
             }
         }
@@ -238,7 +238,7 @@ fn owner_reference(owner: &Members, at: &Path<'_>, causes: &mut Causes) {
     }
     if api_version == "v1" && text(owner, "kind") == "Event" {
         let detail = "/v1, Kind=Event is disallowed from being an owner";
-        causes.invalid(at, Bad::Shown(owner_shown(owner)), detail);
+        causes.invalid(at, BadValue::shown(owner_shown(owner)), detail);
     }
 }
 

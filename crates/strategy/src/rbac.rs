@@ -8,7 +8,7 @@ use forebay_apimachinery::json::to_go_text;
 use forebay_apimachinery::selector::LabelSelector;
 use serde_json::Value;
 
-use super::field::{Bad, Causes, Path};
+use super::field::{BadValue, Causes, Path};
 use super::format;
 use super::meta::{validate_built_in_create, validate_built_in_update};
 use super::names::NameRule;
@@ -74,7 +74,7 @@ fn cluster_role(role: &Members, causes: &mut Causes) {
     for (index, of) in objects(aggregation, "clusterRoleSelectors").enumerate() {
         selector::validate(of, &at.index(index), causes);
         if LabelSelector::from_value(&Value::Object(of.clone())).is_err() {
-            causes.invalid(&at.index(index), Bad::Nil, "invalid label selector.");
+            causes.invalid(&at.index(index), BadValue::Nil, "invalid label selector.");
         }
     }
 }
@@ -176,6 +176,6 @@ fn binding_update(new: &Members, update: &Update<'_>, namespaced: bool, causes: 
             shown("kind"),
             shown("name")
         );
-        causes.invalid(&Path::root("roleRef"), Bad::Shown(bad), "cannot change roleRef");
+        causes.invalid(&Path::root("roleRef"), BadValue::shown(bad), "cannot change roleRef");
     }
 }

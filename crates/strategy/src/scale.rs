@@ -7,6 +7,7 @@
 //! `registry/customresource/etcd.go`.
 
 use forebay_apimachinery::Cause;
+use forebay_schema::crd::ScalePaths;
 use serde_json::{Value, json};
 
 use super::field::{Causes, Path};
@@ -16,14 +17,6 @@ use super::names::NameRule;
 use super::selector;
 use super::value;
 use super::value::{Members, child_made, child_or_empty, entries, int, set, text};
-
-/// Where a custom resource keeps what a Scale is about, as dotted paths with a leading dot.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ScalePaths {
-    pub spec_replicas: String,
-    pub status_replicas: String,
-    pub label_selector: Option<String>,
-}
 
 /// Why there is no Scale, or why one is not applied.
 #[derive(Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use forebay_apimachinery::json::to_go_text;
 use forebay_apimachinery::selector::LabelSelector;
 use serde_json::Value;
 
-use super::field::{Bad, Causes, Path};
+use super::field::{BadValue, Causes, Path};
 use super::meta::{label_key, label_value, labels};
 use super::value::{Members, child, child_or_empty, objects, text, texts};
 
@@ -67,8 +67,8 @@ pub fn selects(selector: &LabelSelector, labels: Option<&Members>) -> bool {
 }
 
 /// A selector as Go's encoder shows it.
-pub fn shown(selector: Option<&Value>) -> Bad<'static> {
-    let Some(selector) = selector.and_then(Value::as_object) else { return Bad::Nil };
+pub fn shown(selector: Option<&Value>) -> BadValue<'static> {
+    let Some(selector) = selector.and_then(Value::as_object) else { return BadValue::Nil };
     let mut members = Vec::new();
     if let Some(labels) = child(selector, "matchLabels").filter(|labels| !labels.is_empty()) {
         members.push(format!("\"matchLabels\":{}", to_go_text(&Value::Object(labels.clone()))));
@@ -77,7 +77,7 @@ pub fn shown(selector: Option<&Value>) -> Bad<'static> {
     if !expressions.is_empty() {
         members.push(format!("\"matchExpressions\":[{}]", expressions.join(",")));
     }
-    Bad::Shown(format!("{{{}}}", members.join(",")))
+    BadValue::shown(format!("{{{}}}", members.join(",")))
 }
 
 fn requirement_shown(expression: &Members) -> String {

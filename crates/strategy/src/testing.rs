@@ -9,11 +9,10 @@
 use std::sync::LazyLock;
 
 use forebay_apimachinery::{Caller, Cause};
-use forebay_schema::builtin::{TypeId, codec, table};
+use forebay_schema::builtin::{Conversion, Judged, StoredAs, TypeId, codec, table};
 use serde_json::Value;
 
-use super::convert::{self, Conversion, Judged};
-
+use super::convert;
 use super::{Context, Kind, defaults, fill_system_fields, prepare_create, prepare_update};
 use super::{validate_create, validate_update};
 
@@ -44,7 +43,8 @@ impl Sample {
         object["kind"] = kind.into();
         object["apiVersion"] =
             if group.is_empty() { version.into() } else { format!("{group}/{version}").into() };
-        let conversion = convert::of(group, version, kind).filter(|known| known.judged == Judged::Stored);
+        let stored = StoredAs::of_kind(group, version, kind);
+        let conversion = stored.and_then(convert::of).filter(|known| known.judged == Judged::Stored);
         Sample { kind: Kind::built_in(group, kind), ty, object, conversion }
     }
 

@@ -13,7 +13,7 @@ use pin_project_lite::pin_project;
 #[derive(Default)]
 pub struct Abort {
     is_aborted: AtomicBool,
-    // Who carries the answer: one task at a time.
+    // The task that carries the answer; one at a time.
     carrier: AtomicWaker,
 }
 
@@ -39,7 +39,7 @@ pin_project! {
     /// watch is idle. One task at a time does such work for one [`Abort`].
     pub struct UntilAborted<A, F> {
         abort: A,
-        // Who is woken when it is aborted: once is enough.
+        // Which waker is registered for the abort already, so that none is registered twice.
         told: Told,
         #[pin]
         work: F,

@@ -78,7 +78,7 @@ pub struct Connection {
     asked: Abort,
     asked_ms: AtomicU64,
     socket: OnceLock<Arc<Socket>>,
-    /// It may do nothing for so long and no longer.
+    /// Whether the connection is closed when it has done nothing for a while.
     is_limited: AtomicBool,
     /// Since when it was seen that something was not taken, and when the last that was, was.
     stuck: Mutex<Option<(Instant, Instant)>>,
@@ -213,7 +213,7 @@ impl State {
         self.seated.remove(&turn.1).map(|seated| seated.connection)
     }
 
-    /// It is no stranger, or not any more.
+    /// Takes a connection off the list of strangers, if it is there.
     fn forget(&mut self, turn: Turn) -> bool {
         self.with_much.remove(&turn);
         self.strangers.remove(&turn)
@@ -299,7 +299,7 @@ impl Connection {
         let Some(seats) = self.connections.as_ref().filter(|_| !self.is_known()) else { return };
         let mut state = seats.state();
         let Some(turn) = state.seated.get(&self.number).map(|seated| seated.turn) else { return };
-        // It may have become known meanwhile.
+        // Its client may have been authenticated meanwhile.
         if !state.strangers.contains(&turn) || !state.with_much.insert(turn) {
             return;
         }

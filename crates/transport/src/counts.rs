@@ -24,11 +24,11 @@ pub struct ConnectionCounts {
     /// Connections that were accepted, and those of them that were closed at once, as there were too many.
     pub accepted: Counter,
     pub refused: Counter,
-    /// Those that failed before they were secure.
+    /// Connections whose TLS handshake failed.
     pub handshake_errors: Counter,
     /// Strangers whose seats others got.
     pub gave_way: Counter,
-    /// Those that were asked to end as they did nothing.
+    /// Connections that were asked to end because nothing happened on them.
     pub idle: Counter,
     /// Those whose clients took nothing of what was written to them.
     pub unread: Counter,

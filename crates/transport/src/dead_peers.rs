@@ -65,7 +65,7 @@ impl DeadPeers {
 fn judge(socket: &Socket) {
     // Before it is asked, so that what is written meanwhile is looked at next time.
     socket.acknowledged();
-    // Where it cannot be told, there is nothing to go by.
+    // Without the state of its send queue, nothing can be said of a peer.
     let Ok(state) = socket.send_state() else { return };
     if state != SendState::Nothing {
         socket.unacknowledged();

@@ -27,9 +27,9 @@ struct Inner {
     draining: Shutdown,
     // Watches that are open.
     watches: AtomicU64,
-    // How many there were when they began to end.
+    // How many watches there were when the drain began to end them.
     watches_then: AtomicU64,
-    // Of watches that end.
+    // Spaces the ends of watches.
     turns: Stagger,
 }
 

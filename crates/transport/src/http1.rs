@@ -311,7 +311,7 @@ struct Out {
     is_carried: bool,
     end: &'static [u8],
     piece: Bytes,
-    // Of all three.
+    // The bytes of all three that are written.
     written: usize,
 }
 

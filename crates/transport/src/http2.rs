@@ -47,7 +47,7 @@ pub struct Streams {
 pub struct Http2Connection<C> {
     hyper: Pin<Box<C>>,
     flusher: Flusher,
-    // Only those that were woken are polled.
+    // The connection's streams. Only those that were woken are polled.
     aboard: FuturesUnordered<Stream>,
     bell: Arc<Bell>,
 }

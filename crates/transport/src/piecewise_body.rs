@@ -55,7 +55,7 @@ type Made = Result<Option<Bytes>, Stalled>;
 /// A piece that is made apart.
 struct Making {
     piece: Background<Made>,
-    // How much its reader is given at once.
+    // How many bytes the reader is given at once.
     give_max: usize,
 }
 
@@ -150,7 +150,7 @@ impl PiecewiseBody {
         let piece = forebay_rt::apart(move || {
             let mut reading = state.reading();
             let made = reading.make();
-            // How long this took says nothing of the reader.
+            // The time that making a piece took is not counted as the reader's.
             reading.touched = clock.now();
             reading.is_waiting = false;
             made

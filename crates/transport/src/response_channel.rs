@@ -24,7 +24,7 @@ pub struct ResponseChannel(Carrier);
 #[derive(Clone)]
 enum Carrier {
     Nothing(Arc<Abort>),
-    /// Of HTTP/1.1, where it carries one answer at a time.
+    /// A whole connection of HTTP/1.1, which carries one answer at a time.
     Connection(Arc<Socket>),
     Stream(Arc<Stream>),
 }
@@ -77,7 +77,7 @@ impl AsRef<Abort> for ResponseChannel {
 }
 
 impl Default for ResponseChannel {
-    /// One that leads nowhere.
+    /// A channel that leads nowhere.
     fn default() -> ResponseChannel {
         ResponseChannel(Carrier::Nothing(Arc::default()))
     }
@@ -89,7 +89,7 @@ impl ResponseChannel {
         ResponseChannel(Carrier::Connection(socket))
     }
 
-    /// One of several streams of a connection.
+    /// A channel that is one of several streams of a connection.
     pub fn stream() -> ResponseChannel {
         ResponseChannel(Carrier::Stream(Arc::default()))
     }

@@ -51,9 +51,9 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 pub struct HttpServer<S> {
     pub service: Arc<S>,
     pub tls: Arc<ServerTls>,
-    /// Who is connected, and how many may be.
+    /// The open connections, and how many there may be.
     pub connections: Connections,
-    /// How it leaves.
+    /// How the server shuts down.
     pub drain: Drain,
     pub clock: Clock,
     /// Requests in flight on one HTTP/2 connection; `None` is our own choice.
@@ -70,7 +70,7 @@ impl<S: Service> HttpServer<S> {
         tasks.spawn("silent clients", dead_peers.clone().end_them());
         tasks.spawn("seats", connections.clone().end_idle_and_stuck());
         let open = Tasks::new();
-        // Whoever drops this future cuts every connection.
+        // When this future is dropped, every connection is cut.
         let _held = open.cut_on_drop();
         let waits = service.clone();
         let serving = Serving {

@@ -79,7 +79,7 @@ impl ServerTls {
         Ok(ServerTls { provider, versions, http2, parts: Mutex::new(parts), current })
     }
 
-    /// For whoever comes now.
+    /// The configuration for a connection that is accepted now.
     pub fn current(&self) -> Arc<ServerConfig> {
         self.current.load_full()
     }

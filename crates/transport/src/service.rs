@@ -66,7 +66,7 @@ pub struct ReaderWait {
 pub trait ReplyBody:
     Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static
 {
-    /// One that is there.
+    /// A body whose bytes are all there.
     fn whole(bytes: Bytes) -> Self;
 
     /// The piece that is next. It does not count as being on its way, unless it does not go at once: see

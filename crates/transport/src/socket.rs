@@ -32,7 +32,7 @@ pub struct SocketStream {
     socket: Arc<Socket>,
     // Bytes that may still be read until the handshake is over; `None` from then on.
     handshake_left: Option<usize>,
-    // Of what was read, bytes that are not paid for yet.
+    // Bytes that were read and not yet charged to the connection.
     unpaid: usize,
     connection: Arc<Connection>,
 }
@@ -108,7 +108,7 @@ impl SocketStream {
         Ok(SocketStream { socket, handshake_left, unpaid: 0, connection: Arc::default() })
     }
 
-    /// The same as a connection that has a seat.
+    /// The socket of a connection that is counted among the open ones.
     pub fn at(self, connection: Arc<Connection>) -> SocketStream {
         SocketStream { connection, ..self }
     }
@@ -198,7 +198,7 @@ impl Socket {
         self.acknowledged.store(true, Ordering::Relaxed);
     }
 
-    /// It has not.
+    /// Takes that back: not all that was written is acknowledged.
     pub fn unacknowledged(&self) {
         self.acknowledged.store(false, Ordering::Relaxed);
     }
@@ -239,7 +239,7 @@ impl Socket {
             return Poll::Ready(());
         }
         self.waiting.register(cx.waker());
-        // It may have been so meanwhile.
+        // It may have been flushed between the look and the wait.
         if self.is_flushed() { Poll::Ready(()) } else { Poll::Pending }
     }
 

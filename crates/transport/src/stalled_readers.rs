@@ -17,7 +17,7 @@ pub struct StalledReaders {
     pub(crate) clock: Clock,
     // One entry an answer, oldest first; those of finished ones go when they are looked at.
     pub(crate) all: Arc<Mutex<Vec<Begun>>>,
-    // Those that were let go of.
+    // Counts readers whose answers were cut.
     let_go: Arc<LetGo>,
 }
 
@@ -32,7 +32,7 @@ struct LetGo {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReaderTotals {
     pub open: usize,
-    /// Since the oldest of them was begun.
+    /// The age of the oldest open answer.
     pub oldest: Duration,
     pub stalled: u64,
     pub short_of_memory: u64,

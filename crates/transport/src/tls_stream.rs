@@ -125,7 +125,7 @@ impl BufferedTls {
         self
     }
 
-    /// How much was read, for who does not read.
+    /// A handle that tells how much was read, for a task that does not read itself.
     pub fn bytes_read(&self) -> BytesRead {
         BytesRead(self.0.clone())
     }

@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 use crate::limits::{TURN_BATCHES_MAX, WEBSOCKET_CLOSE_WAIT, WEBSOCKET_CONTROL_BYTES_MAX};
 use crate::service::ReplyBody;
 
-/// Of every WebSocket server (RFC 6455, 1.3).
+/// What every WebSocket server appends to the client's key (RFC 6455, 1.3).
 const KEY_SUFFIX: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 const NORMAL: u16 = 1000;

@@ -3,61 +3,30 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use forebay_apimachinery::{Key, Revision};
+use forebay_apimachinery::Revision;
 use forebay_backend::Backend;
+use forebay_object::MessageBytes;
 use forebay_object::seal::RecentBlocks;
-use forebay_object::{Layout, MessageBytes};
-use forebay_revlog::{Cursor, Log, Usage};
-use forebay_rt::{Clock, Duration, Instant, Tasks};
+use forebay_revlog::{Cursor, Usage};
+use forebay_rt::{Clock, Instant, Tasks};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::check::Checker;
 use crate::commands::Commands;
 use crate::counters::Counters;
-use crate::early_readers::EarlyReaders;
 use crate::error::ReadError;
 use crate::event::Event;
-use crate::ingest::{self, Hole};
+use crate::ingest;
 use crate::interest::{Interest, Reach};
-use crate::lanes::Lanes;
 use crate::limits;
 use crate::messages;
+use crate::published::{Published, Window};
 use crate::recent::Recent;
 use crate::relief::{self, Relief};
-use crate::room::Room;
+use crate::resource::{History, Resource};
 use crate::snapshot::Snapshot;
 use crate::watcher::Watcher;
-
-/// What a cache is a cache of.
-#[derive(Clone, Debug)]
-pub struct Resource {
-    /// `pods`, `deployments.apps`: for logs.
-    pub name: String,
-    /// The storage prefix, `/registry/pods/`.
-    pub prefix: Key,
-    pub layout: Layout,
-    /// Those of the layout's fields whose values LISTs look up: an entry for each object and field.
-    pub indexed: Vec<usize>,
-    /// [`limits::PACE`], but in tests.
-    pub pace: limits::Pace,
-    pub history: History,
-    /// For what is loose, in all caches of a server.
-    pub room: Arc<Room>,
-    /// Who of all caches of a server may read early history.
-    pub early: Arc<EarlyReaders>,
-}
-
-/// Whose the store's history is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum History {
-    /// This process's: it is given up once nobody needs it. A hole in it is a mistake, and everybody is told.
-    #[default]
-    Own,
-    /// Others write and give up history, too, and it comes over a network: who has missed nothing that is known goes on across
-    /// a hole, and the cache is held against the store every so often.
-    Shared { check_every: Duration },
-}
 
 /// One resource's watch cache as its readers see it. Cheap to clone. The ingest task owns everything that changes.
 #[derive(Clone)]
@@ -75,45 +44,12 @@ struct Inner {
     inflated: Arc<RecentBlocks>,
     stop: CancellationToken,
     recent: Arc<Recent>,
-    // Who makes a past state now.
+    // The right to make a past state.
     undoing: Semaphore,
     // Until when consistent reads fail at once.
     stale_until: Mutex<Option<Instant>>,
     // Consistent reads that failed.
     stale_reads: AtomicU64,
-}
-
-/// What the ingest task publishes.
-#[derive(Clone, Debug)]
-pub(crate) enum Published {
-    Filling { since: Instant },
-    Ready { snapshot: Arc<Snapshot>, window: Window },
-    Closed,
-}
-
-/// The window as watchers see it.
-#[derive(Clone, Debug)]
-pub(crate) struct Window {
-    pub(crate) log: Log<Arc<Event>>,
-    pub(crate) lanes: Arc<Lanes>,
-    // What the store had reached before it went back, or 0: from the current revision to there, revisions are of a future
-    // that never was.
-    pub(crate) lost_upto: u64,
-    // Where history is not known.
-    pub(crate) holes: Arc<[Hole]>,
-    // Up to where it will reach back once that has been read.
-    pub(crate) early: Option<Revision>,
-    pub(crate) states: States,
-}
-
-/// The states that a store which tells them has told, the first among them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct States {
-    pub told: u64,
-    /// Objects by which the last one was not as the one before: those of the first are all.
-    pub differences: usize,
-    /// That of the last one; none before there is one.
-    pub revision: Option<Revision>,
 }
 
 /// Why a read is not proved to be consistent.
@@ -126,31 +62,6 @@ enum Unproved {
 impl From<ReadError> for Unproved {
     fn from(error: ReadError) -> Unproved {
         Unproved::Failed(error)
-    }
-}
-
-impl Window {
-    /// Whether `revision`, which is still to come, was reached by a store that has gone back since.
-    fn is_lost(&self, revision: Revision) -> bool {
-        revision.get() <= self.lost_upto
-    }
-
-    /// Whether it does not reach back to `revision` yet, and will.
-    fn is_to_reach(&self, revision: Revision) -> bool {
-        self.early.is_some_and(|early| early <= revision) && revision.get() < self.log.oldest()
-    }
-
-    fn expired(&self, asked: Revision) -> ReadError {
-        ReadError::Expired { asked, oldest: Revision::from_log(self.log.oldest()) }
-    }
-
-    /// # Errors
-    /// [`ReadError::Expired`] when what came right after `revision` is not known.
-    fn check_holes(&self, revision: Revision) -> Result<(), ReadError> {
-        match self.holes.iter().find(|hole| hole.has(revision)) {
-            Some(hole) => Err(ReadError::Expired { asked: revision, oldest: hole.after }),
-            None => Ok(()),
-        }
     }
 }
 
@@ -373,7 +284,7 @@ impl Cacher {
         })
     }
 
-    /// The same, without a word to those who read next.
+    /// Proves freshness without noting a failure for later reads.
     async fn prove(&self, deadline: Instant) -> Result<Arc<Snapshot>, Unproved> {
         let shown = self.snapshot()?.revision();
         let current = tokio::select! {

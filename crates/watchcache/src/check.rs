@@ -14,12 +14,13 @@ use forebay_object::{Interner, Object};
 use forebay_rt::{Clock, Duration};
 use tokio::sync::{Semaphore, watch};
 
-use crate::cacher::{Published, Resource};
 use crate::commands::Commands;
 use crate::compare::{Differs, differences};
 use crate::counters::Counters;
 use crate::interest::Reach;
 use crate::limits;
+use crate::published::Published;
+use crate::resource::Resource;
 use crate::snapshot::Snapshot;
 
 /// Which cache of this process is checked now: etcd reads the keys of one at a time for it.
@@ -31,7 +32,7 @@ pub(crate) struct Checker {
     pub(crate) clock: Clock,
     pub(crate) published: watch::Receiver<Published>,
     pub(crate) counters: Arc<Counters>,
-    // For when the cache is not what the store says.
+    // Takes the order to fill the cache anew when it differs from the store.
     pub(crate) commands: Arc<Commands>,
 }
 

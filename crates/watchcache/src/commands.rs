@@ -17,7 +17,7 @@ pub(crate) struct Commands(watch::Sender<Command>);
 struct Command {
     // revision -> how many wait for it: no more than there are requests.
     wanted: BTreeMap<Revision, usize>,
-    // How often somebody came to wait, or gave up.
+    // How often a reader began to wait or gave up.
     turns: u64,
     // Bytes that the window may hold at present, as long as memory is short.
     window_cap: usize,

@@ -31,7 +31,7 @@ impl EarlyReaders {
         readers
     }
 
-    /// From now on [`limits::EARLY_READERS_MAX`] at once.
+    /// Lets [`limits::EARLY_READERS_MAX`] caches read early history at once from now on.
     pub fn let_in(&self) {
         if !self.are_let_in.swap(true, Ordering::Relaxed) {
             self.turns.add_permits(limits::EARLY_READERS_MAX);

@@ -18,11 +18,12 @@ use forebay_revlog::{Cursor, Step};
 use forebay_rt::{Alarm, Duration, Instant};
 use smallvec::SmallVec;
 
-use crate::cacher::{Cacher, States};
+use crate::cacher::Cacher;
 use crate::error::ReadError;
 use crate::event::Event;
 use crate::interest::{Interest, Reach};
 use crate::limits;
+use crate::published::States;
 use crate::snapshot::Snapshot;
 
 /// What a follower tells.
@@ -48,7 +49,7 @@ pub struct Changed {
     pub previous: Option<Arc<Object>>,
     /// `None` when it is gone, or matches no more.
     pub current: Option<Arc<Object>>,
-    /// Of the change, or of the state that shows it.
+    /// The revision of the change, or of the state that shows it.
     pub revision: Revision,
     /// Whether it may be several changes in one: then the object that is there now may be another one of the same name.
     pub is_sum: bool,
@@ -131,7 +132,7 @@ impl Follower {
         }
     }
 
-    /// The same if there is something now; never waits.
+    /// What is next if it is there now; never waits.
     pub fn try_next(&mut self) -> Option<Followed> {
         self.let_go();
         self.leave_other_history();
@@ -162,7 +163,7 @@ impl Follower {
             return tokio::task::yield_now().await;
         }
         if let Some(Followed::Change(early)) = self.pending.front() {
-            // In vain or not: what is next is seen by looking.
+            // Whether early history came or not is seen by looking again.
             let (revision, deadline) = (early.revision, self.cacher.clock().now() + SHOWN_WAIT);
             let _shown = self.cacher.at_least(revision, deadline).await;
             return;

@@ -8,11 +8,11 @@ mod early;
 mod fill;
 mod loose;
 mod packed;
+mod part;
 mod rewrite;
 mod spill;
 mod told;
 
-pub(crate) use bridge::Hole;
 use early::Early;
 
 use std::sync::Arc;
@@ -26,14 +26,15 @@ use forebay_revlog::{Limits, Writer};
 use forebay_rt::{Clock, Instant, Tasks};
 use tokio::sync::watch;
 
-use crate::cacher::{History, Published, Resource, States, Window};
 use crate::commands::{Commands, Order, Seen};
 use crate::counters::Counters;
 use crate::event::Event;
 use crate::lanes::Router;
 use crate::limits;
+use crate::published::{Hole, Published, States, Window};
 use crate::recent::Recent;
 use crate::relief;
+use crate::resource::{History, Resource};
 use crate::room::Share;
 use crate::seal::{Haste, Sealing};
 use crate::snapshot::Snapshot;
@@ -62,7 +63,7 @@ pub(crate) struct Ingest {
 /// Why a cache has to be filled anew.
 enum Lost {
     Feed(FeedError),
-    /// It is not what the store says.
+    /// The cache is not what the store says.
     Diverged,
 }
 
@@ -404,7 +405,7 @@ impl Ingest {
     ) {
         match step {
             FeedStep::Changes => {
-                while let Some((part, bytes)) = loose::next_part(changes) {
+                while let Some((part, bytes)) = part::next_part(changes) {
                     self.make_room(state, bytes, shown_from).await;
                     self.apply(state, part);
                     self.settle(state);

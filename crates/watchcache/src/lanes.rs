@@ -21,7 +21,7 @@ use crate::event::Event;
 use crate::interest::{FieldSource, Interest, Reach};
 use crate::limits;
 
-/// By what a lane is narrow.
+/// What restricts a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Dimension {
     Key,
@@ -109,7 +109,7 @@ impl Lanes {
         self.table().join(dimension, value)
     }
 
-    /// How many there are.
+    /// How many lanes there are.
     pub(crate) fn count(&self) -> usize {
         self.table().count
     }

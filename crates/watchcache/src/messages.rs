@@ -11,10 +11,10 @@ use forebay_object::{MessageBytes, Object};
 use forebay_rt::Clock;
 use tokio::sync::watch;
 
-use crate::cacher::{Published, Window};
 use crate::commands::Commands;
 use crate::interest::Reach;
 use crate::limits;
+use crate::published::{Published, Window};
 use crate::snapshot::Snapshot;
 
 /// Goes round for ever, every [`limits::MESSAGE_PERIOD`]. Costs nothing while there are no messages.

@@ -152,7 +152,7 @@ struct Page<'a> {
     // What is not in the current snapshot, of the pages that were read since it was kept, and its bytes.
     new: Vec<Arc<Object>>,
     new_bytes: usize,
-    // How many there are of both.
+    // How many objects the state has so far, from the current snapshot and from pages.
     shown: usize,
     snapshot: Snapshot,
 }

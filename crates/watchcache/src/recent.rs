@@ -52,7 +52,7 @@ impl Recent {
         drop(gone);
     }
 
-    /// How many there are.
+    /// How many snapshots are kept.
     pub(crate) fn len(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }

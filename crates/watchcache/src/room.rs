@@ -24,7 +24,7 @@ pub struct Room {
     // A permit for each KiB.
     free: Arc<Semaphore>,
     kib: usize,
-    // How long one does.
+    // How long a cache waits for room.
     wait: Duration,
     // Caches that wait.
     waiting: watch::Sender<usize>,
@@ -73,11 +73,11 @@ impl Room {
 
     /// Waits until somebody does. Cancel-safe.
     pub(crate) async fn short(&self) {
-        // It cannot be closed: this is its sender.
+        // The channel cannot be closed, as this holds its sender.
         let _waiting = self.waiting.subscribe().wait_for(|waiting| *waiting > 0).await.map(drop);
     }
 
-    /// So much of it if that is free now.
+    /// Takes `bytes` of the room if they are free now.
     pub(crate) fn try_take(&self, bytes: usize) -> Option<Share> {
         self.free.clone().try_acquire_many_owned(self.permits(bytes)).ok().map(Share)
     }
@@ -113,7 +113,7 @@ impl Share {
     }
 }
 
-/// One that waits, until it is dropped.
+/// Counts a cache as waiting until this is dropped.
 struct Waits<'a>(&'a watch::Sender<usize>);
 
 impl<'a> Waits<'a> {

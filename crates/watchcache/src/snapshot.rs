@@ -157,7 +157,7 @@ impl Snapshot {
         upto.saturating_sub(self.tree.weight_before(&start, side))
     }
 
-    /// Where in the tree they are.
+    /// Where in the tree the objects of `reach` are.
     fn places(&self, reach: &Reach, after: Option<&Key>) -> Range<usize> {
         let ((start, side), (end, end_side)) = ends(reach, after);
         let end = self.tree.rank(&end, end_side);

@@ -35,7 +35,7 @@ pub(crate) struct Source {
     // Below this there may be history to read.
     current: Revision,
     caught_up: bool,
-    // Where it was last opened.
+    // The revision after which the feed was last opened.
     opened_after: Revision,
 }
 

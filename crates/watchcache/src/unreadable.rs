@@ -51,13 +51,13 @@ impl Unreadable {
         self.0.as_ref().is_some_and(|keys| keys.are_more || keys.known.iter().any(|key| reach.contains(key)))
     }
 
-    /// Those that are known, of `reach`.
+    /// The unreadable keys that are known, of `reach`.
     pub(crate) fn within<'a>(&'a self, reach: &'a Reach) -> impl Iterator<Item = &'a Key> {
         let known = self.0.iter().flat_map(|keys| &keys.known);
         known.filter(|key| reach.contains(key))
     }
 
-    /// How many are known.
+    /// How many unreadable keys are known.
     pub(crate) fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |keys| keys.known.len())
     }

@@ -55,7 +55,7 @@ pub struct Watcher {
 /// What one who is asked for several steps in a row may do for them.
 #[derive(Debug)]
 pub struct Budget {
-    // How many looks may be made yet.
+    // How many more events may be looked at in this turn.
     looks: usize,
     // A pull found less than it asked for: there was nothing more then.
     is_drained: bool,
@@ -245,7 +245,7 @@ impl Watcher {
         poll_fn(|cx| self.poll_ready(cx)).await;
     }
 
-    /// The same for who waits for other things as well.
+    /// The same as a poll, for a task that waits for other things as well.
     pub fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let has_some = self.pending.is_some() || self.initial.is_some();
         if !has_some && ready!(self.cursor.poll_ready(cx)) {

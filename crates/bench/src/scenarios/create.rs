@@ -10,7 +10,7 @@ use crate::contender::Contender;
 use crate::lab::{FreshDir, Lab};
 use crate::load::{self, Depth, Load};
 use crate::report::{Metrics, Unit, add, mib, ms};
-use crate::scenarios::{add_peak, add_resident};
+use crate::scenarios::memory::{add_peak, add_resident};
 use crate::server::Server;
 
 const RUNS: usize = 5;

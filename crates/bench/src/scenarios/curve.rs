@@ -15,7 +15,8 @@ use crate::sampler::Sampler;
 use crate::scenarios::fanout::{Pod, add_fanout};
 use crate::scenarios::list::forms::Form;
 use crate::scenarios::list::listed;
-use crate::scenarios::{add_resident, least_list, lists_at_once};
+use crate::scenarios::memory::add_resident;
+use crate::scenarios::whole_lists::{least_list, lists_at_once};
 use crate::series::Phase;
 
 const RUNS: usize = 5;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::Error;
 use crate::contender::Contender;
-use crate::hostile::{Contest, Measure, rows};
+use crate::hostile::{Contest, Measure, Row, rows};
 use crate::lab::Lab;
 use crate::report::{Metrics, Unit, add, mib, ms};
-use crate::scenarios::Outcome;
+use crate::scenarios::outcome::Outcome;
 
 pub(super) fn about(lab: &Lab) -> String {
     format!(
@@ -31,7 +31,7 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Outcome, Error> {
     Ok(Outcome { metrics, rows: all, ..Outcome::default() })
 }
 
-fn chosen(lab: &Lab) -> impl Iterator<Item = &'static rows::Row> {
+fn chosen(lab: &Lab) -> impl Iterator<Item = &'static Row> {
     rows::all().filter(|row| lab.only.is_empty() || lab.only.iter().any(|name| name == row.name))
 }
 

@@ -9,7 +9,7 @@ use crate::client::Protocol;
 use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::report::{Metrics, Unit, add};
-use crate::scenarios::resident;
+use crate::scenarios::memory::resident;
 use crate::watchers::Watchers;
 use crate::{Error, load};
 

@@ -17,7 +17,7 @@ use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::report::{Metrics, Unit, add, mib, ms};
 use crate::sampler::Sampler;
-use crate::scenarios::add_resident;
+use crate::scenarios::memory::add_resident;
 use crate::series::Phase;
 use crate::server::Server;
 use crate::{Error, load};

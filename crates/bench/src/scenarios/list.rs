@@ -16,7 +16,7 @@ use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::load::{self, Depth};
 use crate::report::{Metrics, Unit, add, mib, ms};
-use crate::scenarios::least_list;
+use crate::scenarios::whole_lists::least_list;
 use crate::server::Server;
 use crate::static_server::BODY;
 use forms::{Form, forms};

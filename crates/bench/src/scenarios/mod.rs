@@ -14,23 +14,23 @@ mod informer_paths;
 mod kep;
 mod lanes;
 mod list;
+mod memory;
 mod million;
+mod outcome;
 mod readers;
 mod resident;
 mod restart;
 mod start;
 mod storm;
 mod watchlist;
+mod whole_lists;
 
 use crate::contender::Contender;
-use crate::hostile::Measure;
 use crate::lab::Lab;
-use crate::load::Load;
-use crate::report::{Metrics, Unit, add, mib};
-use crate::series::Series;
-use crate::server::Server;
-use crate::{Error, lists, proc};
+use crate::report::{Unit, add};
+use crate::{Error, proc};
 pub use curve::{objects_name, watchers_name};
+pub use outcome::Outcome;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scenario {
@@ -54,16 +54,6 @@ pub enum Scenario {
     Hostile,
     Informer,
     InformerPaths,
-}
-
-/// What a scenario measured on one contender.
-#[derive(Debug, Default)]
-pub struct Outcome {
-    pub metrics: Metrics,
-    /// One for each run, where the scenario keeps any.
-    pub series: Vec<Series>,
-    /// What each row of the catalogue did, in the scenario that has one.
-    pub rows: Vec<Measure>,
 }
 
 impl Scenario {
@@ -169,60 +159,4 @@ impl Scenario {
         add(&mut outcome.metrics, "CPU taken by others", Unit::Cores, others.cores()?);
         Ok(outcome)
     }
-}
-
-impl From<Metrics> for Outcome {
-    fn from(metrics: Metrics) -> Outcome {
-        Outcome { metrics, ..Outcome::default() }
-    }
-}
-
-/// At most what `kind`, `apiVersion`, and the braces of a patch take in what is sent.
-const TYPE_BYTES: usize = 100;
-
-/// Bytes that a LIST of all objects has at least: what was sent is stored whole, but for the types that a list says once.
-fn least_list(lab: &Lab, load: &Load) -> usize {
-    load.sent.saturating_sub(lab.size * TYPE_BYTES)
-}
-
-/// Lets `count` clients LIST at once.
-async fn lists_at_once(
-    lab: &Lab,
-    server: &Server,
-    count: usize,
-    least: usize,
-) -> Result<lists::Storm, Error> {
-    lists::wave(&Lab { listers: count, ..lab.clone() }, server, least).await
-}
-
-/// Bytes that are resident now, in all processes together.
-fn resident(server: &Server) -> Result<u64, Error> {
-    server.processes.iter().map(|process| proc::resident(process.pid())).sum()
-}
-
-/// Adds what is resident now: in all, and in each process where there are several.
-fn add_resident(metrics: &mut Metrics, name: &str, server: &Server) -> Result<(), Error> {
-    add_each(metrics, name, server, proc::resident)
-}
-
-/// Adds the most that was resident since the start. The sum is of each process's own peak.
-fn add_peak(metrics: &mut Metrics, name: &str, server: &Server) -> Result<(), Error> {
-    add_each(metrics, name, server, proc::resident_peak)
-}
-
-fn add_each(
-    metrics: &mut Metrics,
-    name: &str,
-    server: &Server,
-    bytes: impl Fn(u32) -> Result<u64, Error>,
-) -> Result<(), Error> {
-    let each: Vec<f64> =
-        server.processes.iter().map(|p| bytes(p.pid()).map(mib)).collect::<Result<_, _>>()?;
-    add(metrics, name, Unit::MiB, each.iter().sum());
-    if each.len() > 1 {
-        for (process, own) in server.processes.iter().zip(each) {
-            add(metrics, &format!("{name}: {}", process.name), Unit::MiB, own);
-        }
-    }
-    Ok(())
 }

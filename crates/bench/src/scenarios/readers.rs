@@ -17,7 +17,7 @@ use crate::lab::Lab;
 use crate::load::{self, Depth};
 use crate::report::{Metrics, Unit, add, mib, ms};
 use crate::sampler::Sampler;
-use crate::scenarios::{least_list, lists_at_once};
+use crate::scenarios::whole_lists::{least_list, lists_at_once};
 use crate::series::Phase;
 use crate::server::Server;
 

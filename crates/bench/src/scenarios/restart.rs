@@ -11,7 +11,7 @@ use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::load::{self, Depth};
 use crate::report::{Metrics, Unit, add, ms};
-use crate::scenarios::add_resident;
+use crate::scenarios::memory::add_resident;
 use crate::server::Server;
 
 const RUNS: usize = 5;

@@ -6,7 +6,7 @@ use crate::Error;
 use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::report::{Metrics, Unit, add, ms};
-use crate::scenarios::add_resident;
+use crate::scenarios::memory::add_resident;
 
 const RUNS: usize = 5;
 

@@ -12,8 +12,9 @@ use crate::lists::{self, Storm};
 use crate::load::{self, Depth};
 use crate::report::{Metrics, Unit, add, mib, ms};
 use crate::sampler::Sampler;
-use crate::scenarios::{Outcome, least_list};
-use crate::series::{Phase, Series};
+use crate::scenarios::outcome::Outcome;
+use crate::scenarios::whole_lists::least_list;
+use crate::series::{MemorySeries, Phase};
 use crate::server::Server;
 
 const RUNS: usize = 5;
@@ -48,7 +49,7 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Outcome, Error> {
 }
 
 /// All phases of one run.
-async fn weather(lab: &Lab, server: &Server) -> Result<(Storm, Series), Error> {
+async fn weather(lab: &Lab, server: &Server) -> Result<(Storm, MemorySeries), Error> {
     let sampler = Sampler::start(server)?;
     let load = load::create(lab, server, Depth::Whole).await?;
     sampler.enter(Phase::Quiet);
@@ -68,7 +69,7 @@ fn quiet(lab: &Lab) -> Duration {
     lab.settle * QUIET
 }
 
-fn add_memory(metrics: &mut Metrics, series: &Series, quiet: Duration) -> Result<(), Error> {
+fn add_memory(metrics: &mut Metrics, series: &MemorySeries, quiet: Duration) -> Result<(), Error> {
     let missing = || Error::Proc("a phase has no reading".into());
     let loaded = series.last(Phase::Quiet).ok_or_else(missing)?;
     let peak = series.peak(Phase::Storm).ok_or_else(missing)?;

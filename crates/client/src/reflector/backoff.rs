@@ -37,7 +37,7 @@ impl Backoff {
         least + part_of(least, random)
     }
 
-    /// There was progress.
+    /// There was progress, so the next wait is short again.
     pub fn reset(&mut self) {
         *self = Backoff::default();
     }

@@ -41,7 +41,7 @@ pub enum Effect {
 /// Why the whole state is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ListReason {
-    /// There was none.
+    /// There was no state before.
     First,
     /// The server has dropped what came after the revision.
     Expired,
@@ -94,7 +94,7 @@ pub enum Fallback {
 /// Why a list that had begun begins anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Anew {
-    /// Its token is no longer good.
+    /// The token that the list goes on with has expired.
     TokenExpired,
     /// The page that the token leads to cannot be read.
     Garbled,
@@ -121,8 +121,8 @@ pub enum Report {
     WentBack { from: Revision, to: Revision },
     /// Nothing came over a watch for longer than can be, and it is taken up anew.
     Silent,
-    /// It fails, for a reason that is new.
+    /// The reflector fails, for a reason that was not reported yet.
     Failing(Why),
-    /// It fails no longer.
+    /// The reflector fails no longer.
     Recovered,
 }

@@ -16,7 +16,7 @@ pub struct Health {
     pub failing: Option<Failing>,
 }
 
-/// That it fails.
+/// That the reflector fails, why, and since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failing {
     /// When it last did not.

@@ -39,7 +39,7 @@ pub enum Input {
     Item,
     /// A page is whole.
     Page {
-        /// That of the list.
+        /// The revision of the list.
         revision: Revision,
         /// The token of the page after it; empty is none.
         next: Option<String>,
@@ -80,9 +80,9 @@ pub struct Refusal {
 pub enum Fault {
     /// Nobody listens.
     Refused,
-    /// No way to the host.
+    /// The host cannot be reached.
     Unreachable,
-    /// No address for the name.
+    /// The host's name has no address.
     Dns,
     /// The handshake failed, or the certificate did not convince.
     Tls,

@@ -33,7 +33,7 @@ pub(super) struct Request {
     pub past_state_at: Option<Duration>,
     /// When the last bytes came of a frame that is not whole yet.
     pub half_at: Option<Duration>,
-    /// How long it asked to be served.
+    /// The timeout that the request asked for.
     timeout: Duration,
 }
 
@@ -111,7 +111,7 @@ impl Request {
         Some(opened + STANDS_AFTER)
     }
 
-    /// How long it has been open.
+    /// How long the request has been open.
     pub fn age(&self, now: Duration) -> Duration {
         self.opened_at.map_or(Duration::ZERO, |opened| now.saturating_sub(opened))
     }

@@ -60,7 +60,7 @@ pub(super) enum Place {
 pub(super) enum Verdict {
     /// The same again, at once; with backoff when nothing came of it since the last time.
     GoOn,
-    /// The same again, with backoff.
+    /// Repeats the request after a backoff.
     GoOnAfterBackoff,
     /// The whole state, at once; with backoff when nothing came of the last one.
     ListAgain(ListReason),
@@ -125,7 +125,7 @@ fn of_a_watch(seen: &Seen<'_>, open: bool, again: bool) -> Verdict {
         Seen::Garbled | Seen::NotAWatch => Verdict::GoOn,
         Seen::Ended | Seen::Silent => Verdict::GoOn,
         Seen::WentBack => Verdict::ListAgain(ListReason::WentBack),
-        // Of states, which a watch has none of.
+        // These are seen of a state only, and a watch brings none.
         Seen::Stale | Seen::NoEndBookmark | Seen::PlainBookmark => Verdict::GoOnAfterBackoff,
     }
 }
@@ -178,7 +178,7 @@ fn of_a_page(seen: &Seen<'_>, open: bool, first: bool, again: bool) -> Verdict {
         Seen::Garbled | Seen::NotAWatch if again => Verdict::PagesAnew(Anew::Garbled),
         Seen::Garbled | Seen::NotAWatch => Verdict::GoOnAfterBackoff,
         Seen::Stale | Seen::WentBack => Verdict::WaitAndAskAgain,
-        // Of watches, which a page is none of.
+        // These are seen of a watch only, and a page is none.
         Seen::Silent | Seen::NoEndBookmark | Seen::PlainBookmark => Verdict::GoOnAfterBackoff,
     }
 }
@@ -200,7 +200,7 @@ pub(super) fn known(seen: &Seen<'_>) -> Option<Known> {
 enum Meaning {
     /// The revision, or the token's, is no longer to be had.
     Expired,
-    /// It is not to be had yet.
+    /// The server has not reached the revision yet.
     TooLarge,
     /// An event was lost (kubernetes#123072): without a list an object that was deleted stays for ever.
     LostEvent,

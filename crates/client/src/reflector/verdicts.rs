@@ -278,7 +278,7 @@ impl Reflector {
     }
 
     pub(super) fn recovered(&mut self) {
-        // That there is too much is disproved by all of it.
+        // A whole state disproves that there is too much.
         let is_too_much = |failing: Failing| failing.why == Why::OverLimit && self.held.is_none();
         if !self.health.failing.is_some_and(is_too_much) && self.health.failing.take().is_some() {
             self.report(Report::Recovered);

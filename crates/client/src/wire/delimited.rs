@@ -32,7 +32,7 @@ impl DelimitedFrames {
         let Some((len, rest)) = self.pending.text().split_first_chunk::<4>() else { return Ok(None) };
         let len = u32::from_be_bytes(*len) as usize;
         if len > OBJECT_BYTES_MAX {
-            // It is not used up: the same comes again.
+            // The bytes are not consumed, so a next call fails in the same way.
             return Err(WireError::TooLong);
         }
         let Some(frame) = rest.get(..len) else { return Ok(None) };

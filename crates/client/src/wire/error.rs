@@ -5,7 +5,7 @@ use crate::limits::OBJECT_BYTES_MAX;
 /// The body is not what was asked for. It stays so: whatever is pushed behind it, the same error comes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// No server of this API writes that.
+    /// No server of this API writes such a body.
     #[error("the body is garbled: {what}")]
     Garbled { what: &'static str },
     /// An object, or what stands around them, is longer than what is taken in.

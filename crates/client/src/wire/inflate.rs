@@ -65,7 +65,7 @@ impl Inflate {
         }
     }
 
-    /// Of a body of which something came.
+    /// An inflater of a body that has begun to come.
     pub(super) fn of(pending: Pending) -> Inflate {
         Inflate { pending, ..Inflate::new() }
     }

@@ -36,14 +36,14 @@ pub enum Part<O = ObjectText> {
     /// Comes once, before the items: what is known by then, as `metadata` may stand behind them.
     Head(ListMeta),
     Item(O),
-    /// It was all of the list.
+    /// The end of the list.
     End(ListMeta),
-    /// It is no list, and there is nothing else.
+    /// The body is a `Status` instead of a list.
     Status(StatusFrame),
 }
 
 impl<O> Part<O> {
-    /// The same of what `of` makes of an item.
+    /// The same part, with its item replaced by what `of` makes of it.
     pub fn map<P>(self, of: impl FnOnce(O) -> P) -> Part<P> {
         match self {
             Part::Head(meta) => Part::Head(meta),
@@ -193,7 +193,7 @@ impl ListScan {
     /// - `text`: all of it, if there were no items.
     fn end(&mut self, text: &[u8]) -> Result<Part, WireError> {
         match (self.meta.kind == "Status", self.items) {
-            (true, Items::Ahead) => StatusFrame::read(text).map(Part::Status),
+            (true, Items::Ahead) => StatusFrame::of_body(text).map(Part::Status),
             (true, _) => garbled("a Status with items"),
             // One that is empty says so: what does not is something else, and would be taken for an empty one.
             (false, Items::Ahead) => garbled("a list without items"),

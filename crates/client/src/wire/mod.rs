@@ -15,6 +15,7 @@ mod projection;
 #[cfg(test)]
 mod projection_tests;
 mod protobuf;
+mod refused;
 mod runs;
 mod status;
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub(super) const INITIAL_EVENTS_END: &[u8] = b"k8s.io/initial-events-end";
 /// An object as it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectText {
-    // By itself, or a part of the text that it came in.
+    // The object's bytes, by themselves or as a part of the text that they came in.
     bytes: Bytes,
     found: Found,
 }
@@ -355,7 +355,7 @@ impl ObjectScan {
         }
         let place = Place { from: (member.end - value.len()) as u32, to: member.end as u32 };
         match value {
-            // As Go reads it: the one before stays.
+            // As Go reads `null`: the value before it stays.
             b"null" => return Ok(()),
             [b'"', inner @ .., b'"'] => {
                 let text = unescape(inner)?;

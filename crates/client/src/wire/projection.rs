@@ -61,11 +61,11 @@ struct Paths {
 /// What becomes of a value and of all in it that no path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stay {
-    /// It stays, but for what is dropped.
+    /// Everything stays but what is dropped.
     All,
     /// Paths that are kept go on in it; nothing else of it stays.
     Named,
-    /// It goes, but for what an object is known by.
+    /// Everything goes but what identifies the object.
     Identity,
 }
 
@@ -266,7 +266,7 @@ impl Projection {
         let whole = Open { node: 0, stay: self.whole, closing: b'}', came: 0, has_some: false };
         text.begin(b'{')?;
         out.push(b'{');
-        // As many as a path has steps at most.
+        // At most as many as the longest path has steps.
         let mut opened = vec![whole];
         while let Some(open) = opened.last_mut() {
             let from = text.at() + usize::from(open.came > 0);

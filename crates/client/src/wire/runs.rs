@@ -32,7 +32,7 @@ const PAUSE: [u8; 5] = [0, 0, 0, 0xff, 0xff];
 const MARK_HEAD: [u8; 5] = [0x01, MARK_BYTES as u8, 0, !(MARK_BYTES as u8), 0xff];
 const MARK_BYTES: usize = 8;
 
-/// As far as a text may repeat what was.
+/// How far back deflate may refer.
 const WINDOW_BYTES: usize = 32 << 10;
 
 /// A text that was deflated by itself.
@@ -47,7 +47,7 @@ pub struct Run {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextRun {
     Run(Run),
-    /// More has to come in first.
+    /// More bytes have to come in first.
     More,
     /// What comes is no run: [`Runs::go_on`].
     Otherwise,

@@ -6,7 +6,6 @@
 use std::ops::Range;
 
 use super::error::{WireError, garbled};
-use super::protobuf::refused;
 use super::text::string;
 use super::walk::{Coming, Reached, Take, Visit, whole};
 use crate::limits::CAUSES_MAX;
@@ -14,7 +13,7 @@ use crate::limits::CAUSES_MAX;
 /// A `Status`. What it does not say is empty or 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatusFrame {
-    /// As in HTTP.
+    /// The HTTP code.
     pub code: u16,
     /// `Expired`.
     pub reason: String,
@@ -36,14 +35,11 @@ pub struct StatusCause {
 }
 
 impl StatusFrame {
-    /// Reads the body of a refused request, in JSON or protobuf.
+    /// Reads a body in JSON.
     ///
     /// # Errors
-    /// [`WireError::Garbled`] when it is no `Status`: some refusals are plain text.
-    pub fn read(body: &[u8]) -> Result<StatusFrame, WireError> {
-        if let Some(status) = refused(body)? {
-            return Ok(status);
-        }
+    /// [`WireError::Garbled`] when it is no `Status`.
+    pub(super) fn of_body(body: &[u8]) -> Result<StatusFrame, WireError> {
         let mut scan = StatusScan::default();
         whole(body, &mut scan)?;
         if scan.kind == "Status" { Ok(scan.status) } else { garbled("not a Status") }

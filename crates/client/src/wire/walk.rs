@@ -47,7 +47,7 @@ pub(super) struct Coming<'a> {
     /// Without escapes; empty for an element of an array.
     pub(super) name: &'a [u8],
     pub(super) first: u8,
-    /// Where it begins.
+    /// Where the value begins.
     pub(super) at: usize,
     /// Bytes between values so far.
     pub(super) spaces: usize,
@@ -87,11 +87,11 @@ enum Expect {
 #[derive(Debug)]
 pub(super) struct Walk {
     expect: Expect,
-    // Where the object began.
+    // Where the object that is walked over began.
     begun: usize,
     // Where the token begins that is expected or not whole.
     at: usize,
-    // Up to where that token was looked at.
+    // How far the unfinished token was looked at.
     seen: usize,
     // Brackets that are open in a nested value, and whether `seen` is in a string of it.
     depth: usize,

@@ -23,7 +23,7 @@ pub struct Frame<O = ObjectText> {
 }
 
 impl<O> Frame<O> {
-    /// The same of what `of` makes of the object.
+    /// The same frame, with its object replaced by what `of` makes of it.
     pub fn map<P>(self, of: impl FnOnce(O) -> P) -> Frame<P> {
         Frame { kind: self.kind, object: of(self.object) }
     }

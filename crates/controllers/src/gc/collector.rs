@@ -109,11 +109,10 @@ impl Collector {
         }
         let kinds = Arc::new(Kinds::of(catalog));
         for (resource, served) in kinds.collected() {
-            let same_store =
-                |known: &Arc<forebay_registry::catalog::Served>| match (&known.store, &served.store) {
-                    (Some(known), Some(now)) => Arc::ptr_eq(known, now),
-                    _ => false,
-                };
+            let same_store = |known: &Arc<forebay_catalog::Served>| match (&known.store, &served.store) {
+                (Some(known), Some(now)) => Arc::ptr_eq(known, now),
+                _ => false,
+            };
             if self.kinds.resource(resource).is_some_and(same_store) {
                 continue;
             }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use forebay_apimachinery::GroupResource;
-use forebay_registry::catalog::{Catalog, Served};
+use forebay_catalog::{Catalog, Served};
 
 /// One catalog's resources. Made anew for each catalog.
 #[derive(Default)]

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use forebay_apimachinery::options::{DeleteOptions, PropagationPolicy};
 use forebay_apimachinery::{Reason, Status};
+use forebay_catalog::Served;
 use forebay_registry::Registry;
-use forebay_registry::catalog::Served;
 use forebay_registry::request::Target;
 use serde_json::Value;
 

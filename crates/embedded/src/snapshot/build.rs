@@ -23,7 +23,7 @@ use crate::witness::Witness;
 /// Why a store cannot be made. Nothing is in its place then.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// It would have to be overwritten.
+    /// There is a store, which would have to be overwritten.
     #[error("{} has a store already, and is left as it is; name another directory, or move that away", dir.display())]
     NotEmpty { dir: PathBuf },
     #[error("{key}: the {part} has {bytes} bytes, a store takes {bytes_max}")]
@@ -70,7 +70,7 @@ impl Builder {
         open::make_dir(&beside)?;
         let lock = open::lock(&beside)?;
         let place = Place { dir: dir.to_path_buf(), beside, is_done: false };
-        // Of one that was killed.
+        // Left by a build that was killed.
         for name in [STORE_FILE, WITNESS_FILE] {
             let path = place.beside.join(name);
             crate::disk::remove_if_there(&path).map_err(|cause| error::io_error(&path, cause))?;
@@ -186,7 +186,7 @@ impl Sealed {
         if open::has_anything(dir)? {
             return Err(BuildError::NotEmpty { dir: dir.clone() });
         }
-        // Of one who looked for a store here.
+        // Left by a process that looked for a store here.
         let lock = dir.join(LOCK_FILE);
         crate::disk::remove_if_there(&lock).map_err(|cause| error::io_error(&lock, cause))?;
         // A directory that is empty is replaced.

@@ -51,7 +51,7 @@ pub struct Decoder<R> {
 pub enum Next {
     /// At least one.
     Entries(Vec<Entry>),
-    /// It is whole.
+    /// The snapshot is whole.
     End(Summary),
 }
 

@@ -32,7 +32,7 @@ impl Encoder {
             put(entry, &mut plain);
         }
         let packed = lz4_flex::block::compress(&plain);
-        // As it is, where that is no longer.
+        // Stored as it is where compressing does not make it shorter.
         let stored = if packed.len() < plain.len() { &packed } else { &plain };
         let mut out = Vec::with_capacity(stored.len() + 32);
         out.push(BLOCK);

@@ -18,7 +18,7 @@ pub struct Entry {
 /// What a snapshot says of itself before its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Of the state.
+    /// The revision of the state.
     pub revision: Revision,
     /// When it was taken, Unix milliseconds.
     pub taken_ms: u64,
@@ -28,7 +28,7 @@ pub struct Head {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
     pub keys: u64,
-    /// Of keys and values.
+    /// Bytes of keys and values.
     pub bytes: u64,
     pub digest: Digest,
 }
@@ -77,9 +77,9 @@ pub(super) const MAGIC: &[u8; 8] = b"FBSNAPSH";
 pub(super) const FORMAT: u32 = 1;
 
 pub(super) const HEAD_BYTES: usize = 36;
-/// Of a block before its content.
+/// Bytes of a block before its content.
 pub(super) const BLOCK_HEAD_BYTES: usize = 13;
-/// Of the end, with its tag.
+/// Bytes of the end, with its tag.
 pub(super) const END_BYTES: usize = 65;
 pub(super) const CHECKSUM_BYTES: usize = 8;
 

@@ -62,7 +62,7 @@ impl State {
         self.head
     }
 
-    /// How many keys there are, about: those of now.
+    /// About how many keys the state has: those of the current state.
     pub fn keys(&self) -> u64 {
         self.keys
     }

@@ -2,7 +2,7 @@
 
 use forebay_transport::ConnectionCounts;
 
-use super::text::Text;
+use forebay_documents::metrics::Text;
 
 pub fn write(text: &mut Text, counts: &ConnectionCounts) {
     let (seated, strangers) = counts.read();

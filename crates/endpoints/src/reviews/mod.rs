@@ -5,12 +5,12 @@
 
 mod access;
 mod identity;
+mod texts;
 mod token_request;
 
 use forebay_api::{Answer, Outcome};
 use forebay_registry::Incoming;
 use forebay_registry::request::Target;
-use serde_json::Value;
 
 use crate::handler::{Handler, Head};
 use crate::status::Failure;
@@ -67,9 +67,4 @@ pub async fn answer(
     object["apiVersion"] = gvk.api_version().to_string().into();
     let json = handler.registry.review_json(gvk, &object)?;
     Ok(Answer { outcome: Outcome::Created(json), warnings: incoming.warnings })
-}
-
-/// The strings of an array.
-fn texts(array: &Value) -> Vec<String> {
-    array.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_string).collect()
 }

@@ -16,7 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::texts;
+use super::texts::texts;
 use crate::config::PodTokens;
 use crate::handler::Handler;
 use crate::status::Failure;

@@ -12,19 +12,19 @@ use std::sync::Arc;
 
 use forebay_apimachinery::options::{DeleteOptions, UpdateOptions};
 use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_catalog::store::Mode;
+use forebay_catalog::{Catalog, Served};
 use futures_util::{TryStreamExt, stream};
 use serde_json::{Value, json};
 
 use super::roles;
-use crate::catalog::{Catalog, Served, Source};
 use crate::context::Context;
 use crate::delete;
-use crate::groups;
 use crate::limits::{BUILT_IN_WRITES_MAX, BUILT_INS_PERIOD};
 use crate::new_object;
 use crate::request::{Body, Target};
-use crate::store::Mode;
 use crate::update;
+use forebay_catalog::groups;
 use forebay_strategy::flowcontrol as flow_control;
 
 const AGGREGATOR: &str = "apiregistration.k8s.io";
@@ -121,7 +121,7 @@ fn missing_services(context: &Arc<Context>, catalog: &Catalog) -> Result<Vec<Bui
     let versions: BTreeMap<(&str, &str), bool> = catalog
         .iter()
         .filter(|of| of.group() != AGGREGATOR)
-        .map(|of| ((of.group(), &*of.gvr.version), matches!(of.source, Source::Custom(_))))
+        .map(|of| ((of.group(), &*of.gvr.version), of.is_custom()))
         .collect();
     let is_missing =
         |group: &str, version: &str| store.cached(&store.key("", &name_of(group, version))).is_none();

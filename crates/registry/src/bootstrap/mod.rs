@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_catalog::store::Store;
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -16,7 +17,6 @@ use crate::create;
 use crate::identity::lease;
 use crate::request::{Body, Target};
 use crate::services::kubernetes;
-use crate::store::Store;
 use forebay_strategy::SYSTEM_PRIORITY_CLASSES;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_catalog::Served;
+use forebay_catalog::crd::text;
+use forebay_catalog::errors;
+use forebay_catalog::store::{Decision, Mode, Store};
 use forebay_schema::crd::conditions;
 use serde_json::Value;
 
-use super::{READY_WAIT, text};
-use crate::catalog::Served;
+use super::READY_WAIT;
 use crate::context::Context;
 use crate::delete;
-use crate::errors;
 use crate::request::Target;
-use crate::store::{Decision, Mode, Store};
 use forebay_strategy::CLEANUP_FINALIZER;
 
 /// How often the deletion of a CRD's objects is tried again while finalizers hold some of them.

@@ -8,10 +8,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_apimachinery::Key;
+use forebay_catalog::Served;
 use forebay_object::Deflated;
 use smallvec::SmallVec;
-
-use crate::catalog::Served;
 
 /// Neighbours at rest whose objects are sent as they are stored, and as what.
 #[derive(Clone, Copy)]

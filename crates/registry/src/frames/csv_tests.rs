@@ -5,13 +5,13 @@ use std::sync::Arc;
 use forebay_apimachinery::accept::MetaVersion;
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, Query};
 use forebay_apimachinery::{Reason, Revision, Status};
+use forebay_catalog::Served;
 use forebay_object::Object;
 use forebay_watchcache::EventKind;
 use jiff::Timestamp;
 use serde_json::json;
 
 use super::*;
-use crate::catalog::Served;
 use crate::registry::Registry;
 use crate::request::{Body, Target};
 use crate::tests::config_maps;

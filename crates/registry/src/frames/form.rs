@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use forebay_apimachinery::Revision;
 use forebay_apimachinery::accept::{MetaVersion, Offered};
+use forebay_catalog::Served;
 use forebay_object::{Object, Scratch};
 use forebay_watchcache::EventKind;
 use jiff::Timestamp;
 
-use crate::catalog::Served;
 use crate::present::As;
 
 /// A media type of watches: all that there is to say of one.

@@ -18,12 +18,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_apimachinery::accept::MetaVersion;
 use forebay_apimachinery::{Revision, Status};
+use forebay_catalog::{Ending, Served};
 use forebay_object::{Deflated, Object, Scratch};
 use forebay_watchcache::{EventKind, Position, Watcher};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
-use crate::catalog::{Served, Source};
 use crate::present::As;
 pub use batch::{AtRest, Batch, FrameSink};
 pub use form::{AsStored, EventForm, EventFormat, EventWriter, FrameMessage};
@@ -63,16 +63,13 @@ impl EventFrames {
     ///
     /// - `fields`: of [`Served::selectable`], those that are selected by.
     pub(crate) fn retired(&self, fields: &[usize]) -> Option<BoxFuture<'static, Duration>> {
-        let Source::Custom(custom) = &self.served.source else { return None };
-        Some(Box::pin(custom.ending.told(self.is_table(), fields.into())))
+        let ending = self.served.kind.ending()?;
+        Some(Box::pin(ending.told(self.is_table(), fields.into())))
     }
 
     /// How much later a watch is to end whose resource is no more.
     pub(crate) fn turn(&self) -> Duration {
-        match &self.served.source {
-            Source::BuiltIn { .. } => Duration::ZERO,
-            Source::Custom(custom) => custom.ending.turn(),
-        }
+        self.served.kind.ending().map_or(Duration::ZERO, Ending::turn)
     }
 
     /// Whether events of the initial state may have objects in them as they are stored.

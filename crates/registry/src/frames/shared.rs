@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
 use forebay_apimachinery::Revision;
+use forebay_catalog::Served;
 use forebay_object::Object;
 use forebay_watchcache::{EventKind, Position};
 
 use super::form::EventForm;
-use crate::catalog::Served;
 use crate::limits::{
     FRAME_HEAD_BYTES, SHARED_BYTES_MIN, SHARED_FRAMES_BYTES_MAX, SHARED_FRAMES_MAX, THREAD_FRAME_BYTES_MAX,
     THREAD_FRAMES_MAX,

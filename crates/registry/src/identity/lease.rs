@@ -13,16 +13,16 @@ use std::time::Duration;
 
 use forebay_apimachinery::options::{DeleteOptions, Preconditions};
 use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_catalog::errors;
+use forebay_catalog::store::{Current, Decision, Mode};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{COMPONENT, DURATION_SECONDS, Identity, LABEL};
 use crate::context::Context;
 use crate::delete;
-use crate::errors;
 use crate::new_object;
 use crate::request::Target;
-use crate::store::{Current, Decision, Mode};
 
 const NAMESPACE: &str = "kube-system";
 

@@ -8,6 +8,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use forebay_apimachinery::accept::MetaVersion;
+use forebay_catalog::Served;
 use forebay_object::{Keep, Message, MessageBytes, Object};
 use forebay_schema::builtin::protobuf::{self, Envelope, ListForm};
 use forebay_schema::builtin::{TypeId, codec, table};
@@ -15,7 +16,6 @@ use serde_json::{Value, json};
 
 use super::text::Text;
 use super::{As, ListMeta};
-use crate::catalog::Served;
 
 /// Shows the objects of one resource in one way.
 #[derive(Clone)]

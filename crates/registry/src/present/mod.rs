@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use forebay_apimachinery::accept::MetaVersion;
 use forebay_apimachinery::{Revision, Status};
+use forebay_catalog::Served;
 use forebay_object::{Object, Scratch};
 use jiff::Timestamp;
 
-use crate::catalog::Served;
 use message::Messages;
 use text::Text;
 

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use forebay_apimachinery::accept::MetaVersion;
 use forebay_apimachinery::resource::api_version;
 use forebay_apimachinery::{Revision, Status, json};
+use forebay_catalog::Served;
 use forebay_object::{Form, Object};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{As, IncludeObject, ListMeta};
-use crate::catalog::{Served, Source};
 
 /// Shows the objects of one resource in one way.
 #[derive(Clone)]
@@ -193,39 +193,18 @@ impl Text {
 
     /// A Table's cells for an object of the cache, and the conditions of its row.
     fn cells_of(&self, object: &Object, now: Timestamp) -> (Vec<Value>, Vec<Value>) {
-        let read = |text: &[u8]| match &self.served.source {
-            // One that is converted may need more than what is shown.
-            Source::BuiltIn { stored_as: None, .. } => {
-                forebay_printers::printer(self.served.group(), &self.served.gvk.kind).read(text).ok()
-            }
-            Source::BuiltIn { .. } => json::read(text).ok(),
-            Source::Custom(custom) => custom.read_shown(text),
-        };
         let mut text = Vec::with_capacity(object.body_len() + 64);
         self.served.write_object(object, None, &mut text);
-        self.cells(&read(&text).unwrap_or(Value::Null), now)
+        self.cells(&self.served.kind.read_shown(&text).unwrap_or(Value::Null), now)
     }
 
     /// A Table's cells for an object, and the conditions of its row.
     pub fn cells(&self, value: &Value, now: Timestamp) -> (Vec<Value>, Vec<Value>) {
-        match &self.served.source {
-            Source::BuiltIn { .. } => {
-                let value = self.served.judged(value);
-                let row = forebay_printers::row(self.served.group(), &self.served.gvk.kind, &value, now);
-                (row.cells, row.conditions.iter().map(condition_value).collect())
-            }
-            Source::Custom(custom) => (custom.cells(value, now), Vec::new()),
-        }
+        self.served.kind.cells(value, now)
     }
 
     fn columns(&self) -> Value {
-        match &self.served.source {
-            Source::BuiltIn { .. } => {
-                let columns = forebay_printers::columns(self.served.group(), &self.served.gvk.kind);
-                columns.iter().map(column_value).collect()
-            }
-            Source::Custom(custom) => custom.column_definitions(),
-        }
+        self.served.kind.columns()
     }
 
     /// Column definitions, their members in Go's order.
@@ -308,18 +287,4 @@ fn separate(first: bool, out: &mut Vec<u8>) {
     if !first {
         out.push(b',');
     }
-}
-
-fn column_value(column: &forebay_printers::Column) -> Value {
-    json!({
-        "name": column.name, "type": column.type_, "format": column.format,
-        "description": column.description, "priority": column.priority,
-    })
-}
-
-fn condition_value(condition: &forebay_printers::TableRowCondition) -> Value {
-    json!({
-        "type": condition.type_, "status": condition.status,
-        "reason": condition.reason, "message": condition.message,
-    })
 }

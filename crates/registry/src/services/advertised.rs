@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Status};
 use forebay_backend::{Expect, Op, Outcome, Range, Txn, Versioned};
+use forebay_catalog::errors;
+use forebay_catalog::limits::ROUNDS_MAX;
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::errors;
 use crate::identity::lease;
 use crate::limits::{ADVERTISED_LEASE, ADVERTISED_SERVERS_MAX};
 use crate::services::kubernetes;
-use crate::store::ROUNDS_MAX;
 
 /// The addresses of all servers that are there, this one's included; it says so with this call.
 pub(super) async fn advertise(context: &Arc<Context>, own: IpAddr) -> Result<Vec<String>, Status> {

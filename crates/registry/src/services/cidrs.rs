@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::{Seen, Status};
+use forebay_catalog::store::Store;
 use forebay_watchcache::Snapshot;
 use serde_json::Value;
 
 use super::claim::typed;
 use super::range::AddressRange;
 use crate::context::Context;
-use crate::store::Store;
 
 /// The ranges that addresses may be taken from.
 pub(super) async fn address_ranges(context: &Arc<Context>) -> Result<Vec<AddressRange>, Status> {

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use forebay_apimachinery::{Key, Lease, Revision, Status};
 use forebay_backend::{Backend as _, Expect, Op, Outcome, Txn};
+use forebay_catalog::errors;
+use forebay_catalog::store::{Mode, Store};
 use forebay_object::Object;
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::errors;
 use crate::new_object;
 use crate::request::Target;
-use crate::store::{Mode, Store};
 use forebay_strategy::services::{Family, Item, holdings};
 
 /// Who makes the IPAddresses of Services, in their label.
@@ -135,7 +135,7 @@ fn new_port(context: &Arc<Context>, port: u16, owner: &Owner) -> Bytes {
         "metadata": { "creationTimestamp": context.now_rfc3339(), "name": port.to_string() },
         "spec": owner.reference(),
     });
-    let members = crate::kinds::compact(&claim);
+    let members = forebay_catalog::compact(&claim);
     // The type comes first, as in every object of a kind that is built in.
     Bytes::from(format!("{{\"kind\":\"NodePort\",\"apiVersion\":\"v1\",{}", &members[1..]))
 }

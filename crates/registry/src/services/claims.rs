@@ -11,18 +11,18 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use forebay_apimachinery::{Reason, Revision, Status};
+use forebay_catalog::Served;
+use forebay_catalog::errors;
+use forebay_catalog::store::{Mode, Store};
 use forebay_object::Object;
 use forebay_watchcache::Snapshot;
 use serde_json::Value;
 
 use super::claim::{Owner, key_in};
 use super::range::AddressRange;
-use crate::catalog::Served;
 use crate::context::Context;
-use crate::errors;
 use crate::incoming::name_of;
 use crate::request::Target;
-use crate::store::{Mode, Store};
 use forebay_strategy::services::{
     Family, Item, Pools, Refusal, Unavailable, allocate_changed, allocate_new, holdings,
 };

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_catalog::store::{Decision, Mode};
 use serde_json::{Value, json};
 
 use super::cidrs::address_ranges;
@@ -26,9 +27,9 @@ use crate::create;
 use crate::limits::{REPAIR_PERIOD, REPAIR_RETRY_PAUSE, SERVICE_LOOK_PERIOD};
 use crate::new_object;
 use crate::request::{Body, Target};
+use crate::ruled::Ruled as _;
 use crate::services::advertised;
 use crate::services::repair;
-use crate::store::{Decision, Mode};
 use forebay_strategy as strategy;
 
 const PORT: u16 = 443;
@@ -262,7 +263,7 @@ async fn settle(
         }
     }
     let now = context.now_rfc3339();
-    let judge = |current: Option<&crate::store::Current>| {
+    let judge = |current: Option<&forebay_catalog::store::Current>| {
         let Some(current) = current else {
             let mut new = wanted.clone();
             new_object::fill_in(context, &target, &mut new)?;

@@ -23,18 +23,18 @@ pub(crate) mod kubernetes;
 mod range;
 mod repair;
 mod state;
-mod unreadable;
+pub(crate) mod unreadable;
 
 use std::sync::Arc;
 
 use forebay_apimachinery::{Reason, Revision, Status};
+use forebay_catalog::Served;
+use forebay_catalog::errors;
+use forebay_catalog::store::Mode;
 use forebay_object::Object;
 
-use crate::catalog::Served;
 use crate::context::Context;
-use crate::errors;
 use crate::request::Target;
-use crate::store::Mode;
 
 pub(crate) use advertised::withdraw;
 pub(crate) use claims::Claims;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_apimachinery::Status;
+use forebay_catalog::store::Store;
 use forebay_watchcache::Snapshot;
 
 use super::cidrs::ready_ranges;
@@ -23,7 +24,6 @@ use super::unreadable;
 use crate::context::Context;
 use crate::limits::REPAIR_BATCH;
 use crate::services::claim;
-use crate::store::Store;
 use forebay_strategy::services::Item;
 
 /// What a repair found and did.
@@ -129,7 +129,7 @@ async fn has_not(context: &Arc<Context>, owner: &Owner, item: Item) -> Result<bo
         Err(failure) => failure,
     };
     let store = context.built_in("", "v1", "services")?;
-    match store.is_unreadable(&store.key(&owner.namespace, &owner.name)).await? {
+    match unreadable::is_in(&store, &store.key(&owner.namespace, &owner.name)).await? {
         true => Ok(false),
         false => Err(failure),
     }

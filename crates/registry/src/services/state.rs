@@ -7,13 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use forebay_backend::Backend;
-use forebay_object::{Form, Layout, Scope};
-use forebay_rt::{Clock, Tasks};
+use forebay_catalog::store::Store;
+use forebay_catalog::{Opener, Shape};
+use forebay_object::Form;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 
-use crate::config::Config;
-use crate::store::Store;
 use forebay_strategy::services::Item;
 
 /// What the registry keeps for Services.
@@ -38,12 +36,16 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    pub(crate) fn new(config: &Config, backend: &Arc<dyn Backend>, clock: &Clock, tasks: &Tasks) -> Services {
-        let prefix = format!("{}/ranges/servicenodeports/", config.storage_prefix);
-        let layout =
-            Layout { prefix_len: prefix.len(), scope: Scope::Cluster, form: Form::Typed, fields: Vec::new() };
-        let cached = config.cached("servicenodeports".into(), prefix, layout, Vec::new());
-        let ports = Store::open(("", "servicenodeports"), cached, config, backend, (clock, tasks));
+    pub(crate) fn new(opener: &Opener) -> Services {
+        let ports = opener.open(Shape {
+            group: "",
+            plural: "servicenodeports",
+            path: "ranges/servicenodeports",
+            namespaced: false,
+            form: Form::Typed,
+            fields: &[],
+            indexed: Vec::new(),
+        });
         Services {
             ports: Arc::new(ports),
             in_flight: Mutex::default(),

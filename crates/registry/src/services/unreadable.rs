@@ -5,31 +5,29 @@
 
 use forebay_apimachinery::{Key, Status};
 use forebay_backend::Backend as _;
+use forebay_catalog::errors;
+use forebay_catalog::store::Store;
 use forebay_watchcache::Snapshot;
 
 use super::claim::typed;
-use crate::errors;
-use crate::store::Store;
 
-impl Store {
-    /// Whether there is something at `key` now that cannot be read as an object of a built-in kind.
-    ///
-    /// # Errors
-    /// The store's failures.
-    pub(crate) async fn is_unreadable(&self, key: &Key) -> Result<bool, Status> {
-        let found = self.backend.get(key).await.map_err(|error| errors::read(&error))?;
-        Ok(found.is_some_and(|found| {
-            let object = self.decode(key.clone(), found.revision, &found.value);
-            object.and_then(|object| typed(&object)).is_err()
-        }))
-    }
+/// Whether there is something at `key` now that cannot be read as an object of a built-in kind.
+///
+/// # Errors
+/// The store's failures.
+pub(crate) async fn is_in(store: &Store, key: &Key) -> Result<bool, Status> {
+    let found = store.backend.get(key).await.map_err(|error| errors::read(&error))?;
+    Ok(found.is_some_and(|found| {
+        let object = store.decode(key.clone(), found.revision, &found.value);
+        object.and_then(|object| typed(&object)).is_err()
+    }))
 }
 
 /// Whether what is at `key` cannot be read; only what `state` does not show is asked of the store.
 pub(super) async fn is_at(key: &Key, state: &Snapshot, store: &Store) -> Result<bool, Status> {
     match state.get(key) {
         Some(object) => Ok(typed(object).is_err()),
-        None => Ok(state.may_hide(key) && store.is_unreadable(key).await?),
+        None => Ok(state.may_hide(key) && is_in(store, key).await?),
     }
 }
 

@@ -7,9 +7,9 @@ mod body;
 mod session;
 
 use forebay_apimachinery::{Reason, Status};
+use forebay_catalog::errors;
 use forebay_watchcache::ReadError;
 
-use crate::errors;
 use crate::frames::{EventForm, EventFrames, WriteStatus};
 use crate::plan::{Begun, Planned, WatchPlan, WatchStart};
 pub use body::WatchBody;

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use forebay_apimachinery::Status;
+use forebay_catalog::errors;
 use forebay_object::Scratch;
 use forebay_rt::{Clock, Instant};
 use forebay_watchcache::{Budget, Interest, ReadError, WatchStep, Watcher};
 use jiff::Timestamp;
 
-use crate::errors;
 use crate::frames::{EventFrames, FrameSink, Frames};
 use crate::limits::{BOOKMARK_BEFORE_END, BOOKMARK_PERIOD, BOOKMARK_PROOF_WAIT, BOOKMARK_RETRY_PAUSE};
 use crate::plan::{WatchPlan, WatchStart};

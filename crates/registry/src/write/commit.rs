@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use forebay_api::Eventual;
 use forebay_apimachinery::{Status, Verb};
+use forebay_catalog::store::{Decision, Done};
 use forebay_strategy as strategy;
 
 use super::chain::{Flow, Passed};
@@ -11,7 +12,7 @@ use super::{Input, Write};
 use crate::after;
 use crate::context::Context;
 use crate::incoming::{forget_managers, name_of};
-use crate::store::{Decision, Done};
+use crate::ruled::Ruled as _;
 
 /// What a changed object takes more, and has still. Where nobody has looked yet at what is free, who claims does that first.
 pub(super) fn plan<'a>(write: &'a mut Write<'_>) -> Passed<'a> {

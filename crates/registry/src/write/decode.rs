@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{Input, Write, scale};
 use crate::incoming::{self, Incoming, name_of, place};
 use crate::request::{Body, Target};
+use crate::ruled::Ruled as _;
 
 /// What the server fills in of a review, and a client's word counts nothing about.
 const SYSTEM_FIELDS: [&str; 5] =

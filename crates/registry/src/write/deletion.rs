@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use forebay_apimachinery::Status;
 use forebay_apimachinery::options::DeleteOptions;
+use forebay_catalog::Served;
+use forebay_catalog::store::Decision;
 use forebay_strategy::{self as strategy, Deletion};
 use serde_json::Value;
 
-use crate::catalog::Served;
-use crate::store::Decision;
+use crate::ruled::Ruled as _;
 
 /// What follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

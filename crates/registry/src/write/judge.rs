@@ -11,6 +11,7 @@ use super::chain::{Flow, Passed};
 use super::{Input, Write, attributes};
 use crate::context::Context;
 use crate::incoming::name_of;
+use crate::ruled::Ruled as _;
 
 /// Plugins fill in what the client leaves out, or refuse.
 pub(super) fn mutate<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {

@@ -19,13 +19,13 @@ use bytes::Bytes;
 use forebay_admission::WriteAttributes;
 use forebay_apimachinery::options::{DeleteOptions, FieldValidation};
 use forebay_apimachinery::{GroupVersionKind, ResourceAttributes, Status, Verb};
+use forebay_catalog::Served;
+use forebay_catalog::store::{Attempts, Current, Done, Mode, Store};
 use serde_json::Value;
 
-use crate::catalog::Served;
 use crate::patch::Patch;
 use crate::request::{Body, MayCreate, Target, not_found};
 use crate::services::Claims;
-use crate::store::{Attempts, Current, Done, Mode, Store};
 use deletion::Then;
 
 /// See the module's doc.
@@ -158,7 +158,7 @@ impl<'w> Write<'w> {
         };
         match self.input {
             Input::Scale(_) | Input::ScalePatch(_) | Input::Eviction(_) => {
-                of_subresource().ok_or_else(|| crate::errors::method_not_supported(served, "update"))
+                of_subresource().ok_or_else(|| served.method_not_supported("update"))
             }
             // A Binding is sent to a pod, or to what is called so.
             Input::Binding(_) | Input::Review(_) => {

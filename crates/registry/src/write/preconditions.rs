@@ -7,8 +7,8 @@ use forebay_apimachinery::{Cause, CauseReason, Reason, Status};
 use serde_json::Value;
 
 use super::{Input, Write};
-use crate::catalog::Source;
 use crate::request::Target;
+use crate::ruled::Ruled as _;
 
 const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
@@ -87,10 +87,7 @@ fn of_change(target: &Target, proposed: &mut Value, old: &Value, is_put: bool) -
 /// The key of what `target` names as kube-apiserver's errors show it: below the store's own prefix.
 fn shown_key(target: &Target) -> String {
     let served = &target.served;
-    let resource = match &served.source {
-        Source::BuiltIn { resource, .. } => resource.storage_prefix.unwrap_or(resource.plural).to_string(),
-        Source::Custom(_) => format!("{}/{}", served.group(), served.resource()),
-    };
+    let resource = served.kind.storage_path().unwrap_or_else(|| served.resource().to_string());
     match target.namespace() {
         "" => format!("/{resource}/{}", target.name()),
         namespace => format!("/{resource}/{namespace}/{}", target.name()),

@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::incoming::name_of;
 use crate::new_object;
 use crate::request::Target;
+use crate::ruled::Ruled as _;
 
 /// What the kind says where the client says nothing.
 pub(super) fn default(write: &mut Write<'_>) -> Result<(), Status> {

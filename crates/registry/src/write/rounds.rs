@@ -9,6 +9,9 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::Status;
+use forebay_catalog::errors;
+use forebay_catalog::limits::ROUNDS_MAX;
+use forebay_catalog::store::{Attempts, Current, Decision, Done, Mode};
 use forebay_object::Object;
 use serde_json::Value;
 
@@ -17,12 +20,10 @@ use super::deletion::Then;
 use super::{Input, Write};
 use crate::consumed::Consumed;
 use crate::context::Context;
-use crate::errors;
 use crate::incoming::name_of;
 use crate::limits::GENERATED_NAMES_MAX;
 use crate::request::not_found;
 use crate::services;
-use crate::store::{Attempts, Current, Decision, Done, Mode, ROUNDS_MAX};
 
 /// Passes a write by which nothing is stored through all that could refuse it.
 ///

@@ -9,12 +9,14 @@ pub mod codec;
 mod parse;
 pub mod protobuf;
 mod resources;
+mod stored;
 mod table;
 
 use std::sync::OnceLock;
 
 pub use parse::TableError;
 pub use resources::{FieldSelector, Resource, Subresource, Verbs};
+pub use stored::{Conversion, Judged, STORED_AS, StoredAs};
 pub use table::{
     Field, FieldAttrs, FieldFlags, Kind, ListType, MapType, Package, Table, Type, TypeId, TypeKind,
 };

@@ -343,7 +343,7 @@ impl<'a> Approval<'a> {
             ApprovalState::Approved | ApprovalState::Bypassed => None,
             ApprovalState::Missing => Some(FieldError::required(path, self.reason())),
             ApprovalState::Invalid => {
-                Some(FieldError::invalid(path, BadValue::Str(self.annotation), self.reason()))
+                Some(FieldError::invalid(path, BadValue::Text(self.annotation), self.reason()))
             }
         }
     }

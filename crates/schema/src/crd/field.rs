@@ -6,10 +6,10 @@
 use std::fmt;
 
 use forebay_apimachinery::{Cause, CauseReason, FaultBytes, Seen};
-use serde_json::Value;
 
 use super::go;
 
+pub use crate::bad_value::BadValue;
 pub use forebay_apimachinery::fault_path::Path;
 
 /// Why a field was refused; the string form is the `reason` of a Status cause.
@@ -99,11 +99,11 @@ impl FieldError {
     }
 
     pub fn invalid(path: &Path<'_>, value: BadValue<'_>, detail: impl Into<String>) -> Self {
-        Self::new(Reason::Invalid, path.to_string(), Some(value.render()), detail)
+        Self::new(Reason::Invalid, path.to_string(), Some(value.show()), detail)
     }
 
     pub fn duplicate(path: &Path<'_>, value: BadValue<'_>) -> Self {
-        Self::new(Reason::Duplicate, path.to_string(), Some(value.render()), "")
+        Self::new(Reason::Duplicate, path.to_string(), Some(value.show()), "")
     }
 
     pub fn too_many(path: &Path<'_>, actual: usize, max: i64) -> Self {
@@ -112,7 +112,7 @@ impl FieldError {
 
     pub fn not_supported(path: &Path<'_>, value: BadValue<'_>, supported: &[&str]) -> Self {
         let supported: Vec<String> = supported.iter().map(|s| (*s).to_owned()).collect();
-        Self::not_supported_at(path.to_string(), value.render(), &supported)
+        Self::not_supported_at(path.to_string(), value.show(), &supported)
     }
 
     pub fn too_long(path: &Path<'_>, max: i64) -> Self {
@@ -278,38 +278,9 @@ pub(crate) fn aggregate_texts(texts: &[String]) -> String {
     }
 }
 
-/// A refused value, printed as Kubernetes prints its type.
-#[derive(Clone, Copy, Debug)]
-pub enum BadValue<'a> {
-    /// Quoted.
-    Str(&'a str),
-    /// Scalars printed plainly, strings quoted, the rest as JSON.
-    Json(&'a Value),
-    /// Always encoded as JSON, strings included.
-    Encoded(&'a Value),
-    Bool(bool),
-    Int(i64),
-    /// Already printed.
-    Raw(&'a str),
-}
-
-impl BadValue<'_> {
-    pub(crate) fn render(self) -> String {
-        match self {
-            BadValue::Str(s) => go::quote(s),
-            BadValue::Json(Value::String(s)) => go::quote(s),
-            BadValue::Json(Value::Number(n)) => go::print_number(n),
-            BadValue::Json(v) | BadValue::Encoded(v) => go::to_json(v),
-            BadValue::Bool(b) => b.to_string(),
-            BadValue::Int(i) => i.to_string(),
-            BadValue::Raw(s) => s.to_owned(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -321,15 +292,15 @@ mod tests {
             (FieldError::required(&at, ""), "spec: Required value"),
             (FieldError::required(&at, "say why"), "spec: Required value: say why"),
             (FieldError::forbidden(&at, "no"), "spec: Forbidden: no"),
-            (FieldError::invalid(&at, BadValue::Str("a\"b"), "bad"), "spec: Invalid value: \"a\\\"b\": bad"),
+            (FieldError::invalid(&at, BadValue::Text("a\"b"), "bad"), "spec: Invalid value: \"a\\\"b\": bad"),
             (
                 FieldError::invalid(&at, BadValue::Json(&object), "bad"),
                 "spec: Invalid value: {\"a\":1,\"b\":\"\\u003cx\\u003e\"}: bad",
             ),
             (FieldError::invalid(&at, BadValue::Json(&Value::Null), ""), "spec: Invalid value: null"),
-            (FieldError::duplicate(&at, BadValue::Str("x")), "spec: Duplicate value: \"x\""),
+            (FieldError::duplicate(&at, BadValue::Text("x")), "spec: Duplicate value: \"x\""),
             (
-                FieldError::not_supported(&at, BadValue::Str("x"), &["a", "b"]),
+                FieldError::not_supported(&at, BadValue::Text("x"), &["a", "b"]),
                 "spec: Unsupported value: \"x\": supported values: \"a\", \"b\"",
             ),
             (FieldError::too_many(&at, 9, 8), "spec: Too many: 9: must have at most 8 items"),

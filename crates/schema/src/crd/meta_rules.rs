@@ -43,14 +43,14 @@ pub fn validate_create(
     if !generate_name.is_empty() {
         let at = path.child("generateName");
         let wrong = name_rule(generate_name, true);
-        errors.extend(wrong.into_iter().map(|w| FieldError::invalid(&at, BadValue::Str(generate_name), w)));
+        errors.extend(wrong.into_iter().map(|w| FieldError::invalid(&at, BadValue::Text(generate_name), w)));
     }
     let (name, at) = (text(metadata, "name"), path.child("name"));
     match name {
         "" => errors.push(FieldError::required(&at, "name or generateName is required")),
         _ => {
             let wrong = name_rule(name, false);
-            errors.extend(wrong.into_iter().map(|w| FieldError::invalid(&at, BadValue::Str(name), w)));
+            errors.extend(wrong.into_iter().map(|w| FieldError::invalid(&at, BadValue::Text(name), w)));
         }
     }
     errors.extend(namespace(metadata, namespaced, &path.child("namespace")));
@@ -91,7 +91,7 @@ fn namespace(metadata: &Value, namespaced: Namespaced, path: &Path<'_>) -> Vec<F
         (Namespaced::Required, "") => vec![FieldError::required(path, "")],
         (Namespaced::Required, name) => names::dns1123_label(name)
             .into_iter()
-            .map(|wrong| FieldError::invalid(path, BadValue::Str(name), wrong))
+            .map(|wrong| FieldError::invalid(path, BadValue::Text(name), wrong))
             .collect(),
     }
 }
@@ -100,10 +100,10 @@ fn labels(metadata: &Value, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (key, value) in entries(metadata, "labels") {
         for wrong in names::label_key(key) {
-            errors.push(FieldError::invalid(path, BadValue::Str(key), wrong));
+            errors.push(FieldError::invalid(path, BadValue::Text(key), wrong));
         }
         for wrong in names::label_value(value) {
-            errors.push(FieldError::invalid(path, BadValue::Str(value), wrong));
+            errors.push(FieldError::invalid(path, BadValue::Text(value), wrong));
         }
     }
     errors
@@ -115,7 +115,7 @@ fn annotations(metadata: &Value, path: &Path<'_>) -> Vec<FieldError> {
     for (key, value) in entries(metadata, "annotations") {
         bytes += key.len() + value.len();
         for wrong in names::label_key(&key.to_lowercase()) {
-            errors.push(FieldError::invalid(path, BadValue::Str(key), wrong));
+            errors.push(FieldError::invalid(path, BadValue::Text(key), wrong));
         }
     }
     if bytes > ANNOTATIONS_BYTES_MAX {
@@ -146,7 +146,7 @@ fn owners(metadata: &Value, path: &Path<'_>) -> Vec<FieldError> {
                 let printed: Vec<String> = owners.iter().map(print_owner).collect();
                 let printed = format!("[{}]", printed.join(","));
                 told.add(printed.len());
-                errors.push(FieldError::invalid(path, BadValue::Raw(&printed), detail));
+                errors.push(FieldError::invalid(path, BadValue::shown(&printed), detail));
             }
         }
     }
@@ -165,7 +165,7 @@ fn owner_errors(owner: &Value, path: &Path<'_>) -> Vec<FieldError> {
     let mut check = |empty: bool, field: &str, detail: &str| {
         if empty {
             let value = text(owner, field);
-            errors.push(FieldError::invalid(&path.child(field), BadValue::Str(value), detail));
+            errors.push(FieldError::invalid(&path.child(field), BadValue::Text(value), detail));
         }
     };
     check(version.is_empty(), "apiVersion", "version must not be empty");
@@ -175,7 +175,7 @@ fn owner_errors(owner: &Value, path: &Path<'_>) -> Vec<FieldError> {
     if (group, version, text(owner, "kind")) == ("", "v1", "Event") {
         let printed = print_owner(owner);
         let detail = "/v1, Kind=Event is disallowed from being an owner";
-        errors.push(FieldError::invalid(path, BadValue::Raw(&printed), detail));
+        errors.push(FieldError::invalid(path, BadValue::shown(&printed), detail));
     }
     errors
 }
@@ -197,7 +197,7 @@ fn finalizers(metadata: &Value, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for name in finalizers.iter().map(|name| name.as_str().unwrap_or("")) {
         for wrong in names::label_key(name) {
-            errors.push(FieldError::invalid(path, BadValue::Str(name), wrong));
+            errors.push(FieldError::invalid(path, BadValue::Text(name), wrong));
         }
     }
     // Once: each of two names.
@@ -217,12 +217,12 @@ fn managed_fields(metadata: &Value, path: &Path<'_>) -> Vec<FieldError> {
         let operation = text(entry, "operation");
         if !matches!(operation, "Apply" | "Update") {
             let detail = "must be `Apply` or `Update`";
-            errors.push(FieldError::invalid(&path.child("operation"), BadValue::Str(operation), detail));
+            errors.push(FieldError::invalid(&path.child("operation"), BadValue::Text(operation), detail));
         }
         let fields_type = text(entry, "fieldsType");
         if !matches!(fields_type, "" | "FieldsV1") {
             let detail = "must be `FieldsV1`";
-            errors.push(FieldError::invalid(&path.child("fieldsType"), BadValue::Str(fields_type), detail));
+            errors.push(FieldError::invalid(&path.child("fieldsType"), BadValue::Text(fields_type), detail));
         }
         errors.extend(field_manager(text(entry, "manager"), &path.child("manager")));
         if text(entry, "subresource").len() > SUBRESOURCE_BYTES_MAX {
@@ -239,7 +239,7 @@ fn field_manager(name: &str, path: &Path<'_>) -> Vec<FieldError> {
     }
     for (i, c) in name.char_indices().filter(|(_, c)| !go::is_print(*c)) {
         let detail = format!("invalid character U+{:04X} (at position {i})", c as u32);
-        errors.push(FieldError::invalid(path, BadValue::Str(name), detail));
+        errors.push(FieldError::invalid(path, BadValue::Text(name), detail));
     }
     errors
 }

@@ -7,6 +7,7 @@
 pub mod check;
 mod choices;
 pub mod conditions;
+mod custom_rules;
 mod default;
 mod default_check;
 pub mod defaults;
@@ -32,7 +33,9 @@ mod spec;
 mod structural;
 mod validate;
 
+pub use custom_rules::{CustomRules, ScalePaths};
 pub use definition::{Column, Definition, Scale, Version};
+pub(crate) use go::print_number;
 pub use jsonpath::{JsonPath, JsonPathError};
 pub use props::depth_within;
 pub use schema::Schema;

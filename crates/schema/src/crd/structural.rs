@@ -164,7 +164,7 @@ fn types(schema: Props<'_>, level: Level, path: &Path<'_>, errors: &mut Faults) 
         let detail = "must be object if x-kubernetes-embedded-resource is true";
         errors.push(match kind {
             "" => FieldError::required(&at, detail),
-            _ => FieldError::invalid(&at, BadValue::Str(kind), detail),
+            _ => FieldError::invalid(&at, BadValue::Text(kind), detail),
         });
     } else if kind.is_empty() && !schema.int_or_string() && schema.preserve_unknown_fields() != Some(true) {
         let detail = match level {
@@ -180,7 +180,7 @@ fn types(schema: Props<'_>, level: Level, path: &Path<'_>, errors: &mut Faults) 
             .push(FieldError::forbidden(&path, "must not be used if x-kubernetes-embedded-resource is set"));
     }
     if level == Level::Root && !kind.is_empty() && kind != "object" {
-        errors.push(FieldError::invalid(&at, BadValue::Str(kind), "must be object at the root"));
+        errors.push(FieldError::invalid(&at, BadValue::Text(kind), "must be object at the root"));
     }
 }
 
@@ -193,7 +193,7 @@ fn metadata(schema: Props<'_>, level: Level, path: &Path<'_>, errors: &mut Fault
         if checked && property.kind() != kind {
             let at = properties.key(name);
             let detail = format!("must be {kind}");
-            errors.push(FieldError::invalid(&at.child("type"), BadValue::Str(property.kind()), detail));
+            errors.push(FieldError::invalid(&at.child("type"), BadValue::Text(property.kind()), detail));
         }
     };
     has_type("kind", "string");
@@ -243,7 +243,7 @@ fn junctors(schema: Props<'_>, skip: Skip, path: &Path<'_>, errors: &mut Faults)
     let pattern = schema.str("pattern");
     if let Some(message) = pattern::check(pattern).err().filter(|_| !pattern.is_empty()) {
         let detail = format!("must be a valid regular expression, but isn't: {message}");
-        errors.push(FieldError::invalid(&path.child("pattern"), BadValue::Str(pattern), detail));
+        errors.push(FieldError::invalid(&path.child("pattern"), BadValue::Text(pattern), detail));
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::deployment::strategy_shown;
 use super::template::{amount, at_most_all, int_or_percent, not_decremented, not_negative, same_selector};
 use crate::core::pod;
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::lifecycle::{begin, bump_generation};
 use crate::meta::validate_built_in_update;
 use crate::rule::{Context, Update};
@@ -113,8 +113,8 @@ fn rolling_update(rolling: &Members, at: &Path<'_>, causes: &mut Causes) {
     at_most_all(surge, &surge_at, causes);
     match (amount(unavailable) != 0, amount(surge) != 0) {
         (true, true) => {
-            let bad = surge.map_or(Bad::Int(0), |surge: &Value| {
-                Bad::Shown(forebay_apimachinery::json::to_go_text(surge))
+            let bad = surge.map_or(BadValue::Int(0), |surge: &Value| {
+                BadValue::shown(forebay_apimachinery::json::to_go_text(surge))
             });
             causes.invalid(&surge_at, bad, "may not be set when maxUnavailable is non-zero");
         }

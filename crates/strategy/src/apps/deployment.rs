@@ -11,7 +11,7 @@ use super::template::{
     selector_of, template_of,
 };
 use crate::core::pod;
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::lifecycle::bump_generation;
 use crate::meta::validate_built_in_update;
 use crate::rule::{Context, Update};
@@ -91,20 +91,20 @@ fn rolling_update(rolling: &Members, at: &Path<'_>, causes: &mut Causes) {
     int_or_percent(surge, &at.child("maxSurge"), causes);
     if amount(unavailable) == 0 && amount(surge) == 0 {
         let bad = unavailable
-            .map_or(Bad::Int(0), |value| Bad::Shown(forebay_apimachinery::json::to_go_text(value)));
+            .map_or(BadValue::Int(0), |value| BadValue::shown(forebay_apimachinery::json::to_go_text(value)));
         causes.invalid(&unavailable_at, bad, "may not be 0 when `maxSurge` is 0");
     }
     at_most_all(unavailable, &unavailable_at, causes);
 }
 
 /// As the internal type is shown, which has Go's names.
-pub fn strategy_shown(strategy: &Members) -> Bad<'static> {
+pub fn strategy_shown(strategy: &Members) -> BadValue<'static> {
     let to_text = forebay_apimachinery::json::to_go_text;
     let rolling = child(strategy, "rollingUpdate").map_or("null".to_string(), |rolling| {
         let member = |name| rolling.get(name).map_or("0".to_string(), to_text);
         format!("{{\"MaxUnavailable\":{},\"MaxSurge\":{}}}", member("maxUnavailable"), member("maxSurge"))
     });
-    Bad::Shown(format!(
+    BadValue::shown(format!(
         "{{\"Type\":{},\"RollingUpdate\":{rolling}}}",
         to_text(&Value::from(text(strategy, "type")))
     ))

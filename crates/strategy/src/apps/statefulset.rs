@@ -12,7 +12,7 @@ use super::template::{
 };
 use crate::core::pod::warnings::claim_spec;
 use crate::core::{claim, pod};
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::lifecycle::{begin, status_apart};
 use crate::meta::{annotations, labels, validate_built_in_update};
@@ -141,27 +141,24 @@ fn update_strategy(strategy: &Members, causes: &mut Causes) {
         ("", _) => causes.required(&at, ""),
         ("OnDelete", Some(rolling)) => {
             let detail = "only allowed for updateStrategy 'RollingUpdate'";
-            causes.invalid(&at.child("rollingUpdate"), rolling_shown(rolling), detail);
+            causes.invalid(&at.child("rollingUpdate"), BadValue::shown(rolling_shown(rolling)), detail);
         }
         ("RollingUpdate", Some(rolling)) => rolling_update(rolling, &at.child("rollingUpdate"), causes),
         ("OnDelete" | "RollingUpdate", None) => {}
         (other, rolling) => {
-            let rolling = rolling.map_or("null".into(), |rolling| match rolling_shown(rolling) {
-                Bad::Shown(shown) => shown,
-                _ => String::new(),
-            });
+            let rolling = rolling.map_or("null".into(), rolling_shown);
             let kind = forebay_apimachinery::json::to_go_text(&Value::from(other));
             let bad = format!("{{\"Type\":{kind},\"RollingUpdate\":{rolling}}}");
-            causes.invalid(&at, Bad::Shown(bad), "must be 'RollingUpdate' or 'OnDelete'");
+            causes.invalid(&at, BadValue::shown(bad), "must be 'RollingUpdate' or 'OnDelete'");
         }
     }
 }
 
-fn rolling_shown(rolling: &Members) -> Bad<'static> {
+fn rolling_shown(rolling: &Members) -> String {
     let unavailable =
         rolling.get("maxUnavailable").map_or("null".into(), forebay_apimachinery::json::to_go_text);
     let partition = int(rolling, "partition").unwrap_or(0);
-    Bad::Shown(format!("{{\"Partition\":{partition},\"MaxUnavailable\":{unavailable}}}"))
+    format!("{{\"Partition\":{partition},\"MaxUnavailable\":{unavailable}}}")
 }
 
 fn rolling_update(rolling: &Members, at: &Path<'_>, causes: &mut Causes) {
@@ -171,7 +168,11 @@ fn rolling_update(rolling: &Members, at: &Path<'_>, causes: &mut Causes) {
     if let Some(value) = unavailable {
         int_or_percent(unavailable, &at, causes);
         if amount(unavailable) == 0 {
-            causes.invalid(&at, Bad::Shown(forebay_apimachinery::json::to_go_text(value)), "cannot be 0");
+            causes.invalid(
+                &at,
+                BadValue::shown(forebay_apimachinery::json::to_go_text(value)),
+                "cannot be 0",
+            );
         }
         at_most_all(unavailable, &at, causes);
     }

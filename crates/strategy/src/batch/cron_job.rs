@@ -8,7 +8,7 @@ use super::{job, schedule, spec};
 use crate::core::pod;
 use crate::core::pod::warnings::of_owner_name;
 use crate::counts::not_negative;
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::meta::validate_built_in_update;
 use crate::rule::Update;
 use crate::selector;
@@ -56,7 +56,7 @@ fn validate(spec: &Members, old: Option<&Members>, causes: &mut Causes) {
         && let Some(zone) = text_opt(spec, "timeZone")
         && let Some(fault) = schedule::time_zone_fault(zone)
     {
-        let bad = Bad::Shown(forebay_apimachinery::json::to_go_text(&zone.into()));
+        let bad = BadValue::shown(forebay_apimachinery::json::to_go_text(&zone.into()));
         causes.invalid(&SPEC.child("timeZone"), bad, &fault);
     }
     match text(spec, "concurrencyPolicy") {
@@ -103,7 +103,7 @@ fn job_template(job: &Members, causes: &mut Causes) {
         );
     }
     if is_true(job, "manualSelector") {
-        causes.not_supported(&at.child("manualSelector"), Bad::Shown("true".into()), &["nil", "false"]);
+        causes.not_supported(&at.child("manualSelector"), BadValue::shown("true"), &["nil", "false"]);
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{spec, status};
 use crate::core::pod;
 use crate::core::pod::warnings::of_owner_name;
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::internal;
 use crate::lifecycle::{begin, status_apart};
@@ -206,8 +206,8 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
 }
 
 /// A pointer's value is shown as JSON, texts included.
-fn encoded(value: Option<&Value>) -> Bad<'static> {
-    value.map_or(Bad::Nil, |value| Bad::Shown(forebay_apimachinery::json::to_go_text(value)))
+fn encoded(value: Option<&Value>) -> BadValue<'static> {
+    value.map_or(BadValue::Nil, |value| BadValue::shown(forebay_apimachinery::json::to_go_text(value)))
 }
 
 fn completions(spec: &Members, old: &Members, causes: &mut Causes) {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::indexes;
 use crate::counts::not_negative;
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::meta::label_key;
 use crate::value::{Members, child, child_or_empty, int, list, objects, text, text_opt};
 
@@ -92,7 +92,7 @@ fn exit_codes(codes: &Members, containers: &Seen<&str>, at: &Path<'_>, causes: &
     let values: Vec<i64> = list(codes, "values").iter().filter_map(Value::as_i64).collect();
     let at = at.child("values");
     if values.is_empty() {
-        causes.invalid(&at, Bad::Shown("[]".into()), "at least one value is required");
+        causes.invalid(&at, BadValue::shown("[]"), "at least one value is required");
     } else if values.len() > CODES_MAX {
         causes.too_many(&at, values.len(), CODES_MAX);
     }

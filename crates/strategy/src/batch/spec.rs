@@ -7,7 +7,7 @@
 use super::policies;
 use crate::core::pod;
 use crate::counts::not_negative;
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::internal;
 use crate::value::{Members, child, child_or_empty, int, text, text_opt};
@@ -75,7 +75,7 @@ fn completion_mode(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
     const MODES: [&str; 2] = ["NonIndexed", "Indexed"];
     let mode = text_opt(spec, "completionMode");
     if let Some(mode) = mode.filter(|mode| !MODES.contains(mode)) {
-        let bad = Bad::Shown(forebay_apimachinery::json::go_quote(mode));
+        let bad = BadValue::shown(forebay_apimachinery::json::go_quote(mode));
         causes.not_supported(&at.child("completionMode"), bad, &MODES);
     }
     match mode {

@@ -9,7 +9,7 @@ use forebay_apimachinery::Seen;
 
 use super::indexes;
 use crate::counts::not_negative;
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::value::{Members, child, child_or_empty, int, list, objects, same_member, text, text_opt, texts};
 
 const STATUS: Path<'static> = Path::root("status");
@@ -90,7 +90,7 @@ fn times(status: &Members, old: &Members, ends: Ends, ended: Ends, causes: &mut 
     }
     let (start, completion) = (text(status, "startTime"), text(status, "completionTime"));
     let at = STATUS.child("completionTime");
-    let shown = || status.get("completionTime").map_or(Bad::Nil, Bad::Json);
+    let shown = || status.get("completionTime").map_or(BadValue::Nil, BadValue::Json);
     if ends.complete != ended.complete || changed(status, old, "completionTime") {
         if !completion.is_empty() && !ends.complete {
             causes.invalid(
@@ -149,7 +149,7 @@ fn finished(spec: &Members, status: &Members, old: &Members, ends: Ends, ended: 
         let bad = format!("{{\"Succeeded\":{},\"Failed\":{}}}", shown("succeeded"), shown("failed"));
         causes.invalid(
             &STATUS.child("uncountedTerminatedPods"),
-            Bad::Shown(bad),
+            BadValue::shown(bad),
             "must be empty for finished job",
         );
     }
@@ -171,7 +171,7 @@ fn completed_indexes(spec: &Members, status: &Members, old: &Members, causes: &m
     if let (true, true, Some(completions), Some(failed)) = (failed_changed, per_index, completions, failed)
         && let Err(error) = indexes::count(failed, completions)
     {
-        let bad = Bad::Shown(forebay_apimachinery::json::to_go_text(&failed.into()));
+        let bad = BadValue::shown(forebay_apimachinery::json::to_go_text(&failed.into()));
         causes.invalid(&failed_at, bad, &format!("error parsing failedIndexes: {error}"));
     }
     if completed_changed && !completed.is_empty() && text(spec, "completionMode") != "Indexed" {

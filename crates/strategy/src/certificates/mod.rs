@@ -7,7 +7,6 @@
 //! `plugin/pkg/admission/certificates/subjectrestriction`.
 
 mod request;
-pub mod subject;
 #[cfg(test)]
 mod tests;
 

@@ -5,12 +5,12 @@
 //! Source: kubernetes v1.36.3 `apis/certificates/helpers.go`; Go 1.25 `encoding/asn1`, `crypto/x509`.
 
 use forebay_apimachinery::json::go_quote;
+use forebay_certificate_names::attributes;
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::error::X509Error;
 use x509_parser::oid_registry::{OID_X509_COMMON_NAME, OID_X509_ORGANIZATION_NAME};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::subject;
 use crate::core::base64;
 use crate::pem;
 
@@ -32,7 +32,7 @@ pub fn request_fault(encoded: &str) -> Option<String> {
         Err(error) => return Some(format!("asn1: structure error: {error}")),
     };
     let subject = &request.certification_request_info.subject;
-    if let Some(fault) = subject::attributes(subject).find_map(|(_, text)| text.err()) {
+    if let Some(fault) = attributes(subject).find_map(|(_, text)| text.err()) {
         return Some(fault.into());
     }
     match request.verify_signature() {
@@ -57,7 +57,7 @@ pub fn asks_for_group(encoded: &str, group: &str) -> Asks {
     let Some(der) = request_der(encoded) else { return Asks::No };
     let Ok((_, request)) = X509CertificationRequest::from_der(&der) else { return Asks::No };
     let mut asks = Asks::No;
-    for (kind, text) in subject::attributes(&request.certification_request_info.subject) {
+    for (kind, text) in attributes(&request.certification_request_info.subject) {
         let is_organization = *kind == OID_X509_ORGANIZATION_NAME;
         match text {
             Ok(Some(text)) if is_organization && text == group => return Asks::Yes,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::pod::defaults::{claim_spec, round_up};
 use super::pod::resources::quantity_value;
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::internal;
 use crate::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
@@ -221,8 +221,10 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
     }
     shrinks(spec, old_spec, old, causes);
     if !same_member(spec, old_spec, "volumeMode") {
-        let bad =
-            spec.get("volumeMode").map(forebay_apimachinery::json::to_go_text).map_or(Bad::Nil, Bad::Shown);
+        let bad = spec
+            .get("volumeMode")
+            .map(forebay_apimachinery::json::to_go_text)
+            .map_or(BadValue::Nil, BadValue::shown);
         causes.invalid(&Path::root("volumeMode"), bad, IMMUTABLE);
     }
     attributes_class(spec, old_spec, old, causes);
@@ -327,7 +329,7 @@ fn validate_status(claim: &Members, causes: &mut Causes) {
         if quantity::of(size) < 0 {
             let whole = quantity::of(size).div_euclid(1_000_000_000);
             let detail = "must be a valid resource quantity";
-            causes.invalid(&at.child("capacity").key(resource), Bad::Shown(whole.to_string()), detail);
+            causes.invalid(&at.child("capacity").key(resource), BadValue::shown(whole.to_string()), detail);
         }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::pod::defaults::round_up;
 use super::pod::resources::quantity_value;
 use crate::address::legacy_cidr;
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::meta::{label_key, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
 use crate::rule::{Context, Update};
@@ -152,7 +152,7 @@ fn addresses(node: &Members, causes: &mut Causes) {
         }
         let shown = |name| to_go_text(&Value::from(text(address, name)));
         let bad = format!("{{\"Type\":{},\"Address\":{}}}", shown("type"), shown("address"));
-        causes.duplicate(&Path::root("status").child("addresses").index(index), Bad::Shown(bad));
+        causes.duplicate(&Path::root("status").child("addresses").index(index), BadValue::shown(bad));
     }
 }
 
@@ -178,13 +178,13 @@ fn taints(spec: &Members, causes: &mut Causes) {
     }
 }
 
-fn taint_shown(taint: &Members) -> Bad<'static> {
+fn taint_shown(taint: &Members) -> BadValue<'static> {
     let shown = |name| to_go_text(&Value::from(text(taint, name)));
     let added = match taint.get("timeAdded") {
         Some(time) => to_go_text(time),
         None => "null".into(),
     };
-    Bad::Shown(format!(
+    BadValue::shown(format!(
         "{{\"Key\":{},\"Value\":{},\"Effect\":{},\"TimeAdded\":{added}}}",
         shown("key"),
         shown("value"),

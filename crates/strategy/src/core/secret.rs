@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::base64;
 use super::config_map::{DATA_BYTES_MAX, unchanged_once_immutable};
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
@@ -105,7 +105,7 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
     let old = update.old;
     validate_built_in_update(new, old, causes);
     if !same_member(new, old, "type") {
-        causes.invalid(&Path::root("type"), Bad::Text(text(new, "type")), IMMUTABLE);
+        causes.invalid(&Path::root("type"), BadValue::Text(text(new, "type")), IMMUTABLE);
     }
     unchanged_once_immutable(new, old, &["data"], causes);
     validate_built_in_create(child_or_empty(new, "metadata"), true, NameRule::Subdomain, causes);

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::endpoints::{port_number, protocol};
 use super::service::{externally_accessible, needs_health_check};
 use crate::address::{endpoint_ip, legacy_cidr, legacy_ip};
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::meta::{IMMUTABLE, label_key, labels, validate_built_in_update};
 use crate::rule::Update;
@@ -46,8 +46,8 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
 }
 
 /// A pointer's value is shown as JSON, texts included.
-pub fn encoded(value: Option<&Value>) -> Bad<'_> {
-    value.map_or(Bad::Nil, |value| Bad::Shown(to_go_text(value)))
+pub fn encoded(value: Option<&Value>) -> BadValue<'_> {
+    value.map_or(BadValue::Nil, |value| BadValue::shown(to_go_text(value)))
 }
 
 fn is_headless(spec: &Members) -> bool {
@@ -312,7 +312,7 @@ fn port_pairs(spec: &Members, causes: &mut Causes) {
                      \"NodePort\":0}}",
                     number(port, name)
                 );
-                causes.duplicate(&at.index(index), Bad::Shown(bad));
+                causes.duplicate(&at.index(index), BadValue::shown(bad));
             }
         }
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::claim::{access_modes, class_name, volume_mode};
 use super::pod::defaults::{network_source, round_up};
 use super::pod::{node_selector, one_source};
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::internal;
 use crate::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
@@ -173,7 +173,7 @@ fn capacity(spec: &Members, causes: &mut Causes) {
         let nanos = quantity::of(size);
         if nanos < 0 {
             let whole = nanos.div_euclid(1_000_000_000).to_string();
-            causes.invalid(&at.key(resource), Bad::Shown(whole), "must be a valid resource quantity");
+            causes.invalid(&at.key(resource), BadValue::shown(whole), "must be a valid resource quantity");
         }
         if nanos <= 0 {
             causes.invalid(&at.key(resource), size, "must be greater than zero");
@@ -209,12 +209,12 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
         causes.forbidden(&SPEC.child("persistentvolumesource"), &detail);
     }
     if !same_member(spec, old_spec, "volumeMode") {
-        let bad = spec.get("volumeMode").map_or(Bad::Nil, |mode| Bad::Shown(to_go_text(mode)));
+        let bad = spec.get("volumeMode").map_or(BadValue::Nil, |mode| BadValue::shown(to_go_text(mode)));
         causes.invalid(&Path::root("volumeMode"), bad, IMMUTABLE);
     }
     if !same_affinity(spec, old_spec) {
         let bad = child(spec, "nodeAffinity")
-            .map_or(Bad::Nil, |affinity| internal::shown("VolumeNodeAffinity", affinity));
+            .map_or(BadValue::Nil, |affinity| internal::shown("VolumeNodeAffinity", affinity));
         let detail = format!("{IMMUTABLE}, except for updating from beta label to GA");
         causes.invalid(&Path::root("nodeAffinity"), bad, &detail);
     }

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use forebay_apimachinery::json::to_go_text;
 use serde_json::Value;
 
-use super::field::Bad;
+use super::field::BadValue;
 use super::value::{Members, child_or_empty, list, objects, take_over};
 
 pub use difference::{Differences, difference};
@@ -86,8 +86,8 @@ fn field(word: &'static str) -> Option<Field> {
 }
 
 /// `object` of the internal type `ty`, on one line.
-pub fn shown(ty: &str, object: &Members) -> Bad<'static> {
-    Bad::Shown(text(ty, object))
+pub fn shown(ty: &str, object: &Members) -> BadValue<'static> {
+    BadValue::shown(text(ty, object))
 }
 
 /// `object` as Go writes the internal type `ty`.
@@ -98,15 +98,15 @@ pub fn text(ty: &str, object: &Members) -> String {
 }
 
 /// A list of objects of the internal type `ty`.
-pub fn list_shown(ty: &str, object: &Members, name: &str) -> Bad<'static> {
+pub fn list_shown(ty: &str, object: &Members, name: &str) -> BadValue<'static> {
     let room = Room::new();
     let items: Vec<Shown> = objects(object, name).map(|item| structure(ty, item, 0, &room)).collect();
     if items.is_empty() {
-        return Bad::Nil;
+        return BadValue::Nil;
     }
     let mut line = String::new();
     write_line(&Shown::List(items), &mut line);
-    Bad::Shown(line)
+    BadValue::shown(line)
 }
 
 fn whole(ty: &str, object: &Members) -> Shown {
@@ -322,7 +322,7 @@ mod tests {
         ];
         for (ty, object, line) in rows {
             match shown(ty, object.as_object().expect("an object")) {
-                Bad::Shown(text) => assert_eq!(text, line, "{ty}"),
+                BadValue::Shown(text) => assert_eq!(text, line, "{ty}"),
                 other => panic!("{other:?}"),
             }
         }
@@ -332,7 +332,7 @@ mod tests {
     fn the_security_context_of_a_pod_has_what_the_spec_has_outside() {
         let spec = json!({"hostNetwork": true, "securityContext": {"runAsUser": 5}});
         match shown("PodSpec", spec.as_object().expect("an object")) {
-            Bad::Shown(text) => {
+            BadValue::Shown(text) => {
                 let context = r#""SecurityContext":{"HostNetwork":true,"HostPID":false,"HostIPC":false,"ShareProcessNamespace":null,"#;
                 assert!(text.contains(context), "{text}");
                 assert!(text.contains(r#""RunAsUser":5"#), "{text}");

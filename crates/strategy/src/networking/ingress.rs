@@ -6,7 +6,7 @@ use forebay_apimachinery::Seen;
 use serde_json::Value;
 
 use crate::address::{ip_warning, legacy_ip};
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::meta::{validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
@@ -97,7 +97,7 @@ impl Lenience {
 
 fn validate(spec: &Members, lenience: Lenience, causes: &mut Causes) {
     if list(spec, "rules").is_empty() && !spec.contains_key("defaultBackend") {
-        let bad = spec.get("rules").map_or(Bad::Nil, Bad::Json);
+        let bad = spec.get("rules").map_or(BadValue::Nil, BadValue::Json);
         causes.invalid(&SPEC, bad, "either `defaultBackend` or `rules` must be specified");
     }
     if let Some(of) = child(spec, "defaultBackend") {

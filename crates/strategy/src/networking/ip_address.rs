@@ -3,7 +3,7 @@
 //! In: an IPAddress. Out: causes. Never: allocates it.
 
 use super::ingress::segment;
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::internal;
 use crate::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
@@ -34,8 +34,8 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
     validate_built_in_update(new, update.old, causes);
     let (spec, old_spec) = (child_or_empty(new, "spec"), child_or_empty(update.old, "spec"));
     if !same_member(spec, old_spec, "parentRef") {
-        let bad =
-            child(spec, "parentRef").map_or(Bad::Nil, |parent| internal::shown("ParentReference", parent));
+        let bad = child(spec, "parentRef")
+            .map_or(BadValue::Nil, |parent| internal::shown("ParentReference", parent));
         causes.invalid(&SPEC.child("parentRef"), bad, IMMUTABLE);
     }
 }

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use crate::address::{Range, strict_cidr};
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::internal;
 use crate::lifecycle::{reset_meta, status_apart_without_generation};
 use crate::meta::{IMMUTABLE, validate_built_in_update};
@@ -62,7 +62,7 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
     let added = old.len() == 1 && ranges.len() == 2;
     if !added && ranges.len() != old.len() {
         let bad = spec.get("cidrs").filter(|_| !ranges.is_empty());
-        let bad = bad.map_or(Bad::Shown("[]".into()), Bad::Json);
+        let bad = bad.map_or(BadValue::shown("[]"), BadValue::Json);
         return causes.invalid(&at, bad, IMMUTABLE);
     }
     for (index, (range, _)) in ranges.iter().zip(old).enumerate().filter(|(_, (range, old))| range != old) {

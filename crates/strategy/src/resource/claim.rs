@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::config::{CONFIG_MAX, Origin, opaque, selectors};
 use super::lists::{SPEC, bounded, no_duplicates};
 use super::{names, status};
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::internal;
 use crate::meta::{IMMUTABLE, label_key, label_value, validate_built_in_create, validate_built_in_update};
@@ -103,7 +103,7 @@ fn request(request: &Members, at: &Path<'_>, causes: &mut Causes) {
         (true, Some(_)) => {
             let detail =
                 "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set";
-            causes.invalid(at, Bad::Nil, detail);
+            causes.invalid(at, BadValue::Nil, detail);
         }
         (true, None) => alternatives(request, at, causes),
         (false, Some(exactly)) => wanted(exactly, &at.child("exactly"), causes),

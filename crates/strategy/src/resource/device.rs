@@ -10,7 +10,7 @@ use super::claim::EFFECTS;
 use super::lists::{bounded, no_duplicates};
 use super::names::{self, QUALIFIED_BYTES_MAX};
 use crate::core::pod::node_selector;
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::internal;
 use crate::meta::{label_key, label_value};
@@ -168,7 +168,7 @@ fn nodes(device: &Members, chooses: bool, at: &Path<'_>, causes: &mut Causes) {
         if ["nodeName", "nodeSelector", "allNodes"].iter().any(|name| device.contains_key(*name)) {
             let detail = "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` \
                           is set to true in the ResourceSlice spec";
-            causes.invalid(at, Bad::Nil, detail);
+            causes.invalid(at, BadValue::Nil, detail);
         }
         return;
     }

@@ -11,7 +11,7 @@ use super::lists::{SPEC, bounded, no_duplicates};
 use super::names;
 use crate::core::pod::csi_driver_name;
 use crate::core::pod::node_selector;
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::internal;
 use crate::lifecycle::{bump_generation, first_generation};
@@ -178,7 +178,7 @@ fn one_term(selector: &Members, at: &Path<'_>, causes: &mut Causes) {
     node_selector(selector, at, causes);
     if list(selector, NAME).len() != 1 {
         let shown = match list(selector, NAME).is_empty() {
-            true => Bad::Shown("[]".into()),
+            true => BadValue::shown("[]"),
             false => internal::list_shown("NodeSelectorTerm", selector, NAME),
         };
         causes.invalid(&at.child(NAME), shown, "must have exactly one node selector term");

@@ -15,7 +15,7 @@ use crate::address::Range;
 use crate::conditions;
 use crate::core::pod::csi_driver_name;
 use crate::core::pod::node_selector;
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::internal;
 use crate::lifecycle::{reset_meta, status_apart_without_generation};
@@ -140,7 +140,7 @@ fn devices(status: &Members, causes: &mut Causes) {
     for (index, of) in objects(status, "devices").enumerate() {
         let id = device_id(of);
         if seen.has(&id) {
-            causes.duplicate(&at.index(index), Bad::Shown(id));
+            causes.duplicate(&at.index(index), BadValue::shown(id));
         } else {
             seen.again(id);
         }
@@ -157,7 +157,7 @@ fn device(device: &Members, allocated: &Seen<String>, at: &Path<'_>, causes: &mu
     }
     let id = device_id(device);
     if !allocated.has(&id) {
-        causes.invalid(at, Bad::Shown(id), "must be an allocated device in the claim");
+        causes.invalid(at, BadValue::shown(id), "must be an allocated device in the claim");
     }
     let count = list(device, "conditions").len();
     if count > CONDITIONS_MAX {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use forebay_apimachinery::Seen;
 
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::meta::{IMMUTABLE, label_key, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
 use crate::node::deprecated_label;
@@ -52,7 +52,7 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
             continue;
         }
         let bad = match (new.get(name), name) {
-            (None, "provisioner") => Bad::Text(""),
+            (None, "provisioner") => BadValue::Text(""),
             (value, _) => value.into(),
         };
         causes.invalid(&Path::root(name), bad, IMMUTABLE);

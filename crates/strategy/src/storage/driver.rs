@@ -5,7 +5,7 @@
 use forebay_apimachinery::Seen;
 use serde_json::json;
 
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::lifecycle::bump_generation;
 use crate::meta::{IMMUTABLE, validate_built_in_update};
 use crate::rule::{Context, Update};
@@ -79,7 +79,11 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
         [("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")]
     {
         if !same_member(spec, old_spec, name) {
-            causes.invalid(&SPEC.child(path), spec.get(name).map_or(Bad::Nil, Bad::Json), IMMUTABLE);
+            causes.invalid(
+                &SPEC.child(path),
+                spec.get(name).map_or(BadValue::Nil, BadValue::Json),
+                IMMUTABLE,
+            );
         }
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! In: custom resources. Out: what is stored, and what is refused. Never: a schema.
 
+use forebay_schema::crd::CustomRules;
 use serde_json::json;
 
 use crate::{Context, validate_update};
-use crate::{CustomRules, Kind, prepare_create, prepare_update, validate_create};
+use crate::{Kind, prepare_create, prepare_update, validate_create};
 
 const CONTEXT: Context<'static> = Context { now: "2026-01-01T00:00:00Z", user: None };
 

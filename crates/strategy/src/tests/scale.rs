@@ -4,7 +4,9 @@
 
 use serde_json::json;
 
-use crate::{CustomRules, Kind, ScaleError, ScalePaths, apply_scale, to_scale};
+use forebay_schema::crd::{CustomRules, ScalePaths};
+
+use crate::{Kind, ScaleError, apply_scale, to_scale};
 
 const DEPLOYMENT: Kind<'static> = Kind::built_in("apps", "Deployment");
 

@@ -21,20 +21,8 @@ use crate::counters::Counters;
 use crate::event::Event;
 use crate::interest::Reach;
 use crate::limits;
+use crate::published::Hole;
 use crate::source::Source;
-
-/// Revisions of which nobody here knows all changes: those between, without the ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Hole {
-    pub(crate) before: Revision,
-    pub(crate) after: Revision,
-}
-
-impl Hole {
-    pub(crate) fn has(&self, revision: Revision) -> bool {
-        self.before < revision && revision < self.after
-    }
-}
 
 /// A key that differs, and when it was changed last.
 pub(super) struct Difference {

@@ -16,10 +16,10 @@ use forebay_object::Object;
 use tokio::sync::oneshot;
 
 use super::{Ingest, State, check_order};
-use crate::cacher::Published;
 use crate::counters::Counters;
 use crate::event::Event;
 use crate::limits;
+use crate::published::Published;
 use crate::seal::{self, Haste};
 use crate::snapshot::Snapshot;
 use crate::source::Source;
@@ -137,7 +137,7 @@ impl Ingest {
 impl State {
     /// Puts in front what was read of what was before; nothing if the window has moved on since.
     pub(super) fn begin_with(&mut self, early: Option<Box<State>>, now_ms: u64) {
-        // Who waits for it is told, whatever became of it.
+        // Readers that wait for early history are woken, whatever became of it.
         self.renewed = true;
         let Some(mut early) = early else { return };
         // The window began at the revision that `early` was read up to.

@@ -6,7 +6,6 @@
 use std::pin::pin;
 
 use forebay_apimachinery::Revision;
-use forebay_backend::Change;
 
 use super::{Ingest, State};
 use crate::counters::Counters;
@@ -99,20 +98,4 @@ impl Ingest {
             }
         }
     }
-}
-
-/// The next whole revisions of `changes`, about [`limits::PART_BYTES`], and the room they need.
-pub(super) fn next_part(changes: &mut Vec<Change>) -> Option<(Vec<Change>, usize)> {
-    let (mut bytes, mut len, mut last) = (0, 0, changes.first()?.revision);
-    for change in changes.iter() {
-        if change.revision != last && bytes >= limits::PART_BYTES {
-            break;
-        }
-        last = change.revision;
-        // Its revision is written into it.
-        bytes += change.value.as_ref().map_or(0, |value| value.len() + limits::REVISION_BYTES);
-        len += 1;
-    }
-    let part = if len == changes.len() { std::mem::take(changes) } else { changes.drain(..len).collect() };
-    Some((part, bytes))
 }

@@ -15,13 +15,13 @@ use forebay_backend::{Change, FeedError, FeedStep, GiveWay, Rewrite, Tell, Told}
 use forebay_object::Object;
 use forebay_rt::Instant;
 
-use super::bridge::{Difference, Hole};
-use super::loose::next_part;
+use super::bridge::Difference;
+use super::part::next_part;
 use super::{Fill, Ingest, Lost, State, check_order};
-use crate::cacher::{Published, States};
 use crate::commands::Seen;
 use crate::counters::Counters;
 use crate::limits;
+use crate::published::{Hole, Published, States};
 use crate::room::Share;
 use crate::seal::Resting;
 use crate::snapshot::Snapshot;
@@ -37,7 +37,7 @@ pub(super) struct Cache {
 /// The first state, while it comes.
 pub(super) struct First {
     resting: Resting,
-    // Not in the state yet.
+    // Objects of the page that are not in the state yet.
     page: Vec<Arc<Object>>,
     bytes: usize,
     // The room that the page has.
@@ -52,7 +52,7 @@ struct Arriving {
     seen: Bits,
     // What differs, so far.
     touched: BTreeMap<Key, Touched>,
-    // How often a state began before one ended.
+    // How often a state was begun since the last one was complete.
     attempt: u32,
     may_go_back: bool,
 }
@@ -80,7 +80,7 @@ impl Bits {
         self.0.fill(0);
     }
 
-    /// Those below `len` that are not in it, ascending.
+    /// The numbers below `len` that are not in it, ascending.
     fn missing(&self, len: usize) -> impl Iterator<Item = usize> {
         let words = self.0.iter().enumerate().filter(|(_, word)| **word != u64::MAX);
         words

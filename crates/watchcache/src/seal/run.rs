@@ -36,7 +36,7 @@ pub(super) struct Run {
     pub(super) objects: Vec<Arc<Object>>,
     /// Plain bytes of those that are in a block already.
     pub(super) resealed: usize,
-    /// Where it goes on, when it was cut.
+    /// Where a run that was cut goes on.
     pub(super) more: Vec<Key>,
 }
 
@@ -53,7 +53,7 @@ enum End {
     Young,
     /// A block that is well as it is; nearest first.
     Block(Vec<Arc<Object>>),
-    /// It is long enough, and goes on there.
+    /// The run is long enough; the next begins at this key.
     Cut(Key),
 }
 

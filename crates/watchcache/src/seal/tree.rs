@@ -36,9 +36,9 @@ pub(super) struct Tree {
 
 enum Scan {
     Done,
-    /// From there on.
+    /// The scan goes on from this key.
     At(Key),
-    /// From there on, and once more from the beginning.
+    /// The scan goes on from this key, and then once more from the beginning.
     Again(Key),
 }
 

@@ -21,7 +21,7 @@ pub(crate) trait Entry: Clone {
     type Key: Clone + Ord;
     fn to_key(&self) -> Self::Key;
     fn cmp_key(&self, key: &Self::Key) -> Ordering;
-    /// As their keys compare.
+    /// Compares entries by their keys.
     fn cmp_entry(&self, other: &Self) -> Ordering;
     /// What it counts for in [`Sum::weight`]; never changes.
     fn weight(&self) -> usize {

@@ -7,7 +7,7 @@ use super::{Child, Entry, Node};
 /// A walk over a part of a tree. See [`Tree::places`].
 pub(crate) struct Places<'a, E: Entry> {
     root: Option<&'a Node<E>>,
-    // Those still to come.
+    // The places that are still to come.
     places: Range<usize>,
     front: Option<Path<'a, E>>,
     back: Option<Path<'a, E>>,

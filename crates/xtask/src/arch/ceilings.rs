@@ -12,23 +12,13 @@ use super::tokens::Reach;
 const CYCLE_MAX: usize = 3;
 
 /// Crates whose largest cycle is larger, and how large it is.
-const CYCLES: &[(&str, usize)] = &[
-    ("bench", 15),
-    ("client", 8),
-    ("connector", 5),
-    ("endpoints", 8),
-    ("informer", 5),
-    ("registry", 26),
-    ("schema", 7),
-    ("watchcache", 9),
-];
+const CYCLES: &[(&str, usize)] = &[("registry", 14), ("schema", 7)];
 
 /// Lines without tests of a crate.
 const LINES_MAX: usize = 13_000;
 
-/// Crates that have more, to the next thousand.
-const LINES: &[(&str, usize)] =
-    &[("bench", 18_000), ("endpoints", 16_000), ("schema", 19_000), ("strategy", 22_000)];
+/// Those that have more, each for its reason: a kind or a type is a few lines of data, and there are hundreds. To the next thousand.
+const LINES: &[(&str, usize)] = &[("schema", 19_000), ("strategy", 22_000)];
 
 /// Public types that may have one name.
 const SAME_NAME_MAX: usize = 2;
@@ -37,10 +27,7 @@ const SAME_NAME_MAX: usize = 2;
 const NAMES: &[(&str, usize)] = &[
     ("Answer", 7),
     ("Asked", 3),
-    ("Body", 3),
     ("Config", 4),
-    ("Content", 3),
-    ("Counts", 3),
     ("DecodeError", 3),
     ("Done", 3),
     ("Entry", 3),
@@ -48,28 +35,21 @@ const NAMES: &[(&str, usize)] = &[
     ("Fault", 4),
     ("Follower", 3),
     ("Form", 4),
-    ("Health", 3),
     ("Held", 3),
-    ("Http2", 3),
     ("Identity", 3),
     ("Item", 4),
     ("Kind", 8),
     ("Malformed", 3),
-    ("Memory", 3),
-    ("Message", 3),
     ("Metrics", 3),
     ("Operation", 3),
     ("Options", 4),
     ("Outcome", 6),
-    ("Part", 4),
     ("Phase", 4),
     ("Place", 4),
     ("Refusal", 3),
     ("Resource", 3),
     ("Row", 5),
     ("Said", 3),
-    ("Seen", 3),
-    ("Series", 3),
     ("Server", 4),
     ("ServiceAccounts", 3),
     ("Store", 3),

@@ -4,6 +4,7 @@
 //! Never: a judgement that needs more than a line of text; the compiler and clippy have the rest.
 
 mod ceilings;
+mod codes;
 mod modules;
 mod picture;
 mod tokens;
@@ -34,10 +35,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("backend", &["apimachinery", "object", "revlog"]),
     ("embedded", &["apimachinery", "backend", "revlog", "rt"]),
     ("etcd", &["apimachinery", "backend", "revlog", "rt"]),
-    ("etcd-codec", &["apimachinery", "etcd", "registry", "schema"]),
+    ("etcd-codec", &["apimachinery", "etcd", "schema"]),
     ("migrate", &["apimachinery", "embedded", "etcd", "pki", "rt"]),
     ("watchcache", &["apimachinery", "backend", "object", "revlog", "rt"]),
-    ("strategy", &["apimachinery", "schema"]),
+    ("certificate-names", &[]),
+    ("strategy", &["apimachinery", "certificate-names", "schema"]),
+    ("catalog", &["apimachinery", "backend", "object", "printers", "rt", "schema", "watchcache"]),
     (
         "registry",
         &[
@@ -45,19 +48,32 @@ const ARROWS: &[(&str, &[&str])] = &[
             "api",
             "apimachinery",
             "backend",
+            "catalog",
             "object",
-            "printers",
             "rt",
             "schema",
             "strategy",
             "watchcache",
         ],
     ),
-    ("auth", &["api", "apimachinery", "rt", "strategy"]),
+    ("auth", &["api", "apimachinery", "certificate-names", "rt"]),
     ("transport", &["rt"]),
+    ("documents", &["apimachinery", "catalog", "rt", "schema", "watchcache"]),
     (
         "endpoints",
-        &["api", "apimachinery", "auth", "deflate", "object", "registry", "rt", "schema", "transport"],
+        &[
+            "api",
+            "apimachinery",
+            "auth",
+            "catalog",
+            "deflate",
+            "documents",
+            "object",
+            "registry",
+            "rt",
+            "schema",
+            "transport",
+        ],
     ),
     ("view", &["apimachinery", "object"]),
     ("client", &["apimachinery", "object", "rt"]),
@@ -77,7 +93,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "watchcache",
         ],
     ),
-    ("controllers", &["apimachinery", "object", "registry", "rt"]),
+    ("controllers", &["apimachinery", "catalog", "object", "registry", "rt"]),
     ("forebay", &["*"]),
     ("testing", &["*"]),
     ("clients", &[]),
@@ -86,7 +102,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("scratch", &[]),
     ("conformance", &["*"]),
     ("sim", &["*"]),
-    ("bench", &["apimachinery", "clients"]),
+    ("contenders", &["clients"]),
+    ("hostile", &["apimachinery", "contenders"]),
+    ("bench", &["contenders", "hostile"]),
     ("faults", &["apimachinery", "client", "clients", "connector", "informer", "object", "rt", "testing"]),
     ("xtask", &[]),
 ];
@@ -104,14 +122,17 @@ const BELOW_ENDPOINTS: &[&str] = &[
     "backend",
     "embedded",
     "watchcache",
+    "certificate-names",
     "strategy",
+    "catalog",
     "admission",
     "registry",
     "auth",
     "controllers",
+    "documents",
 ];
 const ABOVE_BACKEND: &[&str] =
-    &["watchcache", "strategy", "admission", "registry", "controllers", "endpoints"];
+    &["watchcache", "strategy", "catalog", "admission", "registry", "controllers", "documents", "endpoints"];
 
 /// Crates of a running server above `rt`.
 const SERVING: &[&str] = &[
@@ -119,13 +140,40 @@ const SERVING: &[&str] = &[
     "embedded",
     "etcd",
     "watchcache",
+    "catalog",
     "admission",
     "registry",
     "auth",
     "controllers",
     "transport",
+    "documents",
     "endpoints",
     "forebay",
+];
+
+/// Crates that name no HTTP code, but for endpoints' `status.rs`: those of a server but `transport`.
+const CODELESS: &[&str] = &[
+    "deflate",
+    "apimachinery",
+    "object",
+    "api",
+    "schema",
+    "printers",
+    "rt",
+    "revlog",
+    "backend",
+    "embedded",
+    "watchcache",
+    "strategy",
+    "registry",
+    "auth",
+    "controllers",
+    "documents",
+    "endpoints",
+    "view",
+    "etcd-codec",
+    "pki",
+    "migrate",
 ];
 
 /// Crates, what they may not depend on, and why.
@@ -158,13 +206,13 @@ const NO_WORD: &[(&[&str], &[&str], &str, &str)] = &[
         "a task starts through rt::Tasks, which names and joins it",
     ),
     (
-        &["watchcache", "strategy", "admission", "registry", "controllers"],
+        &["watchcache", "strategy", "catalog", "admission", "registry", "controllers"],
         &["std::fs", "tokio::fs", "File::open"],
         "",
         "no crate above backend names a file",
     ),
     (
-        &["backend", "watchcache", "registry"],
+        &["backend", "watchcache", "catalog", "registry"],
         &["resource_version_match", "send_initial_events", "allow_watch_bookmarks"],
         "registry/src/plan.rs",
         "list and watch options become a plan once, in registry/plan.rs",
@@ -198,6 +246,8 @@ pub fn check(drawing: Drawing) -> Done {
     findings.extend(robustness::findings(&document, &texts));
     findings.extend(picture(&metadata, drawing)?);
     findings.extend(ceilings::findings(&by_crate(&texts))?);
+    let shipped: Vec<(&str, &str)> = texts.iter().copied().filter(|(path, _)| !is_test(path)).collect();
+    findings.extend(codes::findings(CODELESS, &shipped));
     match findings.is_empty() {
         true => Ok(()),
         false => Err(format!("{} findings\n  {}", findings.len(), findings.join("\n  "))),

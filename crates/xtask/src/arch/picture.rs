@@ -21,8 +21,20 @@ const WRITE_PATH: Frame =
 pub const CHAIN: &str = "crates/registry/src/write/chain.rs";
 
 /// Crates that test, measure or build the others.
-const AROUND: &[&str] =
-    &["bench", "clients", "conformance", "faults", "fuzz", "golden", "scratch", "sim", "testing", "xtask"];
+const AROUND: &[&str] = &[
+    "bench",
+    "clients",
+    "conformance",
+    "contenders",
+    "faults",
+    "fuzz",
+    "golden",
+    "hostile",
+    "scratch",
+    "sim",
+    "testing",
+    "xtask",
+];
 
 /// Crate -> workspace crates that it uses.
 type Uses<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;

@@ -22,9 +22,9 @@ pub(super) struct Head {
     /// A varint is part of the head.
     pub(super) varint: Option<u64>,
     pub(super) is_bytes: bool,
-    /// Of the head.
+    /// Bytes of the head.
     pub(super) len: usize,
-    /// Of what follows it.
+    /// Bytes of the value behind it.
     pub(super) value_len: u64,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Fields<'m>(&'m [u8]);
 pub(super) enum Value<'m> {
     Number(u64),
     Bytes(&'m [u8]),
-    /// Of a form that nobody here asks for.
+    /// A value of a wire type that nothing here reads.
     Other,
 }
 

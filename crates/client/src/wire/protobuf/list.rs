@@ -9,9 +9,8 @@ use super::super::error::{WireError, garbled};
 use super::super::list::{ListMeta, Part};
 use super::super::object::TypeMeta;
 use super::super::pending::Pending;
-use super::PREFIX;
 use super::fields::{Fields, Head, head};
-use super::object::{ObjectMessage, type_meta};
+use super::object::{ObjectMessage, PREFIX, type_meta};
 use super::status::status;
 use crate::limits::OBJECT_BYTES_MAX;
 
@@ -59,7 +58,7 @@ enum Place {
 enum Turn {
     Part(Part<ObjectMessage>),
     Again,
-    /// More has to come in first.
+    /// More bytes have to come in first.
     Wait,
 }
 

@@ -19,6 +19,3 @@ pub use object::ObjectMessage;
 pub use watch::MessageFrames;
 
 pub(super) use status::refused;
-
-/// The first bytes of an object in its envelope, which is a `runtime.Unknown`.
-pub(super) const PREFIX: &[u8; 4] = b"k8s\0";

@@ -7,8 +7,10 @@ use bytes::Bytes;
 
 use super::super::error::{WireError, garbled};
 use super::super::object::{INITIAL_EVENTS_END, TypeMeta, decimal};
-use super::PREFIX;
 use super::fields::Fields;
+
+/// The first bytes of an object in its envelope, which is a `runtime.Unknown`.
+pub(super) const PREFIX: &[u8; 4] = b"k8s\0";
 
 /// Every kind has its metadata there.
 const METADATA: u32 = 1;
@@ -18,7 +20,7 @@ const METADATA: u32 = 1;
 pub struct ObjectMessage {
     message: Bytes,
     type_meta: Option<TypeMeta>,
-    // Its `ObjectMeta`, and what that has.
+    // Where the object's `ObjectMeta` stands, and what it contains.
     metadata: Place,
     name: Place,
     namespace: Place,

@@ -6,9 +6,8 @@ use bytes::Bytes;
 
 use super::super::error::{WireError, garbled};
 use super::super::status::{StatusCause, StatusFrame};
-use super::PREFIX;
 use super::fields::Fields;
-use super::object::{Envelope, envelope};
+use super::object::{Envelope, PREFIX, envelope};
 use crate::limits::CAUSES_MAX;
 
 /// Reads the body of a refused request, if it is in protobuf.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use forebay_documents::version::Version;
 use forebay_embedded::{Engine, Options};
 use forebay_registry::Registry;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
@@ -18,7 +19,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::config::{
     Anonymous, Authorization, Config, Http2, Memory, PodTokens, SecretTokens, ServiceAccounts, Tls,
-    TokenKeys, TokenUser, Version,
+    TokenKeys, TokenUser,
 };
 use crate::server::Bound;
 

@@ -28,7 +28,7 @@ pub(super) fn validate(spec: &Spec<'_>, leniency: &Leniency, path: &Path<'_>) ->
     match strategy {
         "" => errors.push(FieldError::required(&at, "")),
         "None" | "Webhook" => {}
-        other => errors.push(FieldError::not_supported(&at, BadValue::Str(other), &["None", "Webhook"])),
+        other => errors.push(FieldError::not_supported(&at, BadValue::Text(other), &["None", "Webhook"])),
     }
     let webhook = conversion.object("webhook").unwrap_or(Props::EMPTY);
     let client = webhook.object("clientConfig");
@@ -84,7 +84,7 @@ fn webhook_url(text: &str, path: &Path<'_>) -> Faults {
     let mut errors = Faults::default();
     let mut check = |wrong: bool, value: &str, detail: &str| {
         if wrong {
-            errors.push(FieldError::invalid(path, BadValue::Str(value), detail));
+            errors.push(FieldError::invalid(path, BadValue::Text(value), detail));
         }
     };
     check(url.scheme != "https", &url.scheme, &format!("'https' is the only allowed URL scheme{FORM}"));
@@ -115,7 +115,7 @@ fn webhook_service(service: Props<'_>, path: &Path<'_>) -> Faults {
 
 fn service_path(text: &str, path: &Path<'_>) -> Faults {
     let mut errors = Faults::default();
-    let invalid = |detail: &str| FieldError::invalid(path, BadValue::Str(text), detail);
+    let invalid = |detail: &str| FieldError::invalid(path, BadValue::Text(text), detail);
     match text {
         "" | "/" => return errors,
         "//" => return Faults::from_iter([invalid("segment[0] may not be empty")]),
@@ -156,18 +156,19 @@ fn review_versions(webhook: Props<'_>, leniency: &Leniency, path: &Path<'_>) -> 
         }
         let path = path.index(i);
         if seen.again(version) {
-            errors.push(FieldError::invalid(&path, BadValue::Str(version), "duplicate version"));
+            errors.push(FieldError::invalid(&path, BadValue::Text(version), "duplicate version"));
             continue;
         }
         let wrong = names::dns1035_label(version);
-        errors
-            .extend(wrong.into_iter().map(|wrong| FieldError::invalid(&path, BadValue::Str(version), wrong)));
+        errors.extend(
+            wrong.into_iter().map(|wrong| FieldError::invalid(&path, BadValue::Text(version), wrong)),
+        );
     }
     // Once: for the whole list.
     if leniency.require_recognized_review_version && !versions.iter().any(|v| REVIEW_VERSIONS.contains(v)) {
         let printed = printed::strings(webhook, "conversionReviewVersions");
         let detail = format!("must include at least one of {}", REVIEW_VERSIONS.join(", "));
-        errors.push(FieldError::invalid(path, BadValue::Raw(&printed), detail));
+        errors.push(FieldError::invalid(path, BadValue::shown(&printed), detail));
     }
     errors
 }

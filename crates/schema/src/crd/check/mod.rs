@@ -208,7 +208,7 @@ fn kept_selectable(spec: &Spec<'_>, old: &Spec<'_>) -> Seen<String> {
 fn too_deep(crd: &Value) -> Option<FieldError> {
     let detail = format!("must not be nested deeper than {DEPTH_MAX} levels");
     (!props::depth_within(crd, DEPTH_MAX))
-        .then(|| FieldError::invalid(&Path::root("spec"), BadValue::Str(""), detail))
+        .then(|| FieldError::invalid(&Path::root("spec"), BadValue::Text(""), detail))
 }
 
 fn validate_spec(spec: &Spec<'_>, leniency: &Leniency) -> Faults {
@@ -280,7 +280,7 @@ fn validate_status(crd: &Value, spec: &Spec<'_>) -> Faults {
     if stored.is_empty() {
         errors.push(FieldError::invalid(
             &path,
-            BadValue::Raw(&printed),
+            BadValue::shown(&printed),
             "must have at least one stored version",
         ));
         return errors;
@@ -291,7 +291,7 @@ fn validate_status(crd: &Value, spec: &Spec<'_>) -> Faults {
             return errors;
         }
         let detail = format!("must have the storage version {}", version.name());
-        errors.push(FieldError::invalid(&path, BadValue::Raw(&printed), detail));
+        errors.push(FieldError::invalid(&path, BadValue::shown(&printed), detail));
     }
     let written: Seen<&str> = spec.versions.iter().map(|version| version.name()).collect();
     // Of equal ones the last is told of.
@@ -306,7 +306,7 @@ fn validate_status(crd: &Value, spec: &Spec<'_>) -> Faults {
                  until a storage migration ensures no data remains persisted in {name} and removes {name} from \
                  status.storedVersions"
             );
-            errors.push(FieldError::invalid(&path.index(i), BadValue::Str(name), detail));
+            errors.push(FieldError::invalid(&path.index(i), BadValue::Text(name), detail));
         }
     }
     errors

@@ -17,7 +17,7 @@ pub(super) fn object_name(crd: &Value) -> Option<FieldError> {
         let path = Path::root("metadata");
         FieldError::invalid(
             &path.child("name"),
-            BadValue::Str(name),
+            BadValue::Text(name),
             "must be spec.names.plural+\".\"+spec.group",
         )
     })
@@ -30,17 +30,17 @@ pub(super) fn group_and_scope(spec: &Spec<'_>, path: &Path<'_>) -> Faults {
     if group.is_empty() {
         errors.push(FieldError::required(&at, ""));
     } else if !wrong.is_empty() {
-        errors.push(FieldError::invalid(&at, BadValue::Str(group), wrong.join(",")));
+        errors.push(FieldError::invalid(&at, BadValue::Text(group), wrong.join(",")));
     } else if !group.contains('.') {
         let detail = "should be a domain with at least one dot";
-        errors.push(FieldError::invalid(&at, BadValue::Str(group), detail));
+        errors.push(FieldError::invalid(&at, BadValue::Text(group), detail));
     }
     let at = path.child("scope");
     match spec.spec.str("scope") {
         "" => errors.push(FieldError::required(&at, "")),
         "Cluster" | "Namespaced" => {}
         scope => {
-            errors.push(FieldError::not_supported(&at, BadValue::Str(scope), &["Cluster", "Namespaced"]))
+            errors.push(FieldError::not_supported(&at, BadValue::Text(scope), &["Cluster", "Namespaced"]))
         }
     }
     errors
@@ -59,7 +59,7 @@ pub(super) fn validate(names: Props<'_>, path: &Path<'_>) -> Faults {
         if !wrong.is_empty() && !errors.is_full() {
             errors.push(FieldError::invalid(
                 path,
-                BadValue::Str(name),
+                BadValue::Text(name),
                 format!("{prefix}{}", wrong.join(",")),
             ));
         }

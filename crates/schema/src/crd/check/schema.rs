@@ -56,7 +56,7 @@ pub(super) fn validate(
         &at,
     );
     if let Some(reason) = unreadable.filter(|_| errors.is_empty()) {
-        errors.push(FieldError::invalid(&at, BadValue::Str(""), reason));
+        errors.push(FieldError::invalid(&at, BadValue::Text(""), reason));
     }
     errors
 }
@@ -95,7 +95,7 @@ fn root_with_status(schema: Props<'_>, path: &Path<'_>) -> Option<FieldError> {
         let detail = format!(
             "only {ALLOWED} fields are allowed at the root of the schema if the status subresource is enabled"
         );
-        FieldError::invalid(&path.child("openAPIV3Schema"), BadValue::Raw(&printed::schema(schema)), detail)
+        FieldError::invalid(&path.child("openAPIV3Schema"), BadValue::shown(printed::schema(schema)), detail)
     };
     if BEFORE_TYPE.into_iter().any(is_set) {
         return Some(refuse());
@@ -104,7 +104,7 @@ fn root_with_status(schema: Props<'_>, path: &Path<'_>) -> Option<FieldError> {
     if !kind.is_empty() && kind != "object" {
         let at = path.child("openAPIV3Schema.type");
         let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
-        return Some(FieldError::invalid(&at, BadValue::Str(kind), detail));
+        return Some(FieldError::invalid(&at, BadValue::Text(kind), detail));
     }
     AFTER_TYPE.into_iter().any(is_set).then(refuse)
 }
@@ -187,7 +187,7 @@ impl Walker<'_> {
         const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
         let kind = schema.kind();
         if self.leniency.require_valid_type && !kind.is_empty() && !TYPES.contains(&kind) {
-            self.errors.push(FieldError::not_supported(&path.child("type"), BadValue::Str(kind), &TYPES));
+            self.errors.push(FieldError::not_supported(&path.child("type"), BadValue::Text(kind), &TYPES));
         }
         if let Some(reason) = context.no_default.filter(|_| schema.default_value().is_some()) {
             let detail = match reason {
@@ -284,7 +284,7 @@ impl Walker<'_> {
         match schema.kind() {
             kind if kind == wanted => return true,
             "" => self.errors.push(FieldError::required(&at, detail)),
-            kind => self.errors.push(FieldError::invalid(&at, BadValue::Str(kind), detail)),
+            kind => self.errors.push(FieldError::invalid(&at, BadValue::Text(kind), detail)),
         }
         false
     }
@@ -296,7 +296,7 @@ impl Walker<'_> {
             let at = path.child("x-kubernetes-map-type");
             self.errors.push(FieldError::not_supported(
                 &at,
-                BadValue::Str(map_type),
+                BadValue::Text(map_type),
                 &["atomic", "granular"],
             ));
         }
@@ -310,7 +310,7 @@ impl Walker<'_> {
                 self.errors.extend(set_item(schema, path));
             }
             if !matches!(list_type, "atomic" | "set" | "map") {
-                let value = BadValue::Str(list_type);
+                let value = BadValue::Text(list_type);
                 self.errors.push(FieldError::not_supported(&at, value, &["atomic", "set", "map"]));
             }
         }
@@ -319,7 +319,7 @@ impl Walker<'_> {
             match schema.list_type() {
                 None => self.errors.push(FieldError::required(&at, detail)),
                 Some("map") => {}
-                Some(other) => self.errors.push(FieldError::invalid(&at, BadValue::Str(other), detail)),
+                Some(other) => self.errors.push(FieldError::invalid(&at, BadValue::Text(other), detail)),
             }
         }
     }
@@ -341,14 +341,14 @@ impl Walker<'_> {
                     printed::items(schema),
                     "must only have a single schema if x-kubernetes-list-type is map",
                 );
-                return self.errors.push(FieldError::invalid(&items_at, BadValue::Raw(&value), detail));
+                return self.errors.push(FieldError::invalid(&items_at, BadValue::shown(&value), detail));
             }
             Some(Items::Schema(item)) => item,
         };
         if item.kind() != "object" {
             let detail = "must be object if parent array's x-kubernetes-list-type is map";
             let at = items_at.child("type");
-            return self.errors.push(FieldError::invalid(&at, BadValue::Str(item.kind()), detail));
+            return self.errors.push(FieldError::invalid(&at, BadValue::Text(item.kind()), detail));
         }
         let printed = printed::strings(schema, "x-kubernetes-list-map-keys");
         let mut seen = Seen::default();
@@ -364,19 +364,19 @@ impl Walker<'_> {
                     // The value is the item's type, not the key's: so does Kubernetes.
                     self.errors.push(FieldError::invalid(
                         &key.child("type"),
-                        BadValue::Str("object"),
+                        BadValue::Text("object"),
                         detail,
                     ));
                 }
                 Some(_) => {}
                 None => {
                     let detail = "entries must all be names of item properties";
-                    self.errors.push(FieldError::invalid(&keys_at, BadValue::Raw(&printed), detail));
+                    self.errors.push(FieldError::invalid(&keys_at, BadValue::shown(&printed), detail));
                 }
             }
             if seen.again(key) {
                 let detail = "must not contain duplicate entries";
-                self.errors.push(FieldError::invalid(&keys_at, BadValue::Raw(&printed), detail));
+                self.errors.push(FieldError::invalid(&keys_at, BadValue::shown(&printed), detail));
             }
         }
     }
@@ -392,13 +392,13 @@ impl Walker<'_> {
         } else if !message.is_empty() && message.trim().is_empty() {
             self.errors.push(FieldError::invalid(
                 &at,
-                BadValue::Str(message),
+                BadValue::Text(message),
                 "must be non-empty if specified",
             ));
         } else if has_newline(message.trim()) {
             self.errors.push(FieldError::invalid(
                 &at,
-                BadValue::Str(message),
+                BadValue::Text(message),
                 "must not contain line breaks",
             ));
         } else if has_newline(text) && message.trim().is_empty() {
@@ -413,13 +413,13 @@ impl Walker<'_> {
         if let Some(reason) = rule.opt_str("reason").filter(|reason| !REASONS.contains(reason)) {
             self.errors.push(FieldError::not_supported(
                 &path.child("reason"),
-                BadValue::Str(reason),
+                BadValue::Text(reason),
                 &REASONS,
             ));
         }
         let (field_path, at) = (rule.str("fieldPath"), path.child("fieldPath"));
         let mut invalid = |detail: &str| {
-            self.errors.push(FieldError::invalid(&at, BadValue::Str(field_path), detail));
+            self.errors.push(FieldError::invalid(&at, BadValue::Text(field_path), detail));
         };
         if !field_path.is_empty() && field_path.trim().is_empty() {
             invalid("must be non-empty if specified");
@@ -432,7 +432,7 @@ impl Walker<'_> {
             && field_path::follow(field_path, schema, Brackets::Allowed).is_err()
         {
             let detail = "must be a valid path";
-            self.errors.push(FieldError::invalid(&at, BadValue::Str(field_path), detail));
+            self.errors.push(FieldError::invalid(&at, BadValue::Text(field_path), detail));
         }
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn validate(spec: &Spec<'_>, leniency: &Leniency, path: &Path<'_>) ->
     let mut whole = |wrong: bool, detail: &str| {
         if wrong {
             let printed = printed::versions(spec);
-            errors.push(FieldError::invalid(&at, BadValue::Raw(&printed), detail));
+            errors.push(FieldError::invalid(&at, BadValue::shown(&printed), detail));
         }
     };
     let names: Vec<&str> = spec.versions.iter().map(|v| v.name()).collect();
@@ -86,7 +86,7 @@ pub(super) fn validate_top(spec: &Spec<'_>, leniency: &Leniency, path: &Path<'_>
         match top.validation {
             None => {
                 let detail = "may only be set when validations.schema is included";
-                errors.push(FieldError::invalid(&at, BadValue::Str(""), detail));
+                errors.push(FieldError::invalid(&at, BadValue::Text(""), detail));
             }
             Some(_) => {
                 errors.extend(unreadable(top, path));
@@ -99,7 +99,7 @@ pub(super) fn validate_top(spec: &Spec<'_>, leniency: &Leniency, path: &Path<'_>
 
 fn version_name(name: &str, path: &Path<'_>) -> Option<FieldError> {
     let wrong = names::dns1035_label(name);
-    (!wrong.is_empty()).then(|| FieldError::invalid(path, BadValue::Str(name), wrong.join(",")))
+    (!wrong.is_empty()).then(|| FieldError::invalid(path, BadValue::Text(name), wrong.join(",")))
 }
 
 fn deprecation(version: Props<'_>, path: &Path<'_>) -> Vec<FieldError> {
@@ -137,7 +137,7 @@ fn subresources(subresources: Option<Props<'_>>, path: &Path<'_>) -> Faults {
             errors.push(error);
         } else if !value.starts_with(prefix) {
             let detail = format!("should be a json path under {}", prefix.trim_end_matches('.'));
-            errors.push(FieldError::invalid(&at, BadValue::Str(value), detail));
+            errors.push(FieldError::invalid(&at, BadValue::Text(value), detail));
         }
     }
     let at = path.child("scale.labelSelectorPath");
@@ -155,7 +155,7 @@ fn subresources(subresources: Option<Props<'_>>, path: &Path<'_>) -> Faults {
 
 fn simple_path(text: &str, path: &Path<'_>) -> Option<FieldError> {
     let detail = "must be a simple json path starting with .";
-    (!text.starts_with('.')).then(|| FieldError::invalid(path, BadValue::Str(text), detail))
+    (!text.starts_with('.')).then(|| FieldError::invalid(path, BadValue::Text(text), detail))
 }
 
 fn columns(columns: &[Value], path: &Path<'_>) -> Faults {
@@ -175,12 +175,12 @@ fn columns(columns: &[Value], path: &Path<'_>) -> Faults {
         if kind.is_empty() {
             errors.push(FieldError::required(&at, one_of));
         } else if !TYPES.contains(&kind) {
-            errors.push(FieldError::invalid(&at, BadValue::Str(kind), one_of));
+            errors.push(FieldError::invalid(&at, BadValue::Text(kind), one_of));
         }
         let format = column.str("format");
         if !format.is_empty() && !FORMATS.contains(&format) {
             let detail = format!("must be one of {}", FORMATS.join(","));
-            errors.push(FieldError::invalid(&path.child("format"), BadValue::Str(format), detail));
+            errors.push(FieldError::invalid(&path.child("format"), BadValue::Text(format), detail));
         }
         let at = path.child("JSONPath");
         match column.str("jsonPath") {
@@ -199,7 +199,7 @@ fn selectable_in_version(version: Version<'_>, leniency: &Leniency, path: &Path<
     if version.schema().is_none() {
         // The words are Kubernetes': it means that the schema is missing, or stands at the top.
         let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
-        return Faults::from_iter([FieldError::invalid(&at, BadValue::Str(""), detail)]);
+        return Faults::from_iter([FieldError::invalid(&at, BadValue::Text(""), detail)]);
     }
     let mut errors: Faults = unreadable(version, path).into_iter().collect();
     errors.extend(selectable(version, version.name(), leniency, &at));
@@ -208,7 +208,7 @@ fn selectable_in_version(version: Version<'_>, leniency: &Leniency, path: &Path<
 
 fn unreadable(version: Version<'_>, path: &Path<'_>) -> Option<FieldError> {
     let reason = structural::unreadable(version.schema()?)?;
-    Some(FieldError::invalid(&path.child("schema.openAPIV3Schema"), BadValue::Str(""), reason))
+    Some(FieldError::invalid(&path.child("schema.openAPIV3Schema"), BadValue::Text(""), reason))
 }
 
 fn selectable(version: Version<'_>, name: &str, leniency: &Leniency, path: &Path<'_>) -> Faults {
@@ -229,11 +229,11 @@ fn selectable(version: Version<'_>, name: &str, leniency: &Leniency, path: &Path
             Ok(found) => found,
             Err(reason) => {
                 let detail = format!("is an invalid path: {reason}");
-                errors.push(FieldError::invalid(&at, BadValue::Str(text), detail));
+                errors.push(FieldError::invalid(&at, BadValue::Text(text), detail));
                 continue;
             }
         };
-        let mut invalid = |detail: &str| errors.push(FieldError::invalid(&at, BadValue::Str(text), detail));
+        let mut invalid = |detail: &str| errors.push(FieldError::invalid(&at, BadValue::Text(text), detail));
         if found.root == "metadata" {
             invalid("must not point to fields in metadata");
         }
@@ -244,7 +244,7 @@ fn selectable(version: Version<'_>, name: &str, leniency: &Leniency, path: &Path
             );
         }
         if seen.again(found.path) {
-            errors.push(FieldError::duplicate(&at, BadValue::Str(text)));
+            errors.push(FieldError::duplicate(&at, BadValue::Text(text)));
         }
     }
     let kept = leniency.too_many_selectable.has(name);

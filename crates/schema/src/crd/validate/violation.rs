@@ -80,7 +80,7 @@ impl Violation {
         };
         let supported: Vec<String> = choices.iter().map(print).collect();
         let text = format!("should be one of [{}]", supported.join(" "));
-        Self::new(Code::NotSupported(supported), at, Some(BadValue::Json(value).render()), &text)
+        Self::new(Code::NotSupported(supported), at, Some(BadValue::Json(value).show()), &text)
     }
 
     pub(super) fn junctor(at: &At<'_>, text: &str) -> Self {

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use forebay_apimachinery::Seen;
 use forebay_apimachinery::json::to_go_text;
 
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::meta::{label_key, label_value};
 use crate::selector;
@@ -233,7 +233,7 @@ fn spread_constraint(constraint: &Members, comes_again: bool, at: &Path<'_>, cau
         if let Some(policy) =
             text_opt(constraint, name).filter(|policy| !matches!(*policy, "Honor" | "Ignore"))
         {
-            let bad = Bad::Shown(to_go_text(&policy.into()));
+            let bad = BadValue::shown(to_go_text(&policy.into()));
             causes.not_supported(&at.child(name), bad, &["Honor", "Ignore"]);
         }
     }

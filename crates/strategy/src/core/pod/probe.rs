@@ -6,7 +6,7 @@
 
 use crate::core::service_rules::port_or_name;
 use crate::counts::not_negative;
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::value::{Members, child, int, list, objects, text};
 
@@ -93,6 +93,6 @@ fn sleep(sleep: &Members, grace: i64, at: &Path<'_>, causes: &mut Causes) {
     let seconds = int(sleep, "seconds").unwrap_or(0);
     if seconds < 0 || seconds > grace {
         let detail = format!("must be non-negative and less than terminationGracePeriodSeconds ({grace})");
-        causes.invalid(at, Bad::Int(seconds), &detail);
+        causes.invalid(at, BadValue::Int(seconds), &detail);
     }
 }

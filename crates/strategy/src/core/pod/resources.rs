@@ -12,7 +12,7 @@ use forebay_apimachinery::selector::label_key_faults;
 use serde_json::Value;
 
 use super::qos::is_pod_level;
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::value::{Members, child_or_empty, objects, text};
 
 /// Whose requirements they are.
@@ -231,7 +231,7 @@ fn claim_names(resources: &Members, claims: &Claims<'_>, at: &Path<'_>, causes: 
             continue;
         }
         if names.again(key) {
-            causes.duplicate(&at, Bad::Text(key.0));
+            causes.duplicate(&at, BadValue::Text(key.0));
         }
         if !claims.known.has(key.0) {
             causes.not_found_because(&at, key.0, claims.not_among());

@@ -9,7 +9,7 @@ use forebay_apimachinery::json::to_go_text;
 use serde_json::Value;
 
 use super::mounts::descending_path;
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::internal;
 use crate::value::{Members, child, child_or_empty, int, is_true, list, objects, text, text_opt, texts};
@@ -26,7 +26,7 @@ pub fn of_container(container: &Members, host_users: bool, at: &Path<'_>, causes
             causes.not_supported(&at.child("procMount"), mount, &["Default", "Unmasked"]);
         }
         if host_users && mount == "Unmasked" {
-            let bad = Bad::Shown("\"Unmasked\"".into());
+            let bad = BadValue::shown("\"Unmasked\"");
             causes.invalid(&at.child("procMount"), bad, "`hostUsers` must be false to use `Unmasked`");
         }
     }
@@ -104,7 +104,7 @@ fn app_armor(context: &Members, at: &Path<'_>, causes: &mut Causes) {
             }
         }
         ("RuntimeDefault" | "Unconfined", Some(name)) => {
-            let bad = Bad::Shown(to_go_text(&name.into()));
+            let bad = BadValue::shown(to_go_text(&name.into()));
             causes.invalid(&local_at, bad, "can only be set when AppArmor type is Localhost");
         }
         ("RuntimeDefault" | "Unconfined", None) => {}
@@ -117,14 +117,14 @@ fn windows_options(context: &Members, at: &Path<'_>, causes: &mut Causes) {
     let Some(options) = child(context, "windowsOptions") else { return };
     let at = at.child("windowsOptions");
     if let Some(name) = text_opt(options, "gmsaCredentialSpecName") {
-        let shown = || Bad::Shown(to_go_text(&name.into()));
+        let shown = || BadValue::shown(to_go_text(&name.into()));
         for fault in format::dns1123_subdomain(name) {
             causes.invalid(&at.child("gmsaCredentialSpecName"), shown(), &fault);
         }
     }
     for name in ["gmsaCredentialSpec", "runAsUserName"] {
         if text_opt(options, name) == Some("") {
-            let bad = Bad::Shown("\"\"".into());
+            let bad = BadValue::shown("\"\"");
             causes.invalid(&at.child(name), bad, &format!("{name} cannot be an empty string"));
         }
     }

@@ -7,7 +7,7 @@
 use forebay_apimachinery::json::to_go_text;
 
 use super::mounts::no_backsteps;
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::value::{Members, child, child_or_empty, int, is_true, list, text, text_opt};
 
@@ -89,7 +89,7 @@ fn host_path(source: &Members, at: &Path<'_>, causes: &mut Causes) {
     required(source, "path", at, causes);
     no_backsteps(text(source, "path"), &at.child("path"), causes);
     if let Some(kind) = text_opt(source, "type").filter(|kind| !TYPES.contains(kind)) {
-        causes.not_supported(&at.child("type"), Bad::Shown(to_go_text(&kind.into())), &TYPES);
+        causes.not_supported(&at.child("type"), BadValue::shown(to_go_text(&kind.into())), &TYPES);
     }
 }
 

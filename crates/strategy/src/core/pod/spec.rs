@@ -15,7 +15,7 @@ use super::security;
 use super::totals;
 use super::volumes;
 use crate::address::legacy_ip;
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::internal;
 use crate::meta::{label_key, labels};
@@ -145,7 +145,7 @@ fn policies(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
         "" => causes.required(&at.child("dnsPolicy"), ""),
         known if DNS.contains(&known) => {}
         other => {
-            let bad = Bad::Shown(forebay_apimachinery::json::to_go_text(&other.into()));
+            let bad = BadValue::shown(forebay_apimachinery::json::to_go_text(&other.into()));
             causes.not_supported(&at.child("dnsPolicy"), bad, &DNS);
         }
     }
@@ -322,7 +322,7 @@ fn classes(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
     }
     const PREEMPTION: [&str; 2] = ["PreemptLowerPriority", "Never"];
     if let Some(policy) = text_opt(spec, "preemptionPolicy").filter(|policy| !PREEMPTION.contains(policy)) {
-        let bad = Bad::Shown(forebay_apimachinery::json::to_go_text(&policy.into()));
+        let bad = BadValue::shown(forebay_apimachinery::json::to_go_text(&policy.into()));
         causes.not_supported(&at.child("preemptionPolicy"), bad, &PREEMPTION);
     }
     if spec.contains_key("overhead") {

@@ -8,7 +8,7 @@ use forebay_apimachinery::Seen;
 use forebay_apimachinery::seen::Firsts;
 
 use crate::address::legacy_ip;
-use crate::field::{Causes, Path, shown_list};
+use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::meta::{IMMUTABLE, label_key};
 use crate::value::{Members, child_or_empty, int, list, objects, text};
@@ -129,7 +129,7 @@ fn addresses(status: &Members, old: &Members, name: &str, detail: &str, causes: 
     }
     let v6 = addresses.iter().filter(|address| address.contains(':')).count();
     if addresses.len() > 2 || (addresses.len() == 2 && v6 != 1) {
-        let bad = shown_list(addresses.iter().map(|address| format!("{{\"IP\":{address:?}}}")));
+        let bad = BadValue::shown_list(addresses.iter().map(|address| format!("{{\"IP\":{address:?}}}")));
         causes.invalid(&at, bad, detail);
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::container::no_spaces;
 use super::spec::{self, Owner, toleration_rules};
 use super::{resize, status};
-use crate::field::{Bad, Causes, Path};
+use crate::field::{BadValue, Causes, Path};
 use crate::internal;
 use crate::meta::{validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
@@ -165,7 +165,7 @@ fn deadline(new: &Members, old: &Members, causes: &mut Causes) -> bool {
             false
         }
         (None, Some(_)) => {
-            causes.invalid(&at, Bad::Nil, "must not update from a positive integer to nil value");
+            causes.invalid(&at, BadValue::Nil, "must not update from a positive integer to nil value");
             true
         }
         _ => true,

@@ -1,0 +1,326 @@
+//! The storage of one resource: its keys, its cache, and the guarded update that every write goes through.
+//!
+//! In: a decision made on the current object. Out: that decision, committed on exactly that object. Never: decides.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use forebay_apimachinery::{Key, Reason, Revision, Status};
+use forebay_backend::{Backend as _, Expect, Op, Outcome, Txn, Versioned};
+use forebay_object::{Interner, Object, Scope};
+use forebay_schema::builtin::protobuf;
+use forebay_watchcache::{Cacher, Reach};
+
+use crate::asked::Asked;
+use crate::counts::ListCounts;
+use crate::errors;
+use crate::limits::ROUNDS_MAX;
+
+/// One resource's storage. All versions of the resource share it.
+pub struct Store {
+    pub group: Arc<str>,
+    pub resource: Arc<str>,
+    pub cacher: Cacher,
+    pub backend: Arc<Asked>,
+    pub lists: Arc<ListCounts>,
+    /// Where keys begin as errors show them: behind what all of the store's begin with.
+    pub shown_from: usize,
+}
+
+/// An object as a decision is made on it.
+pub struct Current {
+    pub object: Arc<Object>,
+}
+
+/// What to do with the current object.
+pub enum Decision<T> {
+    /// Store this instead.
+    Put { value: Bytes, ttl: Option<Duration>, carry: T },
+    /// Remove it.
+    Delete { carry: T },
+    /// Leave it.
+    Keep { carry: T },
+}
+
+/// What was done.
+pub enum Done<T> {
+    Put {
+        object: Arc<Object>,
+        carry: T,
+    },
+    /// `object` is the last state; its revision is still that of the last put, `revision` is the delete's.
+    Deleted {
+        object: Arc<Object>,
+        revision: Revision,
+        carry: T,
+    },
+    Kept {
+        object: Arc<Object>,
+        carry: T,
+    },
+}
+
+/// Whether a write is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Commit,
+    /// Everything but the commit.
+    DryRun,
+}
+
+impl Mode {
+    pub fn of(dry_run: bool) -> Mode {
+        if dry_run { Mode::DryRun } else { Mode::Commit }
+    }
+}
+
+/// The attempts to change one object, each on what is there by then.
+///
+/// The first is on the cached object. A refusal judged on it is judged again on a live one, so that a stale cache never
+/// refuses what is right (reference §6, "cached-first").
+pub struct Attempts {
+    key: Key,
+    mode: Mode,
+    current: Option<Current>,
+    live: bool,
+}
+
+impl Attempts {
+    pub async fn begin(store: &Store, key: Key, mode: Mode) -> Result<Attempts, Status> {
+        let current = store.cached(&key);
+        let live = current.is_none();
+        let current = if live { store.live(&key).await? } else { current };
+        Ok(Attempts { key, mode, current, live })
+    }
+
+    /// What is there, as far as is known; none where there is nothing.
+    pub fn current(&self) -> Option<&Current> {
+        self.current.as_ref()
+    }
+
+    /// Looks at the live object after a refusal of the cached one.
+    ///
+    /// # Errors
+    /// The refusal, where it was of the live object.
+    pub async fn judge_again(&mut self, store: &Store, refusal: Status) -> Result<(), Status> {
+        // What takes too much takes it again.
+        if self.live || refusal.reason == Reason::RequestEntityTooLarge {
+            return Err(refusal);
+        }
+        (self.current, self.live) = (store.live(&self.key).await?, true);
+        Ok(())
+    }
+
+    /// Carries out what was decided on the current object. None where another one is there instead, which is current now.
+    ///
+    /// # Errors
+    /// The store's own failures.
+    pub async fn carry_out<T>(
+        &mut self,
+        store: &Store,
+        decision: Decision<T>,
+    ) -> Result<Option<Done<T>>, Status> {
+        let current = self.current.take();
+        match self.attempt(store, current, decision).await? {
+            Ok(done) => Ok(Some(done)),
+            Err(newer) => {
+                (self.current, self.live) = (newer, true);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The outcome, or the object that is there instead.
+    async fn attempt<T>(
+        &self,
+        store: &Store,
+        current: Option<Current>,
+        decision: Decision<T>,
+    ) -> Result<Result<Done<T>, Option<Current>>, Status> {
+        let key = &self.key;
+        let expect = current.as_ref().map_or(Expect::Absent, |current| Expect::At(current.object.revision()));
+        let (op, carry) = match decision {
+            Decision::Keep { carry } => {
+                let Some(current) = current else { return Err(Status::internal("nothing to keep")) };
+                // "No change" judged on a cached object holds only if that is still the object.
+                if !self.live {
+                    let newest = store.live(key).await?;
+                    if newest.as_ref().map(|newest| newest.object.revision())
+                        != Some(current.object.revision())
+                    {
+                        return Ok(Err(newest));
+                    }
+                }
+                return Ok(Ok(Done::Kept { object: current.object, carry }));
+            }
+            Decision::Put { value, ttl, carry } => (Op::Put { value, ttl }, carry),
+            Decision::Delete { carry } => (Op::Delete, carry),
+        };
+        let outcome = match self.mode {
+            Mode::Commit => {
+                let txn = Txn { key: key.clone(), expect, op: op.clone() };
+                store.backend.commit(txn).await.map_err(|error| errors::txn(&error))?
+            }
+            Mode::DryRun => {
+                Outcome::Committed(store.backend.barrier().await.map_err(|error| errors::read(&error))?)
+            }
+        };
+        match (outcome, op) {
+            (Outcome::Committed(revision), Op::Put { value, .. }) => {
+                // A dry run shows the resourceVersion that the object has.
+                let shown = match (&current, self.mode) {
+                    (Some(current), Mode::DryRun) => current.object.revision(),
+                    _ => revision,
+                };
+                Ok(Ok(Done::Put { object: store.decode(key.clone(), shown, &value)?, carry }))
+            }
+            (Outcome::Committed(revision), Op::Delete) => {
+                let Some(current) = current else { return Err(Status::internal("nothing to delete")) };
+                Ok(Ok(Done::Deleted { object: current.object, revision, carry }))
+            }
+            (Outcome::Conflict(found), _) => {
+                Ok(Err(found.map(|found| store.current(key.clone(), &found)).transpose()?))
+            }
+        }
+    }
+}
+
+impl Store {
+    /// The storage key of an object.
+    pub fn key(&self, namespace: &str, name: &str) -> Key {
+        let prefix = self.cacher.resource().prefix.as_str();
+        match self.scope() {
+            Scope::Namespaced => Key::from(format!("{prefix}{namespace}/{name}")),
+            Scope::Cluster => Key::from(format!("{prefix}{name}")),
+        }
+    }
+
+    /// The keys of one object, one namespace, or the whole resource.
+    pub fn reach(&self, namespace: Option<&str>, name: Option<&str>) -> Reach {
+        let prefix = &self.cacher.resource().prefix;
+        match (self.scope(), namespace, name) {
+            (Scope::Namespaced, Some(namespace), Some(name)) => Reach::One(self.key(namespace, name)),
+            (Scope::Cluster, _, Some(name)) => Reach::One(self.key("", name)),
+            (Scope::Namespaced, Some(namespace), None) => {
+                Reach::Below(Key::from(format!("{prefix}{namespace}/")))
+            }
+            _ => Reach::Below(prefix.clone()),
+        }
+    }
+
+    pub fn scope(&self) -> Scope {
+        self.cacher.resource().layout.scope
+    }
+
+    /// Creates the object at `key`.
+    ///
+    /// # Errors
+    /// `None` in place of a status: the key has a value already.
+    pub async fn create(
+        &self,
+        key: Key,
+        value: Bytes,
+        ttl: Option<Duration>,
+        mode: Mode,
+    ) -> Result<Arc<Object>, Option<Status>> {
+        if mode == Mode::DryRun {
+            let present = self.live(&key).await.map_err(Some)?;
+            let current = self.backend.barrier().await.map_err(|error| Some(errors::read(&error)))?;
+            let object = self.decode(key, current, &value).map_err(Some)?;
+            return if present.is_some() { Err(None) } else { Ok(object) };
+        }
+        let txn = Txn { key: key.clone(), expect: Expect::Absent, op: Op::Put { value: value.clone(), ttl } };
+        match self.backend.commit(txn).await.map_err(|error| Some(errors::txn(&error)))? {
+            Outcome::Committed(revision) => self.decode(key, revision, &value).map_err(Some),
+            Outcome::Conflict(Some(_)) => Err(None),
+            Outcome::Conflict(None) => {
+                Err(Some(Status::internal("the store refused to create an absent key")))
+            }
+        }
+    }
+
+    /// Calls `judge` with the current object until its decision commits on exactly that object: for the server's own objects. What
+    /// clients write goes through the stages of `write/chain.rs`, around which `write/rounds.rs` does the same.
+    ///
+    /// # Errors
+    /// What `judge` says of the live object, or the store's own failures.
+    pub async fn guarded_update<T>(
+        &self,
+        key: &Key,
+        mode: Mode,
+        mut judge: impl FnMut(Option<&Current>) -> Result<Decision<T>, Status>,
+    ) -> Result<Done<T>, Status> {
+        let mut attempts = Attempts::begin(self, key.clone(), mode).await?;
+        for _ in 0..ROUNDS_MAX {
+            match judge(attempts.current()) {
+                Ok(decision) => {
+                    if let Some(done) = attempts.carry_out(self, decision).await? {
+                        return Ok(done);
+                    }
+                }
+                Err(refusal) => attempts.judge_again(self, refusal).await?,
+            }
+        }
+        Err(errors::too_contended())
+    }
+
+    /// The object as the cache has it.
+    pub fn cached(&self, key: &Key) -> Option<Current> {
+        let snapshot = self.cacher.snapshot().ok()?;
+        snapshot.get(key).map(|object| Current { object: object.clone() })
+    }
+
+    /// The object as the store has it now.
+    pub async fn live(&self, key: &Key) -> Result<Option<Current>, Status> {
+        let found = self.backend.get(key).await.map_err(|error| errors::read(&error))?;
+        found.map(|found| self.current(key.clone(), &found)).transpose()
+    }
+
+    fn current(&self, key: Key, found: &Versioned) -> Result<Current, Status> {
+        Ok(Current { object: self.decode(key, found.revision, &found.value)? })
+    }
+
+    /// An object from a value, outside the cache.
+    pub fn decode(&self, key: Key, revision: Revision, value: &[u8]) -> Result<Arc<Object>, Status> {
+        let (layout, unread) = (&self.cacher.resource().layout, key.clone());
+        Object::decode(layout, key, revision, value, &mut Interner::default())
+            .map(Arc::new)
+            .map_err(|error| self.corrupt(&unread, revision, value, &error))
+    }
+
+    /// What is at `key`, of which `value` is all that is known.
+    fn corrupt(&self, key: &Key, revision: Revision, value: &[u8], error: &dyn std::fmt::Display) -> Status {
+        let why = match value.starts_with(&protobuf::ENCRYPTED_PREFIX) {
+            true => {
+                "data from the storage is not transformable revision=0: identity transformer tried to read \
+                     encrypted data"
+                    .to_string()
+            }
+            false => format!("object not decodable revision={revision}: {error}"),
+        };
+        let key = key.as_str().get(self.shown_from..).unwrap_or(key.as_str());
+        Status::internal(format!(
+            "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+        ))
+    }
+
+    /// Removes what is at `key` although it cannot be read. Whether there was such a thing.
+    ///
+    /// # Errors
+    /// The store's own failures.
+    pub async fn remove_corrupt(&self, key: &Key) -> Result<bool, Status> {
+        for _ in 0..ROUNDS_MAX {
+            let found = self.backend.get(key).await.map_err(|error| errors::read(&error))?;
+            let Some(found) = found.filter(|found| self.current(key.clone(), found).is_err()) else {
+                return Ok(false);
+            };
+            let txn = Txn { key: key.clone(), expect: Expect::At(found.revision), op: Op::Delete };
+            match self.backend.commit(txn).await.map_err(|error| errors::txn(&error))? {
+                Outcome::Committed(_) => return Ok(true),
+                Outcome::Conflict(_) => {}
+            }
+        }
+        Err(errors::too_contended())
+    }
+}

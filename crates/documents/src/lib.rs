@@ -1,0 +1,12 @@
+//! What describes a server, as bytes with their content type: discovery, OpenAPI, health, metrics, version.
+//!
+//! In: what is served, and what the rooms of a server say of themselves. Out: documents, whole or as they are kept. Never: a
+//! request, a header, a code; who may read what.
+
+pub mod discovery;
+pub mod health;
+pub mod metrics;
+pub mod openapi;
+#[cfg(test)]
+mod testing;
+pub mod version;

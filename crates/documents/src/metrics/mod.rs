@@ -1,0 +1,11 @@
+//! `/metrics`: its text, and what there is to say of caches, the store, tasks and the process.
+//!
+//! In: counters of other rooms. Out: the classic text format. Never: counts by itself.
+
+pub mod caches;
+pub mod process;
+pub mod storage;
+pub mod tasks;
+mod text;
+
+pub use text::{CONTENT_TYPE, Labels, Text};

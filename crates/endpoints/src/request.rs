@@ -1,0 +1,269 @@
+//! One request, from its head to its response: who asks, whether they may, whether there is room, and who answers.
+//!
+//! In: a request and what its connection showed. Out: a response, always. Every refusal is made here or passes here, so
+//! that each has an Audit-Id, is counted, and has the form that the client takes.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use forebay_apimachinery::go_duration::{self, GoDurationError};
+use forebay_apimachinery::options::Query;
+use forebay_apimachinery::{Status, Verb};
+use forebay_auth::{Asker, Peer};
+use forebay_catalog::Served;
+use forebay_rt::Random;
+use forebay_transport::{Connection, Exchange, Reply, ResponseChannel};
+use http::{HeaderMap, HeaderValue, Method, Request};
+use http_body::Body as _;
+use hyper::body::Incoming;
+
+use crate::answer::{self, AUDIT_ID, HttpResponse};
+use crate::authn;
+use crate::cost::{self};
+use crate::documents::{self};
+use crate::handler::{Handler, Head};
+use crate::impersonate;
+use crate::limits::{ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES};
+use crate::metrics::{Record, RequestLabels};
+use crate::request_info::{PathError, RequestInfo};
+use crate::resource;
+use crate::response::{self, ResponseBody};
+use crate::room::Held;
+use crate::status::{self, Failure};
+use crate::websocket;
+
+impl Handler {
+    /// Answers `request`.
+    pub async fn answer(
+        &self,
+        request: Request<Incoming>,
+        Exchange { peer, connection, channel }: Exchange<'_, Peer>,
+    ) -> Reply<ResponseBody> {
+        let started = self.clock.now();
+        let (parts, body) = request.into_parts();
+        let query = Query::parse(parts.uri.query().unwrap_or(""));
+        let head_bytes = cost::head(&parts);
+        let is_head = parts.method == Method::HEAD;
+        let audit_id = audit_id(&parts.headers, &self.random);
+        let (mut response, recorded) = match RequestInfo::parse(&parts.method, parts.uri.path(), &query) {
+            Err(error) => {
+                let labels = RequestLabels::new(&parts.method, &RequestInfo::default(), None, false);
+                let record = Record::begin(&self.metrics, &labels, started, false);
+                let answered = match error {
+                    PathError::Incomplete(_) => no_request_info(&parts.uri, &error),
+                    PathError::Escape => {
+                        let failure = Status::bad_request(error.to_string()).into();
+                        answer::failure(&failure, &parts.headers, &query)
+                    }
+                };
+                (answered, (None, record))
+            }
+            Ok(info) => {
+                let served = self.served(&info);
+                let labels = RequestLabels::new(&parts.method, &info, served.as_deref(), is_dry_run(&query));
+                let record = Record::begin(&self.metrics, &labels, started, info.is_long_running());
+                let deprecation = served.as_deref().and_then(Served::deprecation_warning).map(str::to_string);
+                let (asker, mut headers) = (Asker::Anonymous, parts.headers);
+                websocket::move_token(&mut headers);
+                let mut head = Head {
+                    method: parts.method,
+                    headers,
+                    query,
+                    info,
+                    asker,
+                    channel: channel.clone(),
+                    seat: Mutex::default(),
+                };
+                let is_here = body.is_end_stream() || !head.info.is_resource || head.info.verb.is_read_only();
+                let answered = match self.admit(&mut head, head_bytes, is_here, (peer, connection)).await {
+                    Err(failure) => Err(failure),
+                    Ok(room) => {
+                        let mut answered = self.within_time(&head, served, body).await;
+                        if let Ok(answer) = &mut answered {
+                            answer.body_mut().set_head_lease(room);
+                        }
+                        answered
+                    }
+                };
+                let seat = head.seat().take();
+                let mut response =
+                    answered.unwrap_or_else(|failure| answer::failure(&failure, &head.headers, &head.query));
+                if let Some(warning) = deprecation {
+                    resource::add_warnings(&mut response, &[warning]);
+                }
+                (response, (seat, record))
+            }
+        };
+        response.headers_mut().insert(AUDIT_ID, audit_id);
+        if is_head {
+            *response.body_mut() = ResponseBody::whole("");
+        }
+        self.charge_whole(response.body_mut(), &channel);
+        let (seat, mut record) = recorded;
+        record.answered(response.status().as_u16());
+        response.body_mut().hold(seat, record);
+        response::reply(response)
+    }
+
+    /// Counts an answer that is there whole, and watches over its reader: it is held until that has it.
+    fn charge_whole(&self, body: &mut ResponseBody, channel: &ResponseChannel) {
+        if let Some(len) = body.exact_len().filter(|len| *len > ANSWER_SMALL_BYTES) {
+            body.watch_over((&self.stalled_readers, channel), || self.rooms.answers.charge(len));
+        }
+    }
+
+    /// Room for a long head: who sends many of these at once is told so.
+    fn lease_head(&self, bytes: usize) -> Result<Option<Held>, Failure> {
+        if bytes <= HEAD_SMALL_BYTES {
+            return Ok(None);
+        }
+        self.rooms.answers.try_take(bytes).map(Some).ok_or_else(|| self.rooms.full())
+    }
+
+    /// Who asks, whether they may, a seat for the request, and room for its head of so many bytes.
+    ///
+    /// - `is_here`: all of it that is read. A seat is for work, not for waiting: otherwise it is taken [later](Handler::receive).
+    async fn admit(
+        &self,
+        head: &mut Head,
+        bytes: usize,
+        is_here: bool,
+        (peer, connection): (&Peer, &Connection),
+    ) -> Result<Option<Held>, Failure> {
+        let room = self.lease_head(bytes)?;
+        head.asker = self
+            .authenticator
+            .authenticate(peer, authn::bearer_token(&head.headers))
+            .await
+            .map_err(|_unauthorized| Failure::unauthorized())?;
+        if matches!(head.asker, Asker::Known(_)) {
+            connection.authenticated();
+        }
+        if let Some(wanted) = impersonate::wanted(&head.headers)? {
+            head.asker = wanted.checked(&self.access, &head.asker).await?;
+        }
+        self.access.check(&head.asker, &head.info.verb, head.info.about()).await?;
+        // Whoever looks after the server may see how it leaves.
+        if self.drain.is_draining() && head.info.is_resource {
+            return Err(Failure::shutting_down());
+        }
+        match (head.info.is_long_running(), is_here) {
+            (true, _) => {}
+            (false, true) => self.sit(head)?,
+            // Nobody is to send a body for which there is no seat anyway.
+            (false, false) if !self.has_seat(head) => {
+                return Err(self.rooms.full());
+            }
+            (false, false) => {}
+        }
+        Ok(room)
+    }
+
+    async fn within_time(
+        &self,
+        head: &Head,
+        served: Option<Arc<Served>>,
+        body: Incoming,
+    ) -> Result<HttpResponse, Failure> {
+        let work = async {
+            match (head.info.is_resource, served) {
+                (false, _) => documents::answer(self, head).await,
+                (true, None) => Err(Failure::no_such_resource()),
+                (true, Some(served)) => resource::answer(self, head, served, body).await,
+            }
+        };
+        if head.info.is_long_running() {
+            return work.await;
+        }
+        let limit = match head.query.first("timeout").filter(|text| !text.is_empty()) {
+            None => self.request_timeout,
+            Some(text) => match asked_timeout(text) {
+                Ok(asked) if !asked.is_zero() => asked.min(self.request_timeout),
+                Ok(_) => self.request_timeout,
+                Err(why) => {
+                    let why = why.as_go_says(text);
+                    let message = format!("invalid timeout specified in the request URL - {why}");
+                    return Err(Status::bad_request(message).into());
+                }
+            },
+        };
+        tokio::select! {
+            biased;
+            answered = work => answered,
+            () = self.clock.sleep(limit) => Err(Failure::request_timeout()),
+        }
+    }
+
+    /// The resource that a request is about.
+    fn served(&self, info: &RequestInfo) -> Option<Arc<Served>> {
+        if !info.is_resource || info.is_malformed || info.verb == Verb::Proxy {
+            return None;
+        }
+        let is_core = info.prefix == "api";
+        if is_core != info.group.is_empty() {
+            return None;
+        }
+        self.registry.catalog().resource(&info.group, &info.version, &info.resource).cloned()
+    }
+}
+
+/// kube-apiserver's words for a path under `/watch` that names nothing.
+fn no_request_info(uri: &http::Uri, error: &PathError) -> HttpResponse {
+    let path = uri.path_and_query().map_or("", |target| target.as_str());
+    let path = path.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let message = format!("Internal Server Error: {path:?}: failed to create RequestInfo: {error}\n");
+    answer::text(status::BROKEN, message)
+}
+
+/// The id that the client gave, or a new one.
+fn audit_id(headers: &HeaderMap, random: &Random) -> HeaderValue {
+    const BYTES_MAX: usize = 64;
+    let given = headers.get(AUDIT_ID).filter(|value| !value.is_empty() && value.len() <= BYTES_MAX);
+    given.cloned().unwrap_or_else(|| {
+        HeaderValue::from_str(&random.uuid()).unwrap_or_else(|_| HeaderValue::from_static(""))
+    })
+}
+
+fn is_dry_run(query: &Query) -> bool {
+    query.first("dryRun").is_some_and(|value| !value.is_empty())
+}
+
+/// What a client asked for as its `timeout`; a negative one counts as none.
+fn asked_timeout(text: &str) -> Result<Duration, GoDurationError<'_>> {
+    let nanos = go_duration::parse(text)?;
+    u64::try_from(nanos).map(Duration::from_nanos).map_err(|_| GoDurationError::Invalid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_waits_is_small() {
+        fn size<'a, F: Future>(
+            _: impl FnOnce(&'a Handler, Request<Incoming>, Exchange<'a, Peer>) -> F,
+        ) -> usize {
+            size_of::<F>()
+        }
+        let bytes = size(Handler::answer);
+        assert!(bytes <= 8 << 10, "{bytes}");
+    }
+
+    #[test]
+    fn durations_are_read_as_go_reads_them() {
+        for (text, want) in [
+            ("0", Some(0)),
+            ("30s", Some(30_000)),
+            ("1m30s", Some(90_000)),
+            ("1.5h", Some(5_400_000)),
+            ("250ms", Some(250)),
+            ("", None),
+            ("5", None),
+            ("-1s", None),
+            ("s", None),
+            ("1x", None),
+        ] {
+            assert_eq!(asked_timeout(text).ok(), want.map(Duration::from_millis), "{text}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Rows on objects of built-in kinds: long lists of what has to differ, and long everything.
+
+mod affinity;
+mod certificate_usages;
+mod config_map_keys;
+mod endpoint_addresses;
+mod event_of_three_mib;
+mod field_path;
+mod finalizers;
+mod host_aliases;
+mod init_containers;
+mod labels;
+mod long_names;
+mod managed_fields;
+mod mounts;
+mod owners;
+mod quantities;
+mod role_subjects;
+mod scheduling_gates;
+mod secret_of_three_mib;
+mod service_ports;
+mod status_conditions;
+mod taints;
+mod tolerations;
+mod volumes;
+
+use crate::row::Rows;
+
+pub(super) const ROWS: Rows = rows![
+    affinity,
+    certificate_usages,
+    config_map_keys,
+    endpoint_addresses,
+    event_of_three_mib,
+    field_path,
+    finalizers,
+    host_aliases,
+    init_containers,
+    labels,
+    long_names,
+    managed_fields,
+    mounts,
+    owners,
+    quantities,
+    role_subjects,
+    scheduling_gates,
+    secret_of_three_mib,
+    service_ports,
+    status_conditions,
+    taints,
+    tolerations,
+    volumes,
+];

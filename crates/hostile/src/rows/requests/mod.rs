@@ -1,0 +1,31 @@
+//! Rows on many requests, and bodies that are none.
+
+mod delete_options;
+mod discovery;
+mod evictions;
+mod gzip_bomb;
+mod large_bodies_at_once;
+mod methods;
+mod metrics;
+mod openapi;
+mod updates_at_once;
+mod user_agents;
+mod watches_without_rights;
+mod yaml_at_once;
+
+use crate::row::Rows;
+
+pub(super) const ROWS: Rows = rows![
+    delete_options,
+    discovery,
+    evictions,
+    gzip_bomb,
+    large_bodies_at_once,
+    methods,
+    metrics,
+    openapi,
+    updates_at_once,
+    user_agents,
+    watches_without_rights,
+    yaml_at_once,
+];
