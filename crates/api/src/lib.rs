@@ -6,7 +6,11 @@
 mod authentication;
 mod authorization;
 mod eventual;
+mod verbs;
 
 pub use authentication::{Authenticated, Authentication, Authenticator, Certificate, Presented};
 pub use authorization::{Authorizer, Because, Decision, PathRule, Permission, ResourceRule, Rules};
 pub use eventual::{BoxFuture, Eventual};
+pub use verbs::{
+    Answer, Api, Awaited, Body, MayCreate, Outcome, PatchKind, Read, ResourceTarget, method_not_supported,
+};

@@ -7,11 +7,12 @@
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
+use forebay_api::Body;
 use forebay_apimachinery::accept::{ContentType, unsupported_media_type};
 use forebay_apimachinery::lease::Ledger;
 use forebay_apimachinery::resource::{cannot_be_handled, not_registered, split_api_version};
 use forebay_apimachinery::{Exhausted, Lease, Status};
-use forebay_registry::request::{self, Body};
+use forebay_registry::request;
 use forebay_schema::builtin::{protobuf, table};
 use forebay_transport::RunOn;
 use http::{HeaderMap, header};

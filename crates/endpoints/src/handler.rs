@@ -5,13 +5,14 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use forebay_api::{Api, MayCreate};
 use forebay_apimachinery::accept::{AsKind, Media};
 use forebay_apimachinery::caller::MASTERS;
 use forebay_apimachinery::options::Query;
 use forebay_auth::tokens::ServiceAccountTokens;
 use forebay_auth::{Access, Asker, Authenticators};
 use forebay_object::Object;
-use forebay_registry::request::{MayCreate, Target};
+use forebay_registry::request::Target;
 use forebay_registry::{Registry, Weight};
 use forebay_rt::{Clock, Random};
 use forebay_transport::{Drain, ResponseChannel, StalledReaders};
@@ -38,6 +39,8 @@ use crate::status::Failure;
 
 /// Everything that answering takes; one for the whole server.
 pub struct Handler {
+    /// The verbs that answer; what is served, LIST and WATCH are still asked of `registry`.
+    pub api: Arc<dyn Api>,
     pub registry: Registry,
     pub clock: Clock,
     pub random: Random,

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use forebay_api::{Answer, Body, Outcome, PatchKind, Read};
 use forebay_apimachinery::accept::{AsKind, ContentType, Media, unsupported_media_type};
 use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, GetOptions, IncludeObject, ListOptions, PatchOptions, Query, TableOptions,
@@ -13,8 +14,8 @@ use forebay_apimachinery::options::{
 };
 use forebay_apimachinery::{Lease, Reason, Status, Verb};
 use forebay_catalog::Served;
-use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
-use forebay_registry::{As, Begun, Encoding, EventForm, FORMATS, Presenter, Registry, Shown};
+use forebay_registry::request::Target;
+use forebay_registry::{As, Begun, Encoding, EventForm, FORMATS, Presenter, Shown};
 use forebay_transport::websocket;
 use http::StatusCode;
 use http::header;
@@ -163,12 +164,14 @@ fn no_kubelet(served: &Served, subresource: &str, name: &str) -> Failure {
 async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = GetOptions::from_query(&head.query);
-    if target.subresource.as_deref() == Some("scale") {
-        let scale = handler.registry.get_scale(target, &options.resource_version).await?;
-        return answer::object(status::OK, scale, form, head.takes_gzip());
-    }
-    let shown = shown(form, head)?;
-    let object = handler.registry.get(target, &options.resource_version).await?;
+    // A Scale is shown as it is.
+    let is_scale = target.subresource.as_deref() == Some("scale");
+    let shown = if is_scale { As::Object.into() } else { shown(form, head)? };
+    let found = handler.api.get(&target.by_name(), &options.resource_version).wait().await?;
+    let object = match found {
+        Read::Other(json) => return answer::object(status::OK, json, form, head.takes_gzip()),
+        Read::Object(object) => object,
+    };
     let lease = handler.admit_object(head, &object, form).await?;
     let mut json = Vec::with_capacity(object.body_len() + 128);
     Presenter::new(target.served.clone(), shown).single(&object, handler.registry.timestamp(), &mut json);
@@ -250,16 +253,15 @@ async fn create(
     let (leased, object) = object_body(handler, head, target, body).await?;
     let answer = match review {
         Some(review) => {
-            let work = |registry: Registry, target: Target| async move {
-                registry.read_review(&target, &object, &options).await
-            };
+            let registry = handler.registry.clone();
+            let work = |target: Target| async move { registry.read_review(&target, &object, &options).await };
             let incoming = on_lease(handler, target, leased, work).await?;
             reviews::answer(handler, head, target, review, incoming).await?
         }
         None => {
-            let work = |registry: Registry, target: Target| async move {
-                registry.create(&target, &object, &options).await
-            };
+            let api = handler.api.clone();
+            let work =
+                |target: Target| async move { api.create(&target.by_name(), &object, &options).wait().await };
             on_lease(handler, target, leased, work).await?
         }
     };
@@ -276,8 +278,9 @@ async fn update(
     let options = UpdateOptions::from_query(&head.query)?;
     let (leased, object) = object_body(handler, head, target, body).await?;
     let may_create = Some(handler.may_create(head));
-    let work = |registry: Registry, target: Target| async move {
-        registry.update_or_create(&target, &object, &options, may_create).await
+    let api = handler.api.clone();
+    let work = |target: Target| async move {
+        api.update(&target.by_name(), &object, &options, may_create).wait().await
     };
     let answer = on_lease(handler, target, leased, work).await?;
     written(handler, head, target, form, answer).await
@@ -292,7 +295,7 @@ async fn on_lease<T, F>(
     handler: &Handler,
     target: &Target,
     leased: Leased,
-    work: impl FnOnce(Registry, Target) -> F,
+    work: impl FnOnce(Target) -> F,
 ) -> Result<T, Failure>
 where
     T: Send + 'static,
@@ -301,7 +304,7 @@ where
     let Leased { bytes: _, lease, work: bytes } = leased;
     let target = Target { lease: lease.clone(), ..target.clone() };
     // Boxed: the verbs' own futures are large, and a request that waits for its body would have their places already.
-    let work = Box::pin(work(handler.registry.clone(), target));
+    let work = Box::pin(work(target));
     // What YAML became, and a message, is charged already.
     let done = offload::task(bytes.max(lease.used()), work).await?;
     done.map_err(|status| body_in::blamed(status.into(), &lease, &handler.rooms))
@@ -345,9 +348,9 @@ async fn patch(
         leased.work = leased.work.max(OFFLOAD_BYTES);
     }
     let bytes = leased.bytes.clone();
-    let work = |registry: Registry, target: Target| async move {
-        registry.patch(&target, kind, &bytes, &options).await
-    };
+    let api = handler.api.clone();
+    let work =
+        |target: Target| async move { api.patch(&target.by_name(), kind, &bytes, &options).wait().await };
     let answer = on_lease(handler, target, leased, work).await?;
     written(handler, head, target, form, answer).await
 }
@@ -363,7 +366,7 @@ async fn delete(
     if options.ignores_read_errors() {
         authz::may_delete_unread(&handler.access, &head.asker.caller(), &head.info).await?;
     }
-    let answered = handler.registry.delete(target, &options).await?;
+    let answered = handler.api.delete(&target.by_name(), &options).wait().await?;
     written(handler, head, target, form, answered).await
 }
 
@@ -378,10 +381,11 @@ async fn delete_collection(
     // A resourceVersion in the query says which list is meant, and each object's precondition as well: kube-apiserver reads
     // it for both.
     let options = delete_options(handler, head, body).await?;
-    let selection = handler.registry.selection(target, &selection)?;
+    let target = target.by_name();
+    let deletion = handler.api.delete_collection(&target, &selection, &options)?;
     let room = handler.rooms.lists.take(head.asker.name(), DELETE_COLLECTION_BYTES).await;
     let _held = room.map_err(|_full| handler.rooms.full())?;
-    let answered = handler.registry.delete_collection(target, selection, &options).await?;
+    let answered = deletion.wait().await?;
     finish(handler, head, form, status::OK, &answered.warnings, object_of(answered.outcome)).await
 }
 

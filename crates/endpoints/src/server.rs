@@ -163,6 +163,7 @@ pub(crate) fn handler(
             address,
         },
         request_timeout: config.request_timeout,
+        api: Arc::new(registry.clone()),
         registry,
         clock,
         random,

@@ -29,7 +29,7 @@ const JOB_WARNING: &str = "child pods are preserved by default when jobs are del
                            remove them or set propagationPolicy=Orphan to suppress this warning";
 
 /// What the DELETE of a collection is about.
-pub struct Selection {
+pub(crate) struct Selection {
     pub(crate) interest: Interest,
     pub(crate) plan: ListPlan,
 }

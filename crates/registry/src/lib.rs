@@ -4,6 +4,7 @@
 //! engine or a file.
 
 mod after;
+mod api;
 mod bootstrap;
 mod config;
 mod consumed;
@@ -40,7 +41,6 @@ mod watch;
 mod write;
 
 pub use config::Config;
-pub use delete::Selection;
 pub use forebay_admission::{Admission, ServiceAccountAdmission};
 pub use frames::{
     AsStored, AtRest, Batch, EventForm, EventFormat, EventWriter, FORMATS, FrameMessage, FrameSink, JSON,

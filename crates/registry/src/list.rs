@@ -503,9 +503,8 @@ mod tests {
     #[tokio::test]
     async fn the_delete_of_a_collection_lets_others_work() {
         let (registry, all) = world().await;
-        let selection = registry.selection(&all, &laborious("none", 0)).expect("valid");
-        let options = DeleteOptions::default();
-        let (passed, deleted) = turns(registry.delete_collection(&all, selection, &options)).await;
+        let (selection, options) = (laborious("none", 0), DeleteOptions::default());
+        let (passed, deleted) = turns(registry.delete_collection(&all, &selection, &options)).await;
         assert!(deleted.is_ok() && passed >= 8, "{passed}");
     }
 }

@@ -17,18 +17,15 @@ use serde_json::Value;
 
 use crate::config::Config;
 use crate::context::Context;
-use crate::delete::Selection;
 use crate::frames::EventForm;
 use crate::incoming::Incoming;
 use crate::informer::{CatalogChanges, Informer, Objects};
 use crate::list::ListBody;
 use crate::plan::{ListPlan, Planned, WatchPlan};
 use crate::present::Shown;
-use crate::request::{Answer, Body, MayCreate, PatchKind, Target};
+use crate::request::{Answer, Body, PatchKind, Target};
 use crate::watch::WatchBody;
-use crate::{
-    bootstrap, create, delete, get, informer, plan, published, read, review, services, subresources, update,
-};
+use crate::{bootstrap, create, delete, get, informer, plan, published, read, review, services, update};
 
 /// The verbs. Cheap to clone.
 #[derive(Clone)]
@@ -66,14 +63,6 @@ impl Registry {
     /// The object as it is cached, however old that is; nothing while the state is being read.
     pub fn cached(&self, target: &Target) -> Option<Arc<Object>> {
         get::cached(&self.0, target)
-    }
-
-    /// The Scale of an object.
-    ///
-    /// # Errors
-    /// As a GET of the object; 500 for a custom resource that says nothing of its replicas.
-    pub async fn get_scale(&self, target: &Target, resource_version: &str) -> Result<Bytes, Status> {
-        subresources::get_scale(&self.0, target, resource_version).await
     }
 
     /// What `T` takes from an object of a core resource, as fresh as a GET of it.
@@ -145,14 +134,6 @@ impl Registry {
         read::watch(&self.0, target, options, shown.into(), path_form).await
     }
 
-    /// What a DELETE of a collection is about.
-    ///
-    /// # Errors
-    /// 400 and 422 of reference §1.1.
-    pub fn selection(&self, target: &Target, options: &ListOptions) -> Result<Selection, Status> {
-        read::selection(&self.0, target, options)
-    }
-
     /// Creates an object.
     ///
     /// # Errors
@@ -177,22 +158,6 @@ impl Registry {
         options: &UpdateOptions,
     ) -> Result<Answer, Status> {
         update::update(&self.0, target, body, options, None).await
-    }
-
-    /// The same for somebody who may update.
-    ///
-    /// - `may_create`: asked before it creates.
-    ///
-    /// # Errors
-    /// The same, and what `may_create` says.
-    pub async fn update_or_create(
-        &self,
-        target: &Target,
-        body: &Body,
-        options: &UpdateOptions,
-        may_create: Option<MayCreate>,
-    ) -> Result<Answer, Status> {
-        update::update(&self.0, target, body, options, may_create).await
     }
 
     /// Patches an object, or one of its subresources. Retried inside the server until it commits, so that concurrent
@@ -226,9 +191,10 @@ impl Registry {
     pub async fn delete_collection(
         &self,
         target: &Target,
-        selection: Selection,
+        selection: &ListOptions,
         options: &DeleteOptions,
     ) -> Result<Answer, Status> {
+        let selection = read::selection(&self.0, target, selection)?;
         delete::delete_collection(&self.0, target, selection, options).await
     }
 

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use forebay_api::Permission;
+use forebay_api::ResourceTarget;
+pub use forebay_api::{Answer, Body, MayCreate, Outcome, PatchKind};
 pub use forebay_apimachinery::Caller;
-use forebay_apimachinery::{Lease, Status};
-use forebay_catalog::Served;
-use serde_json::Value;
-
+use forebay_apimachinery::{GroupVersionResource, Lease, Reason, Status};
+use forebay_catalog::{Catalog, Served};
 /// What is asked for: a resource in a version, and the part of it that the path names.
 #[derive(Clone)]
 pub struct Target {
@@ -22,47 +20,6 @@ pub struct Target {
     pub lease: Lease,
 }
 
-/// Says whether whoever asks for an update may create as well, which is asked when it would: an update is authorized by itself, and
-/// what is not there yet takes both rights. None where the server itself asks.
-pub type MayCreate = Arc<dyn Permission>;
-
-/// A write's body, in a form that does not say what it came as.
-#[derive(Clone, Debug)]
-pub enum Body {
-    /// JSON text: what members come twice can still be told.
-    Json(Bytes),
-    /// What came in a form that has no members twice.
-    Value(Value),
-}
-
-/// How a patch is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PatchKind {
-    Json,
-    Merge,
-    StrategicMerge,
-}
-
-/// What a single-object verb answers.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    pub outcome: Outcome,
-    /// For `Warning` headers, in order, without the code and quotes.
-    pub warnings: Vec<String>,
-}
-
-#[derive(Clone, Debug)]
-pub enum Outcome {
-    /// The object as it is now, whole.
-    Object(Bytes),
-    /// It did not exist before.
-    Created(Bytes),
-    /// Deletion has begun; the object as it is now.
-    Accepted(Bytes),
-    /// It is gone: a `Status` of success.
-    Success(Bytes),
-}
-
 impl Target {
     /// The namespace of the path; empty at cluster scope.
     pub fn namespace(&self) -> &str {
@@ -72,11 +29,31 @@ impl Target {
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or("")
     }
-}
 
-impl Answer {
-    pub fn plain(outcome: Outcome) -> Answer {
-        Answer { outcome, warnings: Vec::new() }
+    /// The same by its name.
+    pub fn by_name(&self) -> ResourceTarget {
+        ResourceTarget {
+            resource: self.served.gvr.clone(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            subresource: self.subresource.clone(),
+            caller: self.caller.clone(),
+            lease: self.lease.clone(),
+        }
+    }
+
+    /// What `catalog` serves by that name.
+    ///
+    /// # Errors
+    /// 404 when it serves no such resource.
+    pub(crate) fn resolve(catalog: &Catalog, target: &ResourceTarget) -> Result<Target, Status> {
+        let GroupVersionResource { group, version, resource } = &target.resource;
+        let served = catalog.resource(group, version, resource).cloned();
+        let served = served.ok_or_else(|| {
+            Status::new(Reason::NotFound, "the server could not find the requested resource")
+        })?;
+        let ResourceTarget { resource: _, namespace, name, subresource, caller, lease } = target.clone();
+        Ok(Target { served, namespace, name, subresource, caller, lease })
     }
 }
 

@@ -185,8 +185,7 @@ impl Local {
 
     async fn delete_collection(&self, target: &Target, query: &Query) -> Result<Vec<u8>, Status> {
         let (options, list) = (DeleteOptions::from_query(query)?, ListOptions::from_query(query)?);
-        let selection = self.registry.selection(target, &list)?;
-        self.registry.delete_collection(target, selection, &options).await.map(written)
+        self.registry.delete_collection(target, &list, &options).await.map(written)
     }
 }
 

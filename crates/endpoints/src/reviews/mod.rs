@@ -8,8 +8,9 @@ mod identity;
 mod texts;
 mod token_request;
 
+use forebay_api::{Answer, Outcome};
 use forebay_registry::Incoming;
-use forebay_registry::request::{Answer, Outcome, Target};
+use forebay_registry::request::Target;
 
 use crate::handler::{Handler, Head};
 use crate::status::Failure;

@@ -4,13 +4,14 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/core/serviceaccount/storage/token.go`.
 
+use forebay_api::{Answer, Outcome};
 use forebay_apimachinery::json::go_quote;
 use forebay_apimachinery::resource::split_api_version;
 use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, Reason, Status};
 use forebay_auth::tokens::{Grant, Reference};
 use forebay_registry::Incoming;
 use forebay_registry::Registry;
-use forebay_registry::request::{Answer, Outcome, Target};
+use forebay_registry::request::Target;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -80,8 +80,8 @@ impl World {
 
     async fn delete_collection(&self, path: &str) -> Result<Value, Status> {
         let target = self.target(path);
-        let selection = self.registry.selection(&target, &ListOptions::default())?;
-        self.registry.delete_collection(&target, selection, &DeleteOptions::default()).await.map(object)
+        let everything = ListOptions::default();
+        self.registry.delete_collection(&target, &everything, &DeleteOptions::default()).await.map(object)
     }
 
     async fn get(&self, path: &str) -> Result<Value, Status> {

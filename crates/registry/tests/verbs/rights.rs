@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use forebay_api::Api;
 use forebay_apimachinery::options::UpdateOptions;
 use forebay_apimachinery::{Reason, Status};
 use forebay_registry::request::{MayCreate, PatchKind};
@@ -23,7 +24,8 @@ async fn a_put_that_would_create_asks_for_that_right_and_no_other_put_does() {
         });
         let options = UpdateOptions { dry_run, ..UpdateOptions::default() };
         let (target, body) = (world.target(path), text(body.clone()));
-        let done = world.registry.update_or_create(&target, &body, &options, Some(may_create)).await;
+        let target = target.by_name();
+        let done = Api::update(&world.registry, &target, &body, &options, Some(may_create)).wait().await;
         (done.map(object).map_err(|status| status.reason), asked.swap(0, Ordering::Relaxed))
     };
     let lease = |seconds: i64| {

@@ -50,7 +50,6 @@ const NAMES: &[(&str, usize)] = &[
     ("Resource", 3),
     ("Row", 5),
     ("Said", 3),
-    ("Selection", 3),
     ("Server", 4),
     ("ServiceAccounts", 3),
     ("Store", 3),

@@ -26,7 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("apimachinery", &[]),
     ("object", &["apimachinery", "deflate"]),
     ("admission", &["api", "apimachinery", "object", "rt", "strategy"]),
-    ("api", &["apimachinery"]),
+    ("api", &["apimachinery", "object"]),
     ("pki", &[]),
     ("rt", &[]),
     ("revlog", &["rt"]),
