@@ -18,6 +18,7 @@ mod get;
 mod identity;
 mod incoming;
 mod informer;
+mod kubernetes_service;
 mod limits;
 mod list;
 mod lookup;

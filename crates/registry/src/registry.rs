@@ -25,7 +25,9 @@ use crate::plan::{ListPlan, Planned, WatchPlan};
 use crate::present::Shown;
 use crate::request::{Answer, Body, PatchKind, Target};
 use crate::watch::WatchBody;
-use crate::{bootstrap, create, delete, get, informer, plan, published, read, review, services, update};
+use crate::{
+    bootstrap, create, delete, get, informer, kubernetes_service, plan, published, read, review, update,
+};
 
 /// The verbs. Cheap to clone.
 #[derive(Clone)]
@@ -273,7 +275,7 @@ impl Registry {
 
     /// Leads nobody here any more, before this server ends. Others go on to be led to.
     pub async fn withdraw(&self) {
-        services::withdraw(&self.0).await;
+        kubernetes_service::advertised::withdraw(&self.0).await;
     }
 
     /// What is served now.

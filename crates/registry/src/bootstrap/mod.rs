@@ -15,8 +15,8 @@ use crate::context::Context;
 use crate::crd;
 use crate::create;
 use crate::identity::lease;
+use crate::kubernetes_service;
 use crate::request::{Body, Target};
-use crate::services::kubernetes;
 use forebay_strategy::SYSTEM_PRIORITY_CLASSES;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
@@ -48,7 +48,7 @@ pub(crate) async fn start(context: &Arc<Context>) -> Result<(), Status> {
         });
         ensure(context, "scheduling.k8s.io", "priorityclasses", class).await?;
     }
-    kubernetes::start_services(context).await;
+    kubernetes_service::start_services(context).await;
     crd::start_crds(context).await?;
     built_ins::ensure_built_ins(context).await?;
     built_ins::ensure_roles(context).await?;

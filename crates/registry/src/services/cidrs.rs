@@ -14,13 +14,13 @@ use super::range::AddressRange;
 use crate::context::Context;
 
 /// The ranges that addresses may be taken from.
-pub(super) async fn address_ranges(context: &Arc<Context>) -> Result<Vec<AddressRange>, Status> {
+pub(crate) async fn address_ranges(context: &Arc<Context>) -> Result<Vec<AddressRange>, Status> {
     let store = context.built_in("networking.k8s.io", "v1", "servicecidrs")?;
     Ok(ready_ranges(&*context.fresh(&store).await?, &store))
 }
 
 /// The ranges of the ServiceCIDRs that are ready and to stay. One that nobody says anything of is ready.
-pub(super) fn ready_ranges(cidrs: &Snapshot, store: &Store) -> Vec<AddressRange> {
+pub(crate) fn ready_ranges(cidrs: &Snapshot, store: &Store) -> Vec<AddressRange> {
     let (mut ranges, mut known): (Vec<AddressRange>, Seen<AddressRange>) = (Vec::new(), Seen::default());
     for cidr in cidrs.range(&store.reach(None, None), None).filter_map(|object| typed(object).ok()) {
         let conditions = cidr["status"]["conditions"].as_array();

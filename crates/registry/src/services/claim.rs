@@ -79,7 +79,7 @@ pub fn name_of(item: Item) -> String {
 }
 
 /// Where claims of items such as `item` are.
-pub(super) fn claims_of(context: &Arc<Context>, item: Item) -> Result<Arc<Store>, Status> {
+pub(crate) fn claims_of(context: &Arc<Context>, item: Item) -> Result<Arc<Store>, Status> {
     match item {
         Item::Address(_) => context.built_in("networking.k8s.io", "v1", "ipaddresses"),
         Item::Port(_) => Ok(context.services.ports.clone()),
@@ -87,7 +87,7 @@ pub(super) fn claims_of(context: &Arc<Context>, item: Item) -> Result<Arc<Store>
 }
 
 /// Claims `item` for `owner`: the revision of the claim, or `None` when it is claimed already.
-pub(super) async fn claim(
+pub(crate) async fn claim(
     context: &Arc<Context>,
     item: Item,
     owner: &Owner,
@@ -141,7 +141,7 @@ fn new_port(context: &Arc<Context>, port: u16, owner: &Owner) -> Bytes {
 }
 
 /// Gives `item` back if it is `owner`'s and was before `before`: what was claimed later is somebody else's.
-pub(super) async fn give_back(context: &Arc<Context>, item: Item, owner: &Owner, before: Revision) {
+pub(crate) async fn give_back(context: &Arc<Context>, item: Item, owner: &Owner, before: Revision) {
     let given = async {
         let found = live_claim(context, item).await?;
         match found.filter(|claim| claim.owner.as_ref() == Some(owner) && claim.revision < before) {
@@ -156,7 +156,7 @@ pub(super) async fn give_back(context: &Arc<Context>, item: Item, owner: &Owner,
 }
 
 /// Removes the claim of `item` if it is still that of `revision`, and says whether it did.
-pub(super) async fn drop_claim(
+pub(crate) async fn drop_claim(
     context: &Arc<Context>,
     item: Item,
     revision: Revision,
@@ -169,14 +169,14 @@ pub(super) async fn drop_claim(
 }
 
 /// The claim of `item` as the store has it now.
-pub(super) async fn live_claim(context: &Arc<Context>, item: Item) -> Result<Option<Claim>, Status> {
+pub(crate) async fn live_claim(context: &Arc<Context>, item: Item) -> Result<Option<Claim>, Status> {
     let store = claims_of(context, item)?;
     let found = store.live(&store.key("", &name_of(item))).await?;
     found.map(|found| read_claim(item, &found.object)).transpose()
 }
 
 /// What the Service `owner` has now; nothing when there is none.
-pub(super) async fn live_holdings(context: &Arc<Context>, owner: &Owner) -> Result<Vec<Item>, Status> {
+pub(crate) async fn live_holdings(context: &Arc<Context>, owner: &Owner) -> Result<Vec<Item>, Status> {
     let store = context.built_in("", "v1", "services")?;
     let Some(found) = store.live(&store.key(&owner.namespace, &owner.name)).await? else {
         return Ok(Vec::new());
@@ -185,7 +185,7 @@ pub(super) async fn live_holdings(context: &Arc<Context>, owner: &Owner) -> Resu
 }
 
 /// What a stored Service has.
-pub(super) fn holdings_of(service: &Object) -> Result<Vec<Item>, Status> {
+pub(crate) fn holdings_of(service: &Object) -> Result<Vec<Item>, Status> {
     let value = typed(service)?;
     Ok(value.as_object().map(holdings).unwrap_or_default())
 }

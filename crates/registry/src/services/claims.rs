@@ -68,7 +68,7 @@ impl Claims {
         Claims(None)
     }
 
-    pub(super) fn open(context: &Arc<Context>, target: &Target, mode: Mode) -> Claims {
+    pub(crate) fn open(context: &Arc<Context>, target: &Target, mode: Mode) -> Claims {
         let ranges = &context.config.services.cluster_ip_ranges;
         let owner = Owner { namespace: target.namespace().to_string(), name: target.name().to_string() };
         Claims(Some(Box::new(Open {

@@ -14,14 +14,12 @@
 //!
 //! ADR-0016. Source: kubernetes v1.36.3 `registry/core/service/storage`, `ipallocator`, `portallocator`.
 
-mod advertised;
-mod cidrs;
-mod claim;
+pub(crate) mod cidrs;
+pub(crate) mod claim;
 mod claims;
 mod config;
-pub(crate) mod kubernetes;
 mod range;
-mod repair;
+pub(crate) mod repair;
 mod state;
 pub(crate) mod unreadable;
 
@@ -36,7 +34,6 @@ use forebay_object::Object;
 use crate::context::Context;
 use crate::request::Target;
 
-pub(crate) use advertised::withdraw;
 pub(crate) use claims::Claims;
 pub use config::ServicesConfig;
 pub use range::{AddressRange, PortRange};
@@ -123,8 +120,8 @@ async fn after_service(context: &Arc<Context>, object: &Object, revision: Revisi
 }
 
 /// What the Service is called by which what runs in a cluster finds its servers.
-const NAME: &str = "kubernetes";
-const NAMESPACE: &str = "default";
+pub(crate) const NAME: &str = "kubernetes";
+pub(crate) const NAMESPACE: &str = "default";
 
 /// Whether `object` is one that is made again when it is gone.
 fn is_ours(served: &Served, object: &Object) -> bool {

@@ -143,7 +143,7 @@ fn is_past_grace(context: &Arc<Context>, claim: &Claim) -> bool {
 }
 
 /// Claims what a Service has without a claim, if it still has.
-pub(super) async fn claim_missing(context: &Arc<Context>, item: Item, owner: &Owner) -> Result<bool, Status> {
+pub(crate) async fn claim_missing(context: &Arc<Context>, item: Item, owner: &Owner) -> Result<bool, Status> {
     if !is_in_range(context, item).await? || !claim::live_holdings(context, owner).await?.contains(&item) {
         return Ok(false);
     }

@@ -19,20 +19,20 @@ pub(crate) struct Services {
     /// Claims of node ports.
     pub(crate) ports: Arc<Store>,
     // item -> writes of this server that are between claiming it and their end
-    pub(super) in_flight: Mutex<BTreeMap<Item, usize>>,
+    pub(crate) in_flight: Mutex<BTreeMap<Item, usize>>,
     // Whether claims have been repaired since the start. Until then nothing is claimed: a Service from before claims may
     // have what looks free.
-    pub(super) repaired: watch::Sender<bool>,
+    pub(crate) repaired: watch::Sender<bool>,
     // Something of the `kubernetes` Service is gone.
-    pub(super) look: Notify,
+    pub(crate) look: Notify,
     // This server ends: nobody is led here any more.
-    pub(super) withdrawn: AtomicBool,
+    pub(crate) withdrawn: AtomicBool,
     // Whose turn it is to write where servers are: who says that this one goes comes after who says that it is there.
-    pub(super) turn: Semaphore,
+    pub(crate) turn: Semaphore,
     // The ports of its endpoints are this server's; from then on another one's are left alone.
-    pub(super) ports_settled: AtomicBool,
+    pub(crate) ports_settled: AtomicBool,
     // The same of the port of the Service itself.
-    pub(super) target_settled: AtomicBool,
+    pub(crate) target_settled: AtomicBool,
 }
 
 impl Services {
@@ -58,11 +58,11 @@ impl Services {
         }
     }
 
-    pub(super) fn in_flight(&self) -> MutexGuard<'_, BTreeMap<Item, usize>> {
+    pub(crate) fn in_flight(&self) -> MutexGuard<'_, BTreeMap<Item, usize>> {
         self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn withdraw(&self) {
+    pub(crate) fn withdraw(&self) {
         self.withdrawn.store(true, Ordering::Release);
     }
 
@@ -72,15 +72,15 @@ impl Services {
         (!self.is_withdrawn()).then_some(turn)
     }
 
-    pub(super) fn is_withdrawn(&self) -> bool {
+    pub(crate) fn is_withdrawn(&self) -> bool {
         self.withdrawn.load(Ordering::Acquire)
     }
 
-    pub(super) fn begin(&self, item: Item) {
+    pub(crate) fn begin(&self, item: Item) {
         *self.in_flight().entry(item).or_default() += 1;
     }
 
-    pub(super) fn end(&self, item: Item) {
+    pub(crate) fn end(&self, item: Item) {
         let mut in_flight = self.in_flight();
         if let Some(count) = in_flight.get_mut(&item) {
             *count -= 1;
@@ -90,7 +90,7 @@ impl Services {
         }
     }
 
-    pub(super) fn is_in_flight(&self, item: Item) -> bool {
+    pub(crate) fn is_in_flight(&self, item: Item) -> bool {
         self.in_flight().contains_key(&item)
     }
 }

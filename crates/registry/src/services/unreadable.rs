@@ -24,7 +24,7 @@ pub(crate) async fn is_in(store: &Store, key: &Key) -> Result<bool, Status> {
 }
 
 /// Whether what is at `key` cannot be read; only what `state` does not show is asked of the store.
-pub(super) async fn is_at(key: &Key, state: &Snapshot, store: &Store) -> Result<bool, Status> {
+pub(crate) async fn is_at(key: &Key, state: &Snapshot, store: &Store) -> Result<bool, Status> {
     match state.get(key) {
         Some(object) => Ok(typed(object).is_err()),
         None => Ok(state.may_hide(key) && is_in(store, key).await?),
@@ -32,18 +32,18 @@ pub(super) async fn is_at(key: &Key, state: &Snapshot, store: &Store) -> Result<
 }
 
 /// Names what `state` cannot show.
-pub(super) fn tell_all(state: &Snapshot, store: &Store) {
+pub(crate) fn tell_all(state: &Snapshot, store: &Store) {
     let all = store.reach(None, None);
     state.unreadable(&all).for_each(tell);
 }
 
 /// Names what is at `key`.
-pub(super) fn tell(key: &Key) {
+pub(crate) fn tell(key: &Key) {
     tracing::error!(%key, "it cannot be read: it stays as it is, and so does what it may have claimed");
 }
 
 /// Whether all of `state` can be read. It reads all of it.
-pub(super) fn is_none(state: &Snapshot, store: &Store) -> bool {
+pub(crate) fn is_none(state: &Snapshot, store: &Store) -> bool {
     let all = store.reach(None, None);
     !state.may_have_unreadable(&all) && state.range(&all, None).all(|object| typed(object).is_ok())
 }

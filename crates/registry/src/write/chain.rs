@@ -11,6 +11,7 @@ use std::sync::Arc;
 use forebay_api::Eventual;
 use forebay_apimachinery::Status;
 
+use super::flow::{Flow, Passed};
 use super::{Write, commit, decode, judge, preconditions, prepare};
 use crate::context::Context;
 
@@ -18,19 +19,6 @@ use crate::context::Context;
 pub(crate) struct Stage {
     pub(crate) is: Is,
     run: for<'a, 'w> fn(&'a mut Write<'w>, &'a Arc<Context>) -> Passed<'a>,
-}
-
-/// What comes of a stage, now or later.
-pub(crate) type Passed<'a> = Eventual<'a, Result<Flow, Status>>;
-
-/// Where a write goes from a stage that does not refuse it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flow {
-    Next,
-    /// There is no telling what it takes before somebody looks, which who claims does.
-    ToClaim,
-    /// What it was decided by has changed: the round begins again.
-    Again,
 }
 
 /// Which stage it is, in order.

@@ -7,7 +7,7 @@ use forebay_apimachinery::{Status, Verb};
 use forebay_catalog::store::{Decision, Done};
 use forebay_strategy as strategy;
 
-use super::chain::{Flow, Passed};
+use super::flow::{Flow, Passed};
 use super::{Input, Write};
 use crate::after;
 use crate::context::Context;

@@ -7,7 +7,7 @@ use forebay_api::Eventual;
 use forebay_apimachinery::Status;
 use forebay_strategy as strategy;
 
-use super::chain::{Flow, Passed};
+use super::flow::{Flow, Passed};
 use super::{Input, Write, attributes};
 use crate::context::Context;
 use crate::incoming::name_of;

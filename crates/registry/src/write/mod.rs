@@ -7,6 +7,7 @@ pub(crate) mod chain;
 mod commit;
 mod decode;
 pub(crate) mod deletion;
+mod flow;
 mod judge;
 pub(crate) mod preconditions;
 mod prepare;

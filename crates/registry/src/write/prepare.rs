@@ -7,7 +7,7 @@ use forebay_apimachinery::{Status, json};
 use forebay_strategy::{self as strategy, BindingError};
 use serde_json::Value;
 
-use super::chain::{Flow, Passed};
+use super::flow::{Flow, Passed};
 use super::{Input, Write, deletion};
 use crate::context::Context;
 use crate::incoming::name_of;

@@ -15,8 +15,9 @@ use forebay_catalog::store::{Attempts, Current, Decision, Done, Mode};
 use forebay_object::Object;
 use serde_json::Value;
 
-use super::chain::{Flow, Is, pass};
+use super::chain::{Is, pass};
 use super::deletion::Then;
+use super::flow::Flow;
 use super::{Input, Write};
 use crate::consumed::Consumed;
 use crate::context::Context;

@@ -12,7 +12,7 @@ use super::tokens::Reach;
 const CYCLE_MAX: usize = 3;
 
 /// Crates whose largest cycle is larger, and how large it is.
-const CYCLES: &[(&str, usize)] = &[("registry", 14), ("schema", 7)];
+const CYCLES: &[(&str, usize)] = &[("schema", 7)];
 
 /// Lines without tests of a crate.
 const LINES_MAX: usize = 13_000;

@@ -359,6 +359,7 @@ fn words(name: &str, path: &str, text: &str) -> Vec<String> {
 const CLIENT_LISTS: &[&str] = &[
     "strategy/src/",
     "admission/src/",
+    "registry/src/kubernetes_service/",
     "registry/src/services/",
     "schema/src/crd/",
     "schema/src/strategic/",

@@ -9,6 +9,8 @@
 //!
 //! Source: kubernetes v1.36.3 `controlplane/{controller/{kubernetesservice,defaultservicecidr},reconcilers}`.
 
+pub(crate) mod advertised;
+
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,18 +20,15 @@ use forebay_apimachinery::{Lease, Reason, Status};
 use forebay_catalog::store::{Decision, Mode};
 use serde_json::{Value, json};
 
-use super::cidrs::address_ranges;
-use super::claim::typed;
-use super::unreadable;
-use super::{NAME, NAMESPACE};
 use crate::context::Context;
 use crate::create;
 use crate::limits::{REPAIR_PERIOD, REPAIR_RETRY_PAUSE, SERVICE_LOOK_PERIOD};
 use crate::new_object;
 use crate::request::{Body, Target};
 use crate::ruled::Ruled as _;
-use crate::services::advertised;
-use crate::services::repair;
+use crate::services::cidrs::address_ranges;
+use crate::services::claim::typed;
+use crate::services::{NAME, NAMESPACE, repair, unreadable};
 use forebay_strategy as strategy;
 
 const PORT: u16 = 443;

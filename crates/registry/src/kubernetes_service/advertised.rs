@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::identity::lease;
+use crate::kubernetes_service as kubernetes;
 use crate::limits::{ADVERTISED_LEASE, ADVERTISED_SERVERS_MAX};
-use crate::services::kubernetes;
 
 /// The addresses of all servers that are there, this one's included; it says so with this call.
 pub(super) async fn advertise(context: &Arc<Context>, own: IpAddr) -> Result<Vec<String>, Status> {
