@@ -9,9 +9,9 @@
 use forebay_apimachinery::Seen;
 use serde_json::{Map, Value, json};
 
+use super::approval::{Approval, ApprovalState};
 use super::check;
 use super::field::{self, BadValue, Faults, FieldError, Path};
-use super::format::Url;
 use super::go;
 use super::props::Props;
 use super::spec::{self, Spec};
@@ -67,7 +67,7 @@ pub fn status(
         None => conditions.remove("NonStructuralSchema"),
     }
     if let Some(approval) = Approval::of(crd) {
-        conditions.set(approval.condition(), now);
+        conditions.set(approval_condition(&approval), now);
     }
     for (kind, status, reason, message) in more {
         conditions.set(condition(kind, status, *reason, *message), now);
@@ -278,87 +278,6 @@ fn stored_versions(crd: &Value) -> Value {
     Value::Array(stored)
 }
 
-pub(crate) const APPROVAL_ANNOTATION: &str = "api-approved.kubernetes.io";
-
-/// What is to be said of a CRD in a group that belongs to Kubernetes.
-pub(crate) struct Approval<'a> {
-    pub(crate) state: ApprovalState,
-    annotation: &'a str,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum ApprovalState {
-    Approved,
-    Bypassed,
-    Missing,
-    Invalid,
-}
-
-impl<'a> Approval<'a> {
-    /// None for groups that are anybody's.
-    pub(crate) fn of(crd: &'a Value) -> Option<Self> {
-        let group = Spec::of(crd).spec.str("group");
-        let protected = |owner: &str| {
-            group.strip_suffix(owner).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        };
-        let is_protected = protected("k8s.io") || protected("kubernetes.io");
-        is_protected.then(|| Approval { state: Self::state_of(crd), annotation: Self::annotation(crd) })
-    }
-
-    fn annotation(crd: &'a Value) -> &'a str {
-        crd["metadata"]["annotations"][APPROVAL_ANNOTATION].as_str().unwrap_or("")
-    }
-
-    /// The state by the annotation alone, whatever the group.
-    pub(crate) fn state_of(crd: &'a Value) -> ApprovalState {
-        match Self::annotation(crd) {
-            "" => ApprovalState::Missing,
-            text if text.starts_with("unapproved") => ApprovalState::Bypassed,
-            text if Url::parse_request(text)
-                .is_ok_and(|url| !url.host.is_empty() && !url.scheme.is_empty()) =>
-            {
-                ApprovalState::Approved
-            }
-            _ => ApprovalState::Invalid,
-        }
-    }
-
-    fn reason(&self) -> String {
-        let name = go::quote(APPROVAL_ANNOTATION);
-        let see = "see https://github.com/kubernetes/enhancements/pull/1111";
-        match self.state {
-            ApprovalState::Approved => format!("approved in {}", self.annotation),
-            ApprovalState::Bypassed => format!("not approved: {}", go::quote(self.annotation)),
-            ApprovalState::Missing => format!("protected groups must have approval annotation {name}, {see}"),
-            ApprovalState::Invalid => format!(
-                "protected groups must have approval annotation {name} with either a URL or a reason starting with \
-                 \"unapproved\", {see}"
-            ),
-        }
-    }
-
-    /// The violation, if the state is one.
-    pub(crate) fn refusal(&self, path: &Path<'_>) -> Option<FieldError> {
-        match self.state {
-            ApprovalState::Approved | ApprovalState::Bypassed => None,
-            ApprovalState::Missing => Some(FieldError::required(path, self.reason())),
-            ApprovalState::Invalid => {
-                Some(FieldError::invalid(path, BadValue::Text(self.annotation), self.reason()))
-            }
-        }
-    }
-
-    fn condition(&self) -> Condition {
-        let (status, reason) = match self.state {
-            ApprovalState::Approved => ("True", "ApprovedAnnotation"),
-            ApprovalState::Bypassed => ("False", "UnapprovedAnnotation"),
-            ApprovalState::Missing => ("False", "MissingAnnotation"),
-            ApprovalState::Invalid => ("False", "InvalidAnnotation"),
-        };
-        condition("KubernetesAPIApprovalPolicyConformant", status, reason, self.reason())
-    }
-}
-
 /// The conditions of a status, in the order in which they came.
 struct Conditions(Vec<Value>);
 
@@ -392,9 +311,20 @@ impl Conditions {
     }
 }
 
+fn approval_condition(approval: &Approval<'_>) -> Condition {
+    let (status, reason) = match approval.state {
+        ApprovalState::Approved => ("True", "ApprovedAnnotation"),
+        ApprovalState::Bypassed => ("False", "UnapprovedAnnotation"),
+        ApprovalState::Missing => ("False", "MissingAnnotation"),
+        ApprovalState::Invalid => ("False", "InvalidAnnotation"),
+    };
+    condition("KubernetesAPIApprovalPolicyConformant", status, reason, approval.reason())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crd::approval::APPROVAL_ANNOTATION;
 
     fn crd(group: &str, plural: &str, kind: &str, short: &[&str]) -> Value {
         json!({

@@ -4,8 +4,10 @@
 //! kube-apiserver), what it becomes (pruned, defaulted, normalized), and what is served of it (columns, conditions,
 //! OpenAPI). Never: stores, waits or knows HTTP.
 
+mod approval;
 pub mod check;
 mod choices;
+mod compile;
 pub mod conditions;
 mod custom_rules;
 mod default;

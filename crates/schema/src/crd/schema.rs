@@ -13,24 +13,18 @@ use forebay_apimachinery::{Seen, steps};
 use serde_json::{Map, Value};
 
 use super::choices::Choices;
-use super::default_check;
 use super::pattern::Pattern;
 use super::props::{Props, SchemaOrBool};
 
 /// A compiled schema; cloning it copies a pointer.
 #[derive(Clone, Debug)]
 pub struct Schema {
-    root: Arc<Node>,
+    pub(super) root: Arc<Node>,
     /// The schema as written, for export.
-    source: Arc<str>,
+    pub(super) source: Arc<str>,
 }
 
 impl Schema {
-    /// Compiles one schema alone; several versions of a CRD share more through one [`Compiler`].
-    pub fn compile(schema: &Value) -> Schema {
-        Compiler::default().compile(schema)
-    }
-
     /// Compiles a schema with its defaults as written, unknown fields and all: to judge them, not to serve.
     pub(crate) fn as_written(schema: &Value) -> Schema {
         Schema { root: Compiler::default().node(Props::of(schema)), source: "".into() }
@@ -294,16 +288,7 @@ const SCALARS: [&str; 27] = [
 ];
 
 impl Compiler {
-    /// Compiles a schema; defaults are served without the fields that the schema does not know.
-    pub(crate) fn compile(&mut self, schema: &Value) -> Schema {
-        let mut root = self.node(Props::of(schema));
-        if let Some(pruned) = default_check::pruned(schema, &root) {
-            root = self.node(Props::of(&pruned));
-        }
-        Schema { root, source: schema.to_string().into() }
-    }
-
-    fn node(&mut self, schema: Props<'_>) -> Arc<Node> {
+    pub(super) fn node(&mut self, schema: Props<'_>) -> Arc<Node> {
         let items = schema.item().map(|item| self.node(item));
         let properties: Box<[_]> =
             schema.named("properties").into_iter().map(|(name, p)| (self.name(name), self.node(p))).collect();

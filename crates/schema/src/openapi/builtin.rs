@@ -4,7 +4,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Dialect, Kinds};
+use super::dialect::Dialect;
+use super::gvk::Kinds;
 use crate::builtin::{Field, ListType, MapType, Table, TypeId, TypeKind};
 
 /// Lists of lists and the like; the deepest built-in type has 3.

@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Dialect;
+use super::dialect::Dialect;
 use super::gvk::gvk;
 
 /// Deeper schemas than this are cut off; a body cannot nest deeper either.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Dialect;
+use super::dialect::Dialect;
 
 /// A definition of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -47,7 +47,7 @@ pub enum PatchError {
     TooDeep,
     #[error(
         "the patch names the same elements so often that merging takes more than {} walks over it and the object",
-        super::WALKS_MAX
+        super::limits::WALKS_MAX
     )]
     TooManyWalks,
 }
@@ -124,7 +124,7 @@ pub(super) fn go_format_list(list: &[Value]) -> String {
 }
 
 /// Messages are cut where nesting becomes absurd.
-const PRINTED_DEPTH: usize = super::DEPTH_MAX;
+const PRINTED_DEPTH: usize = super::limits::DEPTH_MAX;
 
 fn write_value(value: &Value, text: &mut String, depth: usize) {
     if depth > PRINTED_DEPTH {

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::error::{GO_MAP, go_format_list, go_format_lists};
+use super::error::{GO_MAP, PatchError, go_format_list, go_format_lists};
 use super::lookup::{Merging, Strategy};
 use super::maps::{self, DIRECTIVE};
-use super::{PatchError, Walk, weight};
+use super::walk::{Walk, weight};
 
 /// What a patch's list is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What the table says of a key: the type below it, and how lists and maps of it merge.
 
-use super::PatchError;
+use super::error::PatchError;
 use crate::builtin::codec::go_quote;
 use crate::builtin::{Table, TypeId, TypeKind, table};
 

@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::error::{GO_LIST, go_format, go_type};
+use super::error::{GO_LIST, PatchError, go_format, go_type};
+use super::limits::DEPTH_MAX;
 use super::lists;
 use super::lookup::{Schema, Strategy};
-use super::{DEPTH_MAX, PatchError, Walk};
+use super::walk::Walk;
 
 pub(super) const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::builtin::table;
+use forebay_apimachinery::steps;
 
 fn ty(api_version: &str, kind: &str) -> TypeId {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));

@@ -13,10 +13,27 @@ use serde_json::{Map, Number, Value};
 
 use super::super::codec::DEPTH_MAX;
 use super::super::table::{Field, Table, TypeId, TypeKind};
+use super::error::DecodeError;
 use super::plan::{Plan, plan};
 use super::reader::{BYTES, FIXED64, Reader, VARINT, text};
 use super::special::{expect, expect_field};
-use super::{BYTES_PER_OBJECT, DecodeError, OBJECTS_FREE, UnknownFields};
+
+/// What becomes of a field that the table does not have, which a server of another version writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnknownFields {
+    /// As gogo-protobuf does: nothing is left of it.
+    PassedOver,
+    /// The message is not read.
+    Refused,
+}
+
+/// JSON objects that a message of any size may hold.
+pub(super) const OBJECTS_FREE: usize = 1 << 16;
+
+/// A message may hold another JSON object for each of so many bytes. An object takes up to 700 bytes of memory
+/// and as little as 2 of a message: a body of 3 MiB becomes at most 262,144 objects, 180 MB, rather than 1 GB. Real
+/// objects have more than 30 bytes. What has more is refused.
+const BYTES_PER_OBJECT: usize = 16;
 
 /// Decodes a message of a type as gogo-protobuf would: fields that the type does not have are passed over, of
 /// several values the last one counts, messages merge, lists grow.

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::DecodeError;
+use super::error::DecodeError;
 use super::reader::{BYTES, Reader, text};
 use super::special::expect;
 

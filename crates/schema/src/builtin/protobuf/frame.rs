@@ -3,8 +3,8 @@
 //! In: lengths and messages. Out: bytes appended to a buffer, so that a list or a stream is written piece by piece
 //! and its messages are shared. Never: encodes an object.
 
-use super::DecodeError;
 use super::envelope::ENVELOPE_PREFIX;
+use super::error::DecodeError;
 use super::reader::{BYTES, Reader};
 use super::writer::{bytes_field, bytes_field_len, bytes_head};
 

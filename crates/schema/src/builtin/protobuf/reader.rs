@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use forebay_apimachinery::varint::{self, VarintError};
 
-use super::DecodeError;
+use super::error::DecodeError;
 
 pub(super) const VARINT: u8 = 0;
 pub(super) const FIXED64: u8 = 1;

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 
 use super::super::codec::DEPTH_MAX;
 use super::super::table::{Field, Table, TypeId, TypeKind};
-use super::DecodeError;
 use super::decode::Decoder;
+use super::error::DecodeError;
 use super::reader::{BYTES, Reader, VARINT, text};
 use super::time::{self, Precision, Timestamp};
 

@@ -15,8 +15,7 @@ use serde_json::Value;
 
 use super::super::codec::{self, Part, Slot, write_int, write_string, write_utf8};
 use super::super::table::{Field, Table, TypeId, TypeKind};
-use super::UnknownFields;
-use super::decode::{Decoder, wire_type};
+use super::decode::{Decoder, UnknownFields, wire_type};
 use super::reader::{BYTES, FIXED64, Reader, VARINT};
 
 /// Levels of nesting; what is deeper is left to others, who allow more.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::codec::{self, normalize};
 use super::super::{TypeId, TypeKind, table};
+use super::decode::OBJECTS_FREE;
 use super::golden::goldens;
 use super::*;
 

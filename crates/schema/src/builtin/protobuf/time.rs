@@ -7,7 +7,7 @@ use std::fmt::Write;
 use jiff::SignedDuration;
 use jiff::civil::{DateTime, date};
 
-use super::DecodeError;
+use super::error::DecodeError;
 
 /// Go's zero time, 0001-01-01T00:00:00Z, which is an empty message and `null` in JSON.
 const ZERO: i64 = -62_135_596_800;

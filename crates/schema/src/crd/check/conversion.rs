@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use forebay_apimachinery::Seen;
 use serde_json::Value;
 
-use super::Leniency;
+use super::leniency::Leniency;
 use super::printed;
 use crate::crd::field::{BadValue, Faults, FieldError, Path};
 use crate::crd::format::Url;

@@ -11,6 +11,7 @@ pub(super) use conversion::has_bad_ca;
 
 mod conversion;
 mod field_path;
+mod leniency;
 mod names;
 mod printed;
 mod schema;
@@ -21,6 +22,7 @@ use std::collections::HashMap;
 use forebay_apimachinery::seen::{Firsts, Seen};
 use serde_json::Value;
 
+use self::leniency::Leniency;
 use super::default_check;
 use super::field::{BadValue, Faults, FieldError, Path};
 use super::format;
@@ -131,20 +133,6 @@ fn unknown_formats(crd: &Value) -> Vec<String> {
         });
     }
     formats
-}
-
-/// Which rules hold. A stored CRD may break a rule that came after it; then its updates may, too.
-struct Leniency {
-    require_recognized_review_version: bool,
-    require_schema: bool,
-    require_valid_type: bool,
-    require_structural: bool,
-    require_pruned_defaults: bool,
-    require_atomic_set: bool,
-    require_list_map_keys: bool,
-    allow_bad_ca: bool,
-    /// Names of the versions (empty for the top) that keep more selectable fields than there may be.
-    too_many_selectable: Seen<String>,
 }
 
 impl Leniency {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::crd::conditions::{APPROVAL_ANNOTATION, Approval};
+use crate::crd::approval::{APPROVAL_ANNOTATION, Approval};
 use crate::crd::field::{BadValue, Faults, FieldError, Path};
 use crate::crd::names;
 use crate::crd::props::Props;

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use forebay_apimachinery::Seen;
 use serde_json::Value;
 
-use super::Leniency;
 use super::field_path::{self, Brackets};
+use super::leniency::Leniency;
 use super::printed;
 use crate::crd::default_check;
 use crate::crd::field::{BadValue, Faults, FieldError, Path};

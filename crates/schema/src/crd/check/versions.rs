@@ -3,8 +3,8 @@
 use forebay_apimachinery::Seen;
 use serde_json::Value;
 
-use super::Leniency;
 use super::field_path::{self, Brackets};
+use super::leniency::Leniency;
 use super::printed;
 use super::schema;
 use crate::crd::field::{BadValue, Faults, FieldError, Path};
